@@ -1,0 +1,1 @@
+"""Errors, validation and randomness: what every other room may use."""

@@ -1,0 +1,43 @@
+"""What goes wrong, said in one sentence and without a value from the data."""
+
+from __future__ import annotations
+
+
+class TaciturnError(Exception):
+    """Base of every error that taciturn raises on purpose."""
+
+
+class ParameterError(TaciturnError, ValueError):
+    """A public parameter is out of range.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the offending parameter.
+    value : object
+        What was given. Public by definition: never pass a value from the data here.
+    expected : str
+        What would have been accepted.
+    remedy : str
+        What to do about it, as an imperative.
+    """
+
+    def __init__(self, parameter: str, value: object, expected: str, remedy: str) -> None:
+        super().__init__(f"{parameter}={value!r}: expected {expected}; {remedy}.")
+        self._arguments = (parameter, value, expected, remedy)
+
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[str, object, str, str]]:
+        # Exceptions cross process borders (joblib); the default would replay the message alone.
+        return (type(self), self._arguments)
+
+
+class DataError(TaciturnError, ValueError):
+    """The data cannot be used as they are; the message describes them without quoting them."""
+
+
+class CertificateError(TaciturnError, ValueError):
+    """A certificate cannot be read, or certificates cannot be combined."""
+
+
+class StreamError(TaciturnError, RuntimeError):
+    """A random stream would have been shared between two copies."""

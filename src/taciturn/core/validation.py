@@ -1,0 +1,167 @@
+"""Checks of public parameters, and the filter that keeps data values out of error messages.
+
+The checks take exactly one keyword argument, so that a message always names the caller's parameter:
+``check_positive(epsilon=epsilon)``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.core.errors import DataError, ParameterError
+
+__all__ = [
+    "check_choice",
+    "check_delta",
+    "check_epsilon",
+    "check_finite",
+    "check_integer",
+    "check_positive",
+    "check_real",
+    "without_data_values",
+]
+
+
+def _only(named: dict[str, object]) -> tuple[str, object]:
+    ((name, value),) = named.items()
+    return name, value
+
+
+def _as_real(value: object) -> float:
+    """The number, or NaN for anything that is not one (booleans included)."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+        return float(value)
+    return math.nan
+
+
+def check_epsilon(**named: object) -> float:
+    """A privacy budget: a number > 0, infinity included (the non-private twin)."""
+    name, value = _only(named)
+    number = _as_real(value)
+    if not number > 0.0:
+        raise ParameterError(
+            name,
+            value,
+            "a number > 0 (infinity switches privacy off)",
+            f"give the privacy budget as, say, {name}=1.0",
+        )
+    return number
+
+
+def check_delta(**named: object) -> float:
+    """A failure probability in [0, 1)."""
+    name, value = _only(named)
+    number = _as_real(value)
+    if not 0.0 <= number < 1.0:
+        raise ParameterError(
+            name,
+            value,
+            "a number in [0, 1)",
+            f"choose it well below one over the number of records, say {name}=1e-6",
+        )
+    return number
+
+
+def check_positive(**named: object) -> float:
+    """A finite number > 0."""
+    name, value = _only(named)
+    number = _as_real(value)
+    if not 0.0 < number < math.inf:
+        raise ParameterError(name, value, "a finite number > 0", f"give a positive {name}")
+    return number
+
+
+def check_real(low: float, high: float, *, closed: str = "both", **named: object) -> float:
+    """A number between ``low`` and ``high``; ``closed`` is "both" or "left"."""
+    name, value = _only(named)
+    number = _as_real(value)
+    inside = low <= number < high if closed == "left" else low <= number <= high
+    if not inside:
+        interval = f"[{low:g}, {high:g}" + (")" if closed == "left" else "]")
+        raise ParameterError(name, value, f"a number in {interval}", f"choose {name} in that range")
+    return number
+
+
+def check_integer(low: int, high: int | None = None, **named: object) -> int:
+    """An integer of at least ``low`` and, unless None, at most ``high``."""
+    name, value = _only(named)
+    integral = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    number = int(value) if integral else low - 1  # type: ignore[call-overload]
+    if number < low or (high is not None and number > high):
+        expected = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
+        raise ParameterError(name, value, expected, f"choose {name} in that range")
+    return number
+
+
+def check_choice(choices: Sequence[str], **named: object) -> str:
+    """One of a few words."""
+    name, value = _only(named)
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(name, value, f"one of {listed}", f"set {name} to one of them")
+    return value
+
+
+def check_finite(**named: object) -> NDArray[np.generic]:
+    """A one-dimensional array of finite numbers, integers kept as int64, all else as float64.
+
+    Values are not quoted: what reaches a mechanism is data.
+    """
+    name, value = _only(named)
+    array = np.asarray(value)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
+        raise DataError(
+            f"{name}: expected a non-empty one-dimensional array of numbers, got shape "
+            f"{array.shape} and type {array.dtype}; pass one number per candidate."
+        )
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            raise DataError(
+                f"{name}: expected finite numbers, got NaN or infinity; "
+                "clean the input before it meets a mechanism."
+            )
+        return array.astype(np.float64, copy=False)
+    if array.dtype == np.uint64 and (array > np.iinfo(np.int64).max).any():
+        raise DataError(f"{name}: expected integers below 2**63, got larger ones; rescale them.")
+    return array.astype(np.int64, copy=False)
+
+
+# What numpy and scikit-learn say when they cannot use a value, in the forms that quote it.
+_QUOTES_DATA = re.compile(
+    r"could not convert|invalid literal|argument must be|Unknown label|unseen labels"
+    r"|unable to parse|cannot be converted|Input contains strings|not supported for"
+    r"|Cannot cast object|Unable to convert",
+    re.IGNORECASE,
+)
+
+
+@contextmanager
+def without_data_values(name: str) -> Iterator[None]:
+    """Reword errors of numpy and scikit-learn that would quote a value of the data.
+
+    The new error is raised outside the handler, so that the original does not travel along as
+    its context into logs.
+    """
+    quoted = False
+    failure: type[Exception] = ValueError
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if isinstance(error, DataError) or not _QUOTES_DATA.search(str(error)):
+            raise
+        quoted, failure = True, type(error)
+    if quoted:
+        message = (
+            f"{name}: expected numbers, got text or objects; encode such columns as numbers "
+            "with public categories first (the argument must be a string or a number)."
+        )
+        if issubclass(failure, TypeError):
+            raise TypeError(message)
+        raise DataError(message)

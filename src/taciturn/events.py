@@ -1,0 +1,285 @@
+"""Privacy costs as plain data.
+
+An event says what one release costs and nothing else: no data, no budget, no accountant. Events are
+frozen and hashable, compare by value, add up (``a + b``: a, then b) and repeat (``a * 1000``).
+The meaning of an event never changes; an accountant that does not know one must refuse it.
+
+Sensitivities arrive already normalised: every parameter below is relative to the distance between
+two neighbouring data sets under whatever relation the caller has chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from taciturn.core.errors import CertificateError
+from taciturn.core.validation import check_delta, check_integer, check_positive
+
+__all__ = [
+    "ApproximateEvent",
+    "ComposedEvent",
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "LaplaceMaxEvent",
+    "NotPrivateEvent",
+    "PermuteAndFlipEvent",
+    "PureEvent",
+    "RepeatedEvent",
+    "event_from_dict",
+    "event_to_dict",
+    "fold",
+    "for_group",
+    "in_order",
+]
+
+
+class Event:
+    """A privacy cost. Use one of the subclasses of this module."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+
+    def __add__(self, other: Event) -> Event:
+        if not isinstance(other, Event):
+            return NotImplemented
+        return ComposedEvent((*_parts(self), *_parts(other)))
+
+    def __mul__(self, count: int) -> Event:
+        count = check_integer(1, count=count)
+        return self if count == 1 else RepeatedEvent(self, count)
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True, slots=True)
+class _EpsilonEvent(Event):
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_positive(epsilon=self.epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialEvent(_EpsilonEvent):
+    """One selection whose log-probability ratios span at most ``epsilon`` (bounded range).
+
+    The exponential mechanism (Gumbel noise) and the Gumbel form of the canonical Lipschitz
+    mechanism. Implies epsilon-DP and (epsilon**2 / 8)-zCDP.
+    """
+
+    kind: ClassVar[str] = "exponential-selection"
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceMaxEvent(_EpsilonEvent):
+    """One report-noisy-max with Laplace noise: epsilon-DP, *not* epsilon-bounded-range."""
+
+    kind: ClassVar[str] = "laplace-noisy-max"
+
+
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlipEvent(_EpsilonEvent):
+    """One permute-and-flip selection: epsilon-DP, *not* epsilon-bounded-range."""
+
+    kind: ClassVar[str] = "permute-and-flip"
+
+
+@dataclass(frozen=True, slots=True)
+class PureEvent(_EpsilonEvent):
+    """Any release that is epsilon-DP."""
+
+    kind: ClassVar[str] = "pure"
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateEvent(Event):
+    """Any release that is (epsilon, delta)-DP."""
+
+    kind: ClassVar[str] = "approximate"
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_positive(epsilon=self.epsilon))
+        object.__setattr__(self, "delta", check_delta(delta=self.delta))
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianEvent(Event):
+    """Gaussian noise of standard deviation ``noise_multiplier`` times the L2 sensitivity."""
+
+    kind: ClassVar[str] = "gaussian"
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        value = check_positive(noise_multiplier=self.noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", value)
+
+
+@dataclass(frozen=True, slots=True)
+class NotPrivateEvent(Event):
+    """A release without any protection."""
+
+    kind: ClassVar[str] = "not-private"
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedEvent(Event):
+    """Several events in the order in which they happen; none at all costs nothing."""
+
+    kind: ClassVar[str] = "composed"
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", tuple(self.events))
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedEvent(Event):
+    """One event ``count`` times in a row, each time with fresh randomness."""
+
+    kind: ClassVar[str] = "repeated"
+
+    event: Event
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", check_integer(1, count=self.count))
+
+
+PURE_ONLY = (LaplaceMaxEvent, PermuteAndFlipEvent, PureEvent)
+"""Events known to be epsilon-DP and nothing better."""
+
+
+def _parts(event: Event) -> tuple[Event, ...]:
+    return event.events if isinstance(event, ComposedEvent) else (event,)
+
+
+def fold(event: Event) -> dict[Event, int]:
+    """How often each elementary event happens, in order of first appearance.
+
+    Counts are multiplied out here, once, so that no accountant has to remember them.
+    """
+    totals: dict[Event, int] = {}
+
+    def visit(current: Event, count: int) -> None:
+        if isinstance(current, RepeatedEvent):
+            visit(current.event, count * current.count)
+        elif isinstance(current, ComposedEvent):
+            for part in current.events:
+                visit(part, count)
+        else:
+            totals[current] = totals.get(current, 0) + count
+
+    visit(event, 1)
+    return totals
+
+
+def in_order(event: Event, kind: type[Event]) -> list[tuple[Event, int]]:
+    """The elementary events of one kind as runs ``(event, length)``, in order of execution.
+
+    Neighbouring runs of equal events are merged, so a plan of T equal steps is one run however
+    many other releases stand between them.
+    """
+    if isinstance(event, RepeatedEvent):
+        inner = in_order(event.event, kind)
+        if len(inner) == 1:
+            return [(inner[0][0], inner[0][1] * event.count)]
+        return _merged(inner * event.count)
+    if isinstance(event, ComposedEvent):
+        return _merged([run for part in event.events for run in in_order(part, kind)])
+    return [(event, 1)] if isinstance(event, kind) else []
+
+
+def _merged(runs: list[tuple[Event, int]]) -> list[tuple[Event, int]]:
+    out: list[tuple[Event, int]] = []
+    for event, count in runs:
+        if out and out[-1][0] == event:
+            out[-1] = (event, out[-1][1] + count)
+        else:
+            out.append((event, count))
+    return out
+
+
+def for_group(event: Event, size: int) -> Event:
+    r"""The cost of the same releases between data sets that differ in ``size`` records.
+
+    A chain of ``size`` neighbours joins the two. Along it log-probability ratios add up, hence so do
+    their ranges and their bounds (exponential, pure); sensitivities add up (Gaussian); and
+    (epsilon, delta) becomes ``(k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1))``.
+    """
+    size = check_integer(1, size=size)
+    if isinstance(event, RepeatedEvent):
+        return RepeatedEvent(for_group(event.event, size), event.count)
+    if isinstance(event, ComposedEvent):
+        return ComposedEvent(tuple(for_group(part, size) for part in event.events))
+    if isinstance(event, GaussianEvent):
+        return GaussianEvent(event.noise_multiplier / size)
+    if isinstance(event, ApproximateEvent):
+        growth = math.expm1(size * event.epsilon) / math.expm1(event.epsilon)
+        delta = event.delta * growth
+        return ApproximateEvent(size * event.epsilon, delta) if delta < 1.0 else NotPrivateEvent()
+    if isinstance(event, _EpsilonEvent):
+        return type(event)(size * event.epsilon)
+    return event
+
+
+# ---------------------------------------------------------------------- JSON
+
+_KINDS: dict[str, type[Event]] = {
+    kind.kind: kind
+    for kind in (
+        ExponentialEvent,
+        LaplaceMaxEvent,
+        PermuteAndFlipEvent,
+        PureEvent,
+        ApproximateEvent,
+        GaussianEvent,
+        NotPrivateEvent,
+        ComposedEvent,
+        RepeatedEvent,
+    )
+}
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """A JSON-ready description: ``{"kind": "gaussian", "noise_multiplier": 4.0}``."""
+    described: dict[str, Any] = {"kind": event.kind}
+    for field in fields(event):  # type: ignore[arg-type]
+        value = getattr(event, field.name)
+        if isinstance(value, Event):
+            value = event_to_dict(value)
+        elif isinstance(value, tuple):
+            value = [event_to_dict(part) for part in value]
+        described[field.name] = value
+    return described
+
+
+def event_from_dict(described: dict[str, Any]) -> Event:
+    """The inverse of :func:`event_to_dict`."""
+    if not isinstance(described, dict) or described.get("kind") not in _KINDS:
+        known = ", ".join(sorted(_KINDS))
+        kind = described.get("kind") if isinstance(described, dict) else described
+        raise CertificateError(
+            f"event kind={kind!r}: expected one of {known}; "
+            "read this certificate with the version of taciturn that wrote it."
+        )
+    values = {name: value for name, value in described.items() if name != "kind"}
+    if "event" in values:
+        values["event"] = event_from_dict(values["event"])
+    if "events" in values:
+        values["events"] = tuple(event_from_dict(part) for part in values["events"])
+    try:
+        return _KINDS[described["kind"]](**values)
+    except TypeError:
+        raise CertificateError(
+            f"event kind={described['kind']!r}: expected its own fields, got "
+            f"{sorted(values)}; the certificate is damaged, ask for a fresh copy."
+        ) from None

@@ -1,1 +1,41 @@
-"""taciturn."""
+"""Sparse linear models and feature selection under differential privacy.
+
+*A model that says little: few coefficients, and nothing about any one person.*
+
+Every name in this namespace carries a guarantee that is proved. Fitted objects have a ``certificate_`` that
+says what was released, at what cost, and under which assumptions.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from taciturn._version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.accounting import Budget
+    from taciturn.certificate import Certificate, compose
+    from taciturn.core.errors import TaciturnError
+    from taciturn.selectors import CorrelationSelector
+
+# Loaded on first use, so that importing the package costs next to nothing.
+_HOMES = {
+    "Budget": "taciturn.accounting",
+    "Certificate": "taciturn.certificate",
+    "CorrelationSelector": "taciturn.selectors",
+    "TaciturnError": "taciturn.core.errors",
+    "compose": "taciturn.certificate",
+}
+
+__all__ = ["Budget", "Certificate", "CorrelationSelector", "TaciturnError", "__version__", "compose"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'taciturn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

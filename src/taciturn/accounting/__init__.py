@@ -1,0 +1,9 @@
+"""What a plan costs, and how much noise a budget buys. Never sees data, never draws noise."""
+
+from __future__ import annotations
+
+from taciturn.accounting.accountant import Bound, best_bound, delta_of, epsilon_of, satisfies
+from taciturn.accounting.budget import Budget
+from taciturn.accounting.calibrate import calibrate
+
+__all__ = ["Bound", "Budget", "best_bound", "calibrate", "delta_of", "epsilon_of", "satisfies"]

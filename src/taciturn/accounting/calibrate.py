@@ -1,0 +1,94 @@
+"""From a budget to a noise scale: the only road in that direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from taciturn.accounting.accountant import RULES, Rule, remaining_delta, satisfies
+from taciturn.accounting.budget import Budget
+from taciturn.accounting.pieces import pieces_of
+from taciturn.accounting.search import first_private
+from taciturn.core.errors import ParameterError
+from taciturn.events import Event
+
+__all__ = ["calibrate"]
+
+# Searches run over the logarithm of the scale.
+_LIMIT = 18.0 * math.log(10.0)
+_TOLERANCE = 1e-7
+# What a further bound must save before it is worth a search of its own.
+_WORTHWHILE = 5e-7
+
+
+def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float:
+    """The smallest scale at which a plan stays within a budget.
+
+    Every bound accepts all scales above one of its own, so the smallest of those is sought: by a
+    root finder on the cheapest bound, and on each other bound only if that accepts a scale slightly
+    below the best so far.
+
+    Parameters
+    ----------
+    budget : Budget
+        The target, with a finite epsilon.
+    event_of_scale : callable
+        The plan at a given scale, with a cost that falls as the scale grows, for instance
+        ``lambda scale: ExponentialEvent(2.0 / scale) * 1000``.
+
+    Returns
+    -------
+    float
+        A scale between 1e-18 and 1e18 that satisfies the budget, at most one part in a million
+        above the smallest one.
+
+    Raises
+    ------
+    ParameterError
+        If the budget is infinite, or if no scale in that range is enough.
+    """
+    if math.isinf(budget.epsilon):
+        raise ParameterError(
+            "epsilon",
+            budget.epsilon,
+            "a finite budget to calibrate noise to",
+            "fit without noise instead of asking for its scale",
+        )
+    best: float | None = None
+    for rule in RULES:
+        excess = _excess_of_log_scale(rule, budget, event_of_scale)
+        if best is None:
+            best = first_private(excess, 0.0, -_LIMIT, _LIMIT, _TOLERANCE)
+        elif best > -_LIMIT and excess(best - _WORTHWHILE) <= 0.0:
+            best = first_private(excess, best - _WORTHWHILE, -_LIMIT, _LIMIT, _TOLERANCE)
+    if best is None:
+        raise _out_of_reach(budget)
+    # The searches end private by each bound's own test, which agrees with the final one but for the
+    # last digits of a root.
+    scale, nudge = math.exp(best), 1e-9
+    while not satisfies(event_of_scale(scale), budget):
+        scale, nudge = scale * (1.0 + nudge), 2.0 * nudge
+        if scale > math.exp(_LIMIT):
+            raise _out_of_reach(budget)
+    return scale
+
+
+def _out_of_reach(budget: Budget) -> ParameterError:
+    return ParameterError(
+        "budget",
+        budget,
+        "a budget that some scale up to 1e18 can meet",
+        "raise epsilon or delta, or drop the releases whose cost does not shrink with the scale "
+        "(Gaussian noise needs delta > 0)",
+    )
+
+
+def _excess_of_log_scale(
+    rule: Rule, budget: Budget, event_of_scale: Callable[[float], Event]
+) -> Callable[[float], float]:
+    def excess(log_scale: float) -> float:
+        pieces = pieces_of(event_of_scale(math.exp(log_scale)))
+        left = remaining_delta(pieces, budget.delta)
+        return math.inf if left is None else rule.excess(pieces, budget.epsilon, left)
+
+    return excess

@@ -1,0 +1,122 @@
+r"""An event taken apart: the one place where event types and repeat counts are read.
+
+Every bound works on :class:`Pieces`, so that a count cannot be forgotten in one bound and remembered
+in another, and an event that is unknown here is unknown to all of them.
+
+A release that is :math:`(\varepsilon, \delta)`-DP is a function of this experiment: with probability
+:math:`\delta` show the record, otherwise answer by randomised response at :math:`\varepsilon`
+(Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016). Its pure part therefore joins the other
+pure pieces, and the chance that any of several such releases shows the record,
+
+.. math:: \ell = 1 - \prod_i (1 - \delta_i),
+
+is set aside: the whole is :math:`(\varepsilon, \ell + (1 - \ell)\,\delta')`-DP as soon as what
+remains is :math:`(\varepsilon, \delta')`-DP.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from taciturn.core.errors import ParameterError
+from taciturn.events import (
+    PURE_ONLY,
+    ApproximateEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    NotPrivateEvent,
+    fold,
+    in_order,
+)
+
+__all__ = ["Pieces", "pieces_of"]
+
+Counted = tuple[tuple[float, int], ...]
+
+# Smaller costs would vanish when squared. Taking them for this one overstates by nothing that matters.
+_SMALLEST = 1e-150
+
+_KNOWN = frozenset((*PURE_ONLY, ApproximateEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent))
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The elementary releases of a plan, sorted by what is known about them.
+
+    Parameters
+    ----------
+    selections : tuple of (epsilon, count)
+        Bounded-range selections as runs, in order of execution.
+    pure : tuple of (epsilon, count)
+        Releases known to be epsilon-DP and nothing better.
+    gaussians : tuple of (noise_multiplier, count)
+        Gaussian releases.
+    leak : float
+        Probability that some approximate release fails outright.
+    private : bool
+        False as soon as one release has no protection at all.
+    """
+
+    selections: Counted
+    pure: Counted
+    gaussians: Counted
+    leak: float
+    private: bool
+
+
+def pieces_of(event: Event) -> Pieces:
+    """Sort the elementary releases of an event.
+
+    Raises
+    ------
+    ParameterError
+        If the event, or any event inside it, is of a type whose cost is not known. Subclasses
+        count as unknown: their meaning may have changed.
+    """
+    pure: dict[float, int] = {}
+    gaussians: dict[float, int] = {}
+    failures: list[tuple[float, int]] = []
+    private = True
+    for part, count in fold(event).items():
+        _check_known(part)
+        if isinstance(part, GaussianEvent):
+            noise_multiplier = min(part.noise_multiplier, 1.0 / _SMALLEST)
+            gaussians[noise_multiplier] = gaussians.get(noise_multiplier, 0) + count
+        elif isinstance(part, (*PURE_ONLY, ApproximateEvent)):
+            epsilon = max(part.epsilon, _SMALLEST)
+            pure[epsilon] = pure.get(epsilon, 0) + count
+            if isinstance(part, ApproximateEvent):
+                failures.append((part.delta, count))
+        elif isinstance(part, NotPrivateEvent):
+            private = False
+    selections = [
+        (max(run.epsilon, _SMALLEST), count)
+        for run, count in in_order(event, ExponentialEvent)
+        if isinstance(run, ExponentialEvent)
+    ]
+    return Pieces(
+        selections=tuple(selections),
+        pure=tuple(pure.items()),
+        gaussians=tuple(gaussians.items()),
+        leak=_any_failure(failures),
+        private=private,
+    )
+
+
+def _check_known(part: Event) -> None:
+    if type(part) not in _KNOWN:
+        raise ParameterError(
+            "event",
+            type(part).__name__,
+            "events of taciturn.events, alone, composed or repeated",
+            "describe the release by one of them, say PureEvent",
+        )
+
+
+def _any_failure(failures: list[tuple[float, int]]) -> float:
+    """The chance of at least one failure; never above the union bound, rounding included."""
+    union = math.fsum(delta * count for delta, count in failures)
+    none = math.fsum(math.log1p(-delta) * count for delta, count in failures)
+    return min(union, -math.expm1(none))

@@ -1,0 +1,1 @@
+"""Where data meet public bounds: fixed-point designs, targets, and every sensitivity."""

@@ -1,0 +1,84 @@
+"""X behind a few exact products: dense or sparse inside, the same integers outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from taciturn.core.errors import DataError
+from taciturn.data.fixed_point import ONE, exact_block_rows, sum_magnitude, to_lattice
+
+__all__ = ["Design"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Design:
+    """A feature matrix, clipped to ``[-x_bound, x_bound]`` and put on the lattice.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix/array in CSR or CSC format, shape (n_samples, n_features)
+        Finite numbers (checked by the caller). Sparse input stays sparse: clipping keeps zeros.
+    x_bound : float
+        Public bound on every entry.
+
+    Notes
+    -----
+    Entries are integers in ``[-ONE, ONE]`` in units of ``x_bound / ONE``, held as doubles so that BLAS
+    and scipy do the products. Weights are integer-valued too. Results are exact 64-bit integers.
+    """
+
+    __slots__ = ("_lattice", "x_bound")
+
+    def __init__(self, X: Any, x_bound: float) -> None:
+        self.x_bound = x_bound
+        if sp.issparse(X):
+            self._lattice = X.astype(np.float64, copy=True)
+            self._lattice.sum_duplicates()
+            self._lattice.data = to_lattice(self._lattice.data, x_bound)
+        else:
+            self._lattice = to_lattice(X, x_bound)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        n_rows, n_columns = self._lattice.shape
+        return int(n_rows), int(n_columns)
+
+    def rows(self, start: int, stop: int) -> Design:
+        """The design of a contiguous block of rows."""
+        block = object.__new__(Design)
+        block.x_bound = self.x_bound
+        block._lattice = self._lattice[start:stop]
+        return block
+
+    def rmatvec(self, weights: FloatArray, weight_bound: int) -> IntArray:
+        """``X.T @ weights`` for integer weights in ``[-weight_bound, weight_bound]``.
+
+        ``weights`` may be a matrix with one column per sum.
+        """
+        n_rows, n_columns = self.shape
+        sum_magnitude(n_rows, weight_bound)
+        step = exact_block_rows(weight_bound)
+        if n_rows <= step:
+            return np.asarray(self._lattice.T @ weights).astype(np.int64)
+        lattice = self._lattice.tocsr() if sp.issparse(self._lattice) else self._lattice
+        total = np.zeros((n_columns, *weights.shape[1:]), dtype=np.int64)
+        for start in range(0, n_rows, step):
+            block = lattice[start : start + step]
+            total += np.asarray(block.T @ weights[start : start + step]).astype(np.int64)
+        return total
+
+    def matvec(self, coefficients: FloatArray) -> IntArray:
+        """``X @ coefficients`` for integer coefficients with ``ONE * ||coefficients||_1 <= 2**53``."""
+        if ONE * float(np.abs(coefficients).sum()) > 2.0**53:
+            raise DataError(
+                "coefficients: expected an L1 norm of at most 2**37 lattice units, got more; "
+                "quantise them on a coarser lattice."
+            )
+        return np.asarray(self._lattice @ coefficients).astype(np.int64)

@@ -1,0 +1,142 @@
+r"""Every sensitivity of the package, each with relation, norm and proof.
+
+Two data sets are neighbours when they differ in one record, in one of three senses:
+
+``"zero-out"``
+    One record of D is replaced by a *null* record in D': present in the public count n, absent from
+    every statistic. The library's default.
+``"add-remove"``
+    D' has one record more or less; the number of records is private.
+``"replace-one"``
+    One record of D is another, arbitrary admissible record in D'; n is public.
+
+The first two give the same bounds for statistics that do not use n: passing from D to D' removes (or
+adds) one record's contribution. Under the third a contribution is removed *and* another one added.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from taciturn.core.validation import check_choice, check_integer, check_positive
+
+__all__ = [
+    "RELATIONS",
+    "Norm",
+    "Relation",
+    "Sensitivity",
+    "check_relation",
+    "correlation_scores",
+    "fixed_point_sum",
+    "histogram",
+    "quantile_scores",
+    "record_sum",
+]
+
+Relation = Literal["zero-out", "add-remove", "replace-one"]
+Norm = Literal["linf", "l1", "l2"]
+
+RELATIONS: tuple[Relation, ...] = ("zero-out", "add-remove", "replace-one")
+
+
+def check_relation(relation: str) -> Relation:
+    """The relation, if it is one of the three."""
+    return check_choice(RELATIONS, relation=relation)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The largest change of a statistic between neighbouring data sets.
+
+    Parameters
+    ----------
+    value : float
+        The bound, > 0, in the units of the statistic.
+    norm : {"linf", "l1", "l2"}
+        The norm in which the change is measured; "linf" for scores that compete in a selection.
+    relation : {"zero-out", "add-remove", "replace-one"}
+        What "neighbouring" means.
+    monotone : bool, default=False
+        Whether all coordinates move in the same direction. A selection among monotone scores
+        costs half, because two scores can then drift apart by ``value`` only, not by twice that.
+    """
+
+    value: float
+    norm: Norm
+    relation: Relation
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive(value=self.value)
+        check_choice(("linf", "l1", "l2"), norm=self.norm)
+        check_relation(self.relation)
+
+    @property
+    def spread(self) -> float:
+        """How far two coordinates can drift apart: ``value`` if monotone, else twice that."""
+        return self.value if self.monotone else 2.0 * self.value
+
+
+def record_sum(bound: float, norm: Norm, relation: str) -> Sensitivity:
+    r"""``sum_i f(record_i)`` with ``||f|| <= bound`` for every admissible record.
+
+    *Proof.* Zero-out, add-remove: the sums differ by one term, of norm at most ``bound``. Replace-one:
+    they differ by ``f(a) - f(b)``, of norm at most ``2 bound`` by the triangle inequality, attained
+    where f is odd.
+    """
+    relation = check_relation(relation)
+    factor = 2.0 if relation == "replace-one" else 1.0
+    return Sensitivity(factor * check_positive(bound=bound), norm, relation)
+
+
+def correlation_scores(x_bound: float, y_bound: float, relation: str) -> Sensitivity:
+    r"""``s_j = max_c |sum_i x_ij y_ic|`` with ``|x_ij| <= x_bound``, ``|y_ic| <= y_bound``.
+
+    Norm linf. y has one column for a numeric or binary target, and one column per class
+    (one class against the rest, coded -1 and +1) for more.
+
+    *Proof.* Each inner sum is a record sum with terms of size at most ``x_bound * y_bound``, so each of
+    the (j, c) sums moves by at most ``record_sum(x_bound * y_bound)``. Absolute value and maximum over c
+    are 1-Lipschitz in the sup norm. Attained by a record with x = x_bound, y = y_bound everywhere.
+    Not monotone: one record raises some scores and lowers others.
+    """
+    return record_sum(check_positive(x_bound=x_bound) * check_positive(y_bound=y_bound), "linf", relation)
+
+
+def histogram(relation: str) -> Sensitivity:
+    r"""Counts of records by category, each record in at most one category. Norm linf.
+
+    *Proof.* Zero-out, add-remove: one count moves by one and all moves have one sign (monotone).
+    Replace-one: one count falls and another rises by one; each moves by at most one.
+    """
+    relation = check_relation(relation)
+    return Sensitivity(1.0, "linf", relation, monotone=relation != "replace-one")
+
+
+def quantile_scores(numerator: int, denominator: int, relation: str) -> Sensitivity:
+    r"""Integer rank scores of the quantile ``a / b`` on a grid of bins ``(g_{j-1}, g_j]``. Norm linf.
+
+    With ``s(g) = (b - a) #{v <= g} - a #{v > g}`` the score of bin j is
+    ``-max(0, -s(g_j), s(g_{j-1}))``: zero for the bin that holds the quantile.
+
+    *Proof.* One record contributes ``b - a`` or ``-a`` to every s(g): zero-out and add-remove move it
+    by at most ``max(a, b - a)``, replace-one by at most ``(b - a) + a = b``. The bin score is a maximum
+    of such terms and zero, hence moves by no more. Not monotone.
+    """
+    check_integer(1, denominator - 1, numerator=numerator)
+    relation = check_relation(relation)
+    value = denominator if relation == "replace-one" else max(numerator, denominator - numerator)
+    return Sensitivity(float(value), "linf", relation)
+
+
+def fixed_point_sum(row_bound_squared: int, weight_bound: int, relation: str) -> Sensitivity:
+    r"""``sum_i r_i x_i`` over integer rows and integer weights. Norm l2, in lattice units.
+
+    *Proof.* With ``||x_i||_2^2 <= row_bound_squared`` and ``|r_i| <= weight_bound``, both checked in
+    integer arithmetic, one term has norm at most ``sqrt(row_bound_squared) * weight_bound`` exactly;
+    then :func:`record_sum`. The factor 1 + 2**-50 covers the rounding of the square root.
+    """
+    bound = math.sqrt(check_integer(1, row_bound_squared=row_bound_squared))
+    return record_sum(bound * check_integer(1, weight_bound=weight_bound) * (1.0 + 2.0**-50), "l2", relation)

@@ -1,0 +1,29 @@
+"""Mechanisms: what may be shown data, each with its cost as an event and a proof."""
+
+from taciturn.mechanisms.base import IndexArray, Mechanism
+from taciturn.mechanisms.canonical import CanonicalLipschitz, log_binomial
+from taciturn.mechanisms.float_gaussian import FloatGaussian
+from taciturn.mechanisms.geometric import TwoSidedGeometric
+from taciturn.mechanisms.quantile import PrivateQuantile
+from taciturn.mechanisms.rounded_gaussian import RoundedGaussian
+from taciturn.mechanisms.selection import ExponentialMechanism, LaplaceNoisyMax, PermuteAndFlip
+from taciturn.mechanisms.topk import GumbelTopK, LaplaceTopK, PeelingTopK, TopK, largest
+
+__all__ = [
+    "CanonicalLipschitz",
+    "ExponentialMechanism",
+    "FloatGaussian",
+    "GumbelTopK",
+    "IndexArray",
+    "LaplaceNoisyMax",
+    "LaplaceTopK",
+    "Mechanism",
+    "PeelingTopK",
+    "PermuteAndFlip",
+    "PrivateQuantile",
+    "RoundedGaussian",
+    "TopK",
+    "TwoSidedGeometric",
+    "largest",
+    "log_binomial",
+]

@@ -1,0 +1,285 @@
+r"""The canonical Lipschitz mechanism: a private top-k that scores whole subsets.
+
+With the scores in units of their sensitivity, a subset S of size k has the utility
+
+.. math:: u(S) = -\frac{\varepsilon}{2} \bigl[(1 - \gamma) \max(a, b) - \gamma b\bigr],
+
+a being the best score outside S and b the worst inside, and the mechanism releases the subset with the
+largest ``u(S) + Z_S``, Z independent exponential or Gumbel noise. It behaves like one selection among C(d, k)
+candidates instead of k selections among d.
+
+*Proof.* a and b are 1-Lipschitz in the sup norm of the scores, so the bracket is
+``(1 - gamma) + gamma = 1``-Lipschitz and u moves by at most epsilon / 2. Selecting among the subsets is
+permute-and-flip (exponential noise: pure epsilon) or the exponential mechanism (Gumbel noise:
+epsilon-bounded-range). A common shift of all scores moves all utilities alike and changes nothing.
+
+The subsets fall into classes of equal utility (``kernels.canonical``), d k of them. Sampling merges, for every
+head length h, neighbouring tails t whose utilities differ by at most one into a super-class, draws the
+largest noise of each super-class, and goes down its order statistics only while they can still win.
+A super-class is given ``2**e >= M`` tickets, M its exact size; tickets beyond M are blanks, so that M itself
+is needed, in exact integers, only for the few super-classes that are visited. Tickets are drawn without
+replacement. The law is that of the class-by-class sampler.
+
+References
+----------
+Shekelyan and Loukides, *Differentially private top-k selection via canonical Lipschitz mechanism*,
+arXiv:2201.13376, with class sizes corrected: see "The class sizes" in the documentation of mechanisms.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_choice, check_integer, check_real
+from taciturn.data.sensitivity import Sensitivity
+from taciturn.events import Event, ExponentialEvent, PureEvent
+from taciturn.kernels.canonical import best_class_of_head, largest_noise
+from taciturn.mechanisms.base import FloatArray, IndexArray, below_best, noise_scale
+from taciturn.mechanisms.ranking import Ranking
+from taciturn.mechanisms.topk import check_k
+
+__all__ = ["CanonicalLipschitz", "log_binomial"]
+
+# More than the rounding error of a log-binomial for d up to 1e9.
+_MARGIN = 1e-4
+
+
+def log_binomial(n: object, k: object) -> FloatArray:
+    """``log C(n, k)`` elementwise, minus infinity where ``k > n``."""
+    n, k = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    possible = n >= k
+    n = np.where(possible, n, k)
+    value: FloatArray = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return np.where(possible, value, -np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalLipschitz:
+    """Release the k indices of a subset with a nearly best utility; see the module for the proof.
+
+    Parameters
+    ----------
+    sensitivity : Sensitivity
+        Of the scores, in the linf norm.
+    k : int
+        How many to select; ``k = d`` returns all at no cost.
+    epsilon : float
+        Cost of the whole release.
+    gamma : float, default=0.5
+        In [0, 1): weight of the worst member against the best outsider.
+    noise : {"exponential", "gumbel"}, default="exponential"
+        Exponential noise is smaller and pure; Gumbel noise is bounded-range and composes better.
+    """
+
+    arithmetic: ClassVar[str] = "exact"
+
+    sensitivity: Sensitivity
+    k: int
+    epsilon: float
+    gamma: float = 0.5
+    noise: str = "exponential"
+
+    def __post_init__(self) -> None:
+        check_integer(1, k=self.k)
+        check_real(0.0, 1.0, closed="left", gamma=self.gamma)
+        check_choice(("exponential", "gumbel"), noise=self.noise)
+        self._half_epsilon(self.k + 1)
+
+    @property
+    def event(self) -> Event:
+        """One pure release, or one bounded-range selection."""
+        return ExponentialEvent(self.epsilon) if self.noise == "gumbel" else PureEvent(self.epsilon)
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise in units of the scores."""
+        return self.sensitivity.spread / self.epsilon
+
+    def release(self, scores: object, stream: Stream) -> IndexArray:
+        """The chosen indices, in increasing order."""
+        relative = below_best(scores, self.sensitivity.spread / 2.0)
+        check_k(self.k, relative.size)
+        if self.k == relative.size:
+            return np.arange(self.k)
+        half = self._half_epsilon(relative.size)
+        # Candidates whose utility is lower than this cannot win, all subsets together.
+        lowest = math.ceil(float(log_binomial(relative.size, self.k))) + 64
+        ranking = Ranking(relative, self.k, half * self.gamma, lowest)
+        head = -half * (1.0 - self.gamma) * ranking.head_values
+        top = -half * (1.0 - 2.0 * self.gamma) * float(ranking.head_values[-1])
+        search = _Search(ranking, head, half * self.gamma, top, self.noise == "gumbel", stream)
+        return np.sort(_member(*search.winner(), ranking, self.k, stream))
+
+    def release_plainly(self, scores: object, stream: Stream) -> IndexArray:
+        """The same release in O(d k), class by class: the yardstick of the merged sampler."""
+        relative = below_best(scores, self.sensitivity.spread / 2.0)
+        check_k(self.k, relative.size)
+        half = self._half_epsilon(relative.size)
+        order = np.argsort(-relative, kind="stable")
+        ranked = relative[order]
+        head = -half * (1.0 - self.gamma) * ranked[: self.k]
+        tail = half * self.gamma * ranked[self.k :]
+        top = -half * (1.0 - 2.0 * self.gamma) * float(ranked[self.k - 1])
+        h, t = _plain_winner(head, tail, top, self.noise == "gumbel", stream)
+        if h == self.k:
+            return np.sort(order[: self.k])
+        body = order[h + 1 : t - 1][_distinct(t - h - 2, self.k - h - 1, stream)]
+        return np.sort(np.concatenate((order[:h], body, order[t - 1 : t])))
+
+    def _half_epsilon(self, n_candidates: int) -> float:
+        # Values are of the size of log C(d, k) here, and so is their rounding error.
+        size = 2.0**11 + float(log_binomial(n_candidates, self.k))
+        return 0.5 / noise_scale(1.0, self.epsilon, 2.0**-46 * size)
+
+
+def _plain_winner(
+    head: FloatArray, tail: FloatArray, top: float, gumbel: bool, stream: Stream
+) -> tuple[int, int]:
+    k, d = head.size, head.size + tail.size
+    log_factorial = gammaln(np.arange(d, dtype=np.float64) + 1.0)
+    best = top + float(largest_noise(np.log(stream.exponentials(1)), gumbel)[0])
+    winner = (k, k)
+    for h in range(k):
+        exponentials = stream.exponentials(tail.size)
+        value, t = best_class_of_head(float(head[h]), tail, log_factorial, k, h, exponentials, gumbel)
+        if value > best:
+            best, winner = value, (h, t)
+    return winner
+
+
+class _Search:
+    """The lazy search for the class of the winning subset; (k, k) stands for the true top k."""
+
+    def __init__(
+        self,
+        ranking: Ranking,
+        head: FloatArray,
+        tail_weight: float,
+        top: float,
+        gumbel: bool,
+        stream: Stream,
+    ) -> None:
+        self._ranking, self._head, self._tail_weight = ranking, head, tail_weight
+        self._top, self._gumbel, self._stream = top, gumbel, stream
+
+    def winner(self) -> tuple[int, int]:
+        k = self._head.size
+        ranking = self._ranking
+        exponents = _log2_tickets(ranking.first_ranks, ranking.last_ranks, k)
+        exponentials = self._stream.exponentials(exponents.size).reshape(exponents.shape)
+        logs = np.log(exponentials) - exponents * math.log(2.0)
+        # Bands are cut in rounded arithmetic; the slack keeps their upper edges valid.
+        edges = self._tail_weight * ranking.anchor - ranking.bands + 1e-6
+        highest = self._head[:, None] + edges[None, :]
+        bounds = highest + largest_noise(logs, self._gumbel)
+
+        first = largest_noise(np.log(self._stream.exponentials(1)), self._gumbel)
+        best, winner = self._top + float(first[0]), (k, k)
+        rows, columns = np.nonzero(bounds > best)
+        for place in np.argsort(-bounds[rows, columns]):
+            h, band = int(rows[place]), int(columns[place])
+            if bounds[h, band] <= best:
+                break
+            tickets = _Tickets(
+                h,
+                int(ranking.first_ranks[band]),
+                int(ranking.last_ranks[band]),
+                k,
+                int(exponents[h, band]),
+                float(logs[h, band]),
+            )
+            while tickets.any_left():
+                noise = tickets.noise(self._gumbel)
+                if float(highest[h, band]) + noise <= best:
+                    break
+                t = tickets.draw(self._stream)
+                if t is not None:
+                    value = float(self._head[h]) + self._tail_weight * ranking.value(t) + noise
+                    if value > best:
+                        best, winner = value, (h, t)
+                tickets.descend(self._stream)
+        return winner
+
+
+def _log2_tickets(first: IndexArray, last: IndexArray, k: int) -> FloatArray:
+    """Exponents e[h, band] with ``2**e`` at least the size of the super-class, and not much more.
+
+    By the hockey-stick identity the size for t in first..last is
+    ``C(last - h - 1, k - h) - C(first - h - 2, k - h)``, and ``first - 1`` is the previous band's last. Where the
+    two binomials nearly cancel, the classes are nearly equal, and their number times the largest, which
+    is ``C(last - h - 1, k - h) (k - h) / (last - h - 1)``, bounds the sum.
+    """
+    h = np.arange(k, dtype=np.float64)[:, None]
+    up_to_last = gammaln(last - h) - gammaln(k - h + 1.0) - gammaln(last - k + 0.0)
+    up_to_previous = np.concatenate((np.full((k, 1), -np.inf), up_to_last[:, :-1]), axis=1)
+    ratio = up_to_previous - up_to_last
+    wide = ratio < -0.1
+    by_difference = np.log1p(-np.exp(np.where(wide, ratio, -1.0)))
+    by_number = np.log((last - first + 1.0) * (k - h) / (last - h - 1.0))
+    log_size = up_to_last + np.where(wide, by_difference, by_number)
+    return np.ceil((log_size + _MARGIN) / math.log(2.0))
+
+
+class _Tickets:
+    """The tickets of one super-class in decreasing order of their noise."""
+
+    def __init__(self, h: int, t1: int, t2: int, k: int, exponent: int, log_position: float) -> None:
+        self._h, self._t1, self._t2, self._k = h, t1, t2, k
+        self._total = 1 << exponent
+        self._drawn: set[int] = set()
+        self._before = math.comb(t1 - h - 2, k - h)
+        self._log_position = log_position
+        self._place = 1
+
+    def any_left(self) -> bool:
+        return self._place <= self._total
+
+    def noise(self, gumbel: bool) -> float:
+        """The noise of the current ticket."""
+        return float(largest_noise(np.array([self._log_position]), gumbel)[0])
+
+    def descend(self, stream: Stream) -> None:
+        """Go to the next order statistic: minus the log of the next uniform grows by E / (tickets left)."""
+        left = self._total - self._place
+        self._place += 1
+        if left:
+            step = math.log(float(stream.exponentials(1)[0])) - math.log(left)
+            self._log_position = float(np.logaddexp(self._log_position, step))
+
+    def draw(self, stream: Stream) -> int | None:
+        """The class t that the current ticket belongs to, or None for a blank."""
+        ticket = stream.below(self._total)
+        while ticket in self._drawn:
+            ticket = stream.below(self._total)
+        self._drawn.add(ticket)
+        if ticket >= self._counted_up_to(self._t2):
+            return None
+        tails = range(self._t1, self._t2 + 1)
+        return tails[bisect_left(tails, ticket + 1, key=self._counted_up_to)]
+
+    def _counted_up_to(self, t: int) -> int:
+        return math.comb(t - self._h - 1, self._k - self._h) - self._before
+
+
+def _member(h: int, t: int, ranking: Ranking, k: int, stream: Stream) -> IndexArray:
+    """A uniform member of class (h, t) as indices."""
+    if h == k:
+        return ranking.head
+    body = ranking.between(h + 2, t)[_distinct(t - h - 2, k - h - 1, stream)]
+    return np.concatenate((ranking.head[:h], body, [ranking.index(t)]))
+
+
+def _distinct(n: int, size: int, stream: Stream) -> IndexArray:
+    """``size`` different integers below n, every set equally likely (Floyd's algorithm)."""
+    chosen: dict[int, None] = {}
+    for top in range(n - size, n):
+        drawn = stream.below(top + 1)
+        chosen[top if drawn in chosen else drawn] = None
+    return np.fromiter(chosen, dtype=np.int64, count=size)

@@ -1,0 +1,98 @@
+r"""A private quantile: the exponential mechanism on a public grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_finite, check_real
+from taciturn.data.sensitivity import quantile_scores
+from taciturn.events import Event
+from taciturn.mechanisms.base import IndexArray
+from taciturn.mechanisms.selection import ExponentialMechanism
+
+__all__ = ["PrivateQuantile"]
+
+_LARGEST_DENOMINATOR = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateQuantile:
+    r"""Release the upper edge of a bin that holds (nearly) the q-quantile of the values.
+
+    The bins are ``(-inf, g_1], (g_1, g_2], .., (g_{m-1}, g_m]``, values above ``g_m`` counting as beyond
+    the last. Bin j scores ``-max(0, -s(g_j), s(g_{j-1}))`` with ``s(g) = (1 - q) #{v <= g} - q #{v > g}``: the
+    bin that holds the quantile scores zero even when every value lies in it.
+
+    Privacy: one bounded-range selection; the sensitivity is ``data.sensitivity.quantile_scores``. Scores
+    are integers, q being rounded to a fraction with denominator at most 1000.
+
+    Parameters
+    ----------
+    grid : tuple of float
+        Public, strictly increasing, at least two.
+    quantile : float
+        In (0, 1); 0.5 for the median, whose scores move least.
+    relation : {"zero-out", "add-remove", "replace-one"}
+        What "neighbouring" means.
+    epsilon : float
+        Cost of one release.
+    """
+
+    arithmetic: ClassVar[str] = "exact"
+
+    grid: tuple[float, ...]
+    quantile: float
+    relation: str
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        edges = np.asarray(self.grid, dtype=np.float64)
+        if edges.size < 2 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+            raise ParameterError(
+                "grid",
+                self.grid,
+                "at least two finite numbers in increasing order",
+                "make it from public bounds, for example with numpy.geomspace",
+            )
+        check_real(1e-3, 1.0 - 1e-3, quantile=self.quantile)
+        object.__setattr__(self, "grid", tuple(float(edge) for edge in edges))
+        self._selection  # noqa: B018 (refuse a bad epsilon or relation now, not at release)
+
+    @property
+    def _fraction(self) -> Fraction:
+        return Fraction(self.quantile).limit_denominator(_LARGEST_DENOMINATOR)
+
+    @property
+    def _selection(self) -> ExponentialMechanism:
+        fraction = self._fraction
+        sensitivity = quantile_scores(fraction.numerator, fraction.denominator, self.relation)
+        return ExponentialMechanism(sensitivity, self.epsilon)
+
+    @property
+    def scale(self) -> float:
+        """The noise scale, in units of ranks."""
+        return self._selection.scale / self._fraction.denominator
+
+    @property
+    def event(self) -> Event:
+        """One bounded-range selection."""
+        return self._selection.event
+
+    def scores(self, values: object) -> IndexArray:
+        """The bins' integer scores. Computed from data: for :meth:`release`, never to be shown."""
+        array = check_finite(values=values)
+        a, b = self._fraction.numerator, self._fraction.denominator
+        at_most = np.searchsorted(np.sort(array), self.grid, side="right").astype(np.int64)
+        at_edge = (b - a) * at_most - a * (array.size - at_most)
+        at_left = np.concatenate(([-a * array.size], at_edge[:-1]))
+        return -np.maximum(0, np.maximum(-at_edge, at_left))
+
+    def release(self, values: object, stream: Stream) -> float:
+        """A point of the grid."""
+        return self.grid[self._selection.release(self.scores(values), stream)]

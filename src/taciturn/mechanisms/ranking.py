@@ -1,0 +1,92 @@
+"""A ranking that is only sorted where someone looks.
+
+The canonical Lipschitz mechanism needs the best k candidates in order, how many candidates lie in each
+band of utility below them, and the value at a few single ranks. That takes a handful of passes over the
+scores; a full sort would cost more than all the rest.
+
+Ranks count from 1. Higher values come first, equal values in order of their index.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.mechanisms.base import FloatArray, IndexArray
+
+__all__ = ["Ranking"]
+
+
+class Ranking:
+    """The order of ``values``, of which the first ``k`` places are wanted and the rest in bands.
+
+    Parameters
+    ----------
+    values : ndarray of float
+        One per candidate, more than k of them.
+    k : int
+        Length of the sorted head.
+    bands_per_unit : float
+        A band below the head covers ``1 / bands_per_unit`` of value; 0 puts everything into one band.
+    n_bands : int
+        All that lies lower goes into one last band.
+    """
+
+    def __init__(self, values: FloatArray, k: int, bands_per_unit: float, n_bands: int) -> None:
+        self._values = values
+        self._k = k
+        leading = _leading(values, k + 1)
+        self.head = leading[:k]
+        self.head_values = values[self.head]
+        self.anchor = float(values[leading[k]])
+        depth = (self.anchor - values) * bands_per_unit
+        np.clip(depth, 0.0, n_bands, out=depth)
+        self._band_of = depth.astype(np.intp)
+        counts = np.bincount(self._band_of)
+        # The head itself was counted into the first band.
+        counts[0] -= k
+        self.bands = np.flatnonzero(counts)
+        self.last_ranks = k + np.cumsum(counts[self.bands])
+        self.first_ranks = np.concatenate(([k + 1], self.last_ranks[:-1] + 1))
+        self._sorted_bands: dict[int, FloatArray] = {}
+
+    def value(self, rank: int) -> float:
+        """The value at one rank below the head."""
+        place = int(np.searchsorted(self.last_ranks, rank))
+        band = int(self.bands[place])
+        if band not in self._sorted_bands:
+            members = self._values[self._band_of == band]
+            self._sorted_bands[band] = np.sort(members)[::-1]
+        # In the first band the head comes before rank k + 1.
+        before = 0 if place == 0 else int(self.last_ranks[place - 1])
+        return float(self._sorted_bands[band][rank - before - 1])
+
+    def index(self, rank: int) -> int:
+        """The candidate at one rank below the head."""
+        value = self.value(rank)
+        equal = np.flatnonzero(self._values == value)
+        return int(equal[rank - 1 - np.count_nonzero(self._values > value)])
+
+    def between(self, low: int, high: int) -> IndexArray:
+        """The candidates at ranks ``low .. high - 1``, in no particular order; low is at most k + 1."""
+        end = self.index(high)
+        value = self._values[end]
+        inside = self._values > value
+        inside[:end] |= self._values[:end] == value
+        inside[self.head[: low - 1]] = False
+        return np.flatnonzero(inside)
+
+
+def _leading(values: FloatArray, k: int) -> IndexArray:
+    """Indices of the k largest values in order.
+
+    The k-th largest of the maxima of interleaved columns is a lower bound on the k-th largest value, so
+    one pass leaves few candidates to sort.
+    """
+    n_columns = 4 * k
+    n_rows = values.size // n_columns
+    if n_rows > 4:
+        maxima = values[: n_rows * n_columns].reshape(n_rows, n_columns).max(axis=0)
+        candidates = np.flatnonzero(values >= np.partition(maxima, -k)[-k])
+    else:
+        candidates = np.arange(values.size)
+    return candidates[np.argsort(-values[candidates], kind="stable")[:k]].astype(np.int64)

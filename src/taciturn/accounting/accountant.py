@@ -121,8 +121,8 @@ def satisfies(event: Event, budget: Budget) -> bool:
     True exactly where ``epsilon_of(event, budget.delta) <= budget.epsilon``, but without evaluating
     the bounds that are no longer needed. An infinite budget accepts everything.
     """
+    pieces = pieces_of(event)
     if math.isinf(budget.epsilon):
         return True
-    pieces = pieces_of(event)
     left = remaining_delta(pieces, budget.delta)
     return left is not None and any(rule.epsilon(pieces, left) <= budget.epsilon for rule in RULES)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from taciturn.accounting.accountant import RULES, Rule, remaining_delta, satisfies
 from taciturn.accounting.budget import Budget
-from taciturn.accounting.pieces import pieces_of
+from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.accounting.search import first_private
 from taciturn.core.errors import ParameterError
 from taciturn.events import Event
@@ -54,9 +55,14 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float
             "a finite budget to calibrate noise to",
             "fit without noise instead of asking for its scale",
         )
+
+    @cache
+    def pieces_at(log_scale: float) -> Pieces:
+        return pieces_of(event_of_scale(math.exp(log_scale)))
+
     best: float | None = None
     for rule in RULES:
-        excess = _excess_of_log_scale(rule, budget, event_of_scale)
+        excess = _excess_of_log_scale(rule, budget, pieces_at)
         if best is None:
             best = first_private(excess, 0.0, -_LIMIT, _LIMIT, _TOLERANCE)
         elif best > -_LIMIT and excess(best - _WORTHWHILE) <= 0.0:
@@ -73,6 +79,18 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float
     return scale
 
 
+def _excess_of_log_scale(
+    rule: Rule, budget: Budget, pieces_at: Callable[[float], Pieces]
+) -> Callable[[float], float]:
+    @cache
+    def excess(log_scale: float) -> float:
+        pieces = pieces_at(log_scale)
+        left = remaining_delta(pieces, budget.delta)
+        return math.inf if left is None else rule.excess(pieces, budget.epsilon, left)
+
+    return excess
+
+
 def _out_of_reach(budget: Budget) -> ParameterError:
     return ParameterError(
         "budget",
@@ -81,14 +99,3 @@ def _out_of_reach(budget: Budget) -> ParameterError:
         "raise epsilon or delta, or drop the releases whose cost does not shrink with the scale "
         "(Gaussian noise needs delta > 0)",
     )
-
-
-def _excess_of_log_scale(
-    rule: Rule, budget: Budget, event_of_scale: Callable[[float], Event]
-) -> Callable[[float], float]:
-    def excess(log_scale: float) -> float:
-        pieces = pieces_of(event_of_scale(math.exp(log_scale)))
-        left = remaining_delta(pieces, budget.delta)
-        return math.inf if left is None else rule.excess(pieces, budget.epsilon, left)
-
-    return excess

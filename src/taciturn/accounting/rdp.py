@@ -22,7 +22,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log1p
 
 from taciturn.accounting.pieces import Pieces
 
@@ -39,7 +38,7 @@ _LOG_SHARE: FloatArray = np.log1p(-1.0 / ORDERS)
 _LOG_ORDERS: FloatArray = np.log(ORDERS)
 # More than the rounding errors of the few logarithms in a curve, which are below 40 in size.
 _ROUNDING: FloatArray = 1e-14 * (1.0 + 1.0 / _PAST_ONE)
-# Where order times epsilon is below this, second-order bounds are exact to five digits or more, and
+# Where order times epsilon is below this, second-order bounds are exact to four digits or more, and
 # the closed forms would be differences of nearly equal numbers.
 _SMALL = 1e-2
 
@@ -81,7 +80,7 @@ def pure_curve(eps: float) -> FloatArray:
     """
     quadratic = np.minimum(ORDERS * (eps * eps / 2.0), eps)
     exact = ORDERS * eps >= _SMALL
-    moment = np.logaddexp(_PAST_ONE[exact] * eps, -ORDERS[exact] * eps) - log1p(math.exp(-eps))
+    moment = np.logaddexp(_PAST_ONE[exact] * eps, -ORDERS[exact] * eps) - math.log1p(math.exp(-eps))
     closed = moment / _PAST_ONE[exact] + (1.0 + eps) * _ROUNDING[exact]
     quadratic[exact] = np.minimum(quadratic[exact], closed)
     return quadratic

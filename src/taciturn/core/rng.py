@@ -142,7 +142,7 @@ class Stream:
         """``size`` uniform 64-bit words."""
         self._guard_fork()
         out = np.empty(size, dtype=np.uint64)
-        view = memoryview(out).cast("B") if size else memoryview(b"")
+        view = out.data.cast("B") if size else memoryview(b"")
         for start in range(0, 8 * size, len(_ZEROS)):
             part = view[start : start + len(_ZEROS)]
             self._encryptor.update_into(_ZEROS[: len(part)], part)
@@ -247,7 +247,7 @@ class Stream:
         rounded to relative precision 2**-52, in (0, 1].
         """
         leading = (words >> _ONE).view(np.int64)
-        fractions = leading + 0.5
+        fractions = leading.astype(np.float64) + 0.5
         short = np.flatnonzero(leading < _SHORT)
         if short.size:
             rest, _ = self._fractions(self.words(short.size))

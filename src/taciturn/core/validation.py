@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
 
 __all__ = [
     "check_choice",
@@ -27,6 +27,8 @@ __all__ = [
     "check_real",
     "without_data_values",
 ]
+
+T = TypeVar("T")
 
 
 def _only(named: dict[str, object]) -> tuple[str, object]:
@@ -142,26 +144,20 @@ _QUOTES_DATA = re.compile(
 )
 
 
-@contextmanager
-def without_data_values(name: str) -> Iterator[None]:
-    """Reword errors of numpy and scikit-learn that would quote a value of the data.
+def without_data_values(name: str, call: Callable[[], T]) -> T:
+    """The result of ``call``, with errors reworded that would quote a value of the data.
 
-    The new error is raised outside the handler, so that the original does not travel along as
-    its context into logs.
+    The new error is raised outside the handler, so that the original does not travel along as its context
+    into logs.
     """
-    quoted = False
-    failure: type[Exception] = ValueError
     try:
-        yield
+        return call()
     except (ValueError, TypeError) as error:
-        if isinstance(error, DataError) or not _QUOTES_DATA.search(str(error)):
+        if isinstance(error, TaciturnError) or not _QUOTES_DATA.search(str(error)):
             raise
-        quoted, failure = True, type(error)
-    if quoted:
-        message = (
-            f"{name}: expected numbers, got text or objects; encode such columns as numbers "
-            "with public categories first (the argument must be a string or a number)."
-        )
-        if issubclass(failure, TypeError):
-            raise TypeError(message)
-        raise DataError(message)
+        is_type_error = isinstance(error, TypeError)
+    message = (
+        f"{name}: expected numbers, got text or objects; encode such columns as numbers with public "
+        "categories first (the argument must be a string or a number)."
+    )
+    raise TypeError(message) if is_type_error else DataError(message)

@@ -37,9 +37,7 @@ __all__ = ["Propose", "acceptance", "acceptance_numpy", "propose", "propose_nump
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
-Propose = Callable[
-    [Words, int, bool, Integers, Integers, Integers, float, Integers, Integers], tuple[int, int]
-]
+Propose = Callable[[Words, int, bool, Integers, Integers, Integers, float, Integers, Integers], tuple[int, int]]
 """``(words, log2_scale, discrete, heads, guide, squeeze, margin, out, slow) -> (n_out, n_slow)``"""
 
 _ACCEPTANCE_MASK = np.uint64(0xFFFFFFFF)

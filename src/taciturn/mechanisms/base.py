@@ -76,11 +76,12 @@ def noise_scale(spread: float, epsilon: float, charge: float) -> float:
 def below_best(scores: object, scale: float) -> FloatArray:
     """``(scores - max(scores)) / scale``, the difference taken exactly for integer scores."""
     array = check_finite(scores=scores)
+    distance: FloatArray
     if array.dtype == np.int64:
         # Two's complement makes the unsigned difference right even where the signed one overflows.
         distance = (array.max() - array).view(np.uint64).astype(np.float64)
     else:
         with np.errstate(over="ignore"):
-            distance = np.minimum(array.max() - array, _FAR).astype(np.float64, copy=False)
+            distance = np.minimum(array.max() - array, _FAR)
     distance /= -scale
     return distance

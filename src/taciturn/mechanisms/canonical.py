@@ -224,7 +224,8 @@ def _log2_tickets(first: IndexArray, last: IndexArray, k: int) -> FloatArray:
     by_difference = np.log1p(-np.exp(np.where(wide, ratio, -1.0)))
     by_number = np.log((last - first + 1.0) * (k - h) / (last - h - 1.0))
     log_size = up_to_last + np.where(wide, by_difference, by_number)
-    return np.ceil((log_size + _MARGIN) / math.log(2.0))
+    exponents: FloatArray = np.ceil((log_size + _MARGIN) / math.log(2.0))
+    return exponents
 
 
 class _Tickets:

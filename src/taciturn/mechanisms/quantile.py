@@ -91,7 +91,8 @@ class PrivateQuantile:
         at_most = np.searchsorted(np.sort(array), self.grid, side="right").astype(np.int64)
         at_edge = (b - a) * at_most - a * (array.size - at_most)
         at_left = np.concatenate(([-a * array.size], at_edge[:-1]))
-        return -np.maximum(0, np.maximum(-at_edge, at_left))
+        misses: IndexArray = np.maximum(0, np.maximum(-at_edge, at_left))
+        return -misses
 
     def release(self, values: object, stream: Stream) -> float:
         """A point of the grid."""

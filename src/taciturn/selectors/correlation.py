@@ -143,8 +143,10 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
         if self.n_public is not None:
             check_integer(1, n_public=self.n_public)
         stream = Stream.of(self.random_state)
-        with without_data_values("X or y"):
-            X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
+        X, y = without_data_values(
+            "X or y",
+            lambda: validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64),
+        )
         target, target_bound, facts, assumptions = self._target(y)
         n_rows, n_columns = X.shape
         k = self._count(n_columns)

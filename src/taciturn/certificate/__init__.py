@@ -1,0 +1,11 @@
+"""Certificates: what was released, at what cost, under which assumptions.
+
+A certificate is a frozen value. It holds no data and nothing computed from data beyond what was released;
+it can be printed, stored as JSON, added up with others and read for a person who holds several records.
+"""
+
+from taciturn.certificate.certificate import Certificate
+from taciturn.certificate.issue import certify, compose
+from taciturn.certificate.release import Release
+
+__all__ = ["Certificate", "Release", "certify", "compose"]

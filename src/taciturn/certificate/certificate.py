@@ -1,0 +1,205 @@
+"""The certificate itself: fields, JSON, groups."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from taciturn._version import __version__
+from taciturn.accounting import best_bound
+from taciturn.certificate.release import Release
+from taciturn.certificate.words import in_words
+from taciturn.core.errors import CertificateError
+from taciturn.core.validation import check_choice, check_delta, check_integer
+from taciturn.data.sensitivity import check_relation
+from taciturn.events import (
+    ComposedEvent,
+    Event,
+    event_from_dict,
+    event_to_dict,
+    for_group,
+)
+
+__all__ = ["STATUSES", "Certificate", "Status"]
+
+Status = Literal["proved", "as published", "not private"]
+STATUSES: tuple[Status, ...] = ("proved", "as published", "not private")
+
+_FORMAT = "taciturn-certificate"
+_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The privacy statement of one fit, or of several composed.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee. For ``status="as published"`` it is what the paper claims.
+    relation : {"zero-out", "add-remove", "replace-one"}
+        What one record more or less means.
+    status : {"proved", "as published", "not private"}
+        How far the guarantee can be trusted.
+    events : tuple of Release
+        What was released, how often and at what scale, in order.
+    public : mapping
+        The facts that the guarantee treats as known to everybody.
+    assumptions : tuple of str
+        What must hold for the guarantee, in words.
+    seeded : bool
+        Whether the noise can be replayed by whoever knows the seed.
+    arithmetic : {"exact", "float64"}
+        "exact": sums are integers and released values lie on a lattice, so that the proof covers what the
+        computer does. "float64": some released value is an ordinary double.
+    bound : str
+        Which of the valid composition bounds gave epsilon.
+    group_size : int, default=1
+        For how many records of one person the guarantee is stated.
+    """
+
+    epsilon: float
+    delta: float
+    relation: str
+    status: Status
+    events: tuple[Release, ...]
+    public: Mapping[str, Any]
+    assumptions: tuple[str, ...]
+    seeded: bool
+    arithmetic: str
+    bound: str
+    group_size: int = 1
+
+    def __post_init__(self) -> None:
+        check_relation(self.relation)
+        check_choice(STATUSES, status=self.status)
+        check_choice(("exact", "float64"), arithmetic=self.arithmetic)
+        object.__setattr__(self, "events", tuple(self.events))
+        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        frozen = MappingProxyType({str(name): _plain(value) for name, value in self.public.items()})
+        object.__setattr__(self, "public", frozen)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view cannot be pickled; the JSON form can, and holds everything.
+        return (Certificate.from_json, (self.to_json(),))
+
+    @property
+    def event(self) -> Event:
+        """The cost of all releases together."""
+        return ComposedEvent(tuple(release.total for release in self.events))
+
+    def for_group(self, k: int) -> Certificate:
+        """The guarantee for a person with up to k records, accounted anew at the same delta."""
+        k = check_integer(1, k=k)
+        if self.status == "as published":
+            raise CertificateError(
+                "status='as published': expected a proved guarantee to extend to groups; "
+                "use the sound estimator of the same method."
+            )
+        if k == 1 or self.status == "not private":
+            return replace(self, group_size=self.group_size * k)
+        bound = best_bound(for_group(self.event, k * self.group_size), self.delta)
+        return replace(self, epsilon=bound.epsilon, bound=bound.name, group_size=k * self.group_size)
+
+    # ------------------------------------------------------------------ JSON
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """The certificate as JSON text; :meth:`from_json` reads it back."""
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "schema": _SCHEMA,
+                "taciturn": __version__,
+                "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
+                "delta": self.delta,
+                "relation": self.relation,
+                "status": self.status,
+                "events": [
+                    {
+                        "what": release.what,
+                        "noise": release.noise,
+                        "scale": release.scale,
+                        "count": release.count,
+                        "event": event_to_dict(release.event),
+                    }
+                    for release in self.events
+                ],
+                "public": dict(self.public),
+                "assumptions": list(self.assumptions),
+                "seeded": self.seeded,
+                "arithmetic": self.arithmetic,
+                "bound": self.bound,
+                "group_size": self.group_size,
+            },
+            indent=indent,
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError:
+            content = None
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise CertificateError(
+                f"text: expected JSON with format {_FORMAT!r}, got something else; "
+                "pass what Certificate.to_json() returned."
+            )
+        if content.get("schema") != _SCHEMA:
+            raise CertificateError(
+                f"schema={content.get('schema')!r}: expected {_SCHEMA}, the one this version of taciturn "
+                f"({__version__}) writes; read the certificate with taciturn {content.get('taciturn')}."
+            )
+        try:
+            return cls(
+                epsilon=float(content["epsilon"]),
+                delta=check_delta(delta=content["delta"]),
+                relation=content["relation"],
+                status=content["status"],
+                events=tuple(
+                    Release(
+                        what=release["what"],
+                        noise=release["noise"],
+                        scale=release["scale"],
+                        event=event_from_dict(release["event"]),
+                        count=release["count"],
+                    )
+                    for release in content["events"]
+                ),
+                public=content["public"],
+                assumptions=tuple(content["assumptions"]),
+                seeded=content["seeded"],
+                arithmetic=content["arithmetic"],
+                bound=content["bound"],
+                group_size=content["group_size"],
+            )
+        except (KeyError, TypeError) as error:
+            missing = str(error) if isinstance(error, KeyError) else "a field of another type"
+            raise CertificateError(
+                f"text: expected a complete certificate, found a problem with {missing}; "
+                "the file is damaged, ask for a fresh copy."
+            ) from None
+
+    def __str__(self) -> str:
+        return in_words(self)
+
+
+def _plain(value: Any) -> Any:
+    """A public fact as plain JSON types, so that a round trip gives an equal certificate."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str | bool | int | float) or value is None:
+        return value
+    return str(value)

@@ -1,0 +1,103 @@
+"""Certificates come from plans, and add up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from taciturn.accounting import Budget, best_bound
+from taciturn.certificate.certificate import STATUSES, Certificate, Status
+from taciturn.certificate.release import Release
+from taciturn.core.errors import CertificateError
+from taciturn.events import ComposedEvent, NotPrivateEvent, for_group
+
+__all__ = ["certify", "compose"]
+
+
+def certify(
+    releases: Iterable[Release],
+    budget: Budget,
+    *,
+    relation: str,
+    public: Mapping[str, Any],
+    assumptions: Iterable[str] = (),
+    seeded: bool,
+    arithmetic: str,
+) -> Certificate:
+    """The certificate of releases that were planned for a budget.
+
+    The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since
+    calibration always stops a hair on the private side of it.
+    """
+    releases = tuple(releases)
+    event = ComposedEvent(tuple(release.total for release in releases))
+    bound = best_bound(event, budget.delta)
+    if any(isinstance(release.event, NotPrivateEvent) for release in releases):
+        status: Status = "not private"
+        epsilon, delta = math.inf, 0.0
+    else:
+        status = "proved"
+        epsilon, delta = bound.epsilon, budget.delta
+        if not epsilon <= budget.epsilon:
+            raise CertificateError(
+                f"epsilon={epsilon!r}: expected at most the budget of {budget.epsilon!r}; "
+                "this is a defect of the plan, please report it."
+            )
+        if epsilon > 0.999 * budget.epsilon:
+            epsilon = budget.epsilon
+    return Certificate(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        status=status,
+        events=releases,
+        public=public,
+        assumptions=tuple(assumptions),
+        seeded=seeded,
+        arithmetic=arithmetic,
+        bound=bound.name,
+    )
+
+
+def compose(*certificates: Certificate) -> Certificate:
+    """One certificate for several releases about the same records.
+
+    All events are accounted together, once, at the sum of the deltas; the result is never worse than the sum
+    of the epsilons.
+    """
+    if not certificates:
+        raise CertificateError("certificates: expected at least one, got none; pass the ones to add up.")
+    for name in ("relation", "group_size"):
+        found = {getattr(certificate, name) for certificate in certificates}
+        if len(found) > 1:
+            listed = ", ".join(sorted(map(repr, found)))
+            raise CertificateError(
+                f"{name}: expected one and the same, got {listed}; fit again with one {name} for all."
+            )
+    if len(certificates) == 1:
+        return certificates[0]
+    first = certificates[0]
+    delta = math.fsum(certificate.delta for certificate in certificates)
+    releases = tuple(release for certificate in certificates for release in certificate.events)
+    event = ComposedEvent(tuple(release.total for release in releases))
+    worst = max(certificates, key=lambda certificate: STATUSES.index(certificate.status))
+    summed = math.fsum(certificate.epsilon for certificate in certificates)
+    bound_name, epsilon = "sum", summed
+    if worst.status == "proved":
+        bound = best_bound(for_group(event, first.group_size), delta)
+        if bound.epsilon < summed:
+            bound_name, epsilon = bound.name, bound.epsilon
+    return Certificate(
+        epsilon=epsilon,
+        delta=delta,
+        relation=first.relation,
+        status=worst.status,
+        events=releases,
+        public={f"part {i}": dict(part.public) for i, part in enumerate(certificates, start=1)},
+        assumptions=tuple(dict.fromkeys(a for part in certificates for a in part.assumptions)),
+        seeded=any(certificate.seeded for certificate in certificates),
+        arithmetic="exact" if all(part.arithmetic == "exact" for part in certificates) else "float64",
+        bound=bound_name,
+        group_size=first.group_size,
+    )

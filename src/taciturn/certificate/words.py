@@ -1,0 +1,86 @@
+"""A certificate as a paragraph that a lawyer can read."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from taciturn.certificate.certificate import Certificate
+
+__all__ = ["in_words"]
+
+_RELATION_IN_WORDS = {
+    "zero-out": (
+        "two data sets are neighbours when they agree except for one record, which is present in one and "
+        "blanked out in the other; the number of records is public"
+    ),
+    "add-remove": (
+        "two data sets are neighbours when one has one record more than the other; the number of records "
+        "is itself protected"
+    ),
+    "replace-one": (
+        "two data sets are neighbours when they agree except for one record, which may be any other "
+        "admissible record; the number of records is public"
+    ),
+}
+
+_ARITHMETIC_IN_WORDS = {
+    "exact": "exact (integer sums, and released values on a lattice)",
+    "float64": "double precision (some released values are not on a lattice)",
+}
+
+
+def in_words(certificate: Certificate) -> str:
+    """The whole statement."""
+    public = "; ".join(f"{name} = {_fact(value)}" for name, value in certificate.public.items())
+    released = "; ".join(map(str, certificate.events)) or "nothing that depends on the data"
+    sentences = [
+        _guarantee(certificate),
+        f"Here {_RELATION_IN_WORDS[certificate.relation]}.",
+        f"Released: {released}.",
+    ]
+    if public:
+        sentences.append(f"Public facts: {public}.")
+    if certificate.assumptions:
+        sentences.append("This holds provided that " + "; ".join(certificate.assumptions) + ".")
+    if certificate.seeded:
+        sentences.append(
+            "The noise came from a fixed seed: whoever knows the seed can undo the protection, so this run is "
+            "for reproduction only."
+        )
+    if certificate.status != "not private":
+        sentences.append(f"Arithmetic: {_ARITHMETIC_IN_WORDS[certificate.arithmetic]}.")
+    return " ".join(sentences)
+
+
+def _guarantee(certificate: Certificate) -> str:
+    if certificate.status == "not private":
+        return "No privacy guarantee: the result was computed without noise and may reveal any record."
+    size = certificate.group_size
+    whose = "one record" if size == 1 else f"up to {size} records of one person"
+    claim = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
+    if certificate.epsilon == 0.0:
+        return f"Perfect privacy ({claim}): the result does not depend on the data at all."
+    change = (
+        f"replacing {whose} by anything else"
+        if certificate.relation == "replace-one"
+        else f"leaving {whose} out of the data"
+    )
+    factor = f"{math.exp(certificate.epsilon):.4g}" if certificate.epsilon < 700 else "an astronomical number"
+    effect = f"{change} changes the probability of any outcome by a factor of at most {factor}"
+    if certificate.delta > 0.0:
+        effect += f", up to an additional probability of {certificate.delta:.6g}"
+    if certificate.status == "as published":
+        return f"As published, NOT verified ({claim}): the authors claim that {effect}."
+    return f"Differentially private ({claim}): {effect}."
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_fact, value)) + ")"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {_fact(item)}" for name, item in value.items()) + "}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

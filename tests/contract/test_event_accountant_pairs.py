@@ -1,0 +1,219 @@
+"""One suite for every pair of an event and a bound, and second opinions from dp_accounting.
+
+dp_accounting is always asked under ADD_OR_REMOVE_ONE: our parameters arrive already normalised, and
+its accountants disagree about the other relations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import dp_accounting
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import common, privacy_loss_distribution
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
+from taciturn.accounting import epsilon_of, pure
+from taciturn.accounting.accountant import RULES, Rule
+from taciturn.accounting.pieces import Pieces, pieces_of
+from taciturn.accounting.rdp import ORDERS
+from taciturn.events import (
+    ApproximateEvent,
+    ComposedEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceMaxEvent,
+    NotPrivateEvent,
+    PermuteAndFlipEvent,
+    PureEvent,
+    RepeatedEvent,
+)
+
+RELATION = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+DELTA = 1e-5
+
+EVENTS = [
+    ExponentialEvent(0.2),
+    LaplaceMaxEvent(0.2),
+    PermuteAndFlipEvent(0.2),
+    PureEvent(0.2),
+    ApproximateEvent(0.2, 1e-7),
+    GaussianEvent(6.0),
+    ExponentialEvent(0.2) + ExponentialEvent(0.1),
+    ExponentialEvent(0.2) + GaussianEvent(6.0) + PureEvent(0.1),
+    NotPrivateEvent(),
+]
+
+every_event = pytest.mark.parametrize("event", EVENTS, ids=repr)
+every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+
+
+def ways_to_repeat(event: Event, count: int) -> list[Event]:
+    """The same plan, written differently."""
+    return [
+        ComposedEvent((event,) * count),
+        RepeatedEvent(event, count),
+        event * (count // 2) + event * (count - count // 2),
+        ComposedEvent((event, ComposedEvent((RepeatedEvent(event, count - 1),)))),
+    ]
+
+
+def counts_every_repeat(rule: Rule, event: Event, count: int = 12) -> bool:
+    """All spellings cost the same, and more than the event alone."""
+    plans = [pieces_of(plan) for plan in ways_to_repeat(event, count)]
+    epsilons = [rule.epsilon(plan, DELTA) for plan in plans]
+    deltas = [rule.log_delta(plan, 0.3) for plan in plans]
+    same = all(a == pytest.approx(answers[0], rel=1e-12) for answers in (epsilons, deltas) for a in answers)
+    alone = rule.epsilon(pieces_of(event), DELTA)
+    return same and (math.isinf(alone) or epsilons[0] > 1.5 * alone)
+
+
+@every_event
+@every_rule
+def test_listed_equals_repeated(event, rule):
+    assert counts_every_repeat(rule, event)
+
+
+def forgetting(rule: Rule) -> Rule:
+    """The rule with the fault to be caught: a repeated piece is charged once."""
+
+    def forget(pieces: Pieces) -> Pieces:
+        return replace(
+            pieces,
+            selections=tuple((value, 1) for value, _ in pieces.selections),
+            pure=tuple((value, 1) for value, _ in pieces.pure),
+            gaussians=tuple((value, 1) for value, _ in pieces.gaussians),
+        )
+
+    return replace(
+        rule,
+        epsilon=lambda pieces, delta: rule.epsilon(forget(pieces), delta),
+        log_delta=lambda pieces, epsilon: rule.log_delta(forget(pieces), epsilon),
+    )
+
+
+@pytest.mark.parametrize("event", EVENTS[:6], ids=repr)
+@every_rule
+def test_a_rule_that_forgets_counts_is_caught(event, rule):
+    if math.isinf(rule.epsilon(pieces_of(event), DELTA)):
+        return  # Gaussian noise is infinite to the pure bound, whatever the count
+    assert not counts_every_repeat(forgetting(rule), event)
+
+
+@every_event
+def test_leaks_of_approximate_releases_count_every_repeat(event):
+    leaks = [pieces_of(plan).leak for plan in ways_to_repeat(event, 12)]
+    assert leaks == pytest.approx([leaks[0]] * 4, rel=1e-12)
+    if isinstance(event, ApproximateEvent):
+        assert leaks[0] == pytest.approx(12e-7, rel=1e-5)
+
+
+# ------------------------------------------------------------------ second opinions: Renyi
+
+
+MIXES = [
+    ({0.05: 100}, {}, {}),
+    ({2 / 140: 1000}, {30.0: 20}, {0.05: 1}),
+    ({0.3: 4}, {8.0: 2}, {0.1: 3}),
+    ({1.5: 2}, {}, {0.5: 1}),
+    ({}, {3.0: 5}, {0.02: 40}),
+    ({0.01: 500, 0.2: 3}, {50.0: 7}, {}),
+]
+
+
+def ours(selections, gaussians, pures) -> Event:
+    parts = [ExponentialEvent(e) * n for e, n in selections.items()]
+    parts += [GaussianEvent(s) * n for s, n in gaussians.items()]
+    parts += [PureEvent(e) * n for e, n in pures.items()]
+    return ComposedEvent(tuple(parts))
+
+
+def theirs(selections, gaussians, pures) -> float:
+    accountant = RdpAccountant(orders=ORDERS, neighboring_relation=RELATION)
+    for e, n in selections.items():
+        accountant.compose(dp_event.ZCDpEvent(rho=n * e * e / 8))
+    for sigma, n in gaussians.items():
+        accountant.compose(dp_event.GaussianDpEvent(sigma), n)
+    for e, n in pures.items():
+        accountant.compose(dp_event.ZCDpEvent(rho=n * e * e / 2))
+    return accountant.get_epsilon(DELTA)
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_never_above_their_renyi_accountant(mix):
+    assert epsilon_of(ours(*mix), DELTA) <= theirs(*mix) * (1 + 1e-6)
+    doubled = tuple({value: 2 * count for value, count in part.items()} for part in mix)
+    assert not epsilon_of(ours(*doubled), DELTA) <= theirs(*mix) * (1 + 1e-6)
+
+
+# ------------------------------------------------------------------ second opinions: loss distributions
+
+
+@pytest.mark.parametrize("delta", [1e-8, 1e-5, 1e-2])
+@pytest.mark.parametrize(("sigma", "count"), [(1.0, 1), (4.0, 3), (20.0, 100), (120.0, 1000)])
+def test_gaussians_agree_with_their_loss_distributions(sigma, count, delta):
+    accountant = PLDAccountant(neighboring_relation=RELATION, value_discretization_interval=1e-4)
+    accountant.compose(dp_event.GaussianDpEvent(sigma / math.sqrt(count)))
+    reference = accountant.get_epsilon(delta)
+    epsilon = epsilon_of(GaussianEvent(sigma) * count, delta)
+    # Theirs rounds losses up to the grid.
+    assert epsilon <= reference * (1 + 1e-6)
+    assert epsilon >= reference - 2e-4
+
+
+@pytest.mark.parametrize(("e0", "count"), [(0.5, 1), (0.5, 8), (0.05, 100), (0.01, 1000)])
+def test_pure_releases_agree_with_their_loss_distributions(e0, count):
+    single = privacy_loss_distribution.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(e0, 0.0), value_discretization_interval=e0 / 100
+    )
+    reference = single.self_compose(count).get_epsilon_for_delta(DELTA)
+    epsilon = epsilon_of(LaplaceMaxEvent(e0) * count, DELTA)
+    assert epsilon <= reference * (1 + 1e-6)
+    assert epsilon >= reference * (1 - 0.03) - e0 / 100
+
+
+def test_mixed_pure_releases_agree_with_their_loss_distributions():
+    def single(epsilon: float):
+        return privacy_loss_distribution.from_privacy_parameters(
+            common.DifferentialPrivacyParameters(epsilon, 0.0), value_discretization_interval=1e-3
+        )
+
+    reference = single(0.1).self_compose(30).compose(single(0.4).self_compose(5)).get_epsilon_for_delta(DELTA)
+    epsilon = epsilon_of(PureEvent(0.1) * 30 + LaplaceMaxEvent(0.4) * 5, DELTA)
+    assert reference * (1 - 0.01) <= epsilon <= reference * (1 + 1e-6)
+
+
+# ------------------------------------------------------------------ lower bounds
+
+
+def respects_lower_bounds(accountant, selections: int, e0: float) -> bool:
+    """Randomised response at half the range *is* a bounded-range selection, so it must be covered."""
+    lowest = pure.epsilon(pieces_of(PureEvent(e0 / 2) * selections), DELTA)
+    return accountant(ExponentialEvent(e0) * selections, DELTA) >= lowest * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("selections", "e0"), [(1, 1.0), (3, 0.5), (10, 0.2), (100, 0.05), (1000, 0.02), (4000, 0.08)]
+)
+def test_never_below_what_randomised_response_achieves(selections, e0):
+    assert respects_lower_bounds(epsilon_of, selections, e0)
+
+
+@pytest.mark.parametrize(("selections", "e0"), [(100, 0.05), (1000, 0.02), (4000, 0.08)])
+def test_an_accountant_that_is_five_percent_too_hopeful_is_caught(selections, e0):
+    def hopeful(event: Event, delta: float) -> float:
+        return 0.95 * epsilon_of(event, delta)
+
+    assert not respects_lower_bounds(hopeful, selections, e0)
+
+
+@pytest.mark.parametrize("count", [1, 5, 50])
+def test_pure_releases_are_charged_exactly(count):
+    plan = LaplaceMaxEvent(0.3) * count
+    exact = pure.epsilon(pieces_of(plan), DELTA * (1 - 1e-6))
+    assert epsilon_of(plan, DELTA) == exact
+    assert epsilon_of(ExponentialEvent(0.3) * count, DELTA) <= exact

@@ -1,0 +1,180 @@
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from taciturn import Budget, Certificate, compose
+from taciturn.accounting import epsilon_of
+from taciturn.certificate import Release, certify
+from taciturn.core.errors import CertificateError, ParameterError, TaciturnError
+from taciturn.events import (
+    ApproximateEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    NotPrivateEvent,
+    PureEvent,
+)
+
+
+def make(*events, delta=1e-6, budget=None, relation="zero-out", **changes):
+    releases = [Release("a test value", "Gaussian", 3.0, event) for event in events]
+    details = {"relation": relation, "public": {"records": 100}, "seeded": False, "arithmetic": "exact"}
+    return certify(releases, Budget(budget or 1e6, delta), **(details | changes))
+
+
+def test_certificates_state_the_accounted_cost():
+    certificate = make(GaussianEvent(5.0), GaussianEvent(5.0))
+    assert certificate.status == "proved"
+    assert certificate.epsilon == pytest.approx(epsilon_of(GaussianEvent(5.0) * 2, 1e-6))
+    assert certificate.delta == 1e-6
+
+
+def test_a_budget_that_was_all_but_spent_is_stated_as_such():
+    spent = epsilon_of(GaussianEvent(5.0), 1e-6)
+    assert make(GaussianEvent(5.0), budget=spent * 1.0005).epsilon == spent * 1.0005
+    assert make(GaussianEvent(5.0), budget=spent * 1.1).epsilon == pytest.approx(spent)
+
+
+def test_a_plan_that_overspends_gets_no_certificate():
+    with pytest.raises(CertificateError, match="expected at most the budget of 0.1"):
+        make(GaussianEvent(1.0), budget=0.1)
+
+
+def test_a_certificate_is_frozen():
+    certificate = make(PureEvent(1.0))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.epsilon = 0.1
+    with pytest.raises(TypeError):
+        certificate.public["records"] = 1
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        make(GaussianEvent(5.0) * 20, ExponentialEvent(0.01) * 1000, PureEvent(0.05)),
+        make(NotPrivateEvent()),
+        make(
+            PureEvent(1.0), delta=0.0, public={"classes": np.array(["a", "b"]), "y_bounds": (0.0, np.float64(2))}
+        ),
+        make(PureEvent(1.0), seeded=True, arithmetic="float64", assumptions=("x", "y"), relation="replace-one"),
+        make(GaussianEvent(5.0)).for_group(3),
+    ],
+)
+def test_json_round_trip(certificate):
+    text = certificate.to_json()
+    assert Certificate.from_json(text) == certificate
+    assert Certificate.from_json(text).to_json() == text
+    json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is not JSON"))
+
+
+def test_json_of_another_version_is_refused_in_one_sentence():
+    content = json.loads(make(PureEvent(1.0)).to_json()) | {"schema": 99, "taciturn": "9.9"}
+    with pytest.raises(
+        CertificateError, match=r"schema=99: expected 1, .* read the certificate with taciturn 9\.9"
+    ):
+        Certificate.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"format": "other"}'])
+def test_other_text_is_refused(text):
+    with pytest.raises(CertificateError, match="expected JSON with format 'taciturn-certificate'"):
+        Certificate.from_json(text)
+
+
+@pytest.mark.parametrize("field", ["epsilon", "events", "seeded", "relation"])
+def test_damaged_certificates_are_refused(field):
+    content = json.loads(make(PureEvent(1.0)).to_json())
+    del content[field]
+    with pytest.raises(CertificateError, match=f"problem with '{field}'"):
+        Certificate.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(("field", "value"), [("status", "certain"), ("relation", "x"), ("arithmetic", "int")])
+def test_unknown_words_are_refused(field, value):
+    content = json.loads(make(PureEvent(1.0)).to_json()) | {field: value}
+    with pytest.raises(TaciturnError, match=f"{field}="):
+        Certificate.from_json(json.dumps(content))
+
+
+def test_composition_uses_one_accountant_and_beats_the_sum():
+    parts = [make(GaussianEvent(10.0) * 10, delta=1e-7) for _ in range(4)]
+    total = compose(*parts)
+    assert total.delta == pytest.approx(4e-7)
+    assert total.epsilon == pytest.approx(epsilon_of(GaussianEvent(10.0) * 40, 4e-7), rel=1e-6)
+    assert total.epsilon < 0.8 * sum(part.epsilon for part in parts)
+    assert len(total.events) == 4
+    assert total.public["part 3"] == {"records": 100}
+
+
+def test_composition_is_never_worse_than_the_sum():
+    parts = [make(PureEvent(0.5), delta=0.0), make(ApproximateEvent(0.5, 1e-6), delta=1e-5)]
+    total = compose(*parts)
+    assert total.epsilon <= 1.0 + 1e-9
+    assert total.delta == 1e-5
+
+
+def test_composition_keeps_the_worst_of_everything():
+    total = compose(make(PureEvent(1.0)), make(PureEvent(1.0), seeded=True, arithmetic="float64"))
+    assert total.seeded
+    assert total.arithmetic == "float64"
+    lost = compose(make(PureEvent(1.0)), make(NotPrivateEvent()))
+    assert lost.status == "not private"
+    assert math.isinf(lost.epsilon)
+
+
+def test_one_certificate_composes_to_itself_and_none_is_refused():
+    certificate = make(PureEvent(1.0))
+    assert compose(certificate) is certificate
+    with pytest.raises(CertificateError, match="expected at least one"):
+        compose()
+
+
+def test_different_relations_or_groups_do_not_compose():
+    with pytest.raises(
+        CertificateError, match="relation: expected one and the same, got 'replace-one', 'zero-out'"
+    ):
+        compose(make(PureEvent(1.0)), make(PureEvent(1.0), relation="replace-one"))
+    with pytest.raises(CertificateError, match="group_size: expected one and the same"):
+        compose(make(PureEvent(1.0)), make(PureEvent(1.0)).for_group(2))
+
+
+def test_groups_are_accounted_anew():
+    pure = make(PureEvent(0.5), delta=0.0).for_group(4)
+    assert pure.epsilon == pytest.approx(2.0)
+    gaussian = make(GaussianEvent(20.0) * 5).for_group(3)
+    assert gaussian.epsilon == pytest.approx(epsilon_of(GaussianEvent(20.0 / 3) * 5, 1e-6))
+    assert gaussian.group_size == 3
+    assert gaussian.for_group(2).epsilon == pytest.approx(epsilon_of(GaussianEvent(20.0 / 6) * 5, 1e-6))
+    assert make(PureEvent(1.0), delta=0.0).for_group(1).epsilon == 1.0
+    with pytest.raises(ParameterError, match="k=0"):
+        make(PureEvent(1.0)).for_group(0)
+
+
+def test_published_claims_do_not_extend_to_groups():
+    claimed = dataclasses.replace(make(PureEvent(1.0)), status="as published")
+    with pytest.raises(CertificateError, match="as published"):
+        claimed.for_group(2)
+
+
+def test_words_name_what_a_reader_must_know():
+    certificate = make(
+        GaussianEvent(5.0), seeded=True, assumptions=("the set of labels is public",), relation="add-remove"
+    )
+    text = str(certificate)
+    for part in (
+        f"epsilon = {certificate.epsilon:.6g}, delta = 1e-06",
+        "one record more",
+        "a test value (once, Gaussian noise of 3 sensitivities)",
+        "records = 100",
+        "provided that the set of labels is public",
+        "reproduction only",
+        "Arithmetic: exact",
+    ):
+        assert part in text
+    assert "may reveal any record" in str(make(NotPrivateEvent()))
+    assert "up to 3 records of one person" in str(certificate.for_group(3))
+    assert "replacing one record by anything else" in str(make(PureEvent(1.0), relation="replace-one"))
+    assert "does not depend on the data at all" in str(make(delta=0.0))
+    assert "NOT verified" in str(dataclasses.replace(certificate, status="as published"))

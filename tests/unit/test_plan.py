@@ -1,0 +1,90 @@
+import math
+
+import numpy as np
+import pytest
+
+from taciturn.accounting import Budget, epsilon_of
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.data.sensitivity import Sensitivity
+from taciturn.events import ComposedEvent
+from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
+from taciturn.plan import plan_top_k
+
+UNIT = Sensitivity(1.0, "linf", "zero-out")
+KINDS = {
+    "canonical-lipschitz": CanonicalLipschitz,
+    "gumbel": GumbelTopK,
+    "peeling": PeelingTopK,
+    "laplace": LaplaceTopK,
+}
+
+
+@pytest.mark.parametrize("method", KINDS)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_every_method_spends_its_budget_and_not_more(method, delta, k):
+    budget = Budget(1.0, delta)
+    plan = plan_top_k(budget, 100, k, UNIT, method=method)
+    assert isinstance(plan.mechanism, KINDS[method])
+    planned = ComposedEvent(tuple(release.total for release in plan.releases))
+    assert epsilon_of(plan.mechanism.event, plan.budget.delta) == pytest.approx(
+        epsilon_of(planned, plan.budget.delta)
+    )
+    assert 0.999 < epsilon_of(planned, plan.budget.delta) <= 1.0
+    if method != "gumbel":
+        assert plan.budget.delta == 0.0
+
+
+def test_gumbel_uses_delta():
+    with_delta = plan_top_k(Budget(1.0, 1e-6), 10_000, 100, UNIT, method="gumbel")
+    without = plan_top_k(Budget(1.0, 0.0), 10_000, 100, UNIT, method="gumbel")
+    assert with_delta.mechanism.scale < 0.25 * without.mechanism.scale
+
+
+def test_auto_is_pure_without_delta_and_sharper_with_it():
+    assert plan_top_k(Budget(1.0, 0.0), 10**6, 100, UNIT).method == "canonical-lipschitz"
+    assert plan_top_k(Budget(1.0, 1e-6), 10**6, 100, UNIT).method == "gumbel"
+    assert plan_top_k(Budget(1.0, 1e-6), 30, 10, UNIT).method == "canonical-lipschitz"
+    assert plan_top_k(Budget(1.0, 1e-6), 30, 10, UNIT, gamma=0.0).method == "gumbel"
+
+
+def recovered(method, d, k, gap, seeds):
+    """How often the exact top k is found at a given gap."""
+    scores = np.where(np.arange(d) < k, gap, 0.0)
+    plan = plan_top_k(Budget(1.0, 1e-6), d, k, UNIT, method=method)
+    hits = [set(plan.select(scores, Stream.of(seed)).tolist()) == set(range(k)) for seed in range(seeds)]
+    return np.mean(hits)
+
+
+@pytest.mark.parametrize(("d", "k"), [(1000, 2), (1000, 60)])
+def test_auto_takes_the_method_that_finds_more(d, k):
+    chosen = plan_top_k(Budget(1.0, 1e-6), d, k, UNIT).method
+    other = {"gumbel": "canonical-lipschitz", "canonical-lipschitz": "gumbel"}[chosen]
+    # The smallest gap at which the chosen one is right half of the time.
+    gap = next(gap for gap in np.geomspace(5, 5000, 40) if recovered(chosen, d, k, gap, 20) >= 0.5)
+    assert recovered(chosen, d, k, gap, 100) > recovered(other, d, k, gap, 100) + 0.2
+
+
+def test_everything_costs_nothing_and_infinity_is_not_private():
+    everything = plan_top_k(Budget(1.0, 1e-6), 5, 5, UNIT)
+    assert everything.releases == ()
+    assert sorted(everything.select(np.zeros(5), Stream.of(0)).tolist()) == [0, 1, 2, 3, 4]
+    exact = plan_top_k(Budget(math.inf, 1e-6), 5, 2, UNIT)
+    assert exact.method == "exact"
+    assert exact.select([1, 9, 2, 8, 0], Stream.of(0)).tolist() == [1, 3]
+
+
+def test_plans_spawn_a_stream_of_their_own():
+    plan = plan_top_k(Budget(1.0, 1e-6), 50, 3, UNIT)
+    stream = Stream.of(0)
+    draws = {tuple(plan.select(np.zeros(50), stream).tolist()) for _ in range(20)}
+    assert len(draws) == 20
+
+
+def test_bad_requests_are_refused():
+    with pytest.raises(ParameterError, match="mechanism='snap': expected one of 'auto'"):
+        plan_top_k(Budget(1.0, 0.0), 5, 2, UNIT, method="snap")
+    for k in (0, 6, 2.0):
+        with pytest.raises(ParameterError, match="k=.*an integer from 1 to 5"):
+            plan_top_k(Budget(1.0, 0.0), 5, k, UNIT)

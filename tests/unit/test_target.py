@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from taciturn.core.errors import ParameterError
+from taciturn.data.fixed_point import ONE
+from taciturn.data.target import check_classes, check_y_bounds, label_signs, numeric_target
+
+
+def test_numbers_are_clipped_and_mapped():
+    target = numeric_target([10.0, 20.0, 15.0, 99.0, -99.0], (10.0, 20.0))
+    assert target.tolist() == [-ONE, ONE, 0.0, ONE, -ONE]
+
+
+def test_bounds_at_the_edge_of_double_precision():
+    assert numeric_target([1.6e308, -1.6e308, 0.0], (-1.7e308, 1.7e308)).tolist() == pytest.approx(
+        [ONE * 16 / 17, -ONE * 16 / 17, 0.0], abs=1
+    )
+
+
+def test_two_labels_need_one_column():
+    signs = label_signs(np.array(["a", "b", "c", "b"]), np.array(["a", "b"]))
+    assert signs.ravel().tolist() == [-1.0, 1.0, 0.0, 1.0]
+
+
+def test_more_labels_are_coded_one_against_the_rest():
+    signs = label_signs(np.array([3, 1, 2, 9]), np.array([1, 2, 3]))
+    assert signs.tolist() == [[-1, -1, 1], [1, -1, -1], [-1, 1, -1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("bad", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), 3, (1, 2, 3), ("a", "b"), None])
+def test_bad_bounds_are_refused(bad):
+    with pytest.raises(ParameterError, match="^y_bounds=.*low < high"):
+        check_y_bounds(bad)
+
+
+@pytest.mark.parametrize("bad", [[1], [1, 1], [], [[1, 2]]])
+def test_bad_classes_are_refused(bad):
+    with pytest.raises(ParameterError, match="^classes=.*two different labels"):
+        check_classes(bad)

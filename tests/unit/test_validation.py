@@ -1,0 +1,92 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.validation import (
+    check_choice,
+    check_delta,
+    check_epsilon,
+    check_finite,
+    check_integer,
+    check_positive,
+    check_real,
+    without_data_values,
+)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), "1", None, True, -float("inf")])
+def test_epsilon(bad):
+    with pytest.raises(
+        ParameterError, match=r"^epsilon=.*expected a number > 0 .*; give the privacy budget .*\.$"
+    ):
+        check_epsilon(epsilon=bad)
+
+
+@pytest.mark.parametrize("good", [1, 0.5, np.float32(2), np.int64(3), float("inf")])
+def test_good_epsilon(good):
+    assert check_epsilon(epsilon=good) == float(good)
+
+
+@pytest.mark.parametrize("bad", [-1e-9, 1.0, 2, float("nan"), None, "0", False])
+def test_delta(bad):
+    with pytest.raises(ParameterError, match=r"^delta=.*expected a number in \[0, 1\); choose it well below"):
+        check_delta(delta=bad)
+
+
+def test_other_checks_name_parameter_value_expectation_and_remedy():
+    with pytest.raises(
+        ParameterError, match="^x_bound=inf: expected a finite number > 0; give a positive x_bound"
+    ):
+        check_positive(x_bound=float("inf"))
+    with pytest.raises(ParameterError, match=r"^gamma=1: expected a number in \[0, 1\); choose gamma"):
+        check_real(0, 1, closed="left", gamma=1)
+    assert check_real(0, 1, gamma=1) == 1.0
+    with pytest.raises(ParameterError, match="^k=9: expected an integer from 1 to 8; choose k"):
+        check_integer(1, 8, k=9)
+    assert check_integer(1, k=np.int32(4)) == 4
+    with pytest.raises(ParameterError, match="^rule='no': expected one of 'a', 'b'; set rule"):
+        check_choice(("a", "b"), rule="no")
+
+
+def test_errors_are_value_errors_and_travel_between_processes():
+    error = pickle.loads(pickle.dumps(ParameterError("k", 3, "less", "lower it")))
+    assert isinstance(error, ValueError)
+    assert isinstance(error, TaciturnError)
+    assert str(error) == "k=3: expected less; lower it."
+
+
+def test_finite_arrays_keep_integers_exact():
+    assert check_finite(scores=np.array([2**62 + 1])).tolist() == [2**62 + 1]
+    assert check_finite(scores=[1, 2]).dtype == np.int64
+    assert check_finite(scores=np.float32([1.5])).dtype == np.float64
+    assert check_finite(scores=np.array([7], dtype=np.uint64)).dtype == np.int64
+    for bad in ([], [[1.0]], ["a"], [np.nan], [np.inf], [True], np.array([2**63], dtype=np.uint64)):
+        with pytest.raises(DataError, match="^scores: expected"):
+            check_finite(scores=bad)
+
+
+def test_messages_that_quote_data_are_reworded_without_a_trace():
+    with pytest.raises(DataError) as caught:
+        without_data_values("X", lambda: np.asarray([["alice"]], dtype=float))
+    assert "alice" not in str(caught.value)
+    assert "X: expected numbers" in str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+def test_type_errors_stay_type_errors():
+    with pytest.raises(TypeError) as caught:
+        without_data_values("X", lambda: float({"name": "alice"}))
+    assert "alice" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_other_messages_pass_through():
+    def fail():
+        raise ValueError("shapes differ")
+
+    with pytest.raises(ValueError, match="^shapes differ$"):
+        without_data_values("X", fail)
+    assert without_data_values("X", lambda: 3) == 3

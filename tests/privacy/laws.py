@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 from math import comb
 
 import numpy as np
@@ -36,7 +36,7 @@ def laplace_max_law(utilities):
     """argmax of utility + Laplace(1), by quadrature between the kinks."""
     kinks = np.unique(np.concatenate((utilities, [np.min(utilities) - 60.0, np.max(utilities) + 60.0])))
     law = np.zeros(utilities.size)
-    for a, b in zip(kinks[:-1], kinks[1:], strict=True):
+    for a, b in pairwise(kinks):
         for c, d in zip(np.linspace(a, b, 41)[:-1], np.linspace(a, b, 41)[1:], strict=True):
             x = (c + d) / 2.0 + (d - c) / 2.0 * NODES
             w = (d - c) / 2.0 * WEIGHTS

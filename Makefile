@@ -1,0 +1,63 @@
+# Two commands do all the set-up: make demo, make test. Everything lives in .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# Stamps: a venv is set up again only when pyproject.toml has changed.
+CORE := $(VENV)/.core
+DEV  := $(VENV)/.dev
+DOCS := $(VENV)/.docs
+
+.PHONY: help demo test test-slow lint docs bench ci-tools clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(CORE): pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --editable .
+	@touch $@
+
+$(DEV): pyproject.toml $(CORE)
+	$(PIP) install --editable '.[dev,report]'
+	@touch $@
+
+$(DOCS): pyproject.toml $(CORE)
+	$(PIP) install --editable '.[docs]'
+	@touch $@
+
+demo: $(CORE) ## Install, then select features of the breast cancer data privately
+	@$(BIN)/taciturn demo
+
+test: $(DEV) ## Every test that is not marked slow
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+
+test-slow: $(DEV) ## The tests that take minutes
+	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+
+lint: $(DEV) ## ruff, mypy (strict where privacy is decided), import contracts
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(DOCS) ## Build the pages into site/, strictly
+	$(BIN)/python docs/tables/noise_scales.py --check
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(DEV) ## Ratios to named baselines, measured in one run
+	$(BIN)/python -m benchmarks
+
+ci-tools: ## Optional system packages for optional tests; never fails
+	@command -v chromium >/dev/null 2>&1 || (command -v apt-get >/dev/null 2>&1 \
+	  && apt-get update -qq >/dev/null 2>&1 \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium >/dev/null 2>&1) \
+	  || echo "ci-tools: chromium is not here and cannot be installed; tests that like it are skipped"
+
+clean: ## Remove the venv and everything built
+	rm -rf $(VENV) site build dist

@@ -273,8 +273,9 @@ def _member(h: int, t: int, ranking: Ranking, k: int, stream: Stream) -> IndexAr
     """A uniform member of class (h, t) as indices."""
     if h == k:
         return ranking.head
-    body = ranking.between(h + 2, t)[_distinct(t - h - 2, k - h - 1, stream)]
-    return np.concatenate((ranking.head[:h], body, [ranking.index(t)]))
+    end = ranking.index(t)
+    body = ranking.between(h + 2, end)[_distinct(t - h - 2, k - h - 1, stream)]
+    return np.concatenate((ranking.head[:h], body, [end]))
 
 
 def _distinct(n: int, size: int, stream: Stream) -> IndexArray:

@@ -51,29 +51,32 @@ class Ranking:
 
     def value(self, rank: int) -> float:
         """The value at one rank below the head."""
-        place = int(np.searchsorted(self.last_ranks, rank))
-        band = int(self.bands[place])
-        if band not in self._sorted_bands:
-            members = self._values[self._band_of == band]
-            self._sorted_bands[band] = np.sort(members)[::-1]
-        # In the first band the head comes before rank k + 1.
-        before = 0 if place == 0 else int(self.last_ranks[place - 1])
-        return float(self._sorted_bands[band][rank - before - 1])
+        members, before = self._band_at(rank)
+        return float(members[rank - before - 1])
 
     def index(self, rank: int) -> int:
         """The candidate at one rank below the head."""
-        value = self.value(rank)
-        equal = np.flatnonzero(self._values == value)
-        return int(equal[rank - 1 - np.count_nonzero(self._values > value)])
+        members, before = self._band_at(rank)
+        value = members[rank - before - 1]
+        n_higher = before + int(np.searchsorted(-members, -value))
+        return int(np.flatnonzero(self._values == value)[rank - n_higher - 1])
 
-    def between(self, low: int, high: int) -> IndexArray:
-        """The candidates at ranks ``low .. high - 1``, in no particular order; low is at most k + 1."""
-        end = self.index(high)
+    def between(self, low: int, end: int) -> IndexArray:
+        """The candidates from rank ``low`` (at most k + 1) up to, not including, the candidate ``end``."""
         value = self._values[end]
         inside = self._values > value
         inside[:end] |= self._values[:end] == value
         inside[self.head[: low - 1]] = False
         return np.flatnonzero(inside)
+
+    def _band_at(self, rank: int) -> tuple[FloatArray, int]:
+        """The band that holds a rank, in order, and how many ranks come before it."""
+        place = int(np.searchsorted(self.last_ranks, rank))
+        band = int(self.bands[place])
+        if band not in self._sorted_bands:
+            self._sorted_bands[band] = np.sort(self._values[self._band_of == band])[::-1]
+        # The first band also holds the head.
+        return self._sorted_bands[band], 0 if place == 0 else int(self.last_ranks[place - 1])
 
 
 def _leading(values: FloatArray, k: int) -> IndexArray:

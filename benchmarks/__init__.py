@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to named baselines, measured in one run."""

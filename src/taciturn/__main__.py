@@ -1,0 +1,5 @@
+"""``python -m taciturn``."""
+
+from taciturn.cli import main
+
+main()

@@ -1,0 +1,98 @@
+"""What the project promises about itself: pages that run, rooms in order, names that exist."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import taciturn
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def test_the_readme_example_runs_as_printed():
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(code.strip().splitlines()) <= 12
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    first, rest = run.stdout.split("\n", 1)
+    assert first == "[  3  14 159]"
+    assert "Differentially private (epsilon = 1, delta = 1e-06)" in rest
+
+
+def _python_blocks():
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    return [
+        pytest.param(block, id=f"{page.name}:{number}")
+        for page in pages
+        for number, block in enumerate(
+            re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        )
+    ]
+
+
+@pytest.mark.parametrize("block", _python_blocks())
+def test_code_in_the_pages_runs(block, capsys):
+    exec(compile(block, "page", "exec"), {"__name__": "page"})
+    capsys.readouterr()
+
+
+def test_the_two_commands_of_the_readme_exist():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"(?:`|^)make ([a-z-]+)", readme, re.MULTILINE)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_public_names_exist_and_are_documented():
+    for name in taciturn.__all__:
+        assert getattr(taciturn, name) is not None
+        if name != "__version__":
+            assert getattr(taciturn, name).__doc__
+    with pytest.raises(AttributeError, match="has no attribute 'magic'"):
+        _ = taciturn.magic
+    assert set(dir(taciturn)) == set(taciturn.__all__)
+
+
+def test_importing_the_package_is_cheap():
+    heavy = ("numba", "scipy", "sklearn", "dp_accounting")
+    code = f"import sys, taciturn; print([name for name in {heavy} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_files_are_short_and_documented(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 400
+    assert ast.get_docstring(ast.parse(text))
+
+
+def test_import_contracts_are_kept_and_can_fail(tmp_path):
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    kept = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert kept.returncode == 0, kept.stdout
+    # The same contracts refuse numba outside kernels, upward imports and an unlisted room.
+    for room, line in (
+        ("data/planted.py", "import numba"),
+        ("core/planted.py", "import taciturn.events"),
+        ("utils.py", "X = 1"),
+    ):
+        copy = tmp_path / room.replace("/", "_")
+        shutil.copytree(ROOT / "src" / "taciturn", copy / "taciturn")
+        (copy / "taciturn" / room).write_text(line + "\n", encoding="utf-8")
+        (copy / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        broken = subprocess.run(
+            command, cwd=copy, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(copy)}
+        )
+        assert broken.returncode == 1, (room, broken.stdout)
+        assert "BROKEN" in broken.stdout
+
+
+@pytest.mark.parametrize("word", ["_param_validation", "_fit_context", "sklearn.utils._", "numpy.core"])
+def test_no_private_names_of_other_libraries(word):
+    assert not [path for path in SOURCES if word in path.read_text(encoding="utf-8")]

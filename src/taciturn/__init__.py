@@ -15,20 +15,46 @@ from taciturn._version import __version__
 
 if TYPE_CHECKING:
     from taciturn.accounting import Budget
-    from taciturn.certificate import Certificate, compose
+    from taciturn.certificate import Certificate, certificate_of, compose
     from taciturn.core.errors import TaciturnError
+    from taciturn.estimators import (
+        FrankWolfeClassifier,
+        FrankWolfeRegressor,
+        SparsifiedClassifier,
+        SparsifiedRegressor,
+    )
+    from taciturn.scalers import BoundedScaler
     from taciturn.selectors import CorrelationSelector
 
 # Loaded on first use, so that importing the package costs next to nothing.
 _HOMES = {
+    "BoundedScaler": "taciturn.scalers",
     "Budget": "taciturn.accounting",
     "Certificate": "taciturn.certificate",
     "CorrelationSelector": "taciturn.selectors",
+    "FrankWolfeClassifier": "taciturn.estimators",
+    "FrankWolfeRegressor": "taciturn.estimators",
+    "SparsifiedClassifier": "taciturn.estimators",
+    "SparsifiedRegressor": "taciturn.estimators",
     "TaciturnError": "taciturn.core.errors",
+    "certificate_of": "taciturn.certificate",
     "compose": "taciturn.certificate",
 }
 
-__all__ = ["Budget", "Certificate", "CorrelationSelector", "TaciturnError", "__version__", "compose"]
+__all__ = [
+    "BoundedScaler",
+    "Budget",
+    "Certificate",
+    "CorrelationSelector",
+    "FrankWolfeClassifier",
+    "FrankWolfeRegressor",
+    "SparsifiedClassifier",
+    "SparsifiedRegressor",
+    "TaciturnError",
+    "__version__",
+    "certificate_of",
+    "compose",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,8 @@ app = typer.Typer(
     name="taciturn",
     no_args_is_help=True,
     add_completion=False,
+    # A pretty traceback may print local variables, and those are data.
+    pretty_exceptions_enable=False,
     help="Sparse models and feature selection that say nothing about any one person.",
     epilog="Example: taciturn demo --epsilon 0.5",
 )
@@ -42,19 +44,19 @@ def _root(
     """Sparse models and feature selection that say nothing about any one person."""
 
 
-# Public ranges of the measurements in Wolberg's breast cancer data: round numbers around what is typical of a
-# cell nucleus on such a slide, for the mean, the standard error and the worst of each. Values beyond are clipped.
-_CANCER_RANGES = {
-    "radius": ((4, 24), (0, 0.8), (4, 28)),
-    "texture": ((6, 32), (0, 2.4), (8, 44)),
-    "perimeter": ((30, 150), (0, 6), (30, 180)),
-    "area": ((0, 1300), (0, 80), (0, 1800)),
-    "smoothness": ((0.05, 0.15), (0, 0.014), (0.06, 0.2)),
-    "compactness": ((0, 0.2), (0, 0.05), (0, 0.5)),
-    "concavity": ((0, 0.18), (0, 0.06), (0, 0.54)),
-    "concave points": ((0, 0.1), (0, 0.024), (0, 0.22)),
-    "symmetry": ((0.1, 0.26), (0, 0.04), (0.12, 0.46)),
-    "fractal dimension": ((0.04, 0.086), (0, 0.008), (0.03, 0.138)),
+# Public ranges of the measurements in Wolberg's breast cancer data: from nought to a round number that the mean of such
+# a measurement rarely passes; standard errors up to a tenth of it, the worst up to one and a half times.
+_CANCER_LIMITS = {
+    "radius": 25,
+    "texture": 40,
+    "perimeter": 160,
+    "area": 1500,
+    "smoothness": 0.2,
+    "compactness": 0.2,
+    "concavity": 0.2,
+    "concave points": 0.1,
+    "symmetry": 0.4,
+    "fractal dimension": 0.1,
 }
 
 
@@ -62,25 +64,23 @@ _CANCER_RANGES = {
 def demo(
     epsilon: Annotated[float, typer.Option(help="Privacy budget, > 0.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")] = 1e-6,
-    features: Annotated[int, typer.Option(help="How many features to select.")] = 10,
+    features: Annotated[int, typer.Option(min=1, max=30, help="How many features to select.")] = 10,
     seed: Annotated[
-        int | None, typer.Option(help="Reproduce a run; the certificate then says that it protects nobody.")
+        int | None, typer.Option(help="Reproduce a run; whoever knows the seed can undo the noise.")
     ] = None,
 ) -> None:
     """Select features of scikit-learn's breast cancer data privately and show the certificate.
 
     Example: taciturn demo --epsilon 0.5 --features 5
     """
-    import numpy as np
     from sklearn.datasets import load_breast_cancer
 
     from taciturn.selectors import CorrelationSelector
 
     data = load_breast_cancer()
     names = [str(name) for name in data.feature_names]
-    ranges = [_cancer_range(name) for name in names]
-    low, high = np.transpose(ranges)
-    centred = 2 * (data.data - low) / (high - low) - 1
+    limits = [_cancer_limit(name) for name in names]
+    centred = 2 * data.data / limits - 1
     selector = CorrelationSelector(
         epsilon=epsilon,
         delta=delta,
@@ -89,23 +89,22 @@ def demo(
         random_state=seed,
     ).fit(centred, data.target)
 
-    table = Table(title=f"{features} of {len(names)} features, chosen privately")
+    how = "privately" if selector.certificate_.status == "proved" else "without privacy"
+    table = Table(title=f"{features} of {len(names)} features, chosen {how}")
     table.add_column("feature", style="bold")
     table.add_column("public range", justify="right")
-    for name, chosen, (lowest, highest) in zip(names, selector.support_, ranges, strict=True):
+    for name, chosen, limit in zip(names, selector.support_, limits, strict=True):
         if chosen:
-            table.add_row(name, f"{lowest:g} to {highest:g}")
+            table.add_row(name, f"0 to {limit:g}")
     console = Console()
     console.print(table)
     _print_certificate(console, selector.certificate_)
 
 
-def _cancer_range(name: str) -> tuple[float, float]:
-    """The public range of one measurement."""
-    for measure, (mean, error, worst) in _CANCER_RANGES.items():
-        if measure in name:
-            return error if name.endswith("error") else worst if name.startswith("worst") else mean
-    raise KeyError(name)
+def _cancer_limit(name: str) -> float:
+    """The upper end of the public range of one measurement."""
+    (limit,) = (limit for measure, limit in _CANCER_LIMITS.items() if measure in name)
+    return limit / 10 if name.endswith("error") else 1.5 * limit if name.startswith("worst") else limit
 
 
 def _print_certificate(console: Console, certificate: Certificate) -> None:

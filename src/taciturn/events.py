@@ -223,8 +223,10 @@ def for_group(event: Event, size: int) -> Event:
     if isinstance(event, GaussianEvent):
         return GaussianEvent(event.noise_multiplier / size)
     if isinstance(event, ApproximateEvent):
-        growth = math.expm1(size * event.epsilon) / math.expm1(event.epsilon)
-        delta = event.delta * growth
+        # Where the power would overflow there is nothing left to protect, unless delta is zero.
+        if size * event.epsilon > 700.0:
+            return NotPrivateEvent() if event.delta else PureEvent(size * event.epsilon)
+        delta = event.delta * math.expm1(size * event.epsilon) / math.expm1(event.epsilon)
         return ApproximateEvent(size * event.epsilon, delta) if delta < 1.0 else NotPrivateEvent()
     if isinstance(event, _EpsilonEvent):
         return type(event)(size * event.epsilon)

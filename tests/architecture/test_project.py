@@ -1,6 +1,8 @@
 """What the project promises about itself: pages that run, rooms in order, names that exist."""
 
 import ast
+import doctest
+import importlib
 import re
 import shutil
 import subprocess
@@ -39,6 +41,20 @@ def _python_blocks():
 def test_code_in_the_pages_runs(block, capsys):
     exec(compile(block, "page", "exec"), {"__name__": "page"})
     capsys.readouterr()
+
+
+MODULES = [
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+    for path in SOURCES
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run_as_printed(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def test_the_two_commands_of_the_readme_exist():

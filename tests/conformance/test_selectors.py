@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn import CorrelationSelector
-from taciturn.core.errors import ParameterError, TaciturnError
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
 
 
 def data(n=4000, d=12, seed=0):
@@ -39,9 +39,9 @@ def test_check_estimator_with_no_expected_failures():
 @pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])
 def test_strong_features_are_found(mechanism, relation):
     X, y = data()
-    selector = CorrelationSelector(
-        n_features_to_select=2, mechanism=mechanism, relation=relation, random_state=1
-    ).fit(X, y)
+    selector = CorrelationSelector(n_features_to_select=2, mechanism=mechanism, relation=relation, random_state=1).fit(
+        X, y
+    )
     assert np.flatnonzero(selector.support_).tolist() == [2, 7]
     certificate = selector.certificate_
     assert certificate.epsilon <= 1.0
@@ -51,6 +51,8 @@ def test_strong_features_are_found(mechanism, relation):
     assert certificate.arithmetic == "exact"
     assert certificate.seeded
     assert ("records" in certificate.public) == (relation != "add-remove")
+    told = CorrelationSelector(n_features_to_select=2, mechanism=mechanism, relation=relation, n_public=77).fit(X, y)
+    assert told.certificate_.public["records"] == (77 if relation == "add-remove" else 4000)
 
 
 def test_replacement_needs_twice_the_noise():
@@ -90,11 +92,22 @@ def test_labels_of_any_type(labels):
     assert not any("set of labels" in text for text in selector.certificate_.assumptions)
 
 
-def test_labels_taken_from_y_are_an_assumption():
+def test_labels_need_their_public_list():
     X, _ = data()
-    selector = CorrelationSelector(n_features_to_select=1, random_state=0).fit(X, np.where(X[:, 1] > 0, "p", "q"))
-    assert np.flatnonzero(selector.support_).tolist() == [1]
-    assert "the set of labels is public" in selector.certificate_.assumptions
+    with pytest.raises(DataError, match="pass the labels as classes"):
+        CorrelationSelector(n_features_to_select=1).fit(X, np.where(X[:, 1] > 0, "p", "q"))
+    assert not hasattr(CorrelationSelector(), "certificate_")
+
+
+def test_numbers_as_objects_and_truth_values_need_nothing():
+    X, y = data()
+    plain = CorrelationSelector(n_features_to_select=2, random_state=0)
+    as_objects = clone(plain).fit(X, y.astype(object))
+    assert np.array_equal(as_objects.support_, plain.fit(X, y).support_)
+    assert as_objects.certificate_.public["y_bounds"] == [-1.0, 1.0]
+    truth = clone(plain).fit(X, y > 0)
+    assert truth.certificate_.public["classes"] == [False, True]
+    assert truth.support_[2]
 
 
 def test_records_with_another_label_are_null_records():
@@ -260,9 +273,21 @@ def test_messages_never_quote_the_data(bad):
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    "bad", [np.array([43210.5, 1.0]), 43210.5, np.array([[43210.5 + 1j], [1.0]]), np.full((2, 1, 1), 43210.5)]
+)
+@pytest.mark.parametrize("method", ["fit", "transform"])
+def test_shapes_and_types_are_described_not_quoted(bad, method):
+    selector = CorrelationSelector(n_features_to_select=1).fit(np.zeros((2, 1)), np.zeros(2))
+    with pytest.raises((DataError, TypeError)) as caught:
+        selector.fit(bad, np.zeros(2)) if method == "fit" else selector.transform(bad)
+    assert "43210" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_numbers_that_are_none_are_refused(bad):
     X, y = data(n=10)
     X[3, 3] = bad
-    with pytest.raises(ValueError, match="NaN|inf"):
+    with pytest.raises(DataError, match="^X or y: expected finite numbers, got NaN or infinity; .*first\\.$"):
         CorrelationSelector(n_features_to_select=1).fit(X, y)

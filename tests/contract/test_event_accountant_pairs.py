@@ -196,9 +196,7 @@ def respects_lower_bounds(accountant, selections: int, e0: float) -> bool:
     return accountant(ExponentialEvent(e0) * selections, DELTA) >= lowest * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(
-    ("selections", "e0"), [(1, 1.0), (3, 0.5), (10, 0.2), (100, 0.05), (1000, 0.02), (4000, 0.08)]
-)
+@pytest.mark.parametrize(("selections", "e0"), [(1, 1.0), (3, 0.5), (10, 0.2), (100, 0.05), (1000, 0.02), (4000, 0.08)])
 def test_never_below_what_randomised_response_achieves(selections, e0):
     assert respects_lower_bounds(epsilon_of, selections, e0)
 

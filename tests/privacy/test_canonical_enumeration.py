@@ -61,8 +61,7 @@ def data_neighbours(relation, rng):
 
 def worst_log_ratio(law, pairs, k, epsilon, gamma, noise):
     return max(
-        np.max(np.abs(np.log(law(a, k, epsilon, gamma, noise) / law(b, k, epsilon, gamma, noise))))
-        for a, b in pairs
+        np.max(np.abs(np.log(law(a, k, epsilon, gamma, noise) / law(b, k, epsilon, gamma, noise)))) for a, b in pairs
     )
 
 
@@ -77,9 +76,7 @@ def assert_private(law, d, k, epsilon, gamma, noise, rng):
 def test_log_ratios_never_pass_epsilon_on_any_small_domain(epsilon, noise):
     rng = np.random.default_rng(5)
     worst = [
-        assert_private(canonical_law, d, k, epsilon, gamma, noise, rng)
-        for d, k in DOMAINS
-        for gamma in (0.0, 0.5, 0.9)
+        assert_private(canonical_law, d, k, epsilon, gamma, noise, rng) for d, k in DOMAINS for gamma in (0.0, 0.5, 0.9)
     ]
     assert max(worst) > 0.7 * epsilon
 
@@ -123,14 +120,14 @@ def test_class_sizes_sum_to_the_number_of_subsets():
 
 
 def test_the_kernel_uses_those_class_sizes():
-    # With E = 1 and no utility the Gumbel form returns the log of the largest class size.
+    # With E = 1 (log E = 0) and no utility the Gumbel form returns the log of the largest class size.
     for d, k in [(6, 2), (7, 4), (8, 3)]:
         log_factorial = gammaln(np.arange(d) + 1.0)
         for h in range(k):
             for i in range(d - k):
                 tail = np.full(d - k, -1e6)
                 tail[i] = 0.0
-                value, t = best_class_of_head(0.0, tail, log_factorial, k, h, np.ones(d - k), True)
+                value, t = best_class_of_head(0.0, tail, log_factorial, k, h, np.zeros(d - k), True)
                 assert t == k + 1 + i
                 assert exp(value) == pytest.approx(comb(t - h - 2, k - h - 1), rel=1e-12)
 
@@ -141,9 +138,9 @@ def test_kernel_equals_its_numpy_twin(gumbel):
     d, k = 400, 7
     log_factorial = gammaln(np.arange(d) + 1.0)
     for h in range(k):
-        tail, exponentials = -np.sort(rng.exponential(5, d - k)), rng.standard_exponential(d - k)
-        ours = best_class_of_head(0.3, tail, log_factorial, k, h, exponentials, gumbel)
-        twin = best_class_of_head_numpy(0.3, tail, log_factorial, k, h, exponentials, gumbel)
+        tail, logs = -np.sort(rng.exponential(5, d - k)), np.log(rng.standard_exponential(d - k))
+        ours = best_class_of_head(0.3, tail, log_factorial, k, h, logs, gumbel)
+        twin = best_class_of_head_numpy(0.3, tail, log_factorial, k, h, logs, gumbel)
         assert ours[1] == twin[1]
         assert ours[0] == pytest.approx(twin[0], rel=1e-12)
 
@@ -209,6 +206,19 @@ def test_tickets_are_drawn_without_replacement(monkeypatch):
 
     monkeypatch.setattr(_Tickets, "draw", draw_with_replacement)
     assert chi_square_p(release_counts(mechanism, scores, 8_000, False, seed=6), law) < 1e-6
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.9])
+def test_scores_far_from_the_top_are_not_rounded_away(gamma):
+    # Doubles next to 10**17 are 16 apart: differences to the best score would drown those that decide second place.
+    low = np.array([8, 0, 3, 8])
+    scores = np.concatenate(([10**17], low))
+    mechanism = CanonicalLipschitz(UNIT, 2, 1.5, gamma)
+    counts = release_counts(mechanism, scores, 4_000, False, seed=14)
+    # Leaving out the giant is impossible, so the law is that of the same gap at a size doubles can handle.
+    exact = canonical_law(np.concatenate(([10_000.0], low)), 2, 1.5, gamma)
+    assert chi_square_p(counts[:4], exact[:4]) > 1e-4
+    assert counts[4:].sum() == 0
 
 
 def test_a_million_candidates_are_finite_and_find_a_clear_top():

@@ -11,8 +11,8 @@ GRID = (0.0, 1.0, 2.0, 4.0, 8.0)
 
 
 def direct_scores(values, grid, q):
-    """-max(0, -s(g_j), s(g_{j-1})) in floating point, from its definition."""
-    values = np.asarray(values)
+    """-max(0, -s(g_j), s(g_{j-1})) in floating point, from its definition; the last bin has no upper end."""
+    values = np.minimum(values, grid[-1])
 
     def s(g):
         return (1 - q) * np.sum(values <= g) - q * np.sum(values > g)
@@ -37,6 +37,20 @@ def test_a_single_bin_that_holds_everything_wins_clearly():
     assert scores.tolist() == [-50, -50, 0, -50, -50]
     stream = Stream.of(0)
     assert {mechanism.release(np.full(100, 1.7), stream) for _ in range(200)} == {2.0}
+
+
+def test_values_beyond_the_grid_belong_to_its_ends():
+    mechanism = PrivateQuantile(GRID, 0.5, "zero-out", 5.0)
+    stream = Stream.of(1)
+    assert {mechanism.release(np.full(50, 1e9), stream) for _ in range(50)} == {8.0}
+    assert {mechanism.release(np.full(50, -1e9), stream) for _ in range(50)} == {0.0}
+
+
+def test_no_records_are_a_data_set_like_any_other():
+    mechanism = PrivateQuantile(GRID, 0.5, "add-remove", 1.0)
+    stream = Stream.of(2)
+    assert {mechanism.release([], stream) for _ in range(100)} == set(GRID)
+    assert not mechanism.scores([]).any()
 
 
 def test_release_follows_the_exponential_law_and_no_other_scale():

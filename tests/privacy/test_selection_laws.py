@@ -1,5 +1,6 @@
 """Every selection follows its exact law, and no other scale; every law is private on near-tie neighbours."""
 
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -24,7 +25,7 @@ from taciturn.mechanisms import (
     PeelingTopK,
     PermuteAndFlip,
 )
-from taciturn.mechanisms.base import below_best, noise_scale, rounding_charge
+from taciturn.mechanisms.base import first_k_of, first_of, noise_scale, noisy_keys, rounding_charge
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 MONOTONE = Sensitivity(1.0, "linf", "zero-out", monotone=True)
@@ -164,11 +165,48 @@ def test_one_shot_laplace_follows_its_law_and_is_private():
     assert worst(k * per_score) > epsilon
 
 
-def test_integer_scores_are_compared_exactly():
-    # In double precision both differences would vanish.
-    scores = np.array([2**62, 2**62 - 1, -(2**62)], dtype=np.int64)
-    assert below_best(scores, 1.0).tolist() == [0.0, -1.0, -float(2**63)]
-    assert below_best(np.array([1e308, -1e308]), 1.0)[1] == -1e300
+def exact_order(scores, noise, scale):
+    """Indices by decreasing scores + scale * noise, in rational arithmetic."""
+    sums = [Fraction(s) + Fraction(float(z) * scale) for s, z in zip(scores.tolist(), noise, strict=True)]
+    return sorted(range(len(sums)), key=lambda j: -sums[j])
+
+
+@pytest.mark.parametrize("kind", ["integers", "doubles"])
+def test_noisy_scores_are_compared_exactly(kind):
+    rng = np.random.default_rng(6)
+    for _ in range(200):
+        offsets = rng.choice([0, 10**17, -(10**17), 2**61], 8)
+        scores = offsets + rng.integers(-3, 4, 8)
+        if kind == "doubles":
+            scores = scores.astype(float) + rng.choice([0.0, 0.3], 8)
+        noise, scale = rng.standard_normal(8), float(rng.choice([1e-3, 1.0, 1e5]))
+        expected = exact_order(scores, noise, scale)
+        keys = noisy_keys(scores, noise, scale)
+        assert first_of(*keys) == expected[0]
+        assert first_k_of(*keys, 5).tolist() == expected[:5]
+    plain = scores + scale * noise
+    rounded = noisy_keys(scores, noise, scale)[0]
+    assert kind == "integers" or np.array_equal(plain, rounded)
+
+
+def test_integers_that_leave_no_room_are_refused():
+    with pytest.raises(DataError, match="integers below"):
+        noisy_keys(np.array([2**62 + 1]), np.zeros(1), 1.0)
+
+
+@pytest.mark.parametrize(("make", "law"), [(GumbelTopK, softmax_law), (PeelingTopK, softmax_law)])
+def test_second_place_is_private_far_below_the_first(make, law):
+    # Doubles next to 10**17 are 16 apart: rounded differences to the best score would decide second place alone.
+    epsilon, giant = 1.0, 10**17
+    mechanism = (
+        GumbelTopK(UNIT, 2, epsilon) if make is GumbelTopK else PeelingTopK(ExponentialMechanism(UNIT, epsilon), 2)
+    )
+    stream = Stream.of(15)
+    for low in ([8, 0], [9, 0], [8, 7]):
+        scores = np.array([giant, *low])
+        seconds = np.array([mechanism.release(scores, stream)[1] for _ in range(4_000)])
+        counts = np.bincount(seconds, minlength=3)[1:]
+        assert chi_square_p(counts, law(np.array(low) * epsilon / 2)) > 1e-4
 
 
 def test_rounding_is_charged_to_epsilon():

@@ -9,13 +9,16 @@ from taciturn.data.fixed_point import ONE, clip_rows, round_weights
 from taciturn.data.sensitivity import (
     RELATIONS,
     Sensitivity,
+    clipped_count,
     correlation_scores,
     fixed_point_sum,
-    histogram,
+    gradient_scores,
     quantile_scores,
     record_sum,
 )
 from taciturn.data.target import label_signs, numeric_target
+from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
+from taciturn.mechanisms import ExponentialMechanism
 
 
 def neighbours(n_records, relation, draw, rng):
@@ -90,19 +93,50 @@ def test_fixed_point_sums_in_l2(relation):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_histograms(relation):
-    rng = np.random.default_rng(2)
-    declared = histogram(relation)
-    for _ in range(200):
-        a, b = neighbours(5, relation, lambda rng: rng.integers(0, 3), rng)
-        change = np.bincount(a, minlength=3) - np.bincount(b, minlength=3)
-        assert np.max(np.abs(change)) <= declared.value
-        if declared.monotone:
-            assert (change >= 0).all() or (change <= 0).all()
-    # A replacement is not monotone: one count falls, another rises.
-    assert histogram("replace-one").monotone is False
-    assert histogram("zero-out").spread == 1.0
-    assert histogram("replace-one").spread == 2.0
+@pytest.mark.parametrize("loss", [HuberLoss(0.5), SquaredLoss(), LogisticLoss()], ids=lambda loss: type(loss).__name__)
+def test_gradients_over_an_l1_ball(loss, relation):
+    rng = np.random.default_rng(3)
+    d, radius = 3, 2.0
+    declared = gradient_scores(1.0, loss.slope(radius), relation).value
+    vertices = radius * np.concatenate((np.eye(d), -np.eye(d), np.zeros((1, d))))
+    targets = [0.0, 1.0] if isinstance(loss, LogisticLoss) else [-1.0, 1.0, 0.2]
+
+    def draw(rng):
+        return rng.choice([-1.0, 1.0], d), rng.choice(targets)
+
+    def gradient(records, w):
+        X, y = np.array([x for x, _ in records]), np.array([y for _, y in records])
+        return X.T @ loss.derivative(X @ w, y)
+
+    worst = 0.0
+    for _ in range(1500):
+        a, b = neighbours(3, relation, draw, rng)
+        w = vertices[rng.integers(len(vertices))]
+        worst = max(worst, np.max(np.abs(gradient(a, w) - gradient(b, w))))
+    assert worst <= declared * (1 + 1e-12)
+    # The logistic slope is sigma(radius) < 1.
+    tight = 1 / (1 + np.exp(-radius)) if isinstance(loss, LogisticLoss) else 1.0
+    assert worst >= 0.99 * tight * declared
+
+
+def test_the_slope_one_is_refuted_for_the_squared_loss():
+    x, w, y = np.ones(3), np.array([2.0, 0.0, 0.0]), -1.0
+    assert np.max(np.abs(x * SquaredLoss().derivative(x @ w, y))) == 3.0 > gradient_scores(1.0, 1.0, "zero-out").value
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_clipped_counts(relation):
+    declared = clipped_count(3, 9, relation)
+    assert declared.value == 6.0
+    # Attained: an unstable count may jump from one end to the other.
+    assert abs(min(max(100, 3), 9) - min(max(0, 3), 9)) == declared.value
+    with pytest.raises(ParameterError, match="high=3"):
+        clipped_count(3, 3, relation)
+
+
+def test_norms_are_not_interchangeable():
+    with pytest.raises(ParameterError, match="norm='l2': expected a sensitivity in linf"):
+        ExponentialMechanism(fixed_point_sum(4, 1, "zero-out"), 1.0)
 
 
 def test_record_sums_by_relation():

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from taciturn import Budget, Certificate, compose
-from taciturn.accounting import epsilon_of
+from taciturn.accounting import best_bound, epsilon_of
 from taciturn.certificate import Release, certify
 from taciturn.core.errors import CertificateError, ParameterError, TaciturnError
 from taciturn.events import (
     ApproximateEvent,
+    ComposedEvent,
     ExponentialEvent,
     GaussianEvent,
     NotPrivateEvent,
@@ -55,9 +56,7 @@ def test_a_certificate_is_frozen():
     [
         make(GaussianEvent(5.0) * 20, ExponentialEvent(0.01) * 1000, PureEvent(0.05)),
         make(NotPrivateEvent()),
-        make(
-            PureEvent(1.0), delta=0.0, public={"classes": np.array(["a", "b"]), "y_bounds": (0.0, np.float64(2))}
-        ),
+        make(PureEvent(1.0), delta=0.0, public={"classes": np.array(["a", "b"]), "y_bounds": (0.0, np.float64(2))}),
         make(PureEvent(1.0), seeded=True, arithmetic="float64", assumptions=("x", "y"), relation="replace-one"),
         make(GaussianEvent(5.0)).for_group(3),
     ],
@@ -71,9 +70,7 @@ def test_json_round_trip(certificate):
 
 def test_json_of_another_version_is_refused_in_one_sentence():
     content = json.loads(make(PureEvent(1.0)).to_json()) | {"schema": 99, "taciturn": "9.9"}
-    with pytest.raises(
-        CertificateError, match=r"schema=99: expected 1, .* read the certificate with taciturn 9\.9"
-    ):
+    with pytest.raises(CertificateError, match=r"schema=99: expected 1, .* read the certificate with taciturn 9\.9"):
         Certificate.from_json(json.dumps(content))
 
 
@@ -98,6 +95,27 @@ def test_unknown_words_are_refused(field, value):
         Certificate.from_json(json.dumps(content))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("epsilon", -5),
+        ("epsilon", "abc"),
+        ("epsilon", True),
+        ("delta", 2),
+        ("group_size", "two"),
+        ("seeded", "maybe"),
+        ("assumptions", "abc"),
+        ("public", [1]),
+        ("events", [1]),
+        ("events", 7),
+    ],
+)
+def test_wrong_types_are_refused_in_one_sentence(field, value):
+    content = json.loads(make(PureEvent(1.0)).to_json()) | {field: value}
+    with pytest.raises(TaciturnError):
+        Certificate.from_json(json.dumps(content))
+
+
 def test_composition_uses_one_accountant_and_beats_the_sum():
     parts = [make(GaussianEvent(10.0) * 10, delta=1e-7) for _ in range(4)]
     total = compose(*parts)
@@ -106,6 +124,28 @@ def test_composition_uses_one_accountant_and_beats_the_sum():
     assert total.epsilon < 0.8 * sum(part.epsilon for part in parts)
     assert len(total.events) == 4
     assert total.public["part 3"] == {"records": 100}
+
+
+def test_composition_holds_for_every_order_of_the_fits():
+    many, large = make(ExponentialEvent(0.1) * 400, delta=0.005), make(ExponentialEvent(1.0), delta=0.005)
+    one, other = compose(many, large), compose(large, many)
+    assert one.epsilon == other.epsilon
+    assert not one.ordered
+    in_either_order = [
+        best_bound(ComposedEvent(events), 0.01).epsilon
+        for events in ((many.event, large.event), (large.event, many.event))
+    ]
+    # Reading the arguments as the order of execution would understate one of the two.
+    assert in_either_order[0] != pytest.approx(in_either_order[1], rel=0.01)
+    assert one.epsilon >= max(in_either_order)
+    assert one.epsilon < 1.03 * max(in_either_order)
+
+
+def test_groups_compose_as_groups():
+    alone = make(GaussianEvent(20.0) * 5, delta=1e-7)
+    together = compose(alone.for_group(3), alone.for_group(3))
+    assert together.epsilon == pytest.approx(epsilon_of(GaussianEvent(20.0 / 3) * 10, 2e-7), rel=1e-6)
+    assert together.group_size == 3
 
 
 def test_composition_is_never_worse_than_the_sum():
@@ -132,9 +172,7 @@ def test_one_certificate_composes_to_itself_and_none_is_refused():
 
 
 def test_different_relations_or_groups_do_not_compose():
-    with pytest.raises(
-        CertificateError, match="relation: expected one and the same, got 'replace-one', 'zero-out'"
-    ):
+    with pytest.raises(CertificateError, match="relation: expected one and the same, got 'replace-one', 'zero-out'"):
         compose(make(PureEvent(1.0)), make(PureEvent(1.0), relation="replace-one"))
     with pytest.raises(CertificateError, match="group_size: expected one and the same"):
         compose(make(PureEvent(1.0)), make(PureEvent(1.0)).for_group(2))
@@ -150,6 +188,17 @@ def test_groups_are_accounted_anew():
     assert make(PureEvent(1.0), delta=0.0).for_group(1).epsilon == 1.0
     with pytest.raises(ParameterError, match="k=0"):
         make(PureEvent(1.0)).for_group(0)
+    with pytest.raises(CertificateError, match="k=2: expected a group small enough"):
+        make(ApproximateEvent(0.5, 1e-6)).for_group(2)
+
+
+def test_certificates_are_values():
+    assert len({make(PureEvent(1.0)), make(PureEvent(1.0)), make(PureEvent(2.0))}) == 2
+
+
+def test_factors_in_words_are_rounded_up():
+    # e = 2.71828: a bound of 2.718 would be false.
+    assert "a factor of at most 2.719" in str(make(PureEvent(1.0), delta=0.0))
 
 
 def test_published_claims_do_not_extend_to_groups():

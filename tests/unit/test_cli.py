@@ -37,7 +37,8 @@ def test_version_and_help():
     [
         (["demo", "--epsilon", "-1"], 1, "taciturn: epsilon=-1.0: expected a number > 0"),
         (["demo", "--delta", "1"], 1, "taciturn: delta=1.0: expected a number in [0, 1)"),
-        (["demo", "--features", "0"], 1, "taciturn: n_features_to_select=0: expected an integer >= 1"),
+        (["demo", "--features", "31"], 2, "Invalid value for '--features'"),
+        (["demo", "--seed", "-1"], 1, "taciturn: random_state=-1: expected None or an integer >= 0"),
         (["demo", "--epsilon", "much"], 2, "Invalid value for '--epsilon'"),
     ],
 )

@@ -76,6 +76,8 @@ def test_groups_scale_each_kind_of_cost():
     assert pair.epsilon == 1.0
     assert pair.delta == pytest.approx(1e-6 * (1 + 2.718281828459045**0.5))
     assert for_group(ApproximateEvent(5.0, 0.1), 5) == NotPrivateEvent()
+    assert for_group(ApproximateEvent(1.0, 1e-6), 10**6) == NotPrivateEvent()
+    assert for_group(ApproximateEvent(1.0, 0.0), 10**6) == PureEvent(1e6)
     assert for_group(PureEvent(1.0) + NotPrivateEvent(), 2) == PureEvent(2.0) + NotPrivateEvent()
 
 

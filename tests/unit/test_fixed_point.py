@@ -19,13 +19,14 @@ from taciturn.data.fixed_point import (
 
 def test_lattice_values_are_integers_within_the_bound():
     rng = np.random.default_rng(0)
-    for bound in (1.0, 0.3, 7e-5, 1e300, 1e-300):
+    for bound in (1.0, 0.3, 7e-5, 1e300, 1e-300, 1e-310):
         values = np.concatenate((rng.standard_normal(1000) * bound, [bound, -bound, 5 * bound, 0.0]))
         lattice = to_lattice(values, bound)
         assert np.array_equal(lattice, np.rint(lattice))
         assert np.abs(lattice).max() == ONE
         expected = np.clip(values, -bound, bound) / bound * ONE
-        assert np.abs(lattice - expected).max() <= 0.5 + 1e-9
+        assert np.abs(lattice - expected).max() <= 0.5
+        assert lattice[-4:].tolist() == [ONE, -ONE, ONE, 0.0]
 
 
 def test_clipping_survives_the_largest_doubles():

@@ -217,6 +217,14 @@ def test_forked_children_never_repeat_their_parent():
     assert "forked process" in _in_fork(Stream.of(1))
 
 
+def test_bad_bounds_are_refused():
+    for bad in (0, -1, 2**63 + 1):
+        with pytest.raises(ParameterError, match="bound="):
+            Stream.of(0).integers(bad, 3)
+    with pytest.raises(ParameterError, match="bound=0"):
+        Stream.of(0).below(0)
+
+
 @pytest.mark.parametrize("bad", [-1, 1.5, "7", True, np.random.RandomState(0)])
 def test_bad_random_states_are_refused(bad):
     with pytest.raises(ParameterError, match="random_state=.*expected None or an integer >= 0"):

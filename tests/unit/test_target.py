@@ -3,7 +3,7 @@ import pytest
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import ONE
-from taciturn.data.target import check_classes, check_y_bounds, label_signs, numeric_target
+from taciturn.data.target import check_classes, check_y_bounds, label_codes, label_signs, numeric_target
 
 
 def test_numbers_are_clipped_and_mapped():
@@ -33,7 +33,18 @@ def test_bad_bounds_are_refused(bad):
         check_y_bounds(bad)
 
 
-@pytest.mark.parametrize("bad", [[1], [1, 1], [], [[1, 2]]])
+@pytest.mark.parametrize("bad", [[1], [1, 1], [], [[1, 2]], 5, "01", None])
 def test_bad_classes_are_refused(bad):
     with pytest.raises(ParameterError, match="^classes=.*two different labels"):
         check_classes(bad)
+
+
+def test_classes_may_be_any_collection():
+    assert sorted(check_classes({3, 1}).tolist()) == [1, 3]
+    assert check_classes(range(3)).tolist() == [0, 1, 2]
+
+
+def test_labels_of_another_type_are_not_silently_null():
+    with pytest.raises(ParameterError, match="labels of the type of y, which holds text"):
+        label_codes(np.array(["0", "1"]), np.array([0, 1]))
+    assert label_codes(np.array([1, "a", 7], dtype=object), np.array(["a", 7], dtype=object)).tolist() == [-1, 0, 1]

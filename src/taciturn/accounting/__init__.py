@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from taciturn.accounting.accountant import Bound, best_bound, delta_of, epsilon_of, satisfies
 from taciturn.accounting.budget import Budget
-from taciturn.accounting.calibrate import calibrate
+from taciturn.accounting.calibration import calibrate
 
 __all__ = ["Bound", "Budget", "best_bound", "calibrate", "delta_of", "epsilon_of", "satisfies"]

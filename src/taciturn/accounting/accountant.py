@@ -24,7 +24,8 @@ from taciturn.events import Event
 
 __all__ = ["RULES", "Bound", "Rule", "best_bound", "delta_of", "epsilon_of", "remaining_delta", "satisfies"]
 
-# Part of delta kept back, so that rounding in the evaluation of a bound can never matter.
+# Part of delta kept back, so that neither rounding in the evaluation of a bound nor the distance of sampled noise
+# from its law (2**-118 a Gaussian value) can ever matter.
 _KEPT_BACK = 1e-6
 
 
@@ -74,7 +75,7 @@ def remaining_delta(pieces: Pieces, delta: float) -> float | None:
     return (delta - pieces.leak) / (1.0 - pieces.leak) * (1.0 - _KEPT_BACK)
 
 
-def best_bound(event: Event, delta: float) -> Bound:
+def best_bound(event: Event, delta: float, *, ordered: bool = True) -> Bound:
     """The smallest provable epsilon of a plan, and which bound proves it.
 
     Parameters
@@ -83,13 +84,15 @@ def best_bound(event: Event, delta: float) -> Bound:
         The plan; an empty composition costs nothing.
     delta : float
         Failure probability in [0, 1).
+    ordered : bool, default=True
+        Whether the releases happen in the order of the event; False holds for every order.
 
     Returns
     -------
     Bound
         Infinite if no bound is finite, for instance Gaussian noise at delta = 0.
     """
-    pieces, delta = pieces_of(event), check_delta(delta=delta)
+    pieces, delta = pieces_of(event, ordered=ordered), check_delta(delta=delta)
     left = remaining_delta(pieces, delta)
     if left is None:
         return Bound("pure", math.inf)

@@ -103,6 +103,13 @@ def _climbed(y: float, steps: int) -> float:
 
 
 def _selections_squared(pieces: Pieces) -> float:
+    if not pieces.ordered:
+        # What F adds falls as x grows, and in any order x is at least what the selections of one range have
+        # contributed by themselves. So each range costs at most what it would cost alone.
+        totals: dict[float, int] = {}
+        for selection_range, count in pieces.selections:
+            totals[selection_range] = totals.get(selection_range, 0) + count
+        return math.fsum(_nu_squared(count) * eps * eps for eps, count in totals.items())
     x = 0.0
     for selection_range, count in reversed(pieces.selections):
         unit = selection_range * selection_range

@@ -57,6 +57,8 @@ class Pieces:
         Probability that some approximate release fails outright.
     private : bool
         False as soon as one release has no protection at all.
+    ordered : bool
+        Whether ``selections`` happen in the order given.
     """
 
     selections: Counted
@@ -64,10 +66,18 @@ class Pieces:
     gaussians: Counted
     leak: float
     private: bool
+    ordered: bool = True
 
 
-def pieces_of(event: Event) -> Pieces:
+def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     """Sort the elementary releases of an event.
+
+    Parameters
+    ----------
+    event : Event
+        The plan.
+    ordered : bool, default=True
+        Whether the releases are known to happen in the order of the event.
 
     Raises
     ------
@@ -102,6 +112,7 @@ def pieces_of(event: Event) -> Pieces:
         gaussians=tuple(gaussians.items()),
         leak=_any_failure(failures),
         private=private,
+        ordered=ordered,
     )
 
 

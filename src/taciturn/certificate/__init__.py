@@ -6,6 +6,7 @@ it can be printed, stored as JSON, added up with others and read for a person wh
 
 from taciturn.certificate.certificate import Certificate
 from taciturn.certificate.issue import certify, compose
+from taciturn.certificate.pipeline import certificate_of
 from taciturn.certificate.release import Release
 
-__all__ = ["Certificate", "Release", "certify", "compose"]
+__all__ = ["Certificate", "Release", "certificate_of", "certify", "compose"]

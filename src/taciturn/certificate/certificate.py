@@ -16,7 +16,7 @@ from taciturn.accounting import best_bound
 from taciturn.certificate.release import Release
 from taciturn.certificate.words import in_words
 from taciturn.core.errors import CertificateError
-from taciturn.core.validation import check_choice, check_delta, check_integer
+from taciturn.core.validation import check_choice, check_delta, check_integer, check_real
 from taciturn.data.sensitivity import check_relation
 from taciturn.events import (
     ComposedEvent,
@@ -59,9 +59,11 @@ class Certificate:
         "exact": sums are integers and released values lie on a lattice, so that the proof covers what the
         computer does. "float64": some released value is an ordinary double.
     bound : str
-        Which of the valid composition bounds gave epsilon.
+        Which of the valid composition bounds gave epsilon: "gdp", "rdp", "pure", "sum", or "none".
     group_size : int, default=1
         For how many records of one person the guarantee is stated.
+    ordered : bool, default=True
+        Whether ``events`` are listed in the order in which they happened; False for composed certificates.
     """
 
     epsilon: float
@@ -75,15 +77,27 @@ class Certificate:
     arithmetic: str
     bound: str
     group_size: int = 1
+    ordered: bool = True
 
     def __post_init__(self) -> None:
+        check_real(0.0, math.inf, epsilon=self.epsilon)
+        check_delta(delta=self.delta)
         check_relation(self.relation)
         check_choice(STATUSES, status=self.status)
         check_choice(("exact", "float64"), arithmetic=self.arithmetic)
+        check_integer(1, group_size=self.group_size)
+        for name in ("seeded", "ordered"):
+            if not isinstance(getattr(self, name), bool):
+                raise CertificateError(f"{name}={getattr(self, name)!r}: expected true or false; ask for a fresh copy.")
+        if isinstance(self.assumptions, str) or not isinstance(self.public, Mapping):
+            raise CertificateError("text: expected lists and facts in their places; ask for a fresh copy.")
         object.__setattr__(self, "events", tuple(self.events))
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
         frozen = MappingProxyType({str(name): _plain(value) for name, value in self.public.items()})
         object.__setattr__(self, "public", frozen)
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only view cannot be pickled; the JSON form can, and holds everything.
@@ -104,7 +118,13 @@ class Certificate:
             )
         if k == 1 or self.status == "not private":
             return replace(self, group_size=self.group_size * k)
-        bound = best_bound(for_group(self.event, k * self.group_size), self.delta)
+        group = for_group(self.event, k * self.group_size)
+        bound = best_bound(group, self.delta, ordered=self.ordered)
+        if math.isinf(bound.epsilon):
+            raise CertificateError(
+                f"k={k}: expected a group small enough for a finite guarantee at delta={self.delta:g}; "
+                "ask for fewer records, or fit with a smaller epsilon."
+            )
         return replace(self, epsilon=bound.epsilon, bound=bound.name, group_size=k * self.group_size)
 
     # ------------------------------------------------------------------ JSON
@@ -136,6 +156,7 @@ class Certificate:
                 "arithmetic": self.arithmetic,
                 "bound": self.bound,
                 "group_size": self.group_size,
+                "ordered": self.ordered,
             },
             indent=indent,
             allow_nan=False,
@@ -160,8 +181,8 @@ class Certificate:
             )
         try:
             return cls(
-                epsilon=float(content["epsilon"]),
-                delta=check_delta(delta=content["delta"]),
+                epsilon=math.inf if content["epsilon"] == "inf" else content["epsilon"],
+                delta=content["delta"],
                 relation=content["relation"],
                 status=content["status"],
                 events=tuple(
@@ -175,13 +196,14 @@ class Certificate:
                     for release in content["events"]
                 ),
                 public=content["public"],
-                assumptions=tuple(content["assumptions"]),
+                assumptions=content["assumptions"],
                 seeded=content["seeded"],
                 arithmetic=content["arithmetic"],
                 bound=content["bound"],
                 group_size=content["group_size"],
+                ordered=content["ordered"],
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             missing = str(error) if isinstance(error, KeyError) else "a field of another type"
             raise CertificateError(
                 f"text: expected a complete certificate, found a problem with {missing}; "

@@ -33,9 +33,10 @@ def certify(
     releases = tuple(releases)
     event = ComposedEvent(tuple(release.total for release in releases))
     bound = best_bound(event, budget.delta)
+    bound_name = bound.name
     if any(isinstance(release.event, NotPrivateEvent) for release in releases):
         status: Status = "not private"
-        epsilon, delta = math.inf, 0.0
+        epsilon, delta, bound_name = math.inf, 0.0, "none"
     else:
         status = "proved"
         epsilon, delta = bound.epsilon, budget.delta
@@ -56,20 +57,22 @@ def certify(
         assumptions=tuple(assumptions),
         seeded=seeded,
         arithmetic=arithmetic,
-        bound=bound.name,
+        bound=bound_name,
     )
 
 
 def compose(*certificates: Certificate) -> Certificate:
     """One certificate for several releases about the same records.
 
-    All events are accounted together, once, at the sum of the deltas; the result is never worse than the sum
-    of the epsilons.
+    All events are accounted together, once, at the sum of the deltas, in whatever order the fits were made; the
+    result is never worse than the sum of the epsilons. All must be stated for one relation and one group size,
+    except those that hold for any: nothing spent, and no number of records stated as public.
     """
     if not certificates:
         raise CertificateError("certificates: expected at least one, got none; pass the ones to add up.")
+    binding = [certificate for certificate in certificates if not _holds_for_any(certificate)] or certificates[:1]
     for name in ("relation", "group_size"):
-        found = {getattr(certificate, name) for certificate in certificates}
+        found = {getattr(certificate, name) for certificate in binding}
         if len(found) > 1:
             listed = ", ".join(sorted(map(repr, found)))
             raise CertificateError(
@@ -77,15 +80,15 @@ def compose(*certificates: Certificate) -> Certificate:
             )
     if len(certificates) == 1:
         return certificates[0]
-    first = certificates[0]
+    first = binding[0]
     delta = math.fsum(certificate.delta for certificate in certificates)
     releases = tuple(release for certificate in certificates for release in certificate.events)
     event = ComposedEvent(tuple(release.total for release in releases))
     worst = max(certificates, key=lambda certificate: STATUSES.index(certificate.status))
     summed = math.fsum(certificate.epsilon for certificate in certificates)
-    bound_name, epsilon = "sum", summed
+    bound_name, epsilon = "none" if math.isinf(summed) else "sum", summed
     if worst.status == "proved":
-        bound = best_bound(for_group(event, first.group_size), delta)
+        bound = best_bound(for_group(event, first.group_size), delta, ordered=False)
         if bound.epsilon < summed:
             bound_name, epsilon = bound.name, bound.epsilon
     return Certificate(
@@ -100,4 +103,17 @@ def compose(*certificates: Certificate) -> Certificate:
         arithmetic="exact" if all(part.arithmetic == "exact" for part in certificates) else "float64",
         bound=bound_name,
         group_size=first.group_size,
+        ordered=False,
     )
+
+
+def _holds_for_any(certificate: Certificate) -> bool:
+    """Whether a certificate holds under every relation and for groups of every size."""
+    # A published claim can cost something and list no events. And a row count that was public where it was
+    # stated must not slip into a statement that protects it.
+    free = not certificate.events and certificate.epsilon == 0.0
+    return free and not _states_records(certificate.public)
+
+
+def _states_records(public: Mapping[str, Any]) -> bool:
+    return "records" in public or any(_states_records(fact) for fact in public.values() if isinstance(fact, Mapping))

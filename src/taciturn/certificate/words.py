@@ -42,7 +42,7 @@ def in_words(certificate: Certificate) -> str:
     ]
     if public:
         sentences.append(f"Public facts: {public}.")
-    if certificate.assumptions:
+    if certificate.assumptions and certificate.status != "not private":
         sentences.append("This holds provided that " + "; ".join(certificate.assumptions) + ".")
     if certificate.seeded:
         sentences.append(
@@ -67,13 +67,19 @@ def _guarantee(certificate: Certificate) -> str:
         if certificate.relation == "replace-one"
         else f"leaving {whose} out of the data"
     )
-    factor = f"{math.exp(certificate.epsilon):.4g}" if certificate.epsilon < 700 else "an astronomical number"
+    factor = _rounded_up(math.exp(certificate.epsilon)) if certificate.epsilon < 700 else "an astronomical number"
     effect = f"{change} changes the probability of any outcome by a factor of at most {factor}"
     if certificate.delta > 0.0:
         effect += f", up to an additional probability of {certificate.delta:.6g}"
     if certificate.status == "as published":
         return f"As published, NOT verified ({claim}): the authors claim that {effect}."
     return f"Differentially private ({claim}): {effect}."
+
+
+def _rounded_up(number: float) -> str:
+    """Four digits, never fewer than the number: a bound that is rounded down is no bound."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 3)
+    return f"{math.ceil(number / step) * step:.4g}"
 
 
 def _fact(value: Any) -> str:

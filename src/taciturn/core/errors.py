@@ -35,6 +35,10 @@ class DataError(TaciturnError, ValueError):
     """The data cannot be used as they are; the message describes them without quoting them."""
 
 
+class DataTypeError(DataError, TypeError):
+    """The data are of a type that cannot be used."""
+
+
 class CertificateError(TaciturnError, ValueError):
     """A certificate cannot be read, or certificates cannot be combined."""
 

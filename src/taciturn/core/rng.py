@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from taciturn.core.errors import ParameterError, StreamError
+from taciturn.core.validation import check_integer
 
 __all__ = ["Stream"]
 
@@ -150,7 +151,7 @@ class Stream:
 
     def below(self, bound: int) -> int:
         """One uniform integer in ``[0, bound)``, of any size, by rejection."""
-        n_bits = (bound - 1).bit_length()
+        n_bits = (check_integer(1, bound=bound) - 1).bit_length()
         n_words = max(1, -(-n_bits // 64))
         while True:
             drawn = int.from_bytes(self.words(n_words).tobytes(), "little") >> (64 * n_words - n_bits)
@@ -159,7 +160,7 @@ class Stream:
 
     def integers(self, bound: int, size: int) -> NDArray[np.int64]:
         """``size`` uniform integers in ``[0, bound)``, ``bound <= 2**63``, without modulo bias."""
-        shift = np.uint64(64 - max(1, (bound - 1).bit_length()))
+        shift = np.uint64(64 - max(1, (check_integer(1, 1 << 63, bound=bound) - 1).bit_length()))
         out = np.empty(size, dtype=np.int64)
         filled = 0
         while filled < size:
@@ -203,7 +204,7 @@ class Stream:
 
         E is large where a uniform u is near 0 and small where it is near 1. The word's last bit
         chooses the half, the other bits the distance ``p <= 1/2`` to its end: u is p or 1 - p.
-        ``-log(1 - p)`` has relative error below 2**-42 unless p < 2**-11, where log1p takes over.
+        ``-log(1 - p)`` has relative error below ``2**-42`` unless ``p < 2**-11``, where log1p takes over.
         """
 
         def sample(words: WordArray) -> FloatArray:
@@ -224,7 +225,7 @@ class Stream:
     def normals(self, size: int) -> FloatArray:
         """Standard normal in floating point, by Box and Muller's transform.
 
-        For releases that cannot be put on a lattice; see ``mechanisms.gaussian`` for those that can.
+        For releases that cannot be put on a lattice; see ``mechanisms.rounded_gaussian`` for those that can.
         """
         half = -(-size // 2)
         radius = np.sqrt(2.0 * self.exponentials(half))

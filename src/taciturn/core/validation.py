@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.errors import DataError, DataTypeError, ParameterError, TaciturnError
 
 __all__ = [
     "check_choice",
@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+# Beyond this a budget promises nothing that a computer could keep; infinity says so openly.
+_LARGEST_EPSILON = 1e9
 
 
 def _only(named: dict[str, object]) -> tuple[str, object]:
@@ -47,7 +50,7 @@ def check_epsilon(**named: object) -> float:
     """A privacy budget: a number > 0, infinity included (the non-private twin)."""
     name, value = _only(named)
     number = _as_real(value)
-    if not number > 0.0:
+    if not (0.0 < number <= _LARGEST_EPSILON or number == math.inf):
         raise ParameterError(
             name,
             value,
@@ -80,7 +83,7 @@ def check_positive(**named: object) -> float:
     return number
 
 
-def check_real(low: float, high: float, *, closed: str = "both", **named: object) -> float:
+def check_real(low: float, high: float, /, *, closed: str = "both", **named: object) -> float:
     """A number between ``low`` and ``high``; ``closed`` is "both" or "left"."""
     name, value = _only(named)
     number = _as_real(value)
@@ -91,7 +94,7 @@ def check_real(low: float, high: float, *, closed: str = "both", **named: object
     return number
 
 
-def check_integer(low: int, high: int | None = None, **named: object) -> int:
+def check_integer(low: int, high: int | None = None, /, **named: object) -> int:
     """An integer of at least ``low`` and, unless None, at most ``high``."""
     name, value = _only(named)
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
@@ -111,7 +114,7 @@ def check_choice(choices: Sequence[str], **named: object) -> str:
     return value
 
 
-def check_finite(**named: object) -> NDArray[np.generic]:
+def check_finite(**named: object) -> NDArray[np.float64] | NDArray[np.int64]:
     """A one-dimensional array of finite numbers, integers kept as int64, all else as float64.
 
     Values are not quoted: what reaches a mechanism is data.
@@ -126,8 +129,7 @@ def check_finite(**named: object) -> NDArray[np.generic]:
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise DataError(
-                f"{name}: expected finite numbers, got NaN or infinity; "
-                "clean the input before it meets a mechanism."
+                f"{name}: expected finite numbers, got NaN or infinity; clean the input before it meets a mechanism."
             )
         return array.astype(np.float64, copy=False)
     if array.dtype == np.uint64 and (array > np.iinfo(np.int64).max).any():
@@ -135,29 +137,54 @@ def check_finite(**named: object) -> NDArray[np.generic]:
     return array.astype(np.int64, copy=False)
 
 
-# What numpy and scikit-learn say when they cannot use a value, in the forms that quote it.
-_QUOTES_DATA = re.compile(
-    r"could not convert|invalid literal|argument must be|Unknown label|unseen labels"
-    r"|unable to parse|cannot be converted|Input contains strings|not supported for"
-    r"|Cannot cast object|Unable to convert",
-    re.IGNORECASE,
+# What scikit-learn says of tables it cannot use, as far as it does not quote them. Anything else is reworded.
+_SAFE = re.compile(
+    r"^(Found array with|Found input variables with inconsistent|X has \d+ features|The feature names should match"
+    r"|Feature names|estimator: |.* requires y to be passed|y should be a 1d array|Unknown label type"
+    r"|Sparse data was passed|The number of classes has to be)"
+)
+_REWORDED = (
+    (
+        re.compile(r"contains? (NaN|infinity)|value too large", re.IGNORECASE),
+        "expected finite numbers, got NaN or infinity; fill in or drop missing values by a public rule first",
+    ),
+    (
+        re.compile(r"Expected 2D array|Expected .* dim"),
+        "expected a table with two dimensions, got another shape; Reshape your data with reshape(-1, 1) for one "
+        "feature or reshape(1, -1) for one record",
+    ),
+    (
+        re.compile(r"Complex data not supported"),
+        "expected real numbers, got complex ones (Complex data not supported); pass real and imaginary parts as "
+        "columns",
+    ),
+)
+_NOT_NUMBERS = (
+    "expected numbers, got text or objects; encode such columns as numbers with public categories first (the "
+    "argument must be a string or a number)"
 )
 
 
 def without_data_values(name: str, call: Callable[[], T]) -> T:
-    """The result of ``call``, with errors reworded that would quote a value of the data.
+    """The result of ``call``, with errors of numpy and scikit-learn reworded so that no value of the data is quoted.
 
-    The new error is raised outside the handler, so that the original does not travel along as its context
-    into logs.
+    Only messages known to describe a table by its shape and names pass as they are. The new error is raised outside
+    the handler, so that the original does not travel along as its context into logs.
     """
     try:
         return call()
     except (ValueError, TypeError) as error:
-        if isinstance(error, TaciturnError) or not _QUOTES_DATA.search(str(error)):
+        if isinstance(error, TaciturnError):
             raise
-        is_type_error = isinstance(error, TypeError)
-    message = (
-        f"{name}: expected numbers, got text or objects; encode such columns as numbers with public "
-        "categories first (the argument must be a string or a number)."
-    )
-    raise TypeError(message) if is_type_error else DataError(message)
+        kind = DataTypeError if isinstance(error, TypeError) else DataError
+        message = _described(name, str(error))
+    raise kind(message)
+
+
+def _described(name: str, original: str) -> str:
+    if _SAFE.search(original):
+        return original
+    for pattern, sentence in _REWORDED:
+        if pattern.search(original):
+            return f"{name}: {sentence}."
+    return f"{name}: {_NOT_NUMBERS}."

@@ -26,6 +26,8 @@ class Design:
         Finite numbers (checked by the caller). Sparse input stays sparse: clipping keeps zeros.
     x_bound : float
         Public bound on every entry.
+    intercept : bool, default=False
+        Whether to append a column whose entries all stand at the bound.
 
     Notes
     -----
@@ -35,20 +37,30 @@ class Design:
 
     __slots__ = ("_lattice", "x_bound")
 
-    def __init__(self, X: Any, x_bound: float) -> None:
+    def __init__(self, X: Any, x_bound: float, *, intercept: bool = False) -> None:
         self.x_bound = x_bound
         if sp.issparse(X):
-            self._lattice = X.astype(np.float64, copy=True)
-            self._lattice.sum_duplicates()
-            self._lattice.data = to_lattice(self._lattice.data, x_bound)
+            lattice = X.astype(np.float64, copy=True)
+            lattice.sum_duplicates()
+            lattice.data = to_lattice(lattice.data, x_bound)
+            if intercept:
+                lattice = sp.hstack([lattice, np.full((X.shape[0], 1), float(ONE))], format=X.format)
         else:
-            self._lattice = to_lattice(X, x_bound)
+            lattice = to_lattice(X, x_bound)
+            if intercept:
+                lattice = np.column_stack((lattice, np.full(lattice.shape[0], float(ONE))))
+        self._lattice = lattice
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         n_rows, n_columns = self._lattice.shape
         return int(n_rows), int(n_columns)
+
+    @property
+    def lattice(self) -> Any:
+        """The integers themselves, as a dense or sparse matrix of doubles; not to be changed."""
+        return self._lattice
 
     def rows(self, start: int, stop: int) -> Design:
         """The design of a contiguous block of rows."""
@@ -75,8 +87,11 @@ class Design:
         return total
 
     def matvec(self, coefficients: FloatArray) -> IntArray:
-        """``X @ coefficients`` for integer coefficients with ``ONE * ||coefficients||_1 <= 2**53``."""
-        if ONE * float(np.abs(coefficients).sum()) > 2.0**53:
+        """``X @ coefficients`` for integer coefficients with ``ONE * ||coefficients||_1 <= 2**53``.
+
+        ``coefficients`` may be a matrix with one column per margin; the bound then holds for each column.
+        """
+        if ONE * float(np.max(np.abs(coefficients).sum(axis=0))) > 2.0**53:
             raise DataError(
                 "coefficients: expected an L1 norm of at most 2**37 lattice units, got more; "
                 "quantise them on a coarser lattice."

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 FRACTION_BITS = 16
-"""A bounded value b is stored as the integer nearest to ``2**16 * value / b``."""
+"""A value within a bound b is stored as the integer nearest to ``2**16 * value / b``."""
 
 ONE = 1 << FRACTION_BITS
 """The lattice image of the bound itself."""
@@ -42,10 +42,10 @@ def to_lattice(values: ArrayLike, bound: float) -> FloatArray:
     """Clip to ``[-bound, bound]`` and round to integers in ``[-ONE, ONE]``, stored as float64."""
     bound = check_positive(bound=bound)
     clipped = np.clip(np.asarray(values, dtype=np.float64), -bound, bound)
-    clipped *= ONE / bound
-    np.rint(clipped, out=clipped)
-    # ONE / bound is rounded, so the product may land beyond the edge.
-    return np.clip(clipped, -ONE, ONE, out=clipped)
+    # A quotient of numbers within the bound lies in [-1, 1] even after rounding, and times a power of two is exact.
+    clipped /= bound
+    clipped *= ONE
+    return np.rint(clipped, out=clipped)
 
 
 def round_weights(weights: ArrayLike, scale: float, bound: int) -> FloatArray:

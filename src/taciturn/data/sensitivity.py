@@ -20,6 +20,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive
 
 __all__ = [
@@ -28,9 +29,10 @@ __all__ = [
     "Relation",
     "Sensitivity",
     "check_relation",
+    "clipped_count",
     "correlation_scores",
     "fixed_point_sum",
-    "histogram",
+    "gradient_scores",
     "quantile_scores",
     "record_sum",
 ]
@@ -73,6 +75,13 @@ class Sensitivity:
         check_choice(("linf", "l1", "l2"), norm=self.norm)
         check_relation(self.relation)
 
+    def require(self, norm: Norm) -> None:
+        """Refuse to be used where another norm is needed."""
+        if self.norm != norm:
+            raise ParameterError(
+                "norm", self.norm, f"a sensitivity in {norm}", "use the function made for this release"
+            )
+
     @property
     def spread(self) -> float:
         """How far two coordinates can drift apart: ``value`` if monotone, else twice that."""
@@ -105,14 +114,27 @@ def correlation_scores(x_bound: float, y_bound: float, relation: str) -> Sensiti
     return record_sum(check_positive(x_bound=x_bound) * check_positive(y_bound=y_bound), "linf", relation)
 
 
-def histogram(relation: str) -> Sensitivity:
-    r"""Counts of records by category, each record in at most one category. Norm linf.
+def gradient_scores(x_bound: float, slope: float, relation: str) -> Sensitivity:
+    r"""``g_j = sum_i psi_i x_ij`` with ``|x_ij| <= x_bound`` and ``|psi_i| <= slope``. Norm linf.
 
-    *Proof.* Zero-out, add-remove: one count moves by one and all moves have one sign (monotone).
-    Replace-one: one count falls and another rises by one; each moves by at most one.
+    The scores of the vertices ``+- e_j`` of an L1 ball are ``-+ g_j``; with one margin per class, ``psi_i`` has one
+    entry per class and each of them obeys the bound.
+
+    *Proof.* At weights that are already public, ``psi_i`` depends on record i alone. Each ``g_j`` is a record sum with
+    terms of size at most ``slope * x_bound``; changing the sign changes nothing. Not monotone: one record lowers the
+    score of one sign and raises that of the other.
     """
-    relation = check_relation(relation)
-    return Sensitivity(1.0, "linf", relation, monotone=relation != "replace-one")
+    return record_sum(check_positive(x_bound=x_bound) * check_positive(slope=slope), "linf", relation)
+
+
+def clipped_count(low: int, high: int, relation: str) -> Sensitivity:
+    r"""An integer statistic clipped to ``low .. high``. One number, norm l1.
+
+    *Proof.* Both values lie in an interval of that width, whatever the relation. For unstable statistics, such as the
+    size of a fitted model's support, no smaller bound holds for all data.
+    """
+    check_integer(low + 1, high=high)
+    return Sensitivity(float(high - low), "l1", check_relation(relation))
 
 
 def quantile_scores(numerator: int, denominator: int, relation: str) -> Sensitivity:

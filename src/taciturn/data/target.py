@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import to_lattice
 
-__all__ = ["check_classes", "check_y_bounds", "label_signs", "numeric_target"]
+__all__ = ["check_classes", "check_y_bounds", "label_codes", "label_signs", "numeric_target"]
 
 
 def check_y_bounds(y_bounds: object) -> tuple[float, float]:
@@ -31,12 +31,16 @@ def check_y_bounds(y_bounds: object) -> tuple[float, float]:
 
 def check_classes(classes: Sequence[object]) -> NDArray[np.generic]:
     """Public labels: at least two, all different."""
-    labels = np.asarray(classes)
-    if labels.ndim != 1 or labels.size < 2 or np.unique(labels).size != labels.size:
+    try:
+        labels = np.asarray([] if isinstance(classes, str) else list(classes))
+        distinct = len(set(labels.tolist())) if labels.ndim == 1 else 0
+    except TypeError:
+        labels, distinct = np.zeros(0), 0
+    if labels.size < 2 or distinct != labels.size:
         raise ParameterError(
             "classes",
-            list(classes),
-            "at least two different labels",
+            classes,
+            "a sequence of at least two different labels",
             "list every label that a record may carry",
         )
     return labels
@@ -50,14 +54,26 @@ def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> NDArray[np.fl
     return to_lattice(clipped / 2.0 - (low / 4.0 + high / 4.0), high / 4.0 - low / 4.0)
 
 
+def label_codes(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.int64]:
+    """The position of each record's label among the classes, -1 for null records: those with another label."""
+    kinds = [{"U": "text", "S": "text", "O": "any"}.get(array.dtype.kind, "numbers") for array in (y, classes)]
+    if "any" not in kinds and kinds[0] != kinds[1]:
+        raise ParameterError(
+            "classes", classes.tolist(), f"labels of the type of y, which holds {kinds[0]}", "list them in that type"
+        )
+    codes = np.full(y.shape, -1, dtype=np.int64)
+    for code, label in enumerate(classes):
+        codes[y == label] = code
+    return codes
+
+
 def label_signs(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.float64]:
     """One column per class: +1 for its records, -1 for those of other classes, 0 for null records.
 
-    A record whose label is not in ``classes`` is a null record. Two classes need one column, the
-    second being its negative.
+    Two classes need one column, the second being its negative.
     """
-    positives = [y == label for label in (classes[1:] if classes.size == 2 else classes)]
-    known = np.isin(y, classes)
-    signs = np.where(np.column_stack(positives), 1.0, -1.0)
-    signs[~known] = 0.0
+    codes = label_codes(y, classes)
+    columns = np.arange(1, 2) if classes.size == 2 else np.arange(classes.size)
+    signs = np.where(codes[:, None] == columns, 1.0, -1.0)
+    signs[codes < 0] = 0.0
     return signs

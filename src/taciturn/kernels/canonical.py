@@ -5,7 +5,7 @@ ranks 1..h are in it, rank h + 1 is not, and t is its last rank; its other ``k -
 anywhere in h + 2 .. t - 1, so the class has ``C(t - h - 2, k - h - 1)`` members. All members of a class have one
 utility, ``head[h] + tail[t]``, and the largest of m independent noises is drawn at once.
 
-``best_class_of_head`` treats all classes of one h: give it one exponential variate per t.
+``best_class_of_head`` treats all classes of one h: give it the logarithm of one exponential variate per t.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def best_class_of_head(
     log_factorial: FloatArray,
     k: int,
     h: int,
-    exponentials: FloatArray,
+    log_exponentials: FloatArray,
     gumbel: bool,
 ) -> tuple[float, int]:  # pragma: no cover (compiled; its twin below is covered)
     """The best value ``head + tail[i] + noise`` over classes (h, t = k + 1 + i), and its t."""
@@ -53,7 +53,7 @@ def best_class_of_head(
     for i in range(tail.size):
         t = k + 1 + i
         log_size = log_factorial[t - h - 2] - log_factorial[k - h - 1] - log_factorial[t - k - 1]
-        z = math.log(exponentials[i]) - log_size
+        z = log_exponentials[i] - log_size
         noise = -z if gumbel or z < _SMALL else -math.log(-math.expm1(-math.exp(z)))
         value = head + tail[i] + noise
         if value > best:
@@ -67,12 +67,12 @@ def best_class_of_head_numpy(
     log_factorial: FloatArray,
     k: int,
     h: int,
-    exponentials: FloatArray,
+    log_exponentials: FloatArray,
     gumbel: bool,
 ) -> tuple[float, int]:
     """The numpy twin of :func:`best_class_of_head`."""
     t = np.arange(k + 1, k + 1 + tail.size)
     log_sizes = log_factorial[t - h - 2] - log_factorial[k - h - 1] - log_factorial[t - k - 1]
-    values = head + tail + largest_noise(np.log(exponentials) - log_sizes, gumbel)
+    values = head + tail + largest_noise(log_exponentials - log_sizes, gumbel)
     winner = int(np.argmax(values))
     return float(values[winner]), int(t[winner])

@@ -1,13 +1,13 @@
 """Mechanisms: what may be shown data, each with its cost as an event and a proof."""
 
-from taciturn.mechanisms.base import IndexArray, Mechanism
+from taciturn.mechanisms.base import IndexArray, Mechanism, first_k_of
 from taciturn.mechanisms.canonical import CanonicalLipschitz, log_binomial
 from taciturn.mechanisms.float_gaussian import FloatGaussian
 from taciturn.mechanisms.geometric import TwoSidedGeometric
 from taciturn.mechanisms.quantile import PrivateQuantile
 from taciturn.mechanisms.rounded_gaussian import RoundedGaussian
 from taciturn.mechanisms.selection import ExponentialMechanism, LaplaceNoisyMax, PermuteAndFlip
-from taciturn.mechanisms.topk import GumbelTopK, LaplaceTopK, PeelingTopK, TopK, largest
+from taciturn.mechanisms.topk import GumbelTopK, LaplaceTopK, PeelingTopK, TopK
 
 __all__ = [
     "CanonicalLipschitz",
@@ -24,6 +24,6 @@ __all__ = [
     "RoundedGaussian",
     "TopK",
     "TwoSidedGeometric",
-    "largest",
+    "first_k_of",
     "log_binomial",
 ]

@@ -2,18 +2,17 @@
 
 Rounding in selections
 ----------------------
-A selection computes ``(s_j - max s) / b + Z_j`` in double precision and releases where it is largest.
-Differences of integer scores are exact, those of floating-point scores correctly rounded, and a
-candidate whose scaled difference is beyond 2**10 wins with probability below 1e-300. So the computed
-value differs from the exact one, with the exact noise that :class:`~taciturn.core.rng.Stream` rounds, by
-at most eta = 2**-40 (noise 2**-42, quotient and sum 2**-42 each).
+A selection compares ``s_j + b Z_j``. The product is rounded once; the sum is not rounded at all, but kept as a pair
+of numbers that is compared exactly (:func:`noisy_keys`). So wherever two candidates stand, near the top or 10**17
+below it, the computed noise differs from the exact one that :class:`~taciturn.core.rng.Stream` rounds by at most
+eta = 2**-40 scales (Gumbel noise 2**-42, the product 2**-43 while ``|Z| < 2**10``, which fails with probability
+below 1e-300).
 
-An ordered list ``j_1 .. j_k`` that wins in computed values wins in exact ones after raising the score
-of ``j_r`` by ``2 eta (k - r + 1)``. All three noises have log-survival functions with slope at most one,
-so probabilities of lists, and of each next index given the previous ones, change by factors within
-``exp(+- 2 eta k (k + 1))``, and ratios between neighbours span at most ``8 eta k (k + 1)`` more than in
-exact arithmetic. That is :func:`rounding_charge`: it is taken off epsilon before the noise is scaled, so
-the stated epsilon holds for what the computer does.
+An ordered list ``j_1 .. j_k`` that wins in computed values wins in exact ones after raising the score of ``j_r`` by
+``2 eta (k - r + 1)``. All three noises have log-survival functions with slope at most one, so probabilities of lists,
+and of each next index given the previous ones, change by factors within ``exp(+- 2 eta k (k + 1))``, and ratios
+between neighbours span at most ``8 eta k (k + 1)`` more than in exact arithmetic. That is :func:`rounding_charge`: it
+is taken off epsilon before the noise is scaled, so the stated epsilon holds for what the computer does.
 """
 
 from __future__ import annotations
@@ -23,22 +22,34 @@ from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.core.errors import ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite, check_positive
 from taciturn.events import Event
 
-__all__ = ["FloatArray", "IndexArray", "Mechanism", "below_best", "noise_scale", "rounding_charge"]
+__all__ = [
+    "FloatArray",
+    "IndexArray",
+    "Mechanism",
+    "NumberArray",
+    "first_k_of",
+    "first_of",
+    "noise_scale",
+    "noisy_keys",
+    "rounding_charge",
+]
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
+NumberArray = NDArray[np.float64] | NDArray[np.int64]
 
 ValueT = TypeVar("ValueT", contravariant=True)
 ReleaseT = TypeVar("ReleaseT", covariant=True)
 
 _ETA = 2.0**-40
-# No candidate this far behind can win; finite, so that later products stay numbers.
-_FAR = 1e300
+# Integer scores and integer parts of noise both leave room for their sum in 64 bits.
+_LARGEST = 1 << 62
+_WIDEST = 2.0**50
 
 
 @runtime_checkable
@@ -73,15 +84,34 @@ def noise_scale(spread: float, epsilon: float, charge: float) -> float:
     return spread / (epsilon - charge)
 
 
-def below_best(scores: object, scale: float) -> FloatArray:
-    """``(scores - max(scores)) / scale``, the difference taken exactly for integer scores."""
+def noisy_keys(scores: object, noise: FloatArray, scale: float) -> tuple[NumberArray, FloatArray]:
+    """``scores + scale * noise`` as pairs (major, minor) that order like the exact sums, lexicographically.
+
+    For integers the pair is the integer and the fractional part of the sum; for doubles it is the rounded sum and
+    its rounding error (Knuth's two-sum).
+    """
     array = check_finite(scores=scores)
-    distance: FloatArray
-    if array.dtype == np.int64:
-        # Two's complement makes the unsigned difference right even where the signed one overflows.
-        distance = (array.max() - array).view(np.uint64).astype(np.float64)
-    else:
-        with np.errstate(over="ignore"):
-            distance = np.minimum(array.max() - array, _FAR)
-    distance /= -scale
-    return distance
+    shift = noise * scale
+    if array.dtype == np.int64 and scale <= _WIDEST:
+        if array.size and max(int(array.max()), -int(array.min())) > _LARGEST:
+            raise DataError("scores: expected integers below 2**62, got larger ones; rescale them.")
+        whole = np.floor(shift)
+        return array + whole.astype(np.int64), shift - whole
+    # Integers this small beside their noise lose nothing that matters as doubles.
+    values = array.astype(np.float64)
+    total = values + shift
+    back = total - values
+    return total, (values - (total - back)) + (shift - back)
+
+
+def first_of(major: NumberArray, minor: FloatArray) -> int:
+    """The index of the largest pair; exactly equal ones go to the lower index."""
+    tied = np.flatnonzero(major == major.max())
+    return int(tied[np.argmax(minor[tied])])
+
+
+def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IndexArray:
+    """The indices of the k largest pairs, largest first."""
+    candidates = np.flatnonzero(major >= np.partition(major, major.size - k)[major.size - k])
+    order = np.lexsort((-minor[candidates], -major[candidates]))
+    return candidates[order[:k]].astype(np.int64)

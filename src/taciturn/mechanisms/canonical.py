@@ -23,7 +23,8 @@ replacement. The law is that of the class-by-class sampler.
 References
 ----------
 Shekelyan and Loukides, *Differentially private top-k selection via canonical Lipschitz mechanism*,
-arXiv:2201.13376, with class sizes corrected: see "The class sizes" in the documentation of mechanisms.
+arXiv:2201.13376. Swope et al., *Feature Selection from Differentially Private Correlations*, print the class sizes
+that are corrected here: see "The class sizes" in the documentation of mechanisms.
 """
 
 from __future__ import annotations
@@ -36,19 +37,20 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
+from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_real
+from taciturn.core.validation import check_choice, check_finite, check_integer, check_real
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import Event, ExponentialEvent, PureEvent
 from taciturn.kernels.canonical import best_class_of_head, largest_noise
-from taciturn.mechanisms.base import FloatArray, IndexArray, below_best, noise_scale
-from taciturn.mechanisms.ranking import Ranking
+from taciturn.mechanisms.base import FloatArray, IndexArray, NumberArray, noise_scale
+from taciturn.mechanisms.ranking import Ranking, leading
 from taciturn.mechanisms.topk import check_k
 
 __all__ = ["CanonicalLipschitz", "log_binomial"]
 
-# More than the rounding error of a log-binomial for d up to 1e9.
-_MARGIN = 1e-4
+# More than the rounding error of a log-size for d up to 1e9: that of three log-gammas, ten times where they cancel.
+_MARGIN = 1e-3
 
 
 def log_binomial(n: object, k: object) -> FloatArray:
@@ -88,6 +90,7 @@ class CanonicalLipschitz:
 
     def __post_init__(self) -> None:
         check_integer(1, k=self.k)
+        self.sensitivity.require("linf")
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
         check_choice(("exponential", "gumbel"), noise=self.noise)
         self._half_epsilon(self.k + 1)
@@ -104,34 +107,51 @@ class CanonicalLipschitz:
 
     def release(self, scores: object, stream: Stream) -> IndexArray:
         """The chosen indices, in increasing order."""
-        relative = below_best(scores, self.sensitivity.spread / 2.0)
-        check_k(self.k, relative.size)
-        if self.k == relative.size:
+        array = check_finite(scores=scores)
+        check_k(self.k, array.size)
+        if self.k == array.size:
             return np.arange(self.k)
-        half = self._half_epsilon(relative.size)
+        half = self._half_epsilon(array.size)
         # Candidates whose utility is lower than this cannot win, all subsets together.
-        lowest = math.ceil(float(log_binomial(relative.size, self.k))) + 64
-        ranking = Ranking(relative, self.k, half * self.gamma, lowest)
+        lowest = math.ceil(float(log_binomial(array.size, self.k))) + 64
+        ranking = Ranking(self._relative(array), self.k, half * self.gamma, lowest)
         head = -half * (1.0 - self.gamma) * ranking.head_values
-        top = -half * (1.0 - 2.0 * self.gamma) * float(ranking.head_values[-1])
-        search = _Search(ranking, head, half * self.gamma, top, self.noise == "gumbel", stream)
+        search = _Search(ranking, head, half * self.gamma, self.noise == "gumbel", stream)
         return np.sort(_member(*search.winner(), ranking, self.k, stream))
 
     def release_plainly(self, scores: object, stream: Stream) -> IndexArray:
         """The same release in O(d k), class by class: the yardstick of the merged sampler."""
-        relative = below_best(scores, self.sensitivity.spread / 2.0)
-        check_k(self.k, relative.size)
-        half = self._half_epsilon(relative.size)
+        array = check_finite(scores=scores)
+        check_k(self.k, array.size)
+        half = self._half_epsilon(array.size)
+        relative = self._relative(array)
         order = np.argsort(-relative, kind="stable")
         ranked = relative[order]
         head = -half * (1.0 - self.gamma) * ranked[: self.k]
-        tail = half * self.gamma * ranked[self.k :]
-        top = -half * (1.0 - 2.0 * self.gamma) * float(ranked[self.k - 1])
-        h, t = _plain_winner(head, tail, top, self.noise == "gumbel", stream)
+        h, t = _plain_winner(head, half * self.gamma * ranked[self.k :], self.noise == "gumbel", stream)
         if h == self.k:
             return np.sort(order[: self.k])
         body = order[h + 1 : t - 1][_distinct(t - h - 2, self.k - h - 1, stream)]
         return np.sort(np.concatenate((order[:h], body, order[t - 1 : t])))
+
+    def _relative(self, scores: NumberArray) -> FloatArray:
+        """Scores minus the k-th largest, in units of the sensitivity.
+
+        Every utility that can win is small beside this reference, so rounding the differences costs little however
+        far the scores are apart: the true top k has utility zero.
+        """
+        reference = scores[leading(scores, self.k)[-1]]
+        unit = self.sensitivity.spread / 2.0
+        if scores.dtype == np.int64:
+            if max(int(scores.max()), -int(scores.min())) > 1 << 62:
+                raise DataError("scores: expected integers below 2**62, got larger ones; rescale them.")
+            relative: FloatArray = (scores - reference).astype(np.float64)
+        else:
+            with np.errstate(over="ignore"):
+                # Finite, so that later products stay numbers; nothing so far away can win.
+                relative = np.clip(scores - reference, -1e300, 1e300).astype(np.float64)
+        relative /= unit
+        return relative
 
     def _half_epsilon(self, n_candidates: int) -> float:
         # Values are of the size of log C(d, k) here, and so is their rounding error.
@@ -139,16 +159,19 @@ class CanonicalLipschitz:
         return 0.5 / noise_scale(1.0, self.epsilon, 2.0**-46 * size)
 
 
-def _plain_winner(
-    head: FloatArray, tail: FloatArray, top: float, gumbel: bool, stream: Stream
-) -> tuple[int, int]:
+def _log_exponentials(stream: Stream, size: int) -> FloatArray:
+    """Logarithms of exponential variates, accurate where those are tiny: minus Gumbel variates."""
+    return -stream.gumbels(size)
+
+
+def _plain_winner(head: FloatArray, tail: FloatArray, gumbel: bool, stream: Stream) -> tuple[int, int]:
     k, d = head.size, head.size + tail.size
     log_factorial = gammaln(np.arange(d, dtype=np.float64) + 1.0)
-    best = top + float(largest_noise(np.log(stream.exponentials(1)), gumbel)[0])
+    best = float(largest_noise(_log_exponentials(stream, 1), gumbel)[0])
     winner = (k, k)
     for h in range(k):
-        exponentials = stream.exponentials(tail.size)
-        value, t = best_class_of_head(float(head[h]), tail, log_factorial, k, h, exponentials, gumbel)
+        logs = _log_exponentials(stream, tail.size)
+        value, t = best_class_of_head(float(head[h]), tail, log_factorial, k, h, logs, gumbel)
         if value > best:
             best, winner = value, (h, t)
     return winner
@@ -157,31 +180,23 @@ def _plain_winner(
 class _Search:
     """The lazy search for the class of the winning subset; (k, k) stands for the true top k."""
 
-    def __init__(
-        self,
-        ranking: Ranking,
-        head: FloatArray,
-        tail_weight: float,
-        top: float,
-        gumbel: bool,
-        stream: Stream,
-    ) -> None:
+    def __init__(self, ranking: Ranking, head: FloatArray, tail_weight: float, gumbel: bool, stream: Stream) -> None:
         self._ranking, self._head, self._tail_weight = ranking, head, tail_weight
-        self._top, self._gumbel, self._stream = top, gumbel, stream
+        self._gumbel, self._stream = gumbel, stream
 
     def winner(self) -> tuple[int, int]:
         k = self._head.size
         ranking = self._ranking
         exponents = _log2_tickets(ranking.first_ranks, ranking.last_ranks, k)
-        exponentials = self._stream.exponentials(exponents.size).reshape(exponents.shape)
-        logs = np.log(exponentials) - exponents * math.log(2.0)
+        logs = _log_exponentials(self._stream, exponents.size).reshape(exponents.shape) - exponents * math.log(2.0)
         # Bands are cut in rounded arithmetic; the slack keeps their upper edges valid.
         edges = self._tail_weight * ranking.anchor - ranking.bands + 1e-6
         highest = self._head[:, None] + edges[None, :]
         bounds = highest + largest_noise(logs, self._gumbel)
 
-        first = largest_noise(np.log(self._stream.exponentials(1)), self._gumbel)
-        best, winner = self._top + float(first[0]), (k, k)
+        # The true top k has utility zero.
+        best = float(largest_noise(_log_exponentials(self._stream, 1), self._gumbel)[0])
+        winner = (k, k)
         rows, columns = np.nonzero(bounds > best)
         for place in np.argsort(-bounds[rows, columns]):
             h, band = int(rows[place]), int(columns[place])
@@ -251,7 +266,7 @@ class _Tickets:
         left = self._total - self._place
         self._place += 1
         if left:
-            step = math.log(float(stream.exponentials(1)[0])) - math.log(left)
+            step = float(_log_exponentials(stream, 1)[0]) - math.log(left)
             self._log_position = float(np.logaddexp(self._log_position, step))
 
     def draw(self, stream: Stream) -> int | None:

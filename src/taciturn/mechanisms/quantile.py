@@ -25,8 +25,8 @@ _LARGEST_DENOMINATOR = 1000
 class PrivateQuantile:
     r"""Release the upper edge of a bin that holds (nearly) the q-quantile of the values.
 
-    The bins are ``(-inf, g_1], (g_1, g_2], .., (g_{m-1}, g_m]``, values above ``g_m`` counting as beyond
-    the last. Bin j scores ``-max(0, -s(g_j), s(g_{j-1}))`` with ``s(g) = (1 - q) #{v <= g} - q #{v > g}``: the
+    The bins are ``(-inf, g_1], (g_1, g_2], .., (g_{m-1}, inf)``; what lies above the grid belongs to its last point.
+    Bin j scores ``-max(0, -s(g_j), s(g_{j-1}))`` with ``s(g)`` proportional to ``(1 - q) #{v <= g} - q #{v > g}``: the
     bin that holds the quantile scores zero even when every value lies in it.
 
     Privacy: one bounded-range selection; the sensitivity is ``data.sensitivity.quantile_scores``. Scores
@@ -86,9 +86,11 @@ class PrivateQuantile:
 
     def scores(self, values: object) -> IndexArray:
         """The bins' integer scores. Computed from data: for :meth:`release`, never to be shown."""
-        array = check_finite(values=values)
+        # No records at all are a data set like any other; no bin is better than another then.
+        array = check_finite(values=values) if np.asarray(values).size else np.zeros(0)
         a, b = self._fraction.numerator, self._fraction.denominator
         at_most = np.searchsorted(np.sort(array), self.grid, side="right").astype(np.int64)
+        at_most[-1] = array.size  # the last bin has no upper end
         at_edge = (b - a) * at_most - a * (array.size - at_most)
         at_left = np.concatenate(([-a * array.size], at_edge[:-1]))
         misses: IndexArray = np.maximum(0, np.maximum(-at_edge, at_left))

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.mechanisms.base import FloatArray, IndexArray
+from taciturn.mechanisms.base import FloatArray, IndexArray, NumberArray
 
-__all__ = ["Ranking"]
+__all__ = ["Ranking", "leading"]
 
 
 class Ranking:
@@ -34,10 +34,10 @@ class Ranking:
     def __init__(self, values: FloatArray, k: int, bands_per_unit: float, n_bands: int) -> None:
         self._values = values
         self._k = k
-        leading = _leading(values, k + 1)
-        self.head = leading[:k]
+        *head, next_best = leading(values, k + 1)
+        self.head = np.array(head)
         self.head_values = values[self.head]
-        self.anchor = float(values[leading[k]])
+        self.anchor = float(values[next_best])
         depth = (self.anchor - values) * bands_per_unit
         np.clip(depth, 0.0, n_bands, out=depth)
         self._band_of = depth.astype(np.intp)
@@ -79,7 +79,7 @@ class Ranking:
         return self._sorted_bands[band], 0 if place == 0 else int(self.last_ranks[place - 1])
 
 
-def _leading(values: FloatArray, k: int) -> IndexArray:
+def leading(values: NumberArray, k: int) -> IndexArray:
     """Indices of the k largest values in order.
 
     The k-th largest of the maxima of interleaved columns is a lower bound on the k-th largest value, so

@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from taciturn.core.rng import Stream
+from taciturn.core.validation import check_finite
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import Event, ExponentialEvent, LaplaceMaxEvent, PermuteAndFlipEvent
-from taciturn.mechanisms.base import FloatArray, below_best, noise_scale, rounding_charge
+from taciturn.mechanisms.base import FloatArray, first_of, noise_scale, noisy_keys, rounding_charge
 
 __all__ = ["ExponentialMechanism", "LaplaceNoisyMax", "PermuteAndFlip", "Selection"]
 
@@ -40,6 +39,7 @@ class Selection:
     epsilon: float
 
     def __post_init__(self) -> None:
+        self.sensitivity.require("linf")
         noise_scale(self.sensitivity.spread, self.epsilon, rounding_charge())
 
     @property
@@ -54,9 +54,8 @@ class Selection:
 
     def release(self, scores: object, stream: Stream) -> int:
         """The index of the winning candidate; computed ties go to the lower column number."""
-        values = below_best(scores, self.scale)
-        values += self._noise(values.size, stream)
-        return int(np.argmax(values))
+        scores = check_finite(scores=scores)
+        return first_of(*noisy_keys(scores, self._noise(scores.size, stream), self.scale))
 
     def _noise(self, size: int, stream: Stream) -> FloatArray:
         raise NotImplementedError

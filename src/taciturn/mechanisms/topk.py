@@ -18,17 +18,23 @@ from taciturn.events import Event, ExponentialEvent, PureEvent
 from taciturn.mechanisms.base import (
     FloatArray,
     IndexArray,
-    below_best,
+    NumberArray,
+    first_k_of,
     noise_scale,
+    noisy_keys,
     rounding_charge,
 )
 from taciturn.mechanisms.selection import Selection
 
-__all__ = ["GumbelTopK", "LaplaceTopK", "PeelingTopK", "TopK", "check_k", "largest"]
+__all__ = ["GumbelTopK", "LaplaceTopK", "PeelingTopK", "TopK", "check_k"]
 
 
 class TopK(Protocol):
     """A mechanism that releases k indices."""
+
+    @property
+    def arithmetic(self) -> str:
+        """Whether the proof covers what the computer does."""
 
     @property
     def scale(self) -> float:
@@ -48,15 +54,6 @@ def check_k(k: int, n_candidates: int) -> None:
         raise ParameterError("k", k, f"an integer from 1 to {n_candidates}, the number of candidates", "lower k")
 
 
-def largest(values: FloatArray, k: int) -> IndexArray:
-    """Indices of the k largest values, largest first."""
-    if k < values.size:
-        top = np.argpartition(values, values.size - k)[values.size - k :]
-    else:
-        top = np.arange(values.size)
-    return top[np.argsort(-values[top], kind="stable")].astype(np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class _OneShotTopK:
     """Noise every score once, keep the k largest."""
@@ -69,6 +66,7 @@ class _OneShotTopK:
 
     def __post_init__(self) -> None:
         check_integer(1, k=self.k)
+        self.sensitivity.require("linf")
         noise_scale(self._spread, self.epsilon, rounding_charge(self.k))
 
     @property
@@ -83,12 +81,11 @@ class _OneShotTopK:
 
     def release(self, scores: object, stream: Stream) -> IndexArray:
         """The winners, best first."""
-        values = below_best(scores, self.scale)
-        check_k(self.k, values.size)
-        if self.k == values.size:
+        scores = check_finite(scores=scores)
+        check_k(self.k, scores.size)
+        if self.k == scores.size:
             return np.arange(self.k)
-        values += self._noise(values.size, stream)
-        return largest(values, self.k)
+        return first_k_of(*noisy_keys(scores, self._noise(scores.size, stream), self.scale), self.k)
 
     def _noise(self, size: int, stream: Stream) -> FloatArray:
         raise NotImplementedError
@@ -118,7 +115,7 @@ class GumbelTopK(_OneShotTopK):
 
     @property
     def event(self) -> Event:
-        """K bounded-range selections."""
+        """As many bounded-range selections as winners."""
         return ExponentialEvent(self.epsilon) * self.k
 
     @property
@@ -201,7 +198,7 @@ class PeelingTopK:
 
     def release(self, scores: object, stream: Stream) -> IndexArray:
         """The winners, best first."""
-        left = check_finite(scores=scores)
+        left: NumberArray = check_finite(scores=scores)
         check_k(self.k, left.size)
         if self.k == left.size:
             return np.arange(self.k)
@@ -210,5 +207,6 @@ class PeelingTopK:
         for place in range(self.k):
             winner = self.selection.release(left, stream)
             winners[place] = indices[winner]
-            left, indices = np.delete(left, winner), np.delete(indices, winner)
+            others = np.arange(left.size) != winner
+            left, indices = left[others], indices[others]
         return winners

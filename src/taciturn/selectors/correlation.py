@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taciturn.accounting import Budget
 from taciturn.certificate import Certificate, certify
+from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_positive, without_data_values
 from taciturn.data.design import Design
@@ -58,13 +59,12 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
     y_bounds : tuple of float, default=(-1.0, 1.0)
         Public range of a numeric target.
     classes : sequence, default=None
-        Public labels of a categorical target; records with another label count as null records. None: a
-        numeric y is a numeric target, any other y is categorical and the set of its labels is assumed public.
+        Public labels of a categorical target; records with another label count as null records. None: y is a numeric
+        target, or true and false. Whole numbers that are codes of categories need their ``classes``.
     n_features_to_select : int, default=10
         How many features to select. All of them cost nothing.
     mechanism : {"auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"}, default="auto"
-        "auto" takes the pure canonical Lipschitz mechanism when delta is 0, else that or one-shot Gumbel noise,
-        whichever tells smaller differences apart.
+        "auto" takes the one that tells the smallest differences apart; with delta = 0 only the pure ones compete.
     gamma : float, default=0.5
         Parameter of the canonical Lipschitz mechanism, in [0, 1).
     random_state : int, default=None
@@ -147,7 +147,8 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
             "X or y",
             lambda: validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64),
         )
-        target, target_bound, facts, assumptions = self._target(y)
+        y = _numbers_of(y)
+        target, target_bound, facts = self._target(y)
         n_rows, n_columns = X.shape
         k = self._count(n_columns)
         # Lattice units: a product of two full-scale values.
@@ -155,9 +156,7 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
         plan = plan_top_k(budget, n_columns, k, sensitivity, method=self.mechanism, gamma=self.gamma)
 
         sums = Design(X, self.x_bound).rmatvec(target, target_bound)
-        scores = np.abs(sums).max(axis=1)
-        self.support_ = np.zeros(n_columns, dtype=bool)
-        self.support_[plan.select(scores, stream)] = True
+        selected = plan.select(np.abs(sums).max(axis=1), stream)
 
         public: dict[str, Any] = {"features": n_columns, "selected": k, "method": plan.method}
         if relation != "add-remove":
@@ -170,25 +169,36 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
             plan.budget,
             relation=relation,
             public=public,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions),
+            assumptions=("the bounds were chosen without looking at these data",),
             seeded=stream.seeded,
-            arithmetic="exact",
+            arithmetic=plan.arithmetic,
         )
+        self.support_ = np.zeros(n_columns, dtype=bool)
+        self.support_[selected] = True
         return self
 
-    def _target(self, y: np.ndarray) -> tuple[np.ndarray, int, dict[str, Any], tuple[str, ...]]:
-        """Integer weights (one column per sum), their bound, public facts, assumptions."""
-        if self.classes is None and y.dtype.kind in "iufb":
-            bounds = check_y_bounds(self.y_bounds)
-            return numeric_target(y, bounds)[:, None], ONE, {"y_bounds": bounds}, ()
-        if self.classes is not None:
-            classes = check_classes(self.classes)
-            return label_signs(y, classes), 1, {"classes": classes}, ()
-        classes = np.unique(y)
-        assumptions = ("the set of labels is public",)
-        if classes.size < 2:
-            return np.ones((y.size, 1)), 1, {"classes": classes}, assumptions
-        return label_signs(y, classes), 1, {"classes": classes}, assumptions
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features.
+        """
+        return without_data_values("X", lambda: super(CorrelationSelector, self).transform(X))
+
+    def _target(self, y: np.ndarray) -> tuple[np.ndarray, int, dict[str, Any]]:
+        """Integer weights (one column per sum), their bound, public facts."""
+        classes = (False, True) if self.classes is None and y.dtype.kind == "b" else self.classes
+        if classes is not None:
+            labels = check_classes(classes)
+            return label_signs(y, labels), 1, {"classes": labels}
+        if y.dtype.kind not in "iuf":
+            raise DataError(
+                "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
+            )
+        bounds = check_y_bounds(self.y_bounds)
+        return numeric_target(y, bounds)[:, None], ONE, {"y_bounds": bounds}
 
     def _count(self, n_columns: int) -> int:
         if self.n_features_to_select <= n_columns:
@@ -211,3 +221,13 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _numbers_of(y: np.ndarray) -> np.ndarray:
+    """Numbers that arrive as objects, as a data frame's column may, are numbers."""
+    if y.dtype.kind != "O":
+        return y
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError):
+        return y

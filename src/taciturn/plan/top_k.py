@@ -1,8 +1,4 @@
-"""Plans: a budget and public facts in, a mechanism and its certificate's releases out. No data.
-
-A plan is made before anything is read and depends on public numbers only. It is the one place where budgets
-become noise scales.
-"""
+"""Plans for selecting k of d candidates."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ import numpy as np
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_finite, check_integer
+from taciturn.core.validation import check_choice, check_finite, check_integer, check_real
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ExponentialEvent, NotPrivateEvent
 from taciturn.mechanisms import (
@@ -25,7 +21,7 @@ from taciturn.mechanisms import (
     PeelingTopK,
     PermuteAndFlip,
     TopK,
-    largest,
+    first_k_of,
     log_binomial,
 )
 
@@ -59,11 +55,17 @@ class TopKPlan:
     mechanism: TopK | None
     releases: tuple[Release, ...]
 
+    @property
+    def arithmetic(self) -> str:
+        """Whether the proof covers what the computer does."""
+        return "exact" if self.mechanism is None else self.mechanism.arithmetic
+
     def select(self, scores: object, stream: Stream) -> IndexArray:
         """The selected indices."""
         if self.mechanism is not None:
             return self.mechanism.release(scores, stream.spawn("top-k"))
-        return largest(check_finite(scores=scores).astype(np.float64), self.k)
+        exact = check_finite(scores=scores)
+        return first_k_of(exact, np.zeros(exact.size), self.k)
 
 
 def plan_top_k(
@@ -77,8 +79,8 @@ def plan_top_k(
 ) -> TopKPlan:
     """Plan the private selection of k of ``n_candidates`` scores.
 
-    ``"auto"`` takes a pure mechanism when delta is 0, else whichever tells smaller score gaps apart: the
-    canonical Lipschitz mechanism or one-shot Gumbel noise. A pure mechanism leaves delta unused.
+    ``"auto"`` takes the mechanism that tells the smallest score gaps apart: the canonical Lipschitz mechanism or
+    peeling, which are pure and leave delta unused, or, where there is a delta to use, one-shot Gumbel noise.
 
     Parameters
     ----------
@@ -95,6 +97,7 @@ def plan_top_k(
     """
     check_choice(TOP_K_MECHANISMS, mechanism=method)
     k = check_integer(1, n_candidates, k=k)
+    check_real(0.0, 1.0, closed="left", gamma=gamma)
     if k == n_candidates:
         return TopKPlan(k, Budget(budget.epsilon, 0.0), "all", None, ())
     what = f"which {k:,} of {n_candidates:,} features score highest"
@@ -130,14 +133,16 @@ def _gumbel(budget: Budget, k: int, sensitivity: Sensitivity) -> GumbelTopK:
 
 
 def _sharpest(budget: Budget, d: int, k: int, sensitivity: Sensitivity, gamma: float) -> str:
-    """The method that finds the exact top k with probability 1/2 at the smaller gap below it.
+    """The method that finds the exact top k with probability 1/2 at the smallest gap below it.
 
-    Union bounds: the canonical mechanism fails with probability at most ``C(d, k) exp(-gap gamma epsilon / 2)``,
-    in units of the sensitivity, Gumbel noise with at most ``k (d - k) exp(-gap / b)``.
+    Union bounds: the canonical mechanism fails with probability at most ``C(d, k) exp(-gap gamma epsilon / spread)``,
+    rounds of permute-and-flip or Gumbel noise of scale b with at most ``k (d - k) exp(-gap / b)``.
     """
-    if budget.delta == 0.0 or k == 1:
-        return "canonical-lipschitz"
-    gumbel_gap = _gumbel(budget, k, sensitivity).scale * math.log(2.0 * k * (d - k))
-    subsets = float(log_binomial(d, k)) + math.log(2.0)
-    canonical_gap = sensitivity.spread * subsets / (budget.epsilon * gamma) if gamma > 0.0 else math.inf
-    return "gumbel" if gumbel_gap < canonical_gap else "canonical-lipschitz"
+    pairs = math.log(2.0 * k * (d - k))
+    gaps = {"peeling": k * sensitivity.spread / budget.epsilon * pairs}
+    if gamma > 0.0:
+        subsets = float(log_binomial(d, k)) + math.log(2.0)
+        gaps["canonical-lipschitz"] = sensitivity.spread / (budget.epsilon * gamma) * subsets
+    if budget.delta > 0.0:
+        gaps["gumbel"] = _gumbel(budget, k, sensitivity).scale * pairs
+    return min(gaps, key=lambda method: gaps[method])

@@ -79,9 +79,7 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float
     return scale
 
 
-def _excess_of_log_scale(
-    rule: Rule, budget: Budget, pieces_at: Callable[[float], Pieces]
-) -> Callable[[float], float]:
+def _excess_of_log_scale(rule: Rule, budget: Budget, pieces_at: Callable[[float], Pieces]) -> Callable[[float], float]:
     @cache
     def excess(log_scale: float) -> float:
         pieces = pieces_at(log_scale)

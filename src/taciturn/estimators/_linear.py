@@ -1,0 +1,138 @@
+"""What every private linear model has in common: bounded input, predictions, coefficient layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from taciturn.core.errors import DataError
+from taciturn.core.validation import check_integer, check_positive, without_data_values
+from taciturn.data.sensitivity import check_relation
+from taciturn.data.target import check_classes
+
+__all__ = ["PrivateClassifierMixin", "PrivateLinearModel", "PrivateRegressorMixin", "labels_of"]
+
+
+class PrivateLinearModel(BaseEstimator):
+    """Base of the linear models: ``margins = X @ coef_.T + intercept_``."""
+
+    def _check_public(self) -> None:
+        """Refuse bad values of the parameters that all models share, before any data are read."""
+        check_relation(self.relation)
+        check_positive(x_bound=self.x_bound)
+        check_positive(radius=self.radius)
+        if self.n_steps != "auto":
+            check_integer(1, n_steps=self.n_steps)
+        if self.n_public is not None:
+            check_integer(1, n_public=self.n_public)
+
+    def _read(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
+        def read() -> tuple[Any, Any]:
+            checked, target = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
+            return checked, target.astype(np.float64) if numeric else target
+
+        return without_data_values("X or y", read)
+
+    def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
+        facts: dict[str, Any] = {"features": n_columns}
+        if self.relation != "add-remove":
+            facts["records"] = n_rows
+        elif self.n_public is not None:
+            facts["records"] = self.n_public
+        return facts | {"x_bound": float(self.x_bound)}
+
+    def _public_rows(self, n_rows: int) -> int | None:
+        """The number of records as far as it may be used: None where it is private and none was given."""
+        return self.n_public if self.relation == "add-remove" else n_rows
+
+    def _margins(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = without_data_values(
+            "X", lambda: validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype=np.float64)
+        )
+        product = X @ self.coef_.T
+        return (product.toarray() if sp.issparse(product) else np.asarray(product)) + self.intercept_
+
+    def sparsify(self) -> Any:
+        """Store ``coef_`` as a sparse matrix, which pays when most of it is zero."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Store ``coef_`` as an array again."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            dense = self.coef_.toarray()
+            self.coef_ = dense if is_classifier(self) else dense.ravel()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+class PrivateRegressorMixin(RegressorMixin):
+    """A regressor whose score is bounded by its noise."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+class PrivateClassifierMixin(ClassifierMixin):
+    """A classifier whose score is bounded by its noise.
+
+    ``decision_function``, ``predict_proba`` and ``predict`` follow from margins, as scikit-learn users expect them.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Margins: shape (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        margins = self._margins(X)
+        return margins.ravel() if self.classes_.size == 2 else margins
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of ``classes_``."""
+        margins = self.decision_function(X)
+        if self.classes_.size == 2:
+            positive = expit(margins)
+            return np.column_stack((1.0 - positive, positive))
+        return softmax(margins, axis=1)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each sample."""
+        margins = self.decision_function(X)
+        codes = (margins > 0).astype(int) if self.classes_.size == 2 else margins.argmax(axis=1)
+        return self.classes_[codes]
+
+
+def labels_of(y: np.ndarray, classes: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The sorted labels, and the assumption that goes with taking them from y."""
+    if classes is not None:
+        return np.sort(check_classes(classes)), ()
+    check_classification_targets(y)
+    found = np.unique(y)
+    if found.size < 2:
+        raise DataError(
+            "y: expected at least two classes, got one class; pass the public labels as classes=(...) if the "
+            "others merely did not occur."
+        )
+    return found, ("the set of labels is public",)

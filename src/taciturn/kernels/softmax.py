@@ -1,0 +1,52 @@
+"""Softmax residuals on the lattice, one record at a time.
+
+A record's residual is a function of its own margins and label alone, to the last bit: scalar loops, because vector
+units may round the same number differently in different lanes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["softmax_residuals", "softmax_residuals_numpy"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@numba.njit(cache=True)
+def softmax_residuals(
+    margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray
+) -> None:  # pragma: no cover (compiled; its twin below is covered)
+    """``out = rint(bound * (softmax(unit * margins) - onehot))``; rows with a negative code are null and give zero."""
+    n_rows, n_classes = margins.shape
+    for i in range(n_rows):
+        code = codes[i]
+        if code < 0:
+            for k in range(n_classes):
+                out[i, k] = 0.0
+            continue
+        top = margins[i, 0]
+        for k in range(1, n_classes):
+            top = max(top, margins[i, k])
+        total = 0.0
+        for k in range(n_classes):
+            out[i, k] = math.exp((margins[i, k] - top) * unit)
+            total += out[i, k]
+        for k in range(n_classes):
+            residual = out[i, k] / total - (1.0 if k == code else 0.0)
+            out[i, k] = min(max(float(round(residual * bound)), -bound), bound)
+
+
+def softmax_residuals_numpy(margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray) -> None:
+    """The numpy twin of :func:`softmax_residuals`."""
+    weights = np.exp((margins - margins.max(axis=1, keepdims=True)) * unit)
+    weights /= weights.sum(axis=1, keepdims=True)
+    known = codes >= 0
+    weights[np.flatnonzero(known), codes[known]] -= 1.0
+    weights[~known] = 0.0
+    np.clip(np.rint(weights * bound), -bound, bound, out=out)

@@ -1,0 +1,10 @@
+"""Plans: a budget and public facts in, a mechanism and its certificate's releases out. No data.
+
+A plan is made before anything is read and depends on public numbers only. It is the one place where budgets
+become noise scales.
+"""
+
+from taciturn.plan.frank_wolfe import ClippedCount, FrankWolfePlan, plan_frank_wolfe
+from taciturn.plan.top_k import TOP_K_MECHANISMS, TopKPlan, plan_top_k
+
+__all__ = ["TOP_K_MECHANISMS", "ClippedCount", "FrankWolfePlan", "TopKPlan", "plan_frank_wolfe", "plan_top_k"]

@@ -1,0 +1,168 @@
+"""Plans for Frank-Wolfe over an L1 ball."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from taciturn.accounting import Budget, calibrate
+from taciturn.certificate import Release
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.data.design import Design
+from taciturn.data.sensitivity import clipped_count, gradient_scores
+from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
+from taciturn.losses import Loss
+from taciturn.mechanisms import ExponentialMechanism, IndexArray, TwoSidedGeometric
+from taciturn.solvers.frank_wolfe import FloatArray, solve_plainly
+
+__all__ = ["NOISELESS_STEPS", "ClippedCount", "FrankWolfePlan", "frank_wolfe_steps", "plan_frank_wolfe"]
+
+NOISELESS_STEPS = 5000
+"""Frank-Wolfe steps without privacy, where nothing limits them but time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedCount:
+    """A count, clipped to a public range of integers and released with two-sided geometric noise.
+
+    Ends that are not integers would show in the fractional part whether clipping was active. Sensitivity:
+    ``data.sensitivity.clipped_count``.
+
+    Parameters
+    ----------
+    low, high : int
+        The public range.
+    relation : str
+        What one record more or less means.
+    epsilon : float
+        Cost of the release; infinite for none of the noise.
+    """
+
+    low: int
+    high: int
+    relation: str
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.low, int) and isinstance(self.high, int) and 1 <= self.low <= self.high):
+            raise ParameterError(
+                "count_range", (self.low, self.high), "two integers 1 <= low <= high", "round the ends inwards"
+            )
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """For the certificate; a range of one number releases nothing."""
+        what = f"a count of coefficients between {self.low:,} and {self.high:,}"
+        if self.low == self.high:
+            return ()
+        if math.isinf(self.epsilon):
+            return (Release(what, "none", 0.0, NotPrivateEvent()),)
+        return (Release(what, "two-sided geometric", 1.0 / self.epsilon, self._mechanism.event),)
+
+    @property
+    def _mechanism(self) -> TwoSidedGeometric:
+        return TwoSidedGeometric(int(clipped_count(self.low, self.high, self.relation).value), self.epsilon)
+
+    def release(self, exact: int, stream: Stream) -> int:
+        """The noisy count, clipped again."""
+        clipped = min(max(exact, self.low), self.high)
+        if self.low < self.high and not math.isinf(self.epsilon):
+            clipped = min(max(int(self._mechanism.release(clipped, stream)), self.low), self.high)
+        return clipped
+
+
+@dataclass(frozen=True, slots=True)
+class FrankWolfePlan:
+    """How many Frank-Wolfe steps will be made, and with how much noise.
+
+    Parameters
+    ----------
+    budget : Budget
+        What all steps together may cost.
+    loss : Loss
+        The loss of one record.
+    radius : float
+        Radius of the L1 ball in units of scaled features.
+    n_steps : int
+        Number of steps.
+    noise_scale : float
+        Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
+    releases : tuple of Release
+        For the certificate.
+    counting : ClippedCount or None
+        How the coefficients of the noiseless solution are counted, where they are.
+    """
+
+    budget: Budget
+    loss: Loss
+    radius: float
+    n_steps: int
+    noise_scale: float
+    releases: tuple[Release, ...]
+    counting: ClippedCount | None = None
+
+    def solve(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> FloatArray:
+        """The coefficients in mapped units, one row per output."""
+        return solve_plainly(design, target, self.loss, self.radius, self.n_steps, n_outputs, self.noise_scale, stream)
+
+    def count(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> int:
+        """The noisy, clipped number of features that the noiseless solution uses."""
+        if self.counting is None:
+            raise TypeError("this plan does not count")
+        exact = solve_plainly(design, target, self.loss, self.radius, NOISELESS_STEPS, n_outputs, 0.0, stream)
+        return self.counting.release(int(np.count_nonzero(exact.any(axis=0))), stream)
+
+
+def plan_frank_wolfe(
+    budget: Budget,
+    loss: Loss,
+    *,
+    radius: float,
+    relation: str,
+    n_rows: int | None,
+    n_vertices: int,
+    n_steps: int | str,
+    count: ClippedCount | None = None,
+) -> FrankWolfePlan:
+    """Plan private Frank-Wolfe over an L1 ball.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all releases together; an infinite epsilon means no noise.
+    loss : Loss
+        The loss of one record.
+    radius : float
+        Radius of the ball in units of scaled features.
+    relation : str
+        What one record more or less means.
+    n_rows : int or None
+        The public number of records, if there is one.
+    n_vertices : int
+        How many vertices compete in a step.
+    n_steps : int or "auto"
+        Number of steps; "auto" is a function of public facts.
+    count : ClippedCount, default=None
+        A count that shares the budget.
+    """
+    others = () if count is None else count.releases
+    what = f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
+    if math.isinf(budget.epsilon):
+        steps = NOISELESS_STEPS if n_steps == "auto" else int(n_steps)
+        exact = Release(what, "none", 0.0, NotPrivateEvent(), steps)
+        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, (*others, exact), count)
+    steps = frank_wolfe_steps(budget, n_rows, n_vertices) if n_steps == "auto" else int(n_steps)
+    sensitivity = gradient_scores(1.0, 1.0, relation)
+    before = ComposedEvent(tuple(release.total for release in others))
+    scale = calibrate(budget, lambda b: before + ExponentialEvent(1.0 / b) * steps)
+    selection = ExponentialMechanism(sensitivity, 1.0 / scale)
+    release = Release(what, "Gumbel", selection.scale / sensitivity.value, selection.event, steps)
+    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, (*others, release), count)
+
+
+def frank_wolfe_steps(budget: Budget, n_rows: int | None, n_vertices: int) -> int:
+    """The number of steps that does best, from public facts alone; see ``benchmarks/study_steps.py``."""
+    return 100

@@ -1,0 +1,5 @@
+"""Scalers in scikit-learn's shape, whose constants are public or private, never simply read off the data."""
+
+from taciturn.scalers.bounded import BoundedScaler
+
+__all__ = ["BoundedScaler"]

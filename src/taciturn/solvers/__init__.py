@@ -1,0 +1,1 @@
+"""Solvers: loops of gradient, release and step. They never see epsilon."""

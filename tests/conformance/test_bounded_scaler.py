@@ -1,0 +1,354 @@
+"""scikit-learn's contract for the scaler with public bounds, and what the bounds promise."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from taciturn.certificate import Certificate
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.scalers import BoundedScaler
+
+LARGEST = float(np.finfo(np.float64).max)
+SPARSE = [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
+
+
+def numbers(n=200, d=5, seed=0, scale=3.0):
+    return np.random.default_rng(seed).normal(0, scale, (n, d))
+
+
+@pytest.mark.parametrize("bounds", [{}, {"lower": 0, "upper": 7}, {"lower": -2.5, "upper": 2.5}], ids=str)
+def test_check_estimator_with_no_expected_failures(bounds):
+    check_estimator(BoundedScaler(**bounds), on_skip=None)
+
+
+# ------------------------------------------------------------------ the map
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        (0.1, 0.3),
+        (-0.7, 0.1),
+        (-9.9, 6.5),
+        (-10.0, -0.9),
+        (-10.0, -9.9),
+        (-10.0, -9.6),
+        (1e-3, 1e9),
+        (-1 / 3, 1 / 7),
+        (0.0, 5e-324),
+        (1.0, np.nextafter(1.0, 2.0)),
+        (-LARGEST, LARGEST),
+        (-LARGEST, 1.0),
+        (LARGEST / 2, LARGEST),
+    ],
+)
+def test_ends_are_exact_and_values_beyond_are_clipped(lower, upper):
+    scaler = BoundedScaler(lower=lower, upper=upper)
+    X = np.array([[lower], [upper], [-LARGEST], [LARGEST]])
+    # Not -1 and 1 within a tolerance: a mechanism downstream clips at 1 and nothing may stick out.
+    assert scaler.fit_transform(X).ravel().tolist() == [-1.0, 1.0, -1.0, 1.0]
+    back = scaler.inverse_transform([[-1.0], [1.0], [-5.0], [5.0]])
+    assert back.ravel().tolist() == [lower, upper, lower, upper]
+    almost = np.nextafter(1.0, 0.0)
+    assert lower <= scaler.inverse_transform([[-almost]]) < scaler.inverse_transform([[almost]]) <= upper
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    bounds=st.lists(FINITE, min_size=2, max_size=2, unique=True).map(sorted),
+    values=st.lists(FINITE, min_size=1, max_size=20),
+)
+def test_the_map_stays_inside_keeps_order_and_comes_back(bounds, values):
+    lower, upper = bounds
+    X = np.sort(np.array(values))[:, None]
+    scaler = BoundedScaler(lower=lower, upper=upper).fit(X)
+    Z = scaler.transform(X)
+    assert (np.abs(Z) <= 1.0).all()
+    assert (np.diff(Z, axis=0) >= 0.0).all()
+    back = scaler.inverse_transform(Z)
+    clipped = np.clip(X, lower, upper)
+    assert (back >= lower).all()
+    assert (back <= upper).all()
+    size = max(abs(lower), abs(upper))
+    assert (np.abs(back / size - clipped / size) <= 1e-14).all()
+
+
+def test_the_map_is_the_printed_one():
+    X = numbers()
+    lower, upper = np.array([-3.0, 0.0, -10.0, 2.0, -1.0]), np.array([3.0, 4.0, 1.0, 2.5, 8.0])
+    expected = 2.0 * (np.clip(X, lower, upper) - lower) / (upper - lower) - 1.0
+    assert np.allclose(BoundedScaler(lower=lower, upper=upper).fit_transform(X), expected, rtol=0, atol=1e-14)
+
+
+def test_values_beyond_the_bounds_are_clipped_without_a_word(recwarn):
+    X = np.array([[1e300, 1e-300, 0.0], [-1e300, 5.0, -5.0]])
+    scaler = BoundedScaler(lower=-1e-300, upper=1e-300).fit(X)
+    expected = [[1.0, 1.0, 0.0], [-1.0, 1.0, -1.0]]
+    assert scaler.transform(X).tolist() == expected
+    assert scaler.transform(sp.csr_array(X)).toarray().tolist() == expected
+    assert not recwarn
+
+
+def test_one_record_is_mapped_by_itself():
+    X = numbers()
+    scaler = BoundedScaler(lower=-1, upper=4).fit(X)
+    whole = scaler.transform(X)
+    changed = X.copy()
+    changed[7] = 1e6
+    assert np.array_equal(np.delete(scaler.transform(changed), 7, axis=0), np.delete(whole, 7, axis=0))
+    assert np.array_equal(scaler.transform(X[3:4]), whole[3:4])
+
+
+def test_input_is_left_alone():
+    X = numbers()
+    X.setflags(write=False)
+    BoundedScaler().fit_transform(X)
+    matrix = sp.csr_array(([5.0, 1.0, -9.0], [0, 0, 2], [0, 3]), shape=(1, 5))
+    before = matrix.data.tolist(), matrix.indices.tolist()
+    scaler = BoundedScaler().fit(matrix)
+    scaler.inverse_transform(scaler.transform(matrix))
+    assert (matrix.data.tolist(), matrix.indices.tolist()) == before
+
+
+# ------------------------------------------------------------------ sparse
+
+
+@pytest.mark.parametrize("container", SPARSE)
+@pytest.mark.parametrize("upper", [2.0, np.array([0.1, 0.3, 1.0, 7.0, 1 / 3])], ids=["one", "per column"])
+def test_sparse_stays_sparse_and_equals_dense_to_the_bit(container, upper):
+    X = np.where(np.abs(numbers()) < 2.0, 0.0, numbers())
+    scaler = BoundedScaler(lower=-upper, upper=upper).fit(container(X))
+    Z = scaler.transform(container(X))
+    assert sp.issparse(Z)
+    assert Z.nnz == np.count_nonzero(X)
+    dense = BoundedScaler(lower=-upper, upper=upper).fit(X)
+    assert np.array_equal(Z.toarray(), dense.transform(X))
+    back = scaler.inverse_transform(Z)
+    assert sp.issparse(back)
+    assert np.array_equal(back.toarray(), dense.inverse_transform(dense.transform(X)))
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array])
+def test_entries_of_one_cell_are_clipped_together(container):
+    # 3 - 2.5 lies within the bounds, though neither part does.
+    X = container(([3.0, -2.5], [0, 0], [0, 2]), shape=(1, 1))
+    assert BoundedScaler().fit_transform(X).toarray().tolist() == [[0.5]]
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), ([-1.0, -1.0], [1.0, 2.0])])
+def test_sparse_with_other_bounds_is_refused_everywhere(lower, upper):
+    X = np.eye(2)
+    scaler = BoundedScaler(lower=lower, upper=upper)
+    with pytest.raises(ParameterError, match=r"^lower=.*: expected .* sparse X.*; .* pass a dense X\.$"):
+        scaler.fit(sp.csr_array(X))
+    scaler.fit(X)
+    for call in (scaler.transform, scaler.inverse_transform):
+        with pytest.raises(ParameterError, match=f"^lower={np.ravel(lower)[0]}: expected -{np.ravel(upper)[-1]},"):
+            call(sp.csr_array(X))
+
+
+def test_a_million_sparse_columns_are_never_filled_in():
+    n, d = 2000, 1_000_000  # 16 GB if dense
+    rng = np.random.default_rng(0)
+    X = sp.csr_array((rng.normal(size=20 * n), rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)), shape=(n, d))
+    tracemalloc.start()
+    scaler = BoundedScaler(lower=-2.0, upper=2.0)
+    Z = scaler.fit_transform(X)
+    back = scaler.inverse_transform(Z)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 60e6
+    assert np.array_equal(back.data, np.clip(back.data, -2.0, 2.0))
+    assert scaler.certificate_.public["lower"] == -2.0
+
+
+# ------------------------------------------------------------------ privacy
+
+
+def test_nothing_fitted_depends_on_values():
+    names = list("abcde")
+    first, second = (
+        BoundedScaler(lower=-1, upper=2).fit(pd.DataFrame(numbers(n, seed=n, scale=n), columns=names)) for n in (3, 50)
+    )
+    assert (
+        set(vars(first))
+        == set(vars(second))
+        == {*("lower", "upper", "lower_", "upper_", "certificate_", "n_features_in_", "feature_names_in_")}
+    )
+    for name, value in vars(first).items():
+        assert np.array_equal(value, vars(second)[name]), name
+
+
+def test_the_certificate_costs_nothing_and_states_the_bounds():
+    certificate = BoundedScaler(lower=[0, -1], upper=4).fit(np.zeros((3, 2))).certificate_
+    assert (certificate.epsilon, certificate.delta, certificate.events) == (0.0, 0.0, ())
+    assert certificate.status == "proved"
+    assert dict(certificate.public) == {"features": 2, "lower": [0.0, -1.0], "upper": 4.0}
+    assert certificate.assumptions == ("the bounds were chosen without looking at these data",)
+    assert "does not depend on the data at all" in str(certificate)
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_changed_parameters_take_effect_at_the_next_fit():
+    X = np.array([[4.0]])
+    scaler = BoundedScaler(lower=0, upper=4).fit(X)
+    scaler.set_params(upper=8)
+    # Else the certificate would state other bounds than those in force.
+    assert scaler.transform(X) == 1.0
+    assert scaler.fit(X).transform(X) == 0.0
+
+
+# ------------------------------------------------------------------ in company
+
+
+@pytest.mark.parametrize(
+    "convert", [np.asfortranarray, np.ndarray.tolist, pd.DataFrame, pl.DataFrame, sp.csr_matrix], ids=str
+)
+def test_every_layout_gives_the_same_numbers(convert):
+    X = numbers()
+    expected = BoundedScaler(lower=-2, upper=2).fit_transform(X)
+    ours = BoundedScaler(lower=-2, upper=2).fit_transform(convert(X))
+    assert np.array_equal(ours.toarray() if sp.issparse(ours) else ours, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.uint16, bool])
+def test_other_types_of_numbers_are_cast(dtype):
+    X = np.abs(numbers()).astype(dtype)
+    Z = BoundedScaler(lower=0, upper=2).fit_transform(X)
+    assert Z.dtype == np.float64
+    assert np.array_equal(Z, np.clip(X.astype(float), 0, 2) - 1.0)
+
+
+def test_data_frames_in_and_out():
+    X = numbers()
+    names = [f"gene {j}" for j in range(5)]
+    frame = pd.DataFrame(X, columns=names, index=[f"row {i}" for i in range(len(X))])
+    scaler = BoundedScaler(lower=-2, upper=2).set_output(transform="pandas").fit(frame)
+    out = scaler.transform(frame)
+    assert out.columns.tolist() == scaler.get_feature_names_out().tolist() == names
+    assert out.index.equals(frame.index)
+    table = pl.DataFrame(X, schema=names)
+    assert clone(scaler).set_output(transform="polars").fit_transform(table).columns == names
+    assert clone(scaler).fit(pa.table({name: X[:, j] for j, name in enumerate(names)})).n_features_in_ == 5
+    # Neither frame nor plain array draws a warning on the way back.
+    assert np.array_equal(scaler.inverse_transform(out), scaler.inverse_transform(out.to_numpy()))
+    with pytest.raises(ValueError, match="feature names"):
+        scaler.transform(frame[names[::-1]])
+
+
+def test_pickles_and_clones():
+    X = numbers()
+    scaler = BoundedScaler(lower=np.full(5, -1.0), upper=np.arange(5.0)).fit(X)
+    again = pickle.loads(pickle.dumps(scaler))
+    assert np.array_equal(again.transform(X), scaler.transform(X))
+    assert again.certificate_ == scaler.certificate_
+    assert np.array_equal(clone(scaler).fit_transform(X), scaler.transform(X))
+
+
+def test_pipelines_and_columns_with_bounds_of_their_own():
+    X = numbers(scale=1.0)
+    y = X[:, 0]
+    assert cross_val_score(make_pipeline(BoundedScaler(lower=-4, upper=4), LinearRegression()), X, y).min() > 0.999
+    parts = make_column_transformer(
+        (BoundedScaler(lower=-4, upper=4), [0, 1]), (BoundedScaler(lower=0, upper=1), [2]), remainder="passthrough"
+    )
+    Z = parts.fit_transform(X)
+    assert np.array_equal(Z[:, :2], np.clip(X[:, :2] / 4, -1, 1))
+    assert np.allclose(Z[:, 2], 2 * np.clip(X[:, 2], 0, 1) - 1)
+    assert np.array_equal(Z[:, 3:], X[:, 3:])
+
+
+@pytest.mark.parametrize("X", [[[0.5]], np.zeros((1, 9)), np.ones((4, 1)), sp.csr_array((3, 8))], ids=str)
+def test_small_and_degenerate_tables(X):
+    assert BoundedScaler().fit_transform(X).shape == np.shape(X)
+
+
+# ------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("bounds", "start"),
+    [
+        ({"lower": 1.0}, "lower=1.0: expected a number below upper=1.0"),
+        ({"lower": 3, "upper": -3}, "lower=3.0: expected a number below upper=-3.0"),
+        ({"lower": [0, 2], "upper": [1, 2]}, "lower[1]=2.0: expected a number below upper[1]=2.0"),
+        ({"lower": [0, 2], "upper": 1}, "lower[1]=2.0: expected a number below upper=1.0"),
+        ({"lower": float("nan")}, "lower=nan: expected a finite number"),
+        ({"upper": float("inf")}, "upper=inf: expected a finite number"),
+        ({"upper": [1.0, np.inf]}, "upper[1]=inf: expected a finite number"),
+        ({"lower": [0.0]}, "len(lower)=1: expected 2, the number of columns of X"),
+        ({"upper": np.ones(3)}, "len(upper)=3: expected 2, the number of columns of X"),
+        ({"lower": "low"}, "lower='low': expected a number or one number per column"),
+        ({"lower": None}, "lower=None: expected a number or one number per column"),
+        ({"upper": True}, "upper=True: expected a number or one number per column"),
+        ({"upper": [[1.0, 1.0]]}, "upper=[[1.0, 1.0]]: expected a number or one number per column"),
+        ({"upper": [[1.0], 1.0]}, "upper=[[1.0], 1.0]: expected a number or one number per column"),
+        ({"lower": {"a": (0, 1)}}, "lower={'a': (0, 1)}: expected a number or one number per column"),
+    ],
+    ids=str,
+)
+def test_bad_bounds_are_refused_at_fit_in_one_sentence(bounds, start):
+    scaler = BoundedScaler(**bounds)
+    scaler.__sklearn_tags__()  # no refusal yet: tags are read before fit
+    with pytest.raises(ParameterError) as caught:
+        scaler.fit(np.zeros((3, 2)))
+    message = str(caught.value)
+    assert message.startswith(start)
+    assert message.endswith(".")
+    assert message.count(". ") == 0
+    assert "; " in message
+    assert not hasattr(scaler, "certificate_")
+
+
+@pytest.mark.parametrize("method", ["fit", "transform"])
+@pytest.mark.parametrize("bad", ["alice", {"name": "alice"}])
+def test_messages_never_quote_the_data(bad, method):
+    X = np.zeros((4, 2), dtype=object)
+    X[1, 1] = bad
+    scaler = BoundedScaler().fit(np.zeros((4, 2)))
+    for call in (getattr(scaler, method), scaler.inverse_transform):
+        with pytest.raises((TaciturnError, TypeError)) as caught:
+            call(X)
+        assert "alice" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_none_are_refused(bad):
+    X = numbers()
+    scaler = BoundedScaler().fit(X)
+    X[3, 3] = bad
+    for call in (BoundedScaler().fit, scaler.transform, scaler.inverse_transform):
+        for table in (X, sp.csr_array(X)):
+            with pytest.raises(ValueError, match="NaN|inf"):
+                call(table)
+
+
+def test_other_shapes_and_unfitted_scalers_are_refused():
+    scaler = BoundedScaler()
+    for call in (scaler.transform, scaler.inverse_transform):
+        with pytest.raises(NotFittedError):
+            call(np.zeros((2, 3)))
+    scaler.fit(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="2 features, but BoundedScaler is expecting 3"):
+        scaler.transform(np.zeros((2, 2)))
+    with pytest.raises(DataError, match=r"^X: expected 3 columns, as in fit, got 2; pass what transform returned\.$"):
+        scaler.inverse_transform(np.zeros((2, 2)))

@@ -42,7 +42,5 @@ def rows(repeats: int = 3) -> list[dict[str, object]]:
         ours = _median_seconds(lambda m=mechanism, s=scores: m.release(s, stream), 5 * repeats)
         baseline = _median_seconds(lambda m=mechanism, s=scores: m.release_plainly(s, stream), repeats)
         case = f"canonical Lipschitz top {k} of {d:.0e}, merged against O(dk)"
-        table.append(
-            {"case": case, "ours": ours, "baseline": baseline, "ratio": baseline / ours, "target": target}
-        )
+        table.append({"case": case, "ours": ours, "baseline": baseline, "ratio": baseline / ours, "target": target})
     return table

@@ -45,9 +45,7 @@ def test_nu_follows_its_recursion(steps):
     assert gdp.nu(steps) ** 2 == pytest.approx(float(exact_nu_squared(steps)), rel=1e-13, abs=0)
 
 
-@pytest.mark.parametrize(
-    ("steps", "printed"), [(2, 0.182), (5, 0.235), (100, 0.415), (1000, 0.558), (10**6, 0.989)]
-)
+@pytest.mark.parametrize(("steps", "printed"), [(2, 0.182), (5, 0.235), (100, 0.415), (1000, 0.558), (10**6, 0.989)])
 def test_nu_exceeds_the_central_limit_by_a_logarithm(steps, printed):
     assert gdp.nu(steps) ** 2 - steps / 4 == pytest.approx(printed, abs=5.1e-4)
 

@@ -38,9 +38,7 @@ def test_the_closed_form_is_the_supremum_over_two_point_selections(selection_ran
     for i in range(0, 310, 10):
         order = rdp.ORDERS[i]
         with np.errstate(divide="ignore"):
-            moments = np.logaddexp(
-                np.log(p) + (order - 1) * t, np.log1p(-p) + (order - 1) * (t - selection_range)
-            )
+            moments = np.logaddexp(np.log(p) + (order - 1) * t, np.log1p(-p) + (order - 1) * (t - selection_range))
         brute = moments.max() / (order - 1)
         assert brute <= curve[i] * (1 + 1e-9)
         if order * selection_range >= 0.01:

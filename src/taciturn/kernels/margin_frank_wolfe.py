@@ -1,0 +1,179 @@
+r"""Private Frank-Wolfe with exact margins and a full gradient per step: one pass over the data, any loss.
+
+With the integer iterate v of :mod:`~taciturn.kernels.sparse_frank_wolfe`, a step changes the margins
+``u = X v`` by a multiple of one column, in integers, so a step needs one product with X' and none with X.
+Derivatives are rounded to integers and clipped after that, record by record
+(:func:`~taciturn.kernels.residual_pieces.exact_residual`), so the scores are exact integer sums.
+
+Dense columns are stored in single precision, which holds 17-bit integers exactly, and multiplied in double
+precision. Sums run over blocks of rows short enough for every partial sum to be an exact integer, so the compiler
+may add in any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from taciturn.kernels.residual_pieces import exact_residual
+from taciturn.kernels.sparse_frank_wolfe import Matrix
+from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
+
+__all__ = [
+    "advance_dense",
+    "advance_sparse",
+    "dense_gradient",
+    "move_dense",
+    "move_sparse",
+    "residuals",
+    "sparse_gradient",
+]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@njit(cache=True)
+def residuals(
+    u: IntArray, y: IntArray, c: float, logistic: bool, curve: FloatArray, bound: int, psi: FloatArray
+) -> None:  # pragma: no cover (compiled)
+    """Integer derivatives of all records, at margins c u in lattice units."""
+    for i in range(u.size):
+        psi[i] = exact_residual(c * u[i], y[i], logistic, curve, bound)
+
+
+@njit(cache=True)
+def sparse_gradient(matrix: Matrix, psi: FloatArray, scores: FloatArray) -> None:  # pragma: no cover (compiled)
+    """``X' psi`` over the columns of a sparse matrix."""
+    _, _, column_starts, column_entries = matrix
+    for k in range(scores.size):
+        total = np.int64(0)
+        for place in range(column_starts[k], column_starts[k + 1]):
+            entry = column_entries[place]
+            total += (entry >> 32) * np.int64(psi[np.uint32(entry)])
+        scores[k] = total
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _dot(column: NDArray[np.float32], psi: FloatArray, start: int, stop: int) -> float:  # pragma: no cover (compiled)
+    """An inner product of integers, exact in any order."""
+    total = 0.0
+    for i in range(start, stop):
+        total += np.float64(column[i]) * psi[i]
+    return total
+
+
+@njit(cache=True)
+def dense_gradient(
+    columns: NDArray[np.float32], psi: FloatArray, block: int, scores: FloatArray
+) -> None:  # pragma: no cover (compiled)
+    """``X' psi`` for columns stored one after the other, in exact blocks of rows."""
+    for k in range(scores.size):
+        total = np.int64(0)
+        for start in range(0, psi.size, block):
+            total += np.int64(_dot(columns[k], psi, start, min(start + block, psi.size)))
+        scores[k] = total
+
+
+@njit(cache=True)
+def move_sparse(matrix: Matrix, k: int, step: int, u: IntArray) -> None:  # pragma: no cover (compiled)
+    """Add a multiple of column k to the margins."""
+    _, _, column_starts, column_entries = matrix
+    for place in range(column_starts[k], column_starts[k + 1]):
+        entry = column_entries[place]
+        u[np.uint32(entry)] += step * (entry >> 32)
+
+
+@njit(cache=True)
+def move_dense(columns: NDArray[np.float32], k: int, step: int, u: IntArray) -> None:  # pragma: no cover (compiled)
+    """Add a multiple of column k to the margins."""
+    for i in range(u.size):
+        u[i] += step * np.int64(columns[k, i])
+
+
+@njit(cache=True)
+def advance_sparse(
+    t: int,
+    sharpness: float,
+    scales: FloatArray,
+    u: IntArray,
+    y: IntArray,
+    logistic: bool,
+    curve: FloatArray,
+    bound: int,
+    matrix: Matrix,
+    sampler: Sampler,
+    psi: FloatArray,
+    scores: FloatArray,
+    bounds: FloatArray,
+    vertices: IntArray,
+    words: NDArray[np.uint64],
+) -> int:  # pragma: no cover (compiled)
+    """Run from iteration t until the last one or until the words run out; returns the iteration reached.
+
+    Parameters
+    ----------
+    t : int
+        Where the last call stopped.
+    sharpness : float
+        One over the noise scale in units of the scores; infinity takes the best vertex.
+    scales : ndarray of float64
+        ``c_t = radius / S_t``.
+    u, y : ndarray of int64, shape (n,)
+        Margins (updated) and targets.
+    logistic, curve, bound
+        The derivative: see :func:`~taciturn.kernels.residual_pieces.exact_residual`.
+    matrix, sampler
+        Data and state.
+    psi, scores, bounds : ndarray of float64
+        Work space.
+    vertices : ndarray of int64, shape (n_steps,)
+        Filled with k for the vertex +e_k and ``~k`` for -e_k.
+    words : ndarray of uint64
+        Fresh random words.
+    """
+    cursor = np.zeros(1, dtype=np.int64)
+    while t < vertices.size:
+        residuals(u, y, scales[t], logistic, curve, bound, psi)
+        sparse_gradient(matrix, psi, scores)
+        k, sign = choose_vertex(scores, sharpness, sampler, bounds, words, cursor)
+        if sign == 0:
+            return t
+        vertices[t] = k if sign > 0 else ~k
+        move_sparse(matrix, k, sign * (t + 1), u)
+        t += 1
+    return t
+
+
+@njit(cache=True)
+def advance_dense(
+    t: int,
+    sharpness: float,
+    scales: FloatArray,
+    u: IntArray,
+    y: IntArray,
+    logistic: bool,
+    curve: FloatArray,
+    bound: int,
+    columns: NDArray[np.float32],
+    block: int,
+    sampler: Sampler,
+    psi: FloatArray,
+    scores: FloatArray,
+    bounds: FloatArray,
+    vertices: IntArray,
+    words: NDArray[np.uint64],
+) -> int:  # pragma: no cover (compiled)
+    """:func:`advance_sparse` for dense columns; ``block`` rows at a time can be summed exactly."""
+    cursor = np.zeros(1, dtype=np.int64)
+    while t < vertices.size:
+        residuals(u, y, scales[t], logistic, curve, bound, psi)
+        dense_gradient(columns, psi, block, scores)
+        k, sign = choose_vertex(scores, sharpness, sampler, bounds, words, cursor)
+        if sign == 0:
+            return t
+        vertices[t] = k if sign > 0 else ~k
+        move_dense(columns, k, sign * (t + 1), u)
+        t += 1
+    return t

@@ -227,3 +227,16 @@ def test_words_name_what_a_reader_must_know():
     assert "replacing one record by anything else" in str(make(PureEvent(1.0), relation="replace-one"))
     assert "does not depend on the data at all" in str(make(delta=0.0))
     assert "NOT verified" in str(dataclasses.replace(certificate, status="as published"))
+
+
+def test_composition_keeps_errata_and_what_can_be_proved():
+    claim = dataclasses.replace(
+        make(PureEvent(1.0)), status="as published", proved_epsilon=3.0, errata=("a constant is wrong",)
+    )
+    sound = make(PureEvent(0.5), delta=0.0)
+    both = compose(claim, sound)
+    assert both.status == "as published"
+    assert both.proved_epsilon == 3.5
+    assert both.errata == ("a constant is wrong",)
+    unknown = dataclasses.replace(claim, proved_epsilon=None)
+    assert compose(unknown, sound).proved_epsilon is None

@@ -64,6 +64,11 @@ class Certificate:
         For how many records of one person the guarantee is stated.
     ordered : bool, default=True
         Whether ``events`` are listed in the order in which they happened; False for composed certificates.
+    proved_epsilon : float, default=None
+        Beside a published claim: what can be proved for the same run at the same delta. Infinite if nothing can,
+        None if nothing was computed.
+    errata : tuple of str, default=()
+        Mistakes of the publication that concern this run, in words.
     """
 
     epsilon: float
@@ -78,6 +83,8 @@ class Certificate:
     bound: str
     group_size: int = 1
     ordered: bool = True
+    proved_epsilon: float | None = None
+    errata: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_real(0.0, math.inf, epsilon=self.epsilon)
@@ -86,13 +93,19 @@ class Certificate:
         check_choice(STATUSES, status=self.status)
         check_choice(("exact", "float64"), arithmetic=self.arithmetic)
         check_integer(1, group_size=self.group_size)
+        if self.proved_epsilon is not None:
+            check_real(0.0, math.inf, proved_epsilon=self.proved_epsilon)
         for name in ("seeded", "ordered"):
             if not isinstance(getattr(self, name), bool):
                 raise CertificateError(f"{name}={getattr(self, name)!r}: expected true or false; ask for a fresh copy.")
-        if isinstance(self.assumptions, str) or not isinstance(self.public, Mapping):
+        listed = not isinstance(self.assumptions, str) and not isinstance(self.errata, str)
+        if not listed or not isinstance(self.public, Mapping):
             raise CertificateError("text: expected lists and facts in their places; ask for a fresh copy.")
         object.__setattr__(self, "events", tuple(self.events))
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        object.__setattr__(self, "errata", tuple(self.errata))
+        if not all(isinstance(erratum, str) for erratum in self.errata):
+            raise CertificateError("errata: expected sentences, got something else; ask for a fresh copy.")
         frozen = MappingProxyType({str(name): _plain(value) for name, value in self.public.items()})
         object.__setattr__(self, "public", frozen)
 
@@ -136,7 +149,7 @@ class Certificate:
                 "format": _FORMAT,
                 "schema": _SCHEMA,
                 "taciturn": __version__,
-                "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
+                "epsilon": _number_to_json(self.epsilon),
                 "delta": self.delta,
                 "relation": self.relation,
                 "status": self.status,
@@ -157,6 +170,8 @@ class Certificate:
                 "bound": self.bound,
                 "group_size": self.group_size,
                 "ordered": self.ordered,
+                "proved_epsilon": None if self.proved_epsilon is None else _number_to_json(self.proved_epsilon),
+                "errata": list(self.errata),
             },
             indent=indent,
             allow_nan=False,
@@ -181,7 +196,7 @@ class Certificate:
             )
         try:
             return cls(
-                epsilon=math.inf if content["epsilon"] == "inf" else content["epsilon"],
+                epsilon=_number_from_json(content["epsilon"]),
                 delta=content["delta"],
                 relation=content["relation"],
                 status=content["status"],
@@ -202,6 +217,8 @@ class Certificate:
                 bound=content["bound"],
                 group_size=content["group_size"],
                 ordered=content["ordered"],
+                proved_epsilon=_number_from_json(content["proved_epsilon"]),
+                errata=content["errata"],
             )
         except (KeyError, TypeError, AttributeError) as error:
             missing = str(error) if isinstance(error, KeyError) else "a field of another type"
@@ -212,6 +229,15 @@ class Certificate:
 
     def __str__(self) -> str:
         return in_words(self)
+
+
+def _number_to_json(number: float) -> float | str:
+    """JSON has no infinity."""
+    return "inf" if math.isinf(number) else number
+
+
+def _number_from_json(value: Any) -> Any:
+    return math.inf if value == "inf" else value
 
 
 def _plain(value: Any) -> Any:

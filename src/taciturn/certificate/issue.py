@@ -104,7 +104,16 @@ def compose(*certificates: Certificate) -> Certificate:
         bound=bound_name,
         group_size=first.group_size,
         ordered=False,
+        proved_epsilon=_proved(certificates) if worst.status == "as published" else None,
+        errata=tuple(dict.fromkeys(erratum for part in certificates for erratum in part.errata)),
     )
+
+
+def _proved(certificates: Iterable[Certificate]) -> float | None:
+    """What can be proved of parts together of which some are as published; None if nothing is known of one of them."""
+    parts = [part.epsilon if part.status == "proved" else part.proved_epsilon for part in certificates]
+    known = [part for part in parts if part is not None]
+    return math.fsum(known) if len(known) == len(parts) else None
 
 
 def _holds_for_any(certificate: Certificate) -> bool:

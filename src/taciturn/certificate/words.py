@@ -35,15 +35,23 @@ def in_words(certificate: Certificate) -> str:
     """The whole statement."""
     public = "; ".join(f"{name} = {_fact(value)}" for name, value in certificate.public.items())
     released = "; ".join(map(str, certificate.events)) or "nothing that depends on the data"
-    sentences = [
-        _guarantee(certificate),
+    sentences = [_guarantee(certificate)]
+    if certificate.status == "as published":
+        sentences.append(_proved(certificate))
+    sentences += [
         f"Here {_RELATION_IN_WORDS[certificate.relation]}.",
         f"Released: {released}.",
     ]
     if public:
         sentences.append(f"Public facts: {public}.")
     if certificate.assumptions and certificate.status != "not private":
-        sentences.append("This holds provided that " + "; ".join(certificate.assumptions) + ".")
+        opening = "This holds provided that "
+        if certificate.status == "as published":
+            opening = "What is claimed and what is proved presuppose that "
+        sentences.append(opening + "; ".join(certificate.assumptions) + ".")
+    if certificate.errata:
+        numbered = (f"({number}) {text}" for number, text in enumerate(certificate.errata, start=1))
+        sentences.append("Errata of the publication: " + "; ".join(numbered) + ".")
     if certificate.seeded:
         sentences.append(
             "The noise came from a fixed seed: whoever knows the seed can undo the protection, so this run is "
@@ -76,8 +84,21 @@ def _guarantee(certificate: Certificate) -> str:
     return f"Differentially private ({claim}): {effect}."
 
 
+def _proved(certificate: Certificate) -> str:
+    """What stands behind a published claim."""
+    proved = certificate.proved_epsilon
+    if proved is None:
+        return "What can be proved for this run has not been computed."
+    if math.isinf(proved):
+        return "For this run nothing can be proved: no finite epsilon is known to hold at this delta."
+    verdict = "so that the claim holds" if proved <= certificate.epsilon else "which is more than the claim"
+    return f"For this run epsilon = {_rounded_up(proved)} can be proved at the same delta, {verdict}."
+
+
 def _rounded_up(number: float) -> str:
     """Four digits, never fewer than the number: a bound that is rounded down is no bound."""
+    if number == 0.0:
+        return "0"
     step = 10.0 ** (math.floor(math.log10(number)) - 3)
     return f"{math.ceil(number / step) * step:.4g}"
 

@@ -35,39 +35,51 @@ class Design:
     and scipy do the products. Weights are integer-valued too. Results are exact 64-bit integers.
     """
 
-    __slots__ = ("_lattice", "x_bound")
+    __slots__ = ("_built", "_intercept", "_source", "x_bound")
 
     def __init__(self, X: Any, x_bound: float, *, intercept: bool = False) -> None:
         self.x_bound = x_bound
-        if sp.issparse(X):
-            lattice = X.astype(np.float64, copy=True)
-            lattice.sum_duplicates()
-            lattice.data = to_lattice(lattice.data, x_bound)
-            if intercept:
-                lattice = sp.hstack([lattice, np.full((X.shape[0], 1), float(ONE))], format=X.format)
-        else:
-            lattice = to_lattice(X, x_bound)
-            if intercept:
-                lattice = np.column_stack((lattice, np.full(lattice.shape[0], float(ONE))))
-        self._lattice = lattice
+        self._source = X
+        self._intercept = intercept
+        self._built: Any = None
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        n_rows, n_columns = self._lattice.shape
-        return int(n_rows), int(n_columns)
+        """Rows and columns, the intercept's included."""
+        n_rows, n_columns = self._source.shape
+        return int(n_rows), int(n_columns) + self._intercept
 
     @property
     def lattice(self) -> Any:
-        """The integers themselves, as a dense or sparse matrix of doubles; not to be changed."""
-        return self._lattice
+        """The integers as a dense or sparse matrix of doubles, for exact products; built once, not to be changed."""
+        if self._built is None:
+            self._built = self._build(np.float64)
+        return self._built
+
+    def compact(self) -> Any:
+        """The integers in the smallest form, 32 bits an entry, for solvers that make an arrangement of their own."""
+        return self._build(np.int32)
+
+    def _build(self, dtype: type) -> Any:
+        X = self._source
+        if not sp.issparse(X):
+            lattice = to_lattice(X, self.x_bound).astype(dtype, copy=False)
+            if not self._intercept:
+                return lattice
+            return np.column_stack((lattice, np.full(lattice.shape[0], ONE, dtype=dtype)))
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        # The places of the entries are X's own: they are not changed, so they need not be copied.
+        entries = to_lattice(X.data, self.x_bound).astype(dtype, copy=False)
+        lattice = type(X)((entries, X.indices, X.indptr), shape=X.shape, copy=False)
+        if not self._intercept:
+            return lattice
+        return sp.hstack([lattice, np.full((X.shape[0], 1), ONE, dtype=dtype)], format=X.format)
 
     def rows(self, start: int, stop: int) -> Design:
         """The design of a contiguous block of rows."""
-        block = object.__new__(Design)
-        block.x_bound = self.x_bound
-        block._lattice = self._lattice[start:stop]
-        return block
+        return Design(self._source[start:stop], self.x_bound, intercept=self._intercept)
 
     def rmatvec(self, weights: FloatArray, weight_bound: int) -> IntArray:
         """``X.T @ weights`` for integer weights in ``[-weight_bound, weight_bound]``.
@@ -78,8 +90,8 @@ class Design:
         sum_magnitude(n_rows, weight_bound)
         step = exact_block_rows(weight_bound)
         if n_rows <= step:
-            return np.asarray(self._lattice.T @ weights).astype(np.int64)
-        lattice = self._lattice.tocsr() if sp.issparse(self._lattice) else self._lattice
+            return np.asarray(self.lattice.T @ weights).astype(np.int64)
+        lattice = self.lattice.tocsr() if sp.issparse(self.lattice) else self.lattice
         total = np.zeros((n_columns, *weights.shape[1:]), dtype=np.int64)
         for start in range(0, n_rows, step):
             block = lattice[start : start + step]
@@ -96,4 +108,4 @@ class Design:
                 "coefficients: expected an L1 norm of at most 2**37 lattice units, got more; "
                 "quantise them on a coarser lattice."
             )
-        return np.asarray(self._lattice @ coefficients).astype(np.int64)
+        return np.asarray(self.lattice @ coefficients).astype(np.int64)

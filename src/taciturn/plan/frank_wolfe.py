@@ -17,7 +17,7 @@ from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
 from taciturn.losses import Loss
 from taciturn.mechanisms import ExponentialMechanism, IndexArray, TwoSidedGeometric
-from taciturn.solvers.frank_wolfe import FloatArray, solve_plainly
+from taciturn.solvers.frank_wolfe import FloatArray, solve
 
 __all__ = ["NOISELESS_STEPS", "ClippedCount", "FrankWolfePlan", "frank_wolfe_steps", "plan_frank_wolfe"]
 
@@ -91,6 +91,8 @@ class FrankWolfePlan:
         Number of steps.
     noise_scale : float
         Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
+    n_rows : int or None
+        The public number of records, if there is one.
     releases : tuple of Release
         For the certificate.
     counting : ClippedCount or None
@@ -102,18 +104,21 @@ class FrankWolfePlan:
     radius: float
     n_steps: int
     noise_scale: float
+    n_rows: int | None
     releases: tuple[Release, ...]
     counting: ClippedCount | None = None
 
     def solve(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> FloatArray:
         """The coefficients in mapped units, one row per output."""
-        return solve_plainly(design, target, self.loss, self.radius, self.n_steps, n_outputs, self.noise_scale, stream)
+        return solve(
+            design, target, self.loss, self.radius, self.n_steps, n_outputs, self.noise_scale, self.n_rows, stream
+        )
 
     def count(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> int:
         """The noisy, clipped number of features that the noiseless solution uses."""
         if self.counting is None:
             raise TypeError("this plan does not count")
-        exact = solve_plainly(design, target, self.loss, self.radius, NOISELESS_STEPS, n_outputs, 0.0, stream)
+        exact = solve(design, target, self.loss, self.radius, NOISELESS_STEPS, n_outputs, 0.0, self.n_rows, stream)
         return self.counting.release(int(np.count_nonzero(exact.any(axis=0))), stream)
 
 
@@ -154,14 +159,14 @@ def plan_frank_wolfe(
     if math.isinf(budget.epsilon):
         steps = NOISELESS_STEPS if n_steps == "auto" else int(n_steps)
         exact = Release(what, "none", 0.0, NotPrivateEvent(), steps)
-        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, (*others, exact), count)
+        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, n_rows, (*others, exact), count)
     steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if n_steps == "auto" else int(n_steps)
     sensitivity = gradient_scores(1.0, 1.0, relation)
     before = ComposedEvent(tuple(release.total for release in others))
     scale = calibrate(budget, lambda b: before + ExponentialEvent(1.0 / b) * steps)
     selection = ExponentialMechanism(sensitivity, 1.0 / scale)
     release = Release(what, "Gumbel", selection.scale / sensitivity.value, selection.event, steps)
-    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, (*others, release), count)
+    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, n_rows, (*others, release), count)
 
 
 def frank_wolfe_steps(budget: Budget, n_rows: int | None, n_vertices: int, radius: float) -> int:
@@ -174,4 +179,4 @@ def frank_wolfe_steps(budget: Budget, n_rows: int | None, n_vertices: int, radiu
     if n_rows is None:
         return 80
     signal = n_rows * mu_of_budget(budget) * radius / math.log(n_vertices)
-    return round(min(max(0.315 * signal ** (2.0 / 3.0), 20.0), 640.0))
+    return round(min(max(0.315 * math.pow(signal, 2.0 / 3.0), 20.0), 640.0))

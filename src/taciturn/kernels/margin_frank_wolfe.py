@@ -1,0 +1,208 @@
+r"""Private Frank-Wolfe with exact margins and a full gradient per step: one pass over the data, any loss.
+
+With the integer iterate v of :mod:`~taciturn.kernels.sparse_rows`, a step changes the margins
+``u = X v`` by a multiple of one column, in integers, so a step needs one product with X' and none with X.
+Derivatives are rounded to integers and clipped after that, record by record
+(:func:`~taciturn.kernels.residual_pieces.exact_residual`), so the scores are exact integer sums.
+
+Dense columns are stored in single precision, which holds 17-bit integers exactly, and multiplied in double
+precision. Sums run over blocks of rows short enough for every partial sum to be an exact integer, so the compiler
+may add in any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from taciturn.kernels.residual_pieces import exact_residual
+from taciturn.kernels.sparse_rows import Matrix, span
+from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
+
+__all__ = [
+    "advance_dense",
+    "advance_sparse",
+    "dense_gradient",
+    "move_dense",
+    "move_sparse",
+    "residuals",
+    "sparse_gradient",
+]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@njit(cache=True)
+def residuals(
+    u: IntArray, y: IntArray, c: float, logistic: bool, curve: FloatArray, bound: int, psi: NDArray[np.generic]
+) -> None:  # pragma: no cover (compiled)
+    """Integer derivatives of all records, at margins c u in lattice units."""
+    for i in range(u.size):
+        psi[i] = exact_residual(c * u[i], y[i], logistic, curve, bound)
+
+
+@njit(cache=True)
+def sparse_gradient(matrix: Matrix, psi: NDArray[np.int32], scores: FloatArray) -> None:  # pragma: no cover (compiled)
+    """``X' psi`` over the columns of a sparse matrix."""
+    _, _, column_starts, column_entries = matrix
+    for k in range(scores.size):
+        total = np.int64(0)
+        for place in span(column_starts, k):
+            entry = column_entries[place]
+            total += (entry >> 32) * psi[np.uint32(entry)]
+        scores[k] = total
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _dots(
+    first: NDArray[np.float32],
+    second: NDArray[np.float32],
+    third: NDArray[np.float32],
+    fourth: NDArray[np.float32],
+    psi: FloatArray,
+) -> tuple[float, float, float, float]:  # pragma: no cover (compiled)
+    """Inner products of four columns with psi, integers all and so exact in any order."""
+    a = b = c = d = 0.0
+    for i in range(psi.size):
+        weight = psi[i]
+        a += np.float64(first[i]) * weight
+        b += np.float64(second[i]) * weight
+        c += np.float64(third[i]) * weight
+        d += np.float64(fourth[i]) * weight
+    return a, b, c, d
+
+
+@njit(cache=True)
+def dense_gradient(
+    columns: NDArray[np.float32], psi: FloatArray, block: int, scores: FloatArray
+) -> None:  # pragma: no cover (compiled)
+    """``X' psi`` for columns stored one after the other, in exact blocks of rows.
+
+    ``columns`` has a multiple of four rows; those beyond the size of ``scores`` are not used.
+    """
+    totals = np.zeros(columns.shape[0], dtype=np.int64)
+    for k in range(0, columns.shape[0], 4):
+        for start in range(0, psi.size, block):
+            stop = min(start + block, psi.size)
+            a, b, c, d = _dots(
+                columns[k][start:stop],
+                columns[k + 1][start:stop],
+                columns[k + 2][start:stop],
+                columns[k + 3][start:stop],
+                psi[start:stop],
+            )
+            totals[k] += np.int64(a)
+            totals[k + 1] += np.int64(b)
+            totals[k + 2] += np.int64(c)
+            totals[k + 3] += np.int64(d)
+    for k in range(scores.size):
+        scores[k] = totals[k]
+
+
+@njit(cache=True)
+def move_sparse(matrix: Matrix, k: int, step: int, u: IntArray) -> None:  # pragma: no cover (compiled)
+    """Add a multiple of column k to the margins."""
+    _, _, column_starts, column_entries = matrix
+    for place in span(column_starts, k):
+        entry = column_entries[place]
+        u[np.uint32(entry)] += step * (entry >> 32)
+
+
+@njit(cache=True)
+def move_dense(columns: NDArray[np.float32], k: int, step: int, u: IntArray) -> None:  # pragma: no cover (compiled)
+    """Add a multiple of column k to the margins."""
+    for i in range(u.size):
+        u[i] += step * np.int64(columns[k, i])
+
+
+@njit(cache=True)
+def advance_sparse(
+    t: int,
+    sharpness: float,
+    scales: FloatArray,
+    u: IntArray,
+    y: IntArray,
+    logistic: bool,
+    curve: FloatArray,
+    bound: int,
+    matrix: Matrix,
+    sampler: Sampler,
+    psi: NDArray[np.int32],
+    scores: FloatArray,
+    bounds: FloatArray,
+    names: NDArray[np.int32],
+    vertices: IntArray,
+    words: NDArray[np.uint64],
+) -> int:  # pragma: no cover (compiled)
+    """Run from iteration t until the last one or until the words run out; returns the iteration reached.
+
+    Parameters
+    ----------
+    t : int
+        Where the last call stopped.
+    sharpness : float
+        One over the noise scale in units of the scores; infinity takes the best vertex.
+    scales : ndarray of float64
+        ``c_t = radius / S_t``.
+    u, y : ndarray of int64, shape (n,)
+        Margins (updated) and targets.
+    logistic, curve, bound
+        The derivative: see :func:`~taciturn.kernels.residual_pieces.exact_residual`.
+    matrix, sampler
+        Data and state.
+    psi, scores, bounds : ndarray of int32, float64, float64
+        Work space.
+    names : ndarray of int32, shape (d,)
+        The caller's column numbers, which break ties without noise.
+    vertices : ndarray of int64, shape (n_steps,)
+        Filled with k for the vertex +e_k and ``~k`` for -e_k.
+    words : ndarray of uint64
+        Fresh random words.
+    """
+    cursor = np.zeros(1, dtype=np.int64)
+    while t < vertices.size:
+        residuals(u, y, scales[t], logistic, curve, bound, psi)
+        sparse_gradient(matrix, psi, scores)
+        k, sign = choose_vertex(scores, sharpness, sampler, bounds, names, words, cursor)
+        if sign == 0:
+            return t
+        vertices[t] = k if sign > 0 else ~k
+        move_sparse(matrix, k, sign * (t + 1), u)
+        t += 1
+    return t
+
+
+@njit(cache=True)
+def advance_dense(
+    t: int,
+    sharpness: float,
+    scales: FloatArray,
+    u: IntArray,
+    y: IntArray,
+    logistic: bool,
+    curve: FloatArray,
+    bound: int,
+    columns: NDArray[np.float32],
+    block: int,
+    sampler: Sampler,
+    psi: FloatArray,
+    scores: FloatArray,
+    bounds: FloatArray,
+    names: NDArray[np.int32],
+    vertices: IntArray,
+    words: NDArray[np.uint64],
+) -> int:  # pragma: no cover (compiled)
+    """:func:`advance_sparse` for dense columns, with ``psi`` in doubles; ``block`` rows of it can be summed exactly."""
+    cursor = np.zeros(1, dtype=np.int64)
+    while t < vertices.size:
+        residuals(u, y, scales[t], logistic, curve, bound, psi)
+        dense_gradient(columns, psi, block, scores)
+        k, sign = choose_vertex(scores, sharpness, sampler, bounds, names, words, cursor)
+        if sign == 0:
+            return t
+        vertices[t] = k if sign > 0 else ~k
+        move_dense(columns, k, sign * (t + 1), u)
+        t += 1
+    return t

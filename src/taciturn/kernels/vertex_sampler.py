@@ -1,0 +1,288 @@
+r"""Exact draws from the exponential mechanism over signed coordinates, without weighing all of them.
+
+The candidates are the 2 d vertices :math:`\pm e_k` with probabilities proportional to :math:`e^{\mp x_k}`, where
+:math:`x_k` is a score divided by the noise scale; a coordinate has weight :math:`2\cosh x_k`.
+
+Upper bounds
+    Coordinate k has an integer *level* l with :math:`|x_k| < l/4`. Its bound, in a unit common to all, is an
+    integer ``table[l]`` >= :math:`2\cosh(l/4)`. Bounds are summed in about :math:`\sqrt d` blocks. Integer
+    sums are exact: they can be updated for ever and do not drift, and the bits of the unit are chosen so
+    that no sum can pass 2**63.
+Proposal
+    A uniform integer below the grand total, without modulo bias, names a block and a coordinate in it.
+Acceptance
+    The proposal is kept with probability :math:`2\cosh(x_k)` / bound, and then gets its sign. A level that
+    is too high costs time, never exactness; one that is too low would cost exactness, so levels are raised
+    before the next draw.
+
+So levels, rejections and rebuilt tables decide how long a draw takes and not what it returns. Every
+coordinate is a candidate, whatever its column holds.
+
+Arithmetic
+----------
+A proposal reads five words: one for the place, two for the acceptance test, two for the sign. It starts only
+if five words are left, so that running out of words says nothing about those that were read. Comparisons of
+a uniform number with a probability p use 64 bits if these start with no more than ten zeros and 128 bits
+otherwise: the event has probability p (1 + r), :math:`|r| \le 2^{-52}`, as long as p > 2**-76, and else it is
+off by less than 2**-127. Exponentials have arguments above -1024, whose rounding is at most 2**-44, or
+underflow. Altogether each vertex is returned with its weight at the computed x_k within a factor
+:math:`e^{\pm\eta}`, :math:`\eta` = :data:`WEIGHT_ERROR`, but for events of probability :data:`LEFTOVER`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = [
+    "DRY",
+    "LEFTOVER",
+    "RETRY",
+    "WEIGHT_ERROR",
+    "WORDS_PER_PROPOSAL",
+    "Sampler",
+    "best_vertex",
+    "choose_vertex",
+    "new_sampler",
+    "propose",
+    "raise_level",
+    "set_levels",
+    "settle",
+]
+
+WEIGHT_ERROR = 2.0**-43
+"""Largest relative error of a vertex's weight, given its computed score. It enters a ratio of probabilities four
+times: weight and normaliser, on both neighbours."""
+
+LEFTOVER = 2.0**-110
+"""Probability per selection outside that statement, for delta. The 64 bits and 128 bits of the tests leave
+2**-127 per proposal; draws make a few dozen proposals at most."""
+
+WORDS_PER_PROPOSAL = 5
+DRY = np.int64(-1)
+"""There are not enough words left for a proposal."""
+RETRY = np.int64(-2)
+"""The integer drawn was beyond the total."""
+
+# Levels per unit of x, and how many of them are told apart below the highest.
+_FINENESS = 4.0
+_N_LEVELS = 256
+# Room above the largest level, so that a score may grow without a new table.
+_HEADROOM = 8
+# A level this much too high is lowered.
+_SLACK = 3
+_BASE, _TOP = 0, 1
+_SHORT = np.uint64(1 << 53)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_TWO64 = 2.0**64
+
+FloatArray = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+
+class Sampler(NamedTuple):
+    """What the sampler remembers between draws; compiled functions take it as a plain tuple.
+
+    Attributes
+    ----------
+    levels : ndarray of uint8, shape (d,)
+        Level of each coordinate, counted from ``facts[0]``.
+    blocks : ndarray of uint64
+        Sums of bounds, block by block.
+    total : ndarray of uint64, shape (1,)
+        The sum of ``blocks``.
+    table : ndarray of uint64, shape (256,)
+        The bound of each level.
+    facts : ndarray of int64, shape (2,)
+        The absolute number of level 0, and that of the highest level in the table.
+    log2_block : int
+        Coordinates per block, as a power of two.
+    bits : int
+        Bits of the largest bound; ``d * 2**bits <= 2**62``.
+    """
+
+    levels: NDArray[np.uint8]
+    blocks: Words
+    total: Words
+    table: Words
+    facts: NDArray[np.int64]
+    log2_block: int
+    bits: int
+
+
+def new_sampler(n_features: int) -> Sampler:
+    """An empty sampler; :func:`set_levels` fills it."""
+    log2_block = max(3, round(math.log2(n_features) / 2.0))
+    n_blocks = -(-n_features // (1 << log2_block))
+    return Sampler(
+        levels=np.zeros(n_features, dtype=np.uint8),
+        blocks=np.zeros(n_blocks, dtype=np.uint64),
+        total=np.zeros(1, dtype=np.uint64),
+        table=np.zeros(_N_LEVELS, dtype=np.uint64),
+        facts=np.full(2, -1, dtype=np.int64),
+        log2_block=log2_block,
+        bits=62 - n_features.bit_length(),
+    )
+
+
+@njit(cache=True)
+def set_levels(sampler: Sampler, bounds: FloatArray, largest: float) -> None:  # pragma: no cover (compiled)
+    """Give every coordinate the lowest level above ``bounds``, of which ``largest`` is the maximum."""
+    levels, blocks, grand_total, table, facts, log2_block, bits = sampler
+    needed = np.int64(_FINENESS * largest) + 1
+    # A table is kept while its top fits, rounded to two units of x.
+    top = (needed // _HEADROOM + 2) * _HEADROOM
+    base = max(np.int64(0), top - (_N_LEVELS - 1))
+    if facts[_TOP] != top:
+        facts[_TOP] = top
+        facts[_BASE] = base
+        unit = 2.0**bits * (1.0 + 2.0**-40) / (1.0 + math.exp(-2.0 * top / _FINENESS))
+        for i in range(top - base + 1):
+            level = base + i
+            bound = math.exp((level - top) / _FINENESS) * (1.0 + math.exp(-2.0 * level / _FINENESS))
+            table[i] = np.uint64(np.int64(unit * bound)) + _ONE
+    total = _ZERO
+    size = np.int64(1) << log2_block
+    for b in range(blocks.size):
+        subtotal = _ZERO
+        for k in range(b * size, min((b + 1) * size, levels.size)):
+            level = max(np.int64(_FINENESS * bounds[k]) + 1 - base, np.int64(0))
+            levels[k] = level
+            subtotal += table[level]
+        blocks[b] = subtotal
+        total += subtotal
+    grand_total[0] = total
+
+
+@njit(cache=True)
+def raise_level(sampler: Sampler, k: int, bound: float) -> bool:  # pragma: no cover (compiled)
+    """Make the level of k fit ``bound`` again; False where the table does not reach that far."""
+    levels, blocks, total, table, facts, log2_block, _ = sampler
+    needed = np.int64(_FINENESS * bound) + 1
+    if needed > facts[_TOP]:
+        return False
+    needed = max(needed - facts[_BASE], np.int64(0))
+    level = np.int64(levels[k])
+    if needed > level or needed < level - _SLACK:
+        # Unsigned differences wrap and come back: the sums themselves stay between 0 and 2**63.
+        change = table[needed] - table[level]
+        blocks[k >> log2_block] += change
+        total[0] += change
+        levels[k] = needed
+    return True
+
+
+@njit(cache=True)
+def propose(sampler: Sampler, word: np.uint64) -> np.int64:  # pragma: no cover (compiled)
+    """The coordinate that a word names, in proportion to the bounds, or RETRY."""
+    levels, blocks, grand_total, table, _, log2_block, _ = sampler
+    total = grand_total[0]
+    left = total - _ONE
+    shift = np.uint64(64)
+    for half in (32, 16, 8, 4, 2, 1):
+        if left >> np.uint64(half) != _ZERO:
+            left >>= np.uint64(half)
+            shift -= np.uint64(half)
+    rest = word >> (shift - _ONE)
+    if rest >= total:
+        return RETRY
+    b = 0
+    while rest >= blocks[b]:
+        rest -= blocks[b]
+        b += 1
+    k = b << log2_block
+    while rest >= table[levels[k]]:
+        rest -= table[levels[k]]
+        k += 1
+    return np.int64(k)
+
+
+@njit(cache=True)
+def _happens(probability: float, word: np.uint64, tail: np.uint64) -> bool:  # pragma: no cover (compiled)
+    """Whether a uniform number, of which ``tail`` holds the lower 64 bits, is below ``probability``."""
+    if word >= _SHORT:
+        return np.float64(word) + 0.5 < probability * _TWO64
+    return np.float64(word) + (np.float64(tail) + 0.5) / _TWO64 < probability * _TWO64
+
+
+@njit(cache=True)
+def settle(sampler: Sampler, k: int, x: float, words: Words, start: int) -> int:  # pragma: no cover (compiled)
+    """The sign of the vertex, from four words, or 0 where the proposal of k is rejected."""
+    levels, _, _, table, facts, _, bits = sampler
+    size = abs(x)
+    top = facts[_TOP] / _FINENESS
+    twice = math.exp(-2.0 * size)
+    weight = math.exp(size - top) * (1.0 + twice) / (1.0 + math.exp(-2.0 * top)) * 2.0**bits
+    if not _happens(weight / np.float64(table[levels[k]]), words[start], words[start + 1]):
+        return 0
+    uphill = _happens(twice / (1.0 + twice), words[start + 2], words[start + 3])
+    return 1 if (x > 0.0) == uphill else -1
+
+
+@njit(cache=True)
+def best_vertex(scores: FloatArray, names: NDArray[np.int32]) -> tuple[int, int]:  # pragma: no cover (compiled)
+    """The vertex with the smallest ``sign * score``; ties go to the lower ``names[k]``, then to the sign +1."""
+    winner = 0
+    for k in range(1, scores.size):
+        ahead = abs(scores[k]) - abs(scores[winner])
+        if ahead > 0.0 or (ahead == 0.0 and names[k] < names[winner]):
+            winner = k
+    return winner, (-1 if scores[winner] > 0.0 else 1)
+
+
+@njit(cache=True)
+def choose_vertex(
+    scores: FloatArray,
+    sharpness: float,
+    sampler: Sampler,
+    bounds: FloatArray,
+    names: NDArray[np.int32],
+    words: Words,
+    cursor: NDArray[np.int64],
+) -> tuple[int, int]:  # pragma: no cover (compiled)
+    """One draw in O(d), from bounds that fit these scores: at least three proposals in four are kept.
+
+    Without noise it is :func:`best_vertex`.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (d,)
+        Vertex (k, sign) has probability proportional to ``exp(-sign * sharpness * scores[k])``.
+    sharpness : float
+        One over the noise scale; infinity for no noise.
+    sampler : Sampler
+        Overwritten.
+    bounds : ndarray of float64, shape (d,)
+        Work space.
+    names : ndarray of int32, shape (d,)
+        For :func:`best_vertex`.
+    words, cursor : ndarray of uint64, ndarray of int64 of shape (1,)
+        Random words, and where the unread ones begin.
+
+    Returns
+    -------
+    k, sign : int
+        The vertex, or (DRY, 0).
+    """
+    if sharpness == math.inf:
+        return best_vertex(scores, names)
+    largest = 0.0
+    for k in range(scores.size):
+        bounds[k] = abs(sharpness * scores[k])
+        largest = max(largest, bounds[k])
+    set_levels(sampler, bounds, largest)
+    while cursor[0] + WORDS_PER_PROPOSAL <= words.size:
+        k = propose(sampler, words[cursor[0]])
+        cursor[0] += 1
+        if k == RETRY:
+            continue
+        sign = settle(sampler, k, sharpness * scores[k], words, cursor[0])
+        cursor[0] += WORDS_PER_PROPOSAL - 1
+        if sign != 0:
+            return k, sign
+    return DRY, 0

@@ -1,0 +1,12 @@
+"""Published methods exactly as their papers print them, mistakes included, for reproduction and comparison.
+
+Nothing here protects anybody: each certificate says ``status="as published"``, what the authors claim, what can be
+proved for the same run (``proved_epsilon``) and what is wrong (``errata``). The sound form of every method bears the
+everyday name in ``taciturn`` itself.
+"""
+
+from taciturn.published.multinomial import MultinomialPrivateLasso
+from taciturn.published.private_lasso import PrivateLasso
+from taciturn.published.sparsifier import Sparsifier
+
+__all__ = ["MultinomialPrivateLasso", "PrivateLasso", "Sparsifier"]

@@ -1,0 +1,176 @@
+"""What the reproductions share: claims as certificates, and models whose kind follows from their loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+
+from taciturn.accounting import epsilon_of
+from taciturn.certificate import Certificate, Release
+from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.validation import check_delta, check_epsilon, check_integer, check_positive
+from taciturn.estimators._linear import PrivateLinearModel, labels_of
+from taciturn.events import ComposedEvent, LaplaceMaxEvent, NotPrivateEvent
+
+__all__ = [
+    "OBSERVED_BOUNDS",
+    "STEPS",
+    "ReproducedModel",
+    "SwitchedModel",
+    "classifies",
+    "state_claim",
+    "vertex_releases",
+]
+
+ROUNDING = "rounding errors of double precision are neglected"
+STEPS = "the algorithm makes T - 1 steps with noise for T"
+OBSERVED_BOUNDS = (
+    "the experiments divide every feature by its largest value in the data, a release that the claimed epsilon does "
+    "not pay for"
+)
+
+
+def vertex_releases(what: str, n_selections: int, *, noise_scale: float, sensitivity: float) -> tuple[Release, ...]:
+    """The choices of vertices by Laplace noise, at what they cost rather than at what is claimed.
+
+    Parameters
+    ----------
+    what : str
+        One choice in words.
+    n_selections : int
+        How many choices were made.
+    noise_scale : float
+        Scale of the Laplace noise; 0 for none.
+    sensitivity : float
+        How far one record can truly move a score.
+    """
+    if n_selections == 0:
+        return ()
+    if noise_scale == 0.0:
+        return (Release(what, "none", 0.0, NotPrivateEvent(), n_selections),)
+    cost = LaplaceMaxEvent(2.0 * sensitivity / noise_scale)
+    return (Release(what, "Laplace", noise_scale / sensitivity, cost, n_selections),)
+
+
+def state_claim(
+    epsilon: float,
+    delta: float,
+    releases: Iterable[Release],
+    *,
+    public: Mapping[str, Any],
+    assumptions: Iterable[str],
+    errata: Iterable[str],
+    seeded: bool,
+) -> Certificate:
+    """The certificate of a run: the claimed pair, and what its releases can be proved to cost at that delta."""
+    releases = tuple(releases)
+    private = not math.isinf(epsilon)
+    spent = ComposedEvent(tuple(release.total for release in releases))
+    return Certificate(
+        epsilon=epsilon,
+        delta=delta if private else 0.0,
+        relation="zero-out",
+        status="as published" if private else "not private",
+        events=releases,
+        public=public,
+        assumptions=("every feature value lies in [-1, 1]", *assumptions, ROUNDING),
+        seeded=seeded,
+        arithmetic="float64",
+        bound="none",
+        proved_epsilon=epsilon_of(spent, delta) if private else None,
+        errata=tuple(errata),
+    )
+
+
+class ReproducedModel(PrivateLinearModel):
+    """A linear model without intercept and with the parameters that all of these have."""
+
+    def _check_public(self) -> None:
+        check_epsilon(epsilon=self.epsilon)
+        if check_delta(delta=self.delta) == 0.0:
+            raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
+        check_positive(radius=self.radius)
+        check_positive(gradient_bound=self.gradient_bound)
+        check_integer(1, n_steps=self.n_steps)
+
+    def _facts(self, X: Any) -> dict[str, Any]:
+        n_rows, n_columns = X.shape
+        return {
+            "features": n_columns,
+            "records": n_rows,
+            "radius": float(self.radius),
+            "n_steps": int(self.n_steps),
+            "gradient_bound": float(self.gradient_bound),
+        }
+
+
+def classifies(model: Any) -> bool:
+    """Whether the loss makes the model a classifier."""
+    return model.loss == "logistic"
+
+
+class SwitchedModel(ReproducedModel):
+    """A classifier of two classes with ``loss="logistic"``, a regressor with ``loss="squared"``."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if classifies(self):
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(poor_score=True, multi_class=False)
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags(poor_score=True)
+        return tags
+
+    def _read_both(self, X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[str, ...]]:
+        """Features, target as the loss needs it (labels as 0 and 1), and what is assumed of the target."""
+        X, y = self._read(X, y, numeric=not classifies(self))
+        if not classifies(self):
+            return X, y, ("every target lies in [-1, 1]",)
+        labels, assumptions = labels_of(y, None)
+        if labels.size > 2:
+            raise DataError(
+                f"y: Only binary classification is supported. Expected two classes, got {labels.size}; use "
+                "MultinomialPrivateLasso."
+            )
+        self.classes_ = labels
+        return X, (y == labels[1]).astype(np.float64), assumptions
+
+    def _set_coefficients(self, weights: np.ndarray) -> None:
+        self.coef_ = weights[None, :] if classifies(self) else weights
+        self.intercept_ = np.zeros(1) if classifies(self) else 0.0
+        self.support_ = weights != 0.0
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels (the second where its probability exceeds one half), or numbers."""
+        margins = self._margins(X).ravel()
+        return self.classes_[(margins > 0.0).astype(int)] if classifies(self) else margins
+
+    @available_if(classifies)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Margins, positive for the second class."""
+        return self._margins(X).ravel()
+
+    @available_if(classifies)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the two classes."""
+        positive = expit(self.decision_function(X))
+        return np.column_stack((1.0 - positive, positive))
+
+    @available_if(classifies)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities."""
+        return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of a classifier, coefficient of determination of a regressor."""
+        kind = ClassifierMixin if classifies(self) else RegressorMixin
+        return float(kind.score(self, X, y, sample_weight))

@@ -1,0 +1,103 @@
+"""Frank-Wolfe paths over dense data: on the Gram matrix, and by margins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.data.fixed_point import ONE, exact_block_rows
+from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
+from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals
+from taciturn.kernels.residual_pieces import curve_table
+from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, Task, lattice_targets
+
+__all__ = ["DensePath", "GramPath"]
+
+
+class GramPath(Path):
+    """The whole Gram matrix; squared loss.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Lattice integers.
+    targets : ndarray of shape (n,)
+        Lattice integers.
+    task : Task
+        The public side.
+    """
+
+    def __init__(self, X: NDArray[np.generic], targets: NDArray[np.generic], task: Task) -> None:
+        super().__init__(task, X.shape[1])
+        self.halvings = halvings_of(task.n_rows, task.n_steps)
+        self.scales = task.radius * 2.0**self.halvings / task.sums
+        y = lattice_targets(targets, task.loss).astype(np.float64)
+        gram = np.zeros((self.n_features, self.n_features), dtype=np.int64)
+        self.a = np.zeros(self.n_features, dtype=np.int64)
+        self.b = np.zeros(self.n_features, dtype=np.int64)
+        # Products of doubles that hold integers, exact in blocks of 2**21 rows.
+        block = exact_block_rows(ONE)
+        for start in range(0, X.shape[0], block):
+            part = np.asarray(X[start : start + block], dtype=np.float64)
+            gram += (part.T @ part).astype(np.int64)
+            self.a -= (part.T @ y[start : start + block]).astype(np.int64)
+        self.columns = tuple(all_columns(gram, self.halvings))
+        nothing: IntArray = np.zeros(0, dtype=np.int64)
+        self.matrix = (nothing, nothing, nothing, nothing)
+        self.work = np.empty(self.n_features)
+
+    def scores(self) -> FloatArray:
+        """``A + c B``."""
+        scores: FloatArray = self.a + self.scales[self.t] * self.b
+        return scores
+
+    def step(self, vertex: int) -> None:
+        """Take the next step."""
+        self.b += (self.t + 1 if vertex >= 0 else -self.t - 1) * self.columns[0][max(vertex, ~vertex)]
+        self.t += 1
+
+    def _advance(self, words: NDArray[np.uint64]) -> int:
+        state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
+        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, self.chosen, words)
+
+
+class DensePath(Path):
+    """Exact margins and a full gradient per step; any loss.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Lattice integers.
+    targets : ndarray of shape (n,)
+        Lattice integers, or labels 0 and 1.
+    task : Task
+        The public side.
+    """
+
+    def __init__(self, X: NDArray[np.generic], targets: NDArray[np.generic], task: Task) -> None:
+        super().__init__(task, X.shape[1])
+        self.scales = task.radius / task.sums
+        self.y = lattice_targets(targets, task.loss)
+        self.u = np.zeros_like(self.y)
+        self.loss = (task.loss == "logistic", curve_table(), task.bound)
+        # Single precision holds 17-bit integers; columns come in fours.
+        self.data = np.zeros((-(-self.n_features // 4) * 4, self.y.size), dtype=np.float32)
+        self.data[: self.n_features] = np.asarray(X).T
+        self.block = exact_block_rows(task.bound)
+        self.psi = np.empty(self.y.size)
+        self.work = np.empty(self.n_features)
+
+    def scores(self) -> FloatArray:
+        """``X' psi``."""
+        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        dense_gradient(self.data, self.psi, self.block, self.work)
+        return self.work.copy()
+
+    def step(self, vertex: int) -> None:
+        """Take the next step."""
+        move_dense(self.data, max(vertex, ~vertex), self.t + 1 if vertex >= 0 else -self.t - 1, self.u)
+        self.t += 1
+
+    def _advance(self, words: NDArray[np.uint64]) -> int:
+        state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, self.chosen)
+        return advance_dense(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)

@@ -1,0 +1,133 @@
+r"""Private Frank-Wolfe with a scalar margin: five ways to the same selections, and which one to take.
+
+==============  ======  =========  =============================================  ========  ===================
+path            data    losses     cost of a step                                 set-up    logistic derivative
+==============  ======  =========  =============================================  ========  ===================
+``sublinear``   sparse  all        rows of the chosen column, times their length  O(nnz)    within 1e-3
+``columns``     sparse  squared    O(d), and a column of X'X when it is new       O(nnz)
+``margins``     sparse  all        one pass over X                                O(nnz)    within 1e-5
+``gram``        dense   squared    O(d)                                           O(n d d)
+``dense``       dense   all        one pass over X                                O(n d)    within 1e-5
+==============  ======  =========  =============================================  ========  ===================
+
+:func:`choose_path` looks at public numbers alone. Paths round differently, so a choice that depended on the data would
+make the rounding of every score depend on every record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.data.fixed_point import ONE
+from taciturn.solvers.dense_paths import DensePath, GramPath
+from taciturn.solvers.frank_wolfe_task import (
+    SELECTION_CHARGE,
+    SELECTION_LEFTOVER,
+    FloatArray,
+    IntArray,
+    Path,
+    Task,
+    score_sensitivity,
+)
+from taciturn.solvers.sparse_paths import ColumnPath, MarginPath, SublinearPath
+
+__all__ = [
+    "PATHS",
+    "SELECTION_CHARGE",
+    "SELECTION_LEFTOVER",
+    "Path",
+    "Task",
+    "choose_path",
+    "open_path",
+    "run",
+    "score_sensitivity",
+]
+
+PATHS: dict[str, type[Path]] = {
+    "sublinear": SublinearPath,
+    "columns": ColumnPath,
+    "margins": MarginPath,
+    "gram": GramPath,
+    "dense": DensePath,
+}
+
+# Above this many features the Gram matrix of dense data costs more than it saves.
+_GRAM_FEATURES = 2000
+# Below this much noise, in units of R, popular columns are chosen so often that full passes are as fast.
+_LEAST_NOISE = 0.25
+
+
+def choose_path(task: Task, n_features: int, *, sparse: bool) -> str:
+    """The name of the path for a task, from public facts: the noise, the loss, d, and the layout of X.
+
+    The number of records does not enter, so that it may be private.
+    """
+    if not sparse:
+        return "gram" if task.loss == "squared" and n_features <= _GRAM_FEATURES else "dense"
+    if task.noise_scale >= _LEAST_NOISE * task.bound / ONE:
+        return "sublinear"
+    return "columns" if task.loss == "squared" else "margins"
+
+
+def open_path(
+    X: Any, targets: NDArray[np.generic], task: Task, *, valid: NDArray[np.bool_] | None = None, path: str | None = None
+) -> Path:
+    """A run before its first step; see :func:`run` for the parameters."""
+    sparse = sp.issparse(X)
+    name = choose_path(task, X.shape[1], sparse=sparse) if path is None else path
+    if sparse != (name in ("sublinear", "columns", "margins")) or (
+        name in ("columns", "gram") and task.loss != "squared"
+    ):
+        raise ParameterError("path", name, "a path for this layout and loss", "leave it to choose_path")
+    if X.shape[0] > task.n_rows:
+        raise ParameterError("n_rows", task.n_rows, f"at least the {X.shape[0]:,} records there are", "count them all")
+    if valid is not None:
+        X, targets = (X.tocsr() if sparse else X)[valid], targets[valid]
+    return PATHS[name](X, targets, task)  # type: ignore[call-arg, arg-type]
+
+
+def run(
+    X: Any,
+    targets: NDArray[np.generic],
+    loss: str,
+    clip: float,
+    radius: float,
+    n_steps: int,
+    noise_scale: float,
+    stream: Stream,
+    *,
+    valid: NDArray[np.bool_] | None = None,
+    path: str | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """Private Frank-Wolfe from zero over the L1 ball.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix/array of shape (n, d)
+        Lattice integers in [-ONE, ONE], of any numeric type; sparse ones without duplicates.
+    targets : ndarray of shape (n,)
+        Lattice integers in [-ONE, ONE], or labels 0 and 1 for the logistic loss.
+    loss, clip, radius, n_steps, noise_scale
+        See :class:`~taciturn.solvers.frank_wolfe_task.Task`.
+    stream : Stream
+        Randomness of this run alone.
+    valid : ndarray of bool, shape (n,), default=None
+        False for null records, which contribute nothing. They count in n.
+    path : str, default=None
+        A key of :data:`PATHS`; by default :func:`choose_path` decides.
+
+    Returns
+    -------
+    coefficients : ndarray of float64, shape (d,)
+        In units of scaled features; a function of the vertices.
+    vertices : ndarray of int64, shape (n_steps,)
+        k for the vertex +radius e_k, ``~k`` for -radius e_k.
+    """
+    task = Task(loss, clip, radius, n_steps, noise_scale, int(X.shape[0]))
+    return open_path(X, targets, task, valid=valid, path=path).run(stream)

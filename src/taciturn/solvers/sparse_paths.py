@@ -1,0 +1,170 @@
+"""Frank-Wolfe paths over sparse data: sub-linear, by Gram columns, and by margins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from taciturn.core.errors import ParameterError
+from taciturn.kernels.gram_frank_wolfe import advance_by_columns, fetch_column, halvings_of, no_columns
+from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, residuals, sparse_gradient
+from taciturn.kernels.residual_pieces import curve_table, pieces_of
+from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
+from taciturn.kernels.sparse_rows import count_columns, move, new_rows, pack, reset, schedule_of
+from taciturn.solvers.frank_wolfe_task import FloatArray, Path, Task, lattice_targets
+
+__all__ = ["ColumnPath", "MarginPath", "SublinearPath"]
+
+_FEWEST_SLOTS = 8
+
+
+def _frozen(array: NDArray[np.generic], kind: type) -> NDArray[Any]:
+    """A read-only view in one type: compiled once, whatever the caller's array allows."""
+    view = np.ascontiguousarray(array, dtype=kind).view()
+    view.flags.writeable = False
+    return view
+
+
+class _SparsePath(Path):
+    """A sparse matrix by row and by column; columns are numbered by falling popularity inside.
+
+    Parameters
+    ----------
+    X : sparse matrix or array
+        Lattice integers, without duplicate entries.
+    task : Task
+        The public side.
+    """
+
+    def __init__(self, X: Any, task: Task) -> None:
+        super().__init__(task, X.shape[1])
+        X = sp.csr_array(X)
+        indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.float64)
+        self.names = np.argsort(-count_columns(indices, self.n_features), kind="stable").astype(np.int32)
+        self.ranks = np.empty_like(self.names)
+        self.ranks[self.names] = np.arange(self.n_features, dtype=np.int32)
+        self.matrix = pack(_frozen(X.indptr, np.int64), indices, values, self.ranks)
+
+    def _inside(self, vertex: int) -> tuple[int, int]:
+        """The inner number and the sign of a vertex."""
+        return int(self.ranks[max(vertex, ~vertex)]), 1 if vertex >= 0 else -1
+
+
+class SublinearPath(_SparsePath):
+    """Scores kept up to date row by row, vertices drawn without looking at all columns; any loss.
+
+    Parameters
+    ----------
+    X : sparse matrix or array
+        Lattice integers.
+    targets : ndarray
+        Lattice integers, or labels 0 and 1.
+    task : Task
+        The public side.
+    """
+
+    def __init__(self, X: Any, targets: NDArray[np.generic], task: Task) -> None:
+        super().__init__(X, task)
+        if task.noise_scale > 0.0 and task.largest_exponent > 2.0**32:
+            raise ParameterError(
+                "noise_scale", task.noise_scale, "more noise than that for this path", "leave the choice to choose_path"
+            )
+        self.pieces = tuple(pieces_of(task.loss, task.clip, task.radius))
+        self.schedule = tuple(schedule_of(task.n_rows, task.radius, task.n_steps))
+        self.rows = tuple(new_rows(lattice_targets(targets, task.loss), task.n_steps))
+        self.a = np.zeros(self.n_features, dtype=np.int64)
+        self.b = np.zeros(self.n_features, dtype=np.int64)
+        self.pace, self.spare = new_pace(), np.full(1, -1.0)
+        reset(0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
+
+    def scores(self) -> FloatArray:
+        """``A + c B``."""
+        return (self.a + self.schedule[0][self.t] * self.b)[self.ranks]
+
+    def step(self, vertex: int) -> None:
+        """Take the next step; levels of the sampler do not follow."""
+        k, sign = self._inside(vertex)
+        move(self.t, k, sign, 0.0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
+        self.t += 1
+
+    def _advance(self, words: NDArray[np.uint64]) -> int:
+        state = (self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule, self.sampler)
+        return advance(
+            self.t, self.task.sharpness, *state, self.pace, self.spare, self.bounds, self.names, self.chosen, words
+        )
+
+
+class ColumnPath(_SparsePath):
+    """Columns of the Gram matrix, computed as they are needed; squared loss.
+
+    Parameters
+    ----------
+    X, targets, task
+        As for :class:`SublinearPath`.
+    """
+
+    def __init__(self, X: Any, targets: NDArray[np.generic], task: Task) -> None:
+        super().__init__(X, task)
+        self.halvings = halvings_of(task.n_rows, task.n_steps)
+        self.scales = task.radius * 2.0**self.halvings / task.sums
+        self.work = np.empty(self.n_features)
+        sparse_gradient(self.matrix, -lattice_targets(targets, task.loss).astype(np.int32), self.work)
+        self.a = self.work.astype(np.int64)
+        self.b = np.zeros(self.n_features, dtype=np.int64)
+        # As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more.
+        n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.n_features)
+        self.columns = tuple(no_columns(self.n_features, min(n_slots, task.n_steps + 1)))
+
+    def scores(self) -> FloatArray:
+        """``A + c B``."""
+        return (self.a + self.scales[self.t] * self.b)[self.ranks]
+
+    def step(self, vertex: int) -> None:
+        """Take the next step."""
+        k, sign = self._inside(vertex)
+        self.b += (
+            sign * (self.t + 1) * self.columns[0][fetch_column(k, self.t, self.halvings, self.matrix, self.columns)]
+        )
+        self.t += 1
+
+    def _advance(self, words: NDArray[np.uint64]) -> int:
+        state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
+        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, self.chosen, words)
+
+
+class MarginPath(_SparsePath):
+    """Exact margins and a full gradient per step; any loss.
+
+    Parameters
+    ----------
+    X, targets, task
+        As for :class:`SublinearPath`.
+    """
+
+    def __init__(self, X: Any, targets: NDArray[np.generic], task: Task) -> None:
+        super().__init__(X, task)
+        self.scales = task.radius / task.sums
+        self.y = lattice_targets(targets, task.loss)
+        self.u = np.zeros_like(self.y)
+        self.loss = (task.loss == "logistic", curve_table(), task.bound)
+        self.psi = np.empty(self.y.size, dtype=np.int32)
+        self.work = np.empty(self.n_features)
+
+    def scores(self) -> FloatArray:
+        """``X' psi``."""
+        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        sparse_gradient(self.matrix, self.psi, self.work)
+        return self.work[self.ranks]
+
+    def step(self, vertex: int) -> None:
+        """Take the next step."""
+        k, sign = self._inside(vertex)
+        move_sparse(self.matrix, k, sign * (self.t + 1), self.u)
+        self.t += 1
+
+    def _advance(self, words: NDArray[np.uint64]) -> int:
+        state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, self.chosen)
+        return advance_sparse(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)

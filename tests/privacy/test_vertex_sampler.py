@@ -1,0 +1,240 @@
+"""The sub-linear sampler follows the exact law of the exponential mechanism, through whole runs, and no other scale."""
+
+import itertools
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from laws import chi_square_p
+from scipy.stats import kstest
+
+from taciturn.core.rng import Stream
+from taciturn.data.fixed_point import ONE
+from taciturn.kernels.vertex_sampler import (
+    DRY,
+    RETRY,
+    WEIGHT_ERROR,
+    best_vertex,
+    choose_vertex,
+    new_sampler,
+    propose,
+    raise_level,
+    set_levels,
+    settle,
+)
+from taciturn.solvers.paths import PATHS, Task, open_path, run
+
+
+def vertex_law(x):
+    """P(+e_k) for all k, then P(-e_k)."""
+    exponents = np.concatenate([-x, x])
+    weights = np.exp(exponents - exponents.max())
+    return weights / weights.sum()
+
+
+def draws(scores, sharpness, n_draws, seed):
+    sampler, bounds = tuple(new_sampler(scores.size)), np.empty(scores.size)
+    names = np.arange(scores.size, dtype=np.int32)
+    counts = np.zeros(2 * scores.size, dtype=np.int64)
+    stream, done = Stream.of(seed), 0
+    while done < n_draws:
+        words, cursor = stream.words(1 << 13), np.zeros(1, dtype=np.int64)
+        while done < n_draws:
+            k, sign = choose_vertex(scores, sharpness, sampler, bounds, names, words, cursor)
+            if k == DRY:
+                break
+            counts[k if sign > 0 else scores.size + k] += 1
+            done += 1
+    return counts
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3, 3.0, 400.0])
+def test_one_draw_follows_its_law_and_no_other_scale(spread):
+    scores = np.random.default_rng(3).standard_normal(40) * 1000.0
+    scores[7] = 0.0
+    if spread == 400.0:
+        # Almost everything far behind: a few near ties decide.
+        scores[:5] = [40_000.0, -40_000.0, 39_900.0, 39_800.0, -39_700.0]
+    sharpness = max(spread, 1e-9) / 1000.0
+    counts = draws(scores, sharpness, 60_000, 5)
+    assert chi_square_p(counts, vertex_law(sharpness * scores)) > 1e-4
+    if spread == 3.0:
+        for wrong in (2.0 / 3.0, 1.5):
+            assert chi_square_p(counts, vertex_law(wrong * sharpness * scores)) < 1e-10
+
+
+# ---------------------------------------------------------------------- the parts
+
+
+def filled(bounds):
+    sampler = tuple(new_sampler(bounds.size))
+    set_levels(sampler, bounds, bounds.max())
+    return sampler
+
+
+def test_proposals_are_those_of_exact_integers():
+    rng = np.random.default_rng(0)
+    bounds = np.abs(rng.standard_normal(300)) * 6.0
+    sampler = filled(bounds)
+    weights = [int(sampler[3][level]) for level in sampler[0]]
+    reached = list(itertools.accumulate(weights))
+    total = reached[-1]
+    assert total == int(sampler[2][0]) == sum(int(block) for block in sampler[1]) < 2**63
+    n_bits = (total - 1).bit_length()
+    edges = [
+        r << (64 - n_bits) for r in (0, reached[4] - 1, reached[4], reached[250], total - 1, total) if r >> n_bits == 0
+    ]
+    for word in [*(int(w) for w in Stream.of(1).words(2000)), *edges, 2**64 - 1]:
+        r = word >> (64 - n_bits)
+        want = RETRY if r >= total else next(k for k, edge in enumerate(reached) if r < edge)
+        assert propose(sampler, np.uint64(word)) == want
+
+
+def test_bounds_are_above_the_weights_and_not_far():
+    bounds = np.concatenate([np.linspace(0.0, 30.0, 500), [0.25, 0.5]])
+    levels, _, _, table, facts, _, bits = filled(bounds)
+    unit = 2.0**bits / np.cosh(facts[1] / 4.0)
+    assert np.all(table[levels] > np.cosh(bounds) * unit)
+    assert np.all(table[levels] <= np.cosh(bounds + 0.25) * unit * (1.0 + 1e-9) + 2.0)
+    # Far below the largest, what is left is one unit.
+    levels, _, _, table, facts, _, _ = filled(np.array([0.0, 500.0, 3000.0]))
+    assert table[levels[0]] == 1
+    assert facts[0] == facts[1] - 255
+
+
+def test_raised_levels_keep_the_sums_exact():
+    rng = np.random.default_rng(2)
+    bounds = rng.random(200) * 5.0
+    sampler = filled(bounds)
+    for k, bound in zip(rng.integers(0, 200, 1000), rng.random(1000) * 8.0, strict=True):
+        if raise_level(sampler, int(k), bound):
+            assert bound < (sampler[0][k] + sampler[4][0]) / 4.0
+        else:
+            assert bound >= sampler[4][1] / 4.0
+    weights = sampler[3][sampler[0]]
+    size = 1 << sampler[5]
+    assert int(weights.sum()) == int(sampler[2][0])
+    for b, block in enumerate(sampler[1]):
+        assert int(weights[b * size : (b + 1) * size].sum()) == int(block)
+
+
+def threshold(accepts):
+    """The number of words, from 0 on, that are accepted."""
+    low, high = 0, 2**64
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if accepts(middle) else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("x", [0.0, 0.3, -2.0, 7.9, -15.5, 20.0])
+def test_acceptance_and_sign_have_the_probabilities_of_fifty_digits(x):
+    sampler = filled(np.array([abs(x) + 0.4, 20.3, 3.0]))
+    levels, _, _, table, facts, _, bits = sampler
+    tail = np.uint64(2**63)
+
+    def outcome(first, second):
+        return settle(sampler, 0, x, np.array([first, tail, second, tail], dtype=np.uint64), 0)
+
+    with mpmath.workdps(50):
+        top = mpmath.mpf(int(facts[1])) / 4
+        accept = mpmath.cosh(x) / mpmath.cosh(top) * 2**bits / int(table[levels[0]])
+        uphill = 1 / (1 + mpmath.exp(2 * abs(mpmath.mpf(x))))
+    assert accept < 1
+    got = threshold(lambda word: outcome(word, 2**63) != 0)
+    assert abs(got / 2**64 / float(accept) - 1.0) < WEIGHT_ERROR + 2.0**-62 / float(accept)
+    common = -1 if x > 0 else 1
+    got = threshold(lambda word: outcome(0, word) != common)
+    assert abs(got / 2**64 / float(uphill) - 1.0) < WEIGHT_ERROR + 2.0**-62 / float(uphill)
+
+
+def test_small_probabilities_use_a_second_word():
+    sampler = filled(np.array([50.0]))
+    zero, low, high = np.uint64(0), np.uint64(2**20), np.uint64(2**63)
+    # P(uphill) = exp(-100) is 2**-144: only a zero word and a tail of 16 or more zeros could do it.
+    words = np.array([zero, zero, zero, low], dtype=np.uint64)
+    assert settle(sampler, 0, 50.0, words, 0) == -1
+    # exp(-60) is 2**-86.6: a tail of 24 zeros is small enough, one of none is not.
+    assert settle(sampler, 0, 30.0, words, 0) == 1
+    assert settle(sampler, 0, 30.0, np.array([zero, zero, zero, high], dtype=np.uint64), 0) == -1
+
+
+def test_running_dry_is_reported_before_a_word_is_read():
+    scores, names = np.ones(3), np.arange(3, dtype=np.int32)
+    sampler, cursor = tuple(new_sampler(3)), np.zeros(1, dtype=np.int64)
+    k, sign = choose_vertex(scores, 1.0, sampler, np.empty(3), names, Stream.of(1).words(4), cursor)
+    assert (k, sign, cursor[0]) == (DRY, 0, 0)
+
+
+def test_without_noise_ties_go_to_the_lower_name_and_up():
+    scores = np.array([1.0, -3.0, 3.0, 3.0])
+    assert best_vertex(scores, np.array([0, 3, 1, 2], dtype=np.int32)) == (2, -1)
+    assert best_vertex(scores, np.array([0, 1, 2, 3], dtype=np.int32)) == (1, 1)
+    assert best_vertex(np.zeros(4), np.array([2, 1, 0, 3], dtype=np.int32)) == (2, 1)
+
+
+# ---------------------------------------------------------------------- whole runs
+
+
+def small_problem(loss, seed):
+    rng = np.random.default_rng(seed)
+    X = np.rint(np.where(rng.random((80, 30)) < 0.15, rng.uniform(-1, 1, (80, 30)), 0.0) * ONE)
+    y = rng.integers(0, 2, 80) if loss == "logistic" else np.rint(rng.uniform(-1, 1, 80) * ONE)
+    return X, y
+
+
+def ranks_in_law(X, y, task, path, vertices, stretch, seed):
+    """Where each choice falls in its exact law given the choices before it: uniform if the law is right.
+
+    Candidates are ordered from likely to unlikely, and a choice is spread over its own interval.
+    """
+    spread = np.random.default_rng(seed).random(vertices.size)
+    replay = open_path(X, y, task, path=path)
+    out = np.empty(vertices.size)
+    for t, vertex in enumerate(vertices):
+        law = vertex_law(stretch * task.sharpness * replay.scores())
+        order = np.argsort(-law)
+        place = int(np.flatnonzero(order == (vertex if vertex >= 0 else ~vertex + X.shape[1]))[0])
+        before = law[order[:place]].sum()
+        out[t] = before + spread[t] * law[order[place]]
+        replay.step(int(vertex))
+    return out
+
+
+CASES = [
+    ("sublinear", "squared", 2.0),
+    ("sublinear", "huber", 0.6),
+    ("sublinear", "logistic", 0.5),
+    ("columns", "squared", 2.0),
+    ("margins", "logistic", 0.5),
+    ("gram", "squared", 2.0),
+    ("dense", "huber", 0.6),
+]
+
+
+@pytest.mark.parametrize(("path", "loss", "noise"), CASES)
+def test_whole_runs_follow_the_law_and_no_other_scale(path, loss, noise):
+    ranks = {1.0: [], 2.0 / 3.0: [], 1.5: []}
+    for seed in range(40):
+        X, y = small_problem(loss, seed)
+        data = sp.csr_array(X) if path in ("sublinear", "columns", "margins") else X
+        task = Task(loss, 0.5, 4.0, 120, noise, 80)
+        _, vertices = run(data, y, loss, 0.5, 4.0, 120, noise, Stream.of(seed), path=path)
+        for stretch, found in ranks.items():
+            found.append(ranks_in_law(data, y, task, path, vertices, stretch, seed))
+    p_values = {stretch: kstest(np.concatenate(found), "uniform").pvalue for stretch, found in ranks.items()}
+    assert p_values[1.0] > 1e-3
+    assert p_values[2.0 / 3.0] < 1e-6
+    assert p_values[1.5] < 1e-6
+
+
+def test_empty_columns_are_candidates():
+    X = sp.csr_array((5, 64))
+    chosen = np.concatenate([run(X, np.zeros(5), "squared", 1.0, 1.0, 400, 1.0, Stream.of(s))[1] for s in range(5)])
+    counts = np.bincount(np.where(chosen < 0, 64 + ~chosen, chosen), minlength=128)
+    assert chi_square_p(counts, np.full(128, 1.0 / 128.0)) > 1e-4
+
+
+def test_every_path_is_tested():
+    assert {case[0] for case in CASES} == set(PATHS)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import bench_accounting, bench_randomness, bench_top_k
+from benchmarks import bench_accounting, bench_design, bench_frank_wolfe, bench_randomness, bench_top_k
 
 SLOWER = "cost of ours / cost of the baseline"
 FASTER = "cost of the baseline / cost of ours"
@@ -18,6 +18,8 @@ SUITES = (
     ("randomness, against numpy's PCG64", bench_randomness.rows, SLOWER),
     ("top-k selection", bench_top_k.rows, FASTER),
     ("accounting", bench_accounting.rows, FASTER),
+    ("exact sums", bench_design.rows, SLOWER),
+    ("Frank-Wolfe, a step", bench_frank_wolfe.rows, FASTER),
 )
 
 

@@ -147,3 +147,24 @@ def test_sparse_input_is_copied_not_changed():
     assert (before != X).nnz == 0
     assert design.shape == (2, 2)
     assert design.rmatvec(np.ones(2), 1).tolist() == [ONE, -ONE // 4]
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array])
+def test_the_intercept_is_a_last_column_at_the_bound(layout):
+    X, _ = problem(n=60, d=7)
+    X[5] = 0.0
+    expected = np.column_stack((to_lattice(X, 2.0), np.full(60, ONE)))
+    design = Design(layout(X), 2.0, intercept=True)
+    assert design.shape == (60, 8)
+    for built in (design.lattice, design.compact()):
+        dense = built.toarray() if sp.issparse(built) else built
+        assert np.array_equal(dense, expected)
+    assert design.compact().dtype == np.int32
+    assert design.lattice.dtype == np.float64
+
+
+def test_duplicate_entries_are_summed_before_they_are_clipped():
+    X = sp.csr_matrix((np.array([0.75, 0.75, -0.5]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    before = X.data.copy()
+    assert Design(X, 1.0).lattice.toarray().tolist() == [[ONE, 0], [0, -ONE // 2]]
+    assert np.array_equal(X.data, before)

@@ -72,10 +72,20 @@ class Design:
             X.sum_duplicates()
         # The places of the entries are X's own: they are not changed, so they need not be copied.
         entries = to_lattice(X.data, self.x_bound).astype(dtype, copy=False)
-        lattice = type(X)((entries, X.indices, X.indptr), shape=X.shape, copy=False)
-        if not self._intercept:
-            return lattice
-        return sp.hstack([lattice, np.full((X.shape[0], 1), ONE, dtype=dtype)], format=X.format)
+        indices, indptr, shape = X.indices, X.indptr, X.shape
+        if self._intercept:
+            n_rows, n_columns = shape
+            shape = (n_rows, n_columns + 1)
+            if X.format == "csr":
+                # The last entry of every row; sp.hstack would take three times the memory.
+                entries = np.insert(entries, indptr[1:], ONE)
+                indices = np.insert(indices, indptr[1:], n_columns)
+                indptr = indptr + np.arange(n_rows + 1, dtype=indptr.dtype)
+            else:
+                entries = np.append(entries, np.full(n_rows, ONE, dtype=dtype))
+                indices = np.append(indices, np.arange(n_rows, dtype=indices.dtype))
+                indptr = np.append(indptr, indptr[-1] + n_rows)
+        return type(X)((entries, indices, indptr), shape=shape, copy=False)
 
     def rows(self, start: int, stop: int) -> Design:
         """The design of a contiguous block of rows."""

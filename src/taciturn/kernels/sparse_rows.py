@@ -143,7 +143,7 @@ def count_columns(indices: Int32Array, n_columns: int) -> IntArray:  # pragma: n
 
 @njit(cache=True)
 def pack(
-    row_starts: IntArray, indices: Int32Array, values: FloatArray, ranks: Int32Array
+    row_starts: IntArray, indices: Int32Array, values: Int32Array, ranks: Int32Array
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:  # pragma: no cover (compiled)
     """The fields of :class:`Matrix` from CSR arrays with integer values; column k becomes column ``ranks[k]``."""
     row_entries = np.empty(indices.size, dtype=np.int64)

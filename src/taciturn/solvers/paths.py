@@ -87,7 +87,7 @@ def open_path(
         raise ParameterError("path", name, "a path for this layout and loss", "leave it to choose_path")
     if X.shape[0] > task.n_rows:
         raise ParameterError("n_rows", task.n_rows, f"at least the {X.shape[0]:,} records there are", "count them all")
-    if valid is not None:
+    if valid is not None and not valid.all():
         X, targets = (X.tocsr() if sparse else X)[valid], targets[valid]
     return PATHS[name](X, targets, task)  # type: ignore[call-arg, arg-type]
 

@@ -42,7 +42,7 @@ class _SparsePath(Path):
     def __init__(self, X: Any, task: Task) -> None:
         super().__init__(task, X.shape[1])
         X = sp.csr_array(X)
-        indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.float64)
+        indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.int32)
         self.names = np.argsort(-count_columns(indices, self.n_features), kind="stable").astype(np.int32)
         self.ranks = np.empty_like(self.names)
         self.ranks[self.names] = np.arange(self.n_features, dtype=np.int32)

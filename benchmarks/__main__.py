@@ -39,13 +39,15 @@ def main() -> int:
 
     table = Table(title="Ratios measured in one run")
     lines = ["# Benchmarks", "", "The last run of `make bench`. Only ratios within one run mean anything.", ""]
-    headings = ("case", "ratio", "target", "met", "what the ratio is")
+    headings = ("case", "ratio", "target", "met", "what the ratio is", "set-up, s")
     for heading in headings:
         table.add_column(heading, justify="right" if heading in ("ratio", "target") else "left")
     lines += ["| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings)]
     for _, meaning, row in results:
         target = f"{'<=' if meaning == SLOWER else '>='} {row['target']:g}"
-        cells = (row["case"], f"{row['ratio']:.3g}", target, "yes" if _met(row, meaning) else "NO", meaning)
+        met = "yes" if _met(row, meaning) else "NO"
+        setup = f"{row['setup']:.2f}" if "setup" in row else ""
+        cells = (row["case"], f"{row['ratio']:.3g}", target, met, meaning, setup)
         table.add_row(*cells)
         lines.append("| " + " | ".join(cells) + " |")
     Console(width=160).print(table)

@@ -33,6 +33,7 @@ __all__ = [
     "correlation_scores",
     "fixed_point_sum",
     "gradient_scores",
+    "public_rows",
     "quantile_scores",
     "record_sum",
 ]
@@ -46,6 +47,11 @@ RELATIONS: tuple[Relation, ...] = ("zero-out", "add-remove", "replace-one")
 def check_relation(relation: str) -> Relation:
     """The relation, if it is one of the three."""
     return check_choice(RELATIONS, relation=relation)  # type: ignore[return-value]
+
+
+def public_rows(relation: Relation, n_rows: int, n_public: int | None) -> int | None:
+    """The number of records as far as it may be used or shown: under add-remove only what the caller made public."""
+    return n_public if relation == "add-remove" else n_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_integer, check_positive, without_data_values
-from taciturn.data.sensitivity import check_relation
+from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
 
 __all__ = ["PrivateClassifierMixin", "PrivateLinearModel", "PrivateRegressorMixin", "labels_of"]
@@ -40,16 +40,9 @@ class PrivateLinearModel(BaseEstimator):
         return without_data_values("X or y", read)
 
     def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
-        facts: dict[str, Any] = {"features": n_columns}
-        if self.relation != "add-remove":
-            facts["records"] = n_rows
-        elif self.n_public is not None:
-            facts["records"] = self.n_public
+        records = public_rows(self.relation, n_rows, self.n_public)
+        facts: dict[str, Any] = {"features": n_columns} | ({} if records is None else {"records": records})
         return facts | {"x_bound": float(self.x_bound)}
-
-    def _public_rows(self, n_rows: int) -> int | None:
-        """The number of records as far as it may be used: None where it is private and none was given."""
-        return self.n_public if self.relation == "add-remove" else n_rows
 
     def _margins(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -17,6 +17,7 @@ from taciturn.certificate import certify
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive
 from taciturn.data.design import Design
+from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_codes, numeric_target
 from taciturn.estimators._linear import (
     PrivateClassifierMixin,
@@ -51,7 +52,7 @@ class _FrankWolfe(PrivateLinearModel):
             loss,
             radius=self.radius * self.x_bound,
             relation=self.relation,
-            n_rows=self._public_rows(n_rows),
+            n_rows=public_rows(self.relation, n_rows, self.n_public),
             n_vertices=2 * n_outputs * design.shape[1],
             n_steps=self.n_steps,
             count=self._count_mechanism(n_columns),

@@ -21,7 +21,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_positive, without_data_values
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import check_relation, correlation_scores
+from taciturn.data.sensitivity import check_relation, correlation_scores, public_rows
 from taciturn.data.target import check_classes, check_y_bounds, label_signs, numeric_target
 from taciturn.plan import plan_top_k
 
@@ -159,10 +159,9 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
         selected = plan.select(np.abs(sums).max(axis=1), stream)
 
         public: dict[str, Any] = {"features": n_columns, "selected": k, "method": plan.method}
-        if relation != "add-remove":
-            public["records"] = n_rows
-        elif self.n_public is not None:
-            public["records"] = self.n_public
+        records = public_rows(relation, n_rows, self.n_public)
+        if records is not None:
+            public["records"] = records
         public |= {"x_bound": float(self.x_bound), **facts}
         self.certificate_: Certificate = certify(
             plan.releases,

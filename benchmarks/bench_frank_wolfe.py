@@ -22,8 +22,9 @@ from taciturn.accounting import Budget, calibrate
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.events import ExponentialEvent
-from taciturn.solvers.paths import Task, choose_path, open_path, score_sensitivity
+from taciturn.solvers.paths import Task, choose_path, open_path
 
 N_STEPS, BASELINE_STEPS, RADIUS, DELTA = 1000, 30, 10.0, 1e-6
 
@@ -78,7 +79,7 @@ def targets_of(data: Data, loss: str, seed: int = 1) -> np.ndarray:
 def noise_of(epsilon: float, loss: str, n_rows: int) -> float:
     """The noise scale of a run within the budget."""
     per_sensitivity = calibrate(Budget(epsilon, DELTA), lambda scale: ExponentialEvent(2.0 / scale) * N_STEPS)
-    return per_sensitivity * score_sensitivity(loss, 1.0, RADIUS, n_rows, N_STEPS)
+    return per_sensitivity * lattice_gradient_scores(loss, 1.0, RADIUS, n_rows, N_STEPS, "zero-out").value
 
 
 def baseline_step(X: object, y: np.ndarray, loss: str, noise: float) -> float:

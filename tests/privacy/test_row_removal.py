@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from taciturn.data.fixed_point import ONE
-from taciturn.solvers.paths import PATHS, Task, open_path, score_sensitivity
+from taciturn.data.sensitivity import lattice_gradient_scores
+from taciturn.solvers.paths import PATHS, Task, open_path
 
 SPARSE = ("sublinear", "columns", "margins")
 N_STEPS, CLIP = 40, 0.5
@@ -76,7 +77,7 @@ def test_no_score_moves_by_more_than_its_sensitivity(loss, path, radius):
     # A public n far above the actual one makes the unit of B coarse and brings its changes into the run.
     for n_rows in (24, 2_000_000):
         task = Task(loss, CLIP, radius, N_STEPS, 1.0, n_rows)
-        sensitivity = score_sensitivity(loss, CLIP, radius, n_rows, N_STEPS)
+        sensitivity = lattice_gradient_scores(loss, CLIP, radius, n_rows, N_STEPS, "zero-out").value
         reached = 0.0
         for seed in range(2):
             X, y = make_records(loss, seed)
@@ -158,7 +159,7 @@ def crowd():
 @pytest.mark.parametrize(("kind", "allowed"), [(_Logistic, True), (GlobalTrigger, False), (CappedRecuts, False)])
 def test_shortcuts_that_look_at_other_rows_are_rejected(kind, allowed):
     X, y, history = crowd()
-    sensitivity = score_sensitivity("logistic", 1.0, 6.0, len(y), len(history))
+    sensitivity = lattice_gradient_scores("logistic", 1.0, 6.0, len(y), len(history), "zero-out").value
     change = largest_change(lambda valid: kind(X[valid], y[valid], 6.0), len(y), history)
     assert (change <= sensitivity) == allowed
     if not allowed:

@@ -9,19 +9,19 @@ import scipy.sparse as sp
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data import fixed_point
+from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.kernels.gram_frank_wolfe import fetch_column, halvings_of, no_columns
 from taciturn.kernels.residual_pieces import (
     ONE,
     curve_table,
     exact_residual,
-    locate,
     pieces_of,
     residual_bound,
     slope_part,
 )
 from taciturn.kernels.sparse_rows import schedule_of
 from taciturn.solvers import frank_wolfe_task
-from taciturn.solvers.paths import PATHS, Task, choose_path, open_path, run, score_sensitivity
+from taciturn.solvers.paths import PATHS, Task, choose_path, open_path, run
 
 SPARSE = ("sublinear", "columns", "margins")
 CLIP = 0.4
@@ -387,8 +387,13 @@ def test_memory_is_less_than_twice_the_data():
 
 
 def test_sensitivity_is_the_bound_but_for_rounding():
-    assert score_sensitivity("squared", 1.0, 10.0, 20_242, 1000) == pytest.approx(11.0, rel=1e-6)
-    assert score_sensitivity("huber", 0.5, 10.0, 20_242, 1000) == pytest.approx(0.5, rel=1e-6)
-    assert score_sensitivity("logistic", 1.0, 1.0, 20_242, 1000) == pytest.approx(0.7321, rel=1e-3)
-    assert score_sensitivity("squared", 1.0, 10.0, 20_242, 1000) > 11.0
-    assert locate(0.0, np.array([0.0])) == 0
+    def declared(loss, clip, radius):
+        return lattice_gradient_scores(loss, clip, radius, 20_242, 1000, "zero-out").value
+
+    assert declared("squared", 1.0, 10.0) == pytest.approx(11.0, rel=1e-6)
+    assert declared("squared", 1.0, 10.0) > 11.0
+    assert declared("huber", 0.5, 10.0) == pytest.approx(0.5, rel=1e-6)
+    # sigma(1) and the error of the pieces.
+    assert declared("logistic", 1.0, 1.0) == pytest.approx(0.7321, rel=1e-3)
+    replaced = lattice_gradient_scores("huber", 0.5, 10.0, 20_242, 1000, "replace-one").value
+    assert replaced == 2 * declared("huber", 0.5, 10.0)

@@ -17,7 +17,7 @@ Precision
     keeps ``n ONE |r|`` below 2**62. Where it changes, every row is recut; that happens a handful of times in a run.
 
 One row enters A and B through its own terms ``x_ik P_i`` and ``x_ik q_i``, functions of that row and the public
-history, and ``|P + c q|`` is bounded: ``taciturn.solvers.frank_wolfe_task.score_sensitivity`` has the statement and
+history, and ``|P + c q|`` is bounded: ``data.sensitivity.lattice_gradient_scores`` has the statement and
 its proof.
 """
 

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import FRACTION_BITS, ONE, round_weights
+from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.kernels.softmax import softmax_residuals
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from taciturn.mechanisms.base import first_of, noisy_keys
-from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, Task, score_sensitivity
+from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, Task
 from taciturn.solvers.paths import open_path
 
 __all__ = ["solve", "solve_plainly"]
@@ -56,7 +57,7 @@ def solve(
         return solve_plainly(design, target, loss, radius, n_steps, n_outputs, noise_scale, stream)
     kind, clip = _kind_of(loss, radius)
     bound = most if n_rows is None else n_rows
-    influence = score_sensitivity(kind, clip, radius, bound, n_steps)
+    influence = lattice_gradient_scores(kind, clip, radius, bound, n_steps, "zero-out").value
     task = Task(kind, clip, radius, n_steps, noise_scale * influence, bound)
     valid = target >= 0 if kind == "logistic" else None
     path = open_path(design.compact(), target, task, valid=valid)

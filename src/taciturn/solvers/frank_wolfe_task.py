@@ -4,8 +4,9 @@ A run draws, at step t = 0, 1, .., the vertex ``sign * radius * e_j`` with proba
 g_j / noise_scale)``, ``g = sum_i psi_i x_i``, and moves ``w <- (1 - mu) w + mu * vertex``, ``mu = 2 / (t + 2)``,
 from w = 0. Features are lattice integers in [-ONE, ONE] that stand for [-1, 1].
 
-Charges for finite arithmetic: the sensitivity of the scores *as computed* is :func:`score_sensitivity`. A selection
-then has a bounded range of ``2 * score_sensitivity / noise_scale + SELECTION_CHARGE``, but for an event of probability
+Charges for finite arithmetic: the sensitivity of the scores *as computed* is
+``data.sensitivity.lattice_gradient_scores``. A selection then has a bounded range of twice that over the noise scale,
+plus :data:`SELECTION_CHARGE`, but for an event of probability
 :data:`SELECTION_LEFTOVER`, which goes to delta.
 """
 
@@ -21,7 +22,6 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.fixed_point import ONE
-from taciturn.kernels.gram_frank_wolfe import halvings_of
 from taciturn.kernels.residual_pieces import residual_bound
 from taciturn.kernels.vertex_sampler import LEFTOVER, WEIGHT_ERROR, new_sampler
 
@@ -34,7 +34,6 @@ __all__ = [
     "Path",
     "Task",
     "lattice_targets",
-    "score_sensitivity",
 ]
 
 SELECTION_CHARGE = 4.0 * WEIGHT_ERROR
@@ -122,44 +121,6 @@ class Task:
         """S_t for t = 0 .. n_steps, one instead of zero."""
         t = np.arange(self.n_steps + 1, dtype=np.int64)
         return np.maximum(t * (t + 1) // 2, 1)
-
-
-def score_sensitivity(loss: str, clip: float, radius: float, n_rows: int, n_steps: int) -> float:
-    r"""Largest change of a computed score when one record becomes null, given the same vertices so far.
-
-    In units of g, for every path; norm linf over the scores ``sign * g_j``, zero-out (twice this for replace-one).
-
-    *Statement.* :math:`\Delta = R + 2^{-48} n (R + 1 + \lambda)`, and :math:`\lambda 2^{h-32}` more for the squared
-    loss, where R is :func:`~taciturn.kernels.residual_pieces.residual_bound` over ONE and h the number of halvings
-    of the Gram matrix.
-
-    *Proof, exact scores.* Margins ``u_i = x_i . v`` are integers, functions of record i and the vertices.
-
-    - Margin paths: ``psi_i`` is an integer clipped to [-R, R], a function of ``u_i``, ``y_i`` and public numbers,
-      so the sum ``X' psi`` changes by ``x_ik psi_i``.
-    - Sub-linear path: ``(P_i, q_i)`` is a function of ``u_i``, ``y_i`` and of the iteration at which the row was
-      last cut; that is one at which it was touched or left its piece, which depend on record i and the vertices, or
-      a public one. A and B change by ``x_ik P_i`` and ``x_ik q_i``, the score by ``x_ik (P_i + c q_i)``. Truncation
-      is towards zero and ``|u_i| <= ONE ||v||_1 <= ONE S_t``, so ``|c r_i| <= radius ONE (1 + 2**-53)``, the excess
-      being that of c, a rounded quotient. *Squared*: ``|c q - y|`` is at most that and ONE. *Huber*: on the sloping
-      piece the computed ``c r - y`` is within the clip, at the cut and, c being monotone and the crossing verified,
-      until the row is due; the exact one is within ``2**-52 (R + radius ONE)`` of it. *Logistic*: the value lies
-      between the intercept of its piece and L at the margin, hence in (0, 1) and, for a positive margin, not above
-      L(radius); L(-m) = 1 - L(m) and subtracting y = 1 lead to the same bound.
-    - Gram paths: B changes by the record's own term and, since every entry of G is rounded down once, by at most one
-      unit per unit of v, which is ``c S_t = radius 2**h``.
-
-    *Proof, computed scores.* ``fl(fl(A) + fl(c fl(B)))`` differs from ``A + c B`` by ``2**-53 (2 |A| + 3 |c B|)``
-    at most, to first order, with ``|A| <= n ONE (R + ONE)`` and ``|c B| <= n ONE radius ONE``; the product with the
-    sharpness adds as much as 2**-52 of the score. On both neighbours, and with the excesses above, this is less
-    than ``2**-48 n ONE (R + ONE + radius ONE)``.
-
-    Attained, but for the rounding: x = 1, y = -1 with margin radius (squared, Huber), y = 0 (logistic).
-    """
-    bound = residual_bound(loss, clip, radius) / ONE
-    rounding = 2.0**-48 * n_rows * (bound + 1.0 + radius)
-    floors = radius * 2.0 ** (halvings_of(n_rows, n_steps) - 32) if loss == "squared" else 0.0
-    return bound + rounding + floors
 
 
 def lattice_targets(targets: NDArray[np.generic], loss: str) -> IntArray:

@@ -33,7 +33,6 @@ from taciturn.solvers.frank_wolfe_task import (
     IntArray,
     Path,
     Task,
-    score_sensitivity,
 )
 from taciturn.solvers.sparse_paths import ColumnPath, MarginPath, SublinearPath
 
@@ -46,7 +45,6 @@ __all__ = [
     "choose_path",
     "open_path",
     "run",
-    "score_sensitivity",
 ]
 
 PATHS: dict[str, type[Path]] = {

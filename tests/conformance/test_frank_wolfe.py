@@ -186,6 +186,15 @@ def test_a_private_count_is_paid_for(kind):
     assert len(released) >= 2
 
 
+def test_a_pure_budget_gets_pure_steps():
+    X, y = data(n=300)
+    certificate = FrankWolfeRegressor(delta=0.0, n_steps=3).fit(X, y).certificate_
+    assert certificate.delta == 0.0
+    assert certificate.epsilon == 1.0
+    assert certificate.events[0].event.epsilon == pytest.approx(1 / 3)
+    assert FrankWolfeRegressor(delta=0.0).fit(X, y).n_iter_ == 20
+
+
 @pytest.mark.parametrize("bad", [(2.5, 6), (6, 3), (0, 4), 7, (True, 3)])
 def test_counts_need_an_integer_range(bad):
     X, y = data(n=50)

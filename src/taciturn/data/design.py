@@ -50,6 +50,11 @@ class Design:
         return int(n_rows), int(n_columns) + self._intercept
 
     @property
+    def n_features(self) -> int:
+        """Columns without the intercept's."""
+        return int(self._source.shape[1])
+
+    @property
     def lattice(self) -> Any:
         """The integers as a dense or sparse matrix of doubles, for exact products; built once, not to be changed."""
         if self._built is None:

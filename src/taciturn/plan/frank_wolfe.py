@@ -17,7 +17,7 @@ from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
 from taciturn.losses import Loss
 from taciturn.mechanisms import ExponentialMechanism, IndexArray, TwoSidedGeometric
-from taciturn.solvers.frank_wolfe import FloatArray, solve
+from taciturn.solvers.frank_wolfe import FloatArray, solve, solve_plainly
 
 __all__ = ["NOISELESS_STEPS", "ClippedCount", "FrankWolfePlan", "frank_wolfe_steps", "plan_frank_wolfe"]
 
@@ -110,6 +110,11 @@ class FrankWolfePlan:
 
     def solve(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> FloatArray:
         """The coefficients in mapped units, one row per output."""
+        if self.budget.delta == 0.0 and self.noise_scale > 0.0:
+            # The fast samplers leave 2**-110 a step to delta, and there is none.
+            return solve_plainly(
+                design, target, self.loss, self.radius, self.n_steps, n_outputs, self.noise_scale, stream
+            )
         return solve(
             design, target, self.loss, self.radius, self.n_steps, n_outputs, self.noise_scale, self.n_rows, stream
         )
@@ -119,7 +124,8 @@ class FrankWolfePlan:
         if self.counting is None:
             raise TypeError("this plan does not count")
         exact = solve(design, target, self.loss, self.radius, NOISELESS_STEPS, n_outputs, 0.0, self.n_rows, stream)
-        return self.counting.release(int(np.count_nonzero(exact.any(axis=0))), stream)
+        used = exact[:, : design.n_features].any(axis=0)
+        return self.counting.release(int(np.count_nonzero(used)), stream)
 
 
 def plan_frank_wolfe(

@@ -48,6 +48,8 @@ lint: $(DEV) ## ruff, mypy (strict where privacy is decided), import contracts
 
 docs: $(DOCS) ## Build the pages into site/, strictly
 	$(BIN)/python docs/tables/noise_scales.py --check
+	$(BIN)/python docs/tables/published_claims.py --check
+	$(BIN)/python docs/tables/examples.py
 	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(DEV) ## Ratios to named baselines, measured in one run

@@ -13,9 +13,7 @@ import sys
 from pathlib import Path
 
 PAGES = sorted(Path(__file__).parents[1].glob("*.md"))
-EXAMPLE = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<text>.*?)^```\n)?", re.DOTALL | re.MULTILINE
-)
+EXAMPLE = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<text>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
 def output_of(code: str) -> str:

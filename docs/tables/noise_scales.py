@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 import sys
-from pathlib import Path
+
+from in_page import run
 
 from taciturn.accounting import Budget, best_bound, calibrate
 from taciturn.events import ExponentialEvent, GaussianEvent, LaplaceMaxEvent, PermuteAndFlipEvent
-
-PAGE = Path(__file__).parents[1] / "accounting.md"
-START, END = "<!-- table:noise_scales -->", "<!-- /table -->"
 
 EPSILONS = (0.1, 1.0, 4.9)
 STEPS = (100, 1000, 4000)
@@ -58,29 +56,5 @@ def table() -> str:
     return "\n".join((*HEADER, *(row(epsilon, steps) for epsilon in EPSILONS for steps in STEPS)))
 
 
-def main(arguments: list[str]) -> int:
-    """Print, write or check."""
-    if arguments not in ([], ["--write"], ["--check"]):
-        print("usage: noise_scales.py [--write | --check]", file=sys.stderr)
-        return 2
-    computed = table()
-    if not arguments:
-        print(computed)
-        return 0
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(START)
-    current, found, after = rest.partition(END)
-    if not found:
-        print(f"{PAGE.name}: the markers {START} and {END} are missing", file=sys.stderr)
-        return 1
-    if arguments == ["--write"]:
-        PAGE.write_text(f"{before}{START}\n{computed}\n{END}{after}", encoding="utf-8")
-        return 0
-    if current.strip() != computed:
-        print(f"{PAGE.name} holds another table; run noise_scales.py --write", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:], "noise_scales", "accounting.md", table))

@@ -55,6 +55,18 @@ def test_signals_are_found_and_certified(kind, relation):
     assert certificate.public["records"] == 6000
 
 
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n_public", [None, 200])
+def test_a_private_number_of_records_decides_nothing(kind, layout, n_public):
+    X, y = data(kind, n=201)
+    certificates = {
+        kind(relation="add-remove", n_public=n_public).fit(layout(X[:n]), y[:n]).certificate_ for n in (199, 200, 201)
+    }
+    assert len(certificates) == 1
+    assert certificates.pop().public.get("records") == n_public
+
+
 def test_replacement_doubles_the_noise():
     X, y = data()
     scales = [
@@ -129,6 +141,7 @@ def test_classes_of_any_type_and_number(kind, labels):
     assert probabilities.shape == (8000, len(labels))
     assert np.allclose(probabilities.sum(axis=1), 1)
     assert np.allclose(np.exp(model.predict_log_proba(X)), probabilities)
+    assert np.isfinite(model.predict_log_proba(1e4 * X)).all()
     assert np.array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
     assert model.decision_function(X).shape == ((8000,) if n_outputs == 1 else (8000, n_outputs))
     assert model.score(X, y) > 1.5 / len(labels)
@@ -142,6 +155,19 @@ def test_labels_taken_from_y_are_an_assumption_and_one_is_not_enough():
         FrankWolfeClassifier().fit(X, np.ones(len(X)))
     alone = FrankWolfeClassifier(classes=(0, 1), n_steps=5).fit(X, np.ones(len(X), dtype=int))
     assert alone.classes_.tolist() == [0, 1]
+
+
+def test_labels_that_no_record_could_match_are_refused():
+    X, y = data(FrankWolfeClassifier, n=50)
+    with pytest.raises(ParameterError, match="all text or all numbers"):
+        FrankWolfeClassifier(classes=(1, "a")).fit(X, y)
+    with pytest.raises(ParameterError, match="labels of the type of y, which holds text"):
+        FrankWolfeClassifier(classes=(0, 1)).fit(X, np.where(y == 1, "1", "0").astype(object))
+
+
+def test_many_labels_are_taken_without_a_word():
+    X, _ = data(n=60)
+    assert FrankWolfeClassifier(n_steps=2).fit(X, [f"label {i}" for i in range(60)]).classes_.size == 60
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -170,7 +196,7 @@ def test_a_private_count_is_paid_for(kind):
     X, y = data(kind, n=800)
     model = kind(n_nonzero="private-count", count_range=(3, 6), n_steps=40, random_state=0).fit(X, y)
     assert 3 <= np.count_nonzero(model.coef_) <= 6
-    count, steps = model.certificate_.events
+    steps, count = model.certificate_.events
     assert count.event.epsilon == pytest.approx(0.05)
     assert count.noise == "two-sided geometric"
     assert epsilon_of(model.certificate_.event, 1e-6) <= 1.0
@@ -193,6 +219,16 @@ def test_a_pure_budget_gets_pure_steps():
     assert certificate.epsilon == 1.0
     assert certificate.events[0].event.epsilon == pytest.approx(1 / 3)
     assert FrankWolfeRegressor(delta=0.0).fit(X, y).n_iter_ == 20
+
+
+@pytest.mark.parametrize(
+    "changes", [{"radius": 1e-10}, {"radius": 1e5}, {"residual_clip": 1e-6}, {"epsilon": 1e9, "n_steps": 2}]
+)
+def test_unusual_public_numbers_take_the_plain_road(changes):
+    X, y = data(n=300)
+    model = FrankWolfeRegressor(**({"n_steps": 5} | changes)).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert model.certificate_.status == "proved"
 
 
 @pytest.mark.parametrize("bad", [(2.5, 6), (6, 3), (0, 4), 7, (True, 3)])
@@ -291,14 +327,21 @@ def test_nothing_else_is_learned_from_data(kind):
         ("count_share", 1.0),
         ("n_public", -1),
         ("random_state", "x"),
+        ("fit_intercept", "no"),
+        ("radius", 1e308),
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(parameter, value):
     X, y = data(n=50)
     extra = {"n_nonzero": "private-count"} if parameter == "count_share" else {}
+    if value == 1e308:
+        extra["x_bound"] = 1e10
+    model = SparsifiedRegressor(**{parameter: value}, **extra)
     with pytest.raises(ParameterError) as caught:
-        SparsifiedRegressor(**{parameter: value}, **extra).fit(X, y)
+        model.fit(X, y)
     assert str(caught.value).startswith(f"{parameter}=")
+    # Refused before the data were read.
+    assert not hasattr(model, "n_features_in_")
 
 
 @pytest.mark.parametrize("kind", ALL)

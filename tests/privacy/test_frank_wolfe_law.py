@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from laws import chi_square_p, softmax_law
+from scipy.special import expit
 
 from taciturn import FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
 
-RADIUS, N_STEPS, RUNS = 1.5, 2, 1_500
+RADIUS, N_STEPS, RUNS = 1.5, 2, 2_000
 LOSSES = {
     "huber": HuberLoss(0.5),
     "squared": SquaredLoss(),
@@ -48,7 +49,10 @@ def law_of_sequences(loss, X, y, noise_scale):
     n_outputs = 3 if loss == "softmax" else 1
     target = np.eye(3)[y] if loss == "softmax" else y[:, None].astype(float)
     vertices = [sign * RADIUS * vertex for sign in (1, -1) for vertex in np.eye(2 * n_outputs)]
-    scale = noise_scale * phi.slope(RADIUS)
+    # What one record can do at most: the clip, the largest residual, and for two classes sigma(radius) and the error
+    # of the solver's pieces, which is a little less than the slope of the loss.
+    influence = {"huber": 0.5, "squared": RADIUS + 1, "logistic": expit(RADIUS) + 1e-3, "softmax": 1.0}[loss]
+    scale = noise_scale * influence
     out = {}
     for sequence in product(range(len(vertices)), repeat=N_STEPS):
         w, probability = np.zeros(2 * n_outputs), 1.0
@@ -64,7 +68,10 @@ def law_of_sequences(loss, X, y, noise_scale):
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize(("loss", "relation"), [(loss, "zero-out") for loss in LOSSES] + [("huber", "replace-one")])
+@pytest.mark.parametrize(
+    ("loss", "relation"),
+    [(loss, "zero-out") for loss in LOSSES] + [("huber", "replace-one"), ("logistic", "add-remove")],
+)
 def test_coefficients_follow_the_exact_law_and_no_other_scale(loss, relation, layout):
     X, y = table(loss)
     counts = {}
@@ -83,8 +90,9 @@ def test_coefficients_follow_the_exact_law_and_no_other_scale(loss, relation, la
         return chi_square_p([counts.get(key, 0) for key in law], list(law.values()))
 
     assert p_value(1.0) > 1e-4
-    for factor in (0.5, 2.0):
-        assert p_value(factor) < 1e-6
+    # Three classes have 144 outcomes, which takes a larger mistake to see in so many runs.
+    for factor in (1 / 2, 2) if loss == "softmax" else (2 / 3, 3 / 2):
+        assert p_value(factor) < 1e-4
 
 
 @pytest.mark.parametrize("loss", LOSSES)

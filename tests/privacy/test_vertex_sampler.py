@@ -23,6 +23,8 @@ from taciturn.kernels.vertex_sampler import (
     set_levels,
     settle,
 )
+from taciturn.mechanisms.base import rounding_charge
+from taciturn.solvers.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER
 from taciturn.solvers.paths import PATHS, Task, open_path, run
 
 
@@ -238,3 +240,10 @@ def test_empty_columns_are_candidates():
 
 def test_every_path_is_tested():
     assert {case[0] for case in CASES} == set(PATHS)
+
+
+def test_what_the_sampler_rounds_is_paid_by_the_plan():
+    # The plan scales its noise for an exponential mechanism, whose rounding charge covers the sampler's.
+    assert rounding_charge() >= SELECTION_CHARGE
+    # A million steps leave less to chance than an accountant keeps back of the smallest useful delta.
+    assert 1e6 * SELECTION_LEFTOVER * (1 + np.exp(20.0)) < 1e-6 * 1e-12

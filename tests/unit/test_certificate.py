@@ -155,6 +155,12 @@ def test_composition_is_never_worse_than_the_sum():
     assert total.delta == 1e-5
 
 
+def test_nothing_added_changes_nothing():
+    fit = make(GaussianEvent(5.0), budget=epsilon_of(GaussianEvent(5.0), 1e-6) * 1.0005)
+    free = make(delta=0.0, public={})
+    assert compose(free, fit).epsilon == fit.epsilon
+
+
 def test_composition_keeps_the_worst_of_everything():
     total = compose(make(PureEvent(1.0)), make(PureEvent(1.0), seeded=True, arithmetic="float64"))
     assert total.seeded

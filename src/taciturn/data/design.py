@@ -85,7 +85,7 @@ class Design:
                 # The last entry of every row; sp.hstack would take three times the memory.
                 entries = np.insert(entries, indptr[1:], ONE)
                 indices = np.insert(indices, indptr[1:], n_columns)
-                indptr = indptr + np.arange(n_rows + 1, dtype=indptr.dtype)
+                indptr = indptr + np.arange(n_rows + 1, dtype=np.int64 if X.nnz + n_rows >= 2**31 else indptr.dtype)
             else:
                 entries = np.append(entries, np.full(n_rows, ONE, dtype=dtype))
                 indices = np.append(indices, np.arange(n_rows, dtype=indices.dtype))

@@ -36,11 +36,13 @@ def check_classes(classes: Sequence[object]) -> NDArray[np.generic]:
         distinct = len(set(labels.tolist())) if labels.ndim == 1 else 0
     except TypeError:
         labels, distinct = np.zeros(0), 0
-    if labels.size < 2 or distinct != labels.size:
+    # numpy would turn numbers beside text into text, and no record would match them.
+    mixed = labels.size > 0 and len({isinstance(label, str) for label in classes}) > 1
+    if labels.size < 2 or distinct != labels.size or mixed:
         raise ParameterError(
             "classes",
             classes,
-            "a sequence of at least two different labels",
+            "a sequence of at least two different labels, all text or all numbers",
             "list every label that a record may carry",
         )
     return labels
@@ -56,8 +58,8 @@ def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> NDArray[np.fl
 
 def label_codes(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.int64]:
     """The position of each record's label among the classes, -1 for null records: those with another label."""
-    kinds = [{"U": "text", "S": "text", "O": "any"}.get(array.dtype.kind, "numbers") for array in (y, classes)]
-    if "any" not in kinds and kinds[0] != kinds[1]:
+    kinds = _kind_of(y), _kind_of(classes)
+    if "both" not in kinds and kinds[0] != kinds[1]:
         raise ParameterError(
             "classes", classes.tolist(), f"labels of the type of y, which holds {kinds[0]}", "list them in that type"
         )
@@ -65,6 +67,13 @@ def label_codes(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray
     for code, label in enumerate(classes):
         codes[y == label] = code
     return codes
+
+
+def _kind_of(labels: NDArray[np.generic]) -> str:
+    if labels.dtype.kind != "O":
+        return "text" if labels.dtype.kind in "US" else "numbers"
+    texts = [isinstance(label, str) for label in labels.ravel().tolist()]
+    return "text" if all(texts) else "both" if any(texts) else "numbers"
 
 
 def label_signs(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.float64]:

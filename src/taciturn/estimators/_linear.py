@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from taciturn.core.errors import DataError
+from taciturn.accounting import Budget
+from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_positive, without_data_values
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
@@ -23,10 +27,16 @@ class PrivateLinearModel(BaseEstimator):
     """Base of the linear models: ``margins = X @ coef_.T + intercept_``."""
 
     def _check_public(self) -> None:
-        """Refuse bad values of the parameters that all models share, before any data are read."""
+        """Refuse bad values of public parameters before any data are read."""
+        Budget(self.epsilon, self.delta)
+        Stream.of(self.random_state)
         check_relation(self.relation)
         check_positive(x_bound=self.x_bound)
         check_positive(radius=self.radius)
+        if not math.isfinite(self.radius * self.x_bound):
+            raise ParameterError("radius", self.radius, "a finite number also times x_bound", "rescale the features")
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ParameterError("fit_intercept", self.fit_intercept, "True or False", "set it to one of them")
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
         if self.n_public is not None:
@@ -102,13 +112,15 @@ class PrivateClassifierMixin(ClassifierMixin):
         """Probabilities of the classes, in the order of ``classes_``."""
         margins = self.decision_function(X)
         if self.classes_.size == 2:
-            positive = expit(margins)
-            return np.column_stack((1.0 - positive, positive))
+            return np.column_stack((expit(-margins), expit(margins)))
         return softmax(margins, axis=1)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities."""
-        return np.log(self.predict_proba(X))
+        """Logarithms of the probabilities, finite where those underflow."""
+        margins = self.decision_function(X)
+        if self.classes_.size == 2:
+            return np.column_stack((log_expit(-margins), log_expit(margins)))
+        return log_softmax(margins, axis=1)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each sample."""
@@ -121,8 +133,15 @@ def labels_of(y: np.ndarray, classes: Any) -> tuple[np.ndarray, tuple[str, ...]]
     """The sorted labels, and the assumption that goes with taking them from y."""
     if classes is not None:
         return np.sort(check_classes(classes)), ()
-    check_classification_targets(y)
-    found = np.unique(y)
+
+    def distinct() -> np.ndarray:
+        with warnings.catch_warnings():
+            # scikit-learn compares the number of labels with the number of records, which may be private.
+            warnings.simplefilter("ignore", UserWarning)
+            check_classification_targets(y)
+        return np.unique(y)
+
+    found = without_data_values("y", distinct)
     if found.size < 2:
         raise DataError(
             "y: expected at least two classes, got one class; pass the public labels as classes=(...) if the "

@@ -113,7 +113,8 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
     y_bounds : tuple of float, default=(-1.0, 1.0)
         Public range of the target.
     radius : float, default=10.0
-        L1 bound on the coefficients, in mapped units.
+        L1 bound on the coefficients for a target mapped to [-1, 1] and features in their own units: in the units of
+        y the bound is ``radius`` times half the width of ``y_bounds``.
     loss : {"huber", "squared"}, default="huber"
         "huber" needs noise for ``residual_clip`` only.
     residual_clip : float, default=None

@@ -25,28 +25,32 @@ __all__ = ["SparsifiedClassifier", "SparsifiedRegressor"]
 class _Sparsified:
     """Keep the features with the largest coefficients, the intercept apart."""
 
+    def _check_public(self) -> None:
+        super()._check_public()
+        # The ends of a range that depends on the number of features are right for any number.
+        self._count_mechanism(1)
+
     def _count_mechanism(self, n_columns: int) -> ClippedCount | None:
         if self.n_nonzero != "private-count":
             check_integer(1, n_nonzero=self.n_nonzero)
             return None
         share = check_real(0.0, 1.0, closed="left", count_share=self.count_share)
-        root = math.sqrt(n_columns)
-        low, high = (math.ceil(root), math.floor(2.0 * root)) if self.count_range is None else self._range()
         if share == 0.0:
             raise ParameterError("count_share", share, "a number in (0, 1)", "give the count a share of epsilon")
+        root = math.sqrt(n_columns)
+        low, high = (math.ceil(root), math.floor(2.0 * root)) if self.count_range is None else self._range()
         return ClippedCount(low, high, self.relation, share * self.epsilon)
 
     def _range(self) -> tuple[int, int]:
+        """The two ends as they were given; :class:`ClippedCount` refuses what are no integers."""
         try:
             low, high = self.count_range
         except (TypeError, ValueError):
-            low, high = -1, -1
-        integral = all(isinstance(end, int | np.integer) and not isinstance(end, bool) for end in (low, high))
-        if not integral or not 1 <= low <= high:
-            raise ParameterError(
-                "count_range", self.count_range, "two integers 1 <= low <= high", "round the ends inwards"
-            )
-        return int(low), int(high)
+            return 0, 0
+        return tuple(int(end) if isinstance(end, np.integer) else end for end in (low, high))
+
+    def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
+        return super()._public_facts(n_rows, n_columns) | {"n_nonzero": self.n_nonzero}
 
     def _thin(self, coefficients: np.ndarray, count: Callable[[], int]) -> np.ndarray:
         k = count() if self.n_nonzero == "private-count" else self.n_nonzero
@@ -66,8 +70,9 @@ class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
 
     Parameters
     ----------
-    epsilon, delta, relation, n_public, x_bound, y_bounds, radius, loss, residual_clip, n_steps, fit_intercept, \
-random_state
+    epsilon, delta, relation, n_public, x_bound, y_bounds, radius
+        As in :class:`FrankWolfeRegressor`.
+    loss, residual_clip, n_steps, fit_intercept, random_state
         As in :class:`FrankWolfeRegressor`.
     n_nonzero : int or "private-count", default=10
         How many coefficients to keep. "private-count": as many as the noiseless solution has, clipped to

@@ -48,7 +48,8 @@ class ClippedCount:
     epsilon: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.low, int) and isinstance(self.high, int) and 1 <= self.low <= self.high):
+        integral = all(isinstance(end, int) and not isinstance(end, bool) for end in (self.low, self.high))
+        if not integral or not 1 <= self.low <= self.high:
             raise ParameterError(
                 "count_range", (self.low, self.high), "two integers 1 <= low <= high", "round the ends inwards"
             )
@@ -161,18 +162,20 @@ def plan_frank_wolfe(
         A count that shares the budget.
     """
     others = () if count is None else count.releases
+    # What is said of a private number of records may guide the number of steps; arithmetic cannot rely on it.
+    known = None if relation == "add-remove" else n_rows
     what = f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
     if math.isinf(budget.epsilon):
         steps = NOISELESS_STEPS if n_steps == "auto" else int(n_steps)
         exact = Release(what, "none", 0.0, NotPrivateEvent(), steps)
-        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, n_rows, (*others, exact), count)
+        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, known, (exact, *others), count)
     steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if n_steps == "auto" else int(n_steps)
     sensitivity = gradient_scores(1.0, 1.0, relation)
-    before = ComposedEvent(tuple(release.total for release in others))
-    scale = calibrate(budget, lambda b: before + ExponentialEvent(1.0 / b) * steps)
+    after = ComposedEvent(tuple(release.total for release in others))
+    scale = calibrate(budget, lambda b: ExponentialEvent(1.0 / b) * steps + after)
     selection = ExponentialMechanism(sensitivity, 1.0 / scale)
     release = Release(what, "Gumbel", selection.scale / sensitivity.value, selection.event, steps)
-    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, n_rows, (*others, release), count)
+    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, known, (release, *others), count)
 
 
 def frank_wolfe_steps(budget: Budget, n_rows: int | None, n_vertices: int, radius: float) -> int:
@@ -180,7 +183,7 @@ def frank_wolfe_steps(budget: Budget, n_rows: int | None, n_vertices: int, radiu
 
     :math:`T = 0.315\,(n \mu r / \log V)^{2/3}` for V vertices and a budget of :math:`\mu`-GDP, within 20 and 640: the
     form of Talwar, Thakurta and Zhang with a constant measured in ``benchmarks/study_steps.py``. Without a public
-    number of records it is 80, the best single number of the same study.
+    number of records it is 80, the best single number of the same study; without a delta, 20.
     """
     if n_rows is None:
         return 80

@@ -23,7 +23,7 @@ from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.kernels.softmax import softmax_residuals
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from taciturn.mechanisms.base import first_of, noisy_keys
-from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, Task
+from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, SMALLEST_RADIUS, Task
 from taciturn.solvers.paths import open_path
 
 __all__ = ["solve", "solve_plainly"]
@@ -33,6 +33,8 @@ FloatArray = NDArray[np.float64]
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
 _ROOM = 2**30
+# A private number of records is taken to be at most this.
+_MOST_PRIVATE_ROWS = 1 << 26
 
 
 def solve(
@@ -48,21 +50,29 @@ def solve(
 ) -> FloatArray:
     """The fastest way to the same selections, chosen by public facts.
 
-    Parameters are those of :func:`solve_plainly`, and ``n_rows``, the public number of records: None where it is
-    private, in which case nothing depends on it but the time a step takes.
+    Parameters are those of :func:`solve_plainly`, and ``n_rows``, the number of records where it is public: None where
+    it is private, in which case nothing depends on it but the time a step takes.
     """
-    most = int(_ROOM / (radius + 3.0))
-    scalar = not isinstance(loss, SoftmaxLoss) and radius <= LARGEST_RADIUS and n_steps <= MOST_STEPS
-    if not scalar or design.shape[1] > MOST_FEATURES or (n_rows or 0) > most:
+    bound = _MOST_PRIVATE_ROWS if n_rows is None else n_rows
+    if not _fits(design, loss, radius, n_steps, noise_scale, bound):
         return solve_plainly(design, target, loss, radius, n_steps, n_outputs, noise_scale, stream)
     kind, clip = _kind_of(loss, radius)
-    bound = most if n_rows is None else n_rows
     influence = lattice_gradient_scores(kind, clip, radius, bound, n_steps, "zero-out").value
     task = Task(kind, clip, radius, n_steps, noise_scale * influence, bound)
     valid = target >= 0 if kind == "logistic" else None
     path = open_path(design.compact(), target, task, valid=valid)
     coefficients, _ = path.run(stream)
     return coefficients[None, :]
+
+
+def _fits(design: Design, loss: Loss, radius: float, n_steps: int, noise_scale: float, n_rows: int) -> bool:
+    """Whether the fast paths have room for a problem; by public facts, whatever the records hold."""
+    if isinstance(loss, SoftmaxLoss) or not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS or n_steps > MOST_STEPS:
+        return False
+    if isinstance(loss, HuberLoss) and loss.threshold < 1.0 / ONE:
+        return False
+    resolved = noise_scale == 0.0 or n_rows / noise_scale < 2.0**49
+    return resolved and design.shape[1] <= MOST_FEATURES and n_rows * (radius + 3.0) <= _ROOM
 
 
 def _kind_of(loss: Loss, radius: float) -> tuple[str, float]:

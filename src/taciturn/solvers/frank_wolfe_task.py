@@ -6,8 +6,7 @@ from w = 0. Features are lattice integers in [-ONE, ONE] that stand for [-1, 1].
 
 Charges for finite arithmetic: the sensitivity of the scores *as computed* is
 ``data.sensitivity.lattice_gradient_scores``. A selection then has a bounded range of twice that over the noise scale,
-plus :data:`SELECTION_CHARGE`, but for an event of probability
-:data:`SELECTION_LEFTOVER`, which goes to delta.
+plus :data:`SELECTION_CHARGE`, but for an event of probability :data:`SELECTION_LEFTOVER`.
 """
 
 from __future__ import annotations
@@ -31,21 +30,23 @@ __all__ = [
     "MOST_STEPS",
     "SELECTION_CHARGE",
     "SELECTION_LEFTOVER",
+    "SMALLEST_RADIUS",
     "Path",
     "Task",
     "lattice_targets",
 ]
 
 SELECTION_CHARGE = 4.0 * WEIGHT_ERROR
-"""What rounding adds to the bounded range of one selection."""
+"""What rounding adds to the bounded range of one selection; ``mechanisms.base.rounding_charge`` pays more."""
 
 SELECTION_LEFTOVER = LEFTOVER
-"""Probability of one selection outside that statement, for delta."""
+"""Probability of one selection outside that statement: paid by what every accountant keeps back of delta."""
 
 LOSSES = ("squared", "huber", "logistic")
 MOST_STEPS = 1_000_000
 # Derivatives have to fit 32-bit integers.
 LARGEST_RADIUS = float(1 << 14)
+SMALLEST_RADIUS = 1e-9
 MOST_FEATURES = 1 << 26
 # Words asked for at a time: 64 KB, some 1,600 proposals.
 _WORDS = 1 << 13
@@ -85,7 +86,7 @@ class Task:
         check_choice(LOSSES, loss=self.loss)
         if self.loss == "huber":
             check_real(1.0 / ONE, math.inf, clip=self.clip)
-        check_real(1e-9, LARGEST_RADIUS, radius=self.radius)
+        check_real(SMALLEST_RADIUS, LARGEST_RADIUS, radius=self.radius)
         check_integer(1, MOST_STEPS, n_steps=self.n_steps)
         check_real(0.0, math.inf, closed="left", noise_scale=self.noise_scale)
         # |A| <= n ONE (R + ONE) has to stay below 2**62.

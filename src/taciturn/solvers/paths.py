@@ -27,8 +27,6 @@ from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
 from taciturn.solvers.dense_paths import DensePath, GramPath
 from taciturn.solvers.frank_wolfe_task import (
-    SELECTION_CHARGE,
-    SELECTION_LEFTOVER,
     FloatArray,
     IntArray,
     Path,
@@ -38,8 +36,6 @@ from taciturn.solvers.sparse_paths import ColumnPath, MarginPath, SublinearPath
 
 __all__ = [
     "PATHS",
-    "SELECTION_CHARGE",
-    "SELECTION_LEFTOVER",
     "Path",
     "Task",
     "choose_path",
@@ -84,7 +80,8 @@ def open_path(
     ):
         raise ParameterError("path", name, "a path for this layout and loss", "leave it to choose_path")
     if X.shape[0] > task.n_rows:
-        raise ParameterError("n_rows", task.n_rows, f"at least the {X.shape[0]:,} records there are", "count them all")
+        # The number itself may be private.
+        raise ParameterError("n_rows", task.n_rows, "a bound on the number of records", "give a larger one")
     if valid is not None and not valid.all():
         X, targets = (X.tocsr() if sparse else X)[valid], targets[valid]
     return PATHS[name](X, targets, task)  # type: ignore[call-arg, arg-type]

@@ -34,4 +34,4 @@ def test_the_sound_version_is_ahead_of_the_printed_one():
     assert accuracy >= 0.95
     assert f1 >= 0.78
     assert accuracy > np.mean(printed, axis=0)[0]
-    assert f1 > np.mean(printed, axis=0)[1] - 0.01
+    assert f1 > np.mean(printed, axis=0)[1]

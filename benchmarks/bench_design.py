@@ -7,9 +7,9 @@ import time
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from taciturn.data.design import Design
+from taciturn.datasets import make_power_law_sparse
 
 TARGET = 1.1
 """Exactness may not cost more than rounding does, but for the noise of a measurement."""
@@ -19,7 +19,7 @@ def rows(repeats: int = 9) -> list[dict[str, object]]:
     """One row a layout; ``ratio`` is exact time over floating-point time."""
     rng = np.random.default_rng(0)
     dense = rng.uniform(-1.0, 1.0, (20_000, 1000))
-    sparse = sp.random_array((100_000, 50_000), density=0.001, format="csr", rng=rng)
+    sparse, _, _ = make_power_law_sparse(100_000, 50_000, 50, random_state=0)
     return [_row("dense 20000 x 1000", dense, repeats), _row("CSR 100000 x 50000, 5e6 entries", sparse, repeats)]
 
 

@@ -10,6 +10,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data import fixed_point
 from taciturn.data.sensitivity import lattice_gradient_scores
+from taciturn.datasets import make_power_law_sparse
 from taciturn.kernels.gram_frank_wolfe import fetch_column, halvings_of, no_columns
 from taciturn.kernels.residual_pieces import (
     ONE,
@@ -377,8 +378,7 @@ def test_sizes_of_one():
 
 
 def test_memory_is_less_than_twice_the_data():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((2000, 5000), density=0.02, format="csr", rng=rng)
+    X, _, _ = make_power_law_sparse(2000, 5000, 100, random_state=0)
     X.data = np.rint(X.data * ONE)
     path = open_path(X, np.zeros(2000), Task("squared", 1.0, 1.0, 100, 5000.0, 2000), path="sublinear")
     held = (*path.matrix, *path.rows, *path.schedule, *path.sampler[:5], path.a, path.b, path.bounds, path.names)

@@ -99,6 +99,14 @@ def test_labels_need_their_public_list():
     assert not hasattr(CorrelationSelector(), "certificate_")
 
 
+@pytest.mark.parametrize("dtype", [object, str])
+def test_labels_may_be_digits_written_as_text(dtype):
+    X, y = data()
+    labels = np.where(y > 0, "1", "0").astype(dtype)
+    selector = CorrelationSelector(classes=("0", "1"), n_features_to_select=2, random_state=0).fit(X, labels)
+    assert np.flatnonzero(selector.support_).tolist() == [2, 7]
+
+
 def test_numbers_as_objects_and_truth_values_need_nothing():
     X, y = data()
     plain = CorrelationSelector(n_features_to_select=2, random_state=0)

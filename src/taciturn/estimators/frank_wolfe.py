@@ -27,6 +27,7 @@ from taciturn.estimators._linear import (
 )
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from taciturn.plan import ClippedCount, plan_frank_wolfe
+from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 
 __all__ = ["FrankWolfeClassifier", "FrankWolfeRegressor"]
 
@@ -62,6 +63,9 @@ class _FrankWolfe(PrivateLinearModel):
             coefficients = np.column_stack((coefficients, np.zeros(n_outputs)))
         coefficients = self._thin(coefficients, lambda: plan.count(design, target, n_outputs, stream.spawn("count")))
         self.n_iter_ = plan.n_steps
+        if self.relation == "add-remove":
+            # Sums of more could leave 64-bit integers, and refusing them would tell their number.
+            assumptions = (*assumptions, f"there are at most {MOST_PRIVATE_ROWS:,} records")
         public = self._public_facts(n_rows, n_columns)
         public |= {"radius": float(self.radius), "n_steps": plan.n_steps, **facts}
         self.certificate_ = certify(

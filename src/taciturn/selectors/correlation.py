@@ -147,7 +147,6 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
             "X or y",
             lambda: validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64),
         )
-        y = _numbers_of(y)
         target, target_bound, facts = self._target(y)
         n_rows, n_columns = X.shape
         k = self._count(n_columns)
@@ -192,6 +191,7 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
         if classes is not None:
             labels = check_classes(classes)
             return label_signs(y, labels), 1, {"classes": labels}
+        y = _numbers_of(y)
         if y.dtype.kind not in "iuf":
             raise DataError(
                 "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."

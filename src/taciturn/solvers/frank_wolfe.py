@@ -26,7 +26,7 @@ from taciturn.mechanisms.base import first_of, noisy_keys
 from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, SMALLEST_RADIUS, Task
 from taciturn.solvers.paths import open_path
 
-__all__ = ["solve", "solve_plainly"]
+__all__ = ["MOST_PRIVATE_ROWS", "solve", "solve_plainly"]
 
 FloatArray = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ FloatArray = NDArray[np.float64]
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
 _ROOM = 2**30
 # A private number of records is taken to be at most this.
-_MOST_PRIVATE_ROWS = 1 << 26
+MOST_PRIVATE_ROWS = 1 << 26
 
 
 def solve(
@@ -53,7 +53,7 @@ def solve(
     Parameters are those of :func:`solve_plainly`, and ``n_rows``, the number of records where it is public: None where
     it is private, in which case nothing depends on it but the time a step takes.
     """
-    bound = _MOST_PRIVATE_ROWS if n_rows is None else n_rows
+    bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
     if not _fits(design, loss, radius, n_steps, noise_scale, bound):
         return solve_plainly(design, target, loss, radius, n_steps, n_outputs, noise_scale, stream)
     kind, clip = _kind_of(loss, radius)

@@ -25,7 +25,13 @@ from taciturn.kernels.vertex_sampler import (
 )
 from taciturn.mechanisms.base import rounding_charge
 from taciturn.solvers.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER
-from taciturn.solvers.paths import PATHS, Task, open_path, run
+from taciturn.solvers.paths import PATHS, Task, open_path
+
+
+def run(X, targets, loss, clip, radius, n_steps, noise_scale, stream, *, valid=None, path=None):
+    """A whole run on records whose number is public."""
+    task = Task(loss, clip, radius, n_steps, noise_scale, X.shape[0])
+    return open_path(X, targets, task, valid=valid, path=path).run(stream)
 
 
 def vertex_law(x):

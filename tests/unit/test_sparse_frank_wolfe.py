@@ -22,7 +22,14 @@ from taciturn.kernels.residual_pieces import (
 )
 from taciturn.kernels.sparse_rows import schedule_of
 from taciturn.solvers import frank_wolfe_task
-from taciturn.solvers.paths import PATHS, Task, choose_path, open_path, run
+from taciturn.solvers.paths import PATHS, Task, choose_path, open_path
+
+
+def run(X, targets, loss, clip, radius, n_steps, noise_scale, stream, *, valid=None, path=None):
+    """A whole run on records whose number is public."""
+    task = Task(loss, clip, radius, n_steps, noise_scale, X.shape[0])
+    return open_path(X, targets, task, valid=valid, path=path).run(stream)
+
 
 SPARSE = ("sublinear", "columns", "margins")
 CLIP = 0.4

@@ -23,15 +23,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taciturn.core.errors import ParameterError
-from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
 from taciturn.solvers.dense_paths import DensePath, GramPath
-from taciturn.solvers.frank_wolfe_task import (
-    FloatArray,
-    IntArray,
-    Path,
-    Task,
-)
+from taciturn.solvers.frank_wolfe_task import Path, Task
 from taciturn.solvers.sparse_paths import ColumnPath, MarginPath, SublinearPath
 
 __all__ = [
@@ -40,7 +34,6 @@ __all__ = [
     "Task",
     "choose_path",
     "open_path",
-    "run",
 ]
 
 PATHS: dict[str, type[Path]] = {
@@ -72,7 +65,21 @@ def choose_path(task: Task, n_features: int, *, sparse: bool) -> str:
 def open_path(
     X: Any, targets: NDArray[np.generic], task: Task, *, valid: NDArray[np.bool_] | None = None, path: str | None = None
 ) -> Path:
-    """A run before its first step; see :func:`run` for the parameters."""
+    """A run from zero over the L1 ball, before its first step.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix/array of shape (n, d)
+        Lattice integers in [-ONE, ONE], of any numeric type; sparse ones without duplicates.
+    targets : ndarray of shape (n,)
+        Lattice integers in [-ONE, ONE], or labels 0 and 1 for the logistic loss.
+    task : Task
+        The public side.
+    valid : ndarray of bool, shape (n,), default=None
+        False for null records, which contribute nothing. They count in n.
+    path : str, default=None
+        A key of :data:`PATHS`; by default :func:`choose_path` decides.
+    """
     sparse = sp.issparse(X)
     name = choose_path(task, X.shape[1], sparse=sparse) if path is None else path
     if sparse != (name in ("sublinear", "columns", "margins")) or (
@@ -85,44 +92,3 @@ def open_path(
     if valid is not None and not valid.all():
         X, targets = (X.tocsr() if sparse else X)[valid], targets[valid]
     return PATHS[name](X, targets, task)  # type: ignore[call-arg, arg-type]
-
-
-def run(
-    X: Any,
-    targets: NDArray[np.generic],
-    loss: str,
-    clip: float,
-    radius: float,
-    n_steps: int,
-    noise_scale: float,
-    stream: Stream,
-    *,
-    valid: NDArray[np.bool_] | None = None,
-    path: str | None = None,
-) -> tuple[FloatArray, IntArray]:
-    """Private Frank-Wolfe from zero over the L1 ball.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix/array of shape (n, d)
-        Lattice integers in [-ONE, ONE], of any numeric type; sparse ones without duplicates.
-    targets : ndarray of shape (n,)
-        Lattice integers in [-ONE, ONE], or labels 0 and 1 for the logistic loss.
-    loss, clip, radius, n_steps, noise_scale
-        See :class:`~taciturn.solvers.frank_wolfe_task.Task`.
-    stream : Stream
-        Randomness of this run alone.
-    valid : ndarray of bool, shape (n,), default=None
-        False for null records, which contribute nothing. They count in n.
-    path : str, default=None
-        A key of :data:`PATHS`; by default :func:`choose_path` decides.
-
-    Returns
-    -------
-    coefficients : ndarray of float64, shape (d,)
-        In units of scaled features; a function of the vertices.
-    vertices : ndarray of int64, shape (n_steps,)
-        k for the vertex +radius e_k, ``~k`` for -radius e_k.
-    """
-    task = Task(loss, clip, radius, n_steps, noise_scale, int(X.shape[0]))
-    return open_path(X, targets, task, valid=valid, path=path).run(stream)

@@ -1,112 +1,15 @@
-r"""Every sensitivity of the package, each with relation, norm and proof.
-
-Two data sets are neighbours when they differ in one record, in one of three senses:
-
-``"zero-out"``
-    One record of D is replaced by a *null* record in D': present in the public count n, absent from
-    every statistic. The library's default.
-``"add-remove"``
-    D' has one record more or less; the number of records is private.
-``"replace-one"``
-    One record of D is another, arbitrary admissible record in D'; n is public.
-
-The first two give the same bounds for statistics that do not use n: passing from D to D' removes (or
-adds) one record's contribution. Under the third a contribution is removed *and* another one added.
-"""
+"""Sums of products over records: correlations, gradients, fixed-point sums."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
-from taciturn.core.errors import ParameterError
-from taciturn.core.validation import check_choice, check_integer, check_positive
+from taciturn.core.validation import check_integer, check_positive
+from taciturn.data.sensitivity.base import Sensitivity, record_sum
 from taciturn.kernels.gram_frank_wolfe import halvings_of
 from taciturn.kernels.residual_pieces import ONE, residual_bound
 
-__all__ = [
-    "RELATIONS",
-    "Norm",
-    "Relation",
-    "Sensitivity",
-    "check_relation",
-    "clipped_count",
-    "correlation_scores",
-    "fixed_point_sum",
-    "gradient_scores",
-    "lattice_gradient_scores",
-    "public_rows",
-    "quantile_scores",
-    "record_sum",
-]
-
-Relation = Literal["zero-out", "add-remove", "replace-one"]
-Norm = Literal["linf", "l1", "l2"]
-
-RELATIONS: tuple[Relation, ...] = ("zero-out", "add-remove", "replace-one")
-
-
-def check_relation(relation: str) -> Relation:
-    """The relation, if it is one of the three."""
-    return check_choice(RELATIONS, relation=relation)  # type: ignore[return-value]
-
-
-def public_rows(relation: Relation, n_rows: int, n_public: int | None) -> int | None:
-    """The number of records as far as it may be used or shown: under add-remove only what the caller made public."""
-    return n_public if relation == "add-remove" else n_rows
-
-
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """The largest change of a statistic between neighbouring data sets.
-
-    Parameters
-    ----------
-    value : float
-        The bound, > 0, in the units of the statistic.
-    norm : {"linf", "l1", "l2"}
-        The norm in which the change is measured; "linf" for scores that compete in a selection.
-    relation : {"zero-out", "add-remove", "replace-one"}
-        What "neighbouring" means.
-    monotone : bool, default=False
-        Whether all coordinates move in the same direction. A selection among monotone scores
-        costs half, because two scores can then drift apart by ``value`` only, not by twice that.
-    """
-
-    value: float
-    norm: Norm
-    relation: Relation
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        check_positive(value=self.value)
-        check_choice(("linf", "l1", "l2"), norm=self.norm)
-        check_relation(self.relation)
-
-    def require(self, norm: Norm) -> None:
-        """Refuse to be used where another norm is needed."""
-        if self.norm != norm:
-            raise ParameterError(
-                "norm", self.norm, f"a sensitivity in {norm}", "use the function made for this release"
-            )
-
-    @property
-    def spread(self) -> float:
-        """How far two coordinates can drift apart: ``value`` if monotone, else twice that."""
-        return self.value if self.monotone else 2.0 * self.value
-
-
-def record_sum(bound: float, norm: Norm, relation: str) -> Sensitivity:
-    r"""``sum_i f(record_i)`` with ``||f|| <= bound`` for every admissible record.
-
-    *Proof.* Zero-out, add-remove: the sums differ by one term, of norm at most ``bound``. Replace-one:
-    they differ by ``f(a) - f(b)``, of norm at most ``2 bound`` by the triangle inequality, attained
-    where f is odd.
-    """
-    relation = check_relation(relation)
-    factor = 2.0 if relation == "replace-one" else 1.0
-    return Sensitivity(factor * check_positive(bound=bound), norm, relation)
+__all__ = ["correlation_scores", "fixed_point_sum", "gradient_scores", "lattice_gradient_scores"]
 
 
 def correlation_scores(x_bound: float, y_bound: float, relation: str) -> Sensitivity:
@@ -175,32 +78,6 @@ def lattice_gradient_scores(
     rounding = 2.0**-48 * n_rows * (bound + 1.0 + radius)
     floors = radius * 2.0 ** (halvings_of(n_rows, n_steps) - 32) if loss == "squared" else 0.0
     return record_sum(bound + rounding + floors, "linf", relation)
-
-
-def clipped_count(low: int, high: int, relation: str) -> Sensitivity:
-    r"""An integer statistic clipped to ``low .. high``. One number, norm l1.
-
-    *Proof.* Both values lie in an interval of that width, whatever the relation. For unstable statistics, such as the
-    size of a fitted model's support, no smaller bound holds for all data.
-    """
-    check_integer(low + 1, high=high)
-    return Sensitivity(float(high - low), "l1", check_relation(relation))
-
-
-def quantile_scores(numerator: int, denominator: int, relation: str) -> Sensitivity:
-    r"""Integer rank scores of the quantile ``a / b`` on a grid of bins ``(g_{j-1}, g_j]``. Norm linf.
-
-    With ``s(g) = (b - a) #{v <= g} - a #{v > g}`` the score of bin j is
-    ``-max(0, -s(g_j), s(g_{j-1}))``: zero for the bin that holds the quantile.
-
-    *Proof.* One record contributes ``b - a`` or ``-a`` to every s(g): zero-out and add-remove move it
-    by at most ``max(a, b - a)``, replace-one by at most ``(b - a) + a = b``. The bin score is a maximum
-    of such terms and zero, hence moves by no more. Not monotone.
-    """
-    check_integer(1, denominator - 1, numerator=numerator)
-    relation = check_relation(relation)
-    value = denominator if relation == "replace-one" else max(numerator, denominator - numerator)
-    return Sensitivity(float(value), "linf", relation)
 
 
 def fixed_point_sum(row_bound_squared: int, weight_bound: int, relation: str) -> Sensitivity:

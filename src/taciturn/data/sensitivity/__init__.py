@@ -1,0 +1,48 @@
+r"""Every sensitivity of the package, each with relation, norm and proof.
+
+Two data sets are neighbours when they differ in one record, in one of three senses:
+
+``"zero-out"``
+    One record of D is replaced by a *null* record in D': present in the public count n, absent from
+    every statistic. The library's default.
+``"add-remove"``
+    D' has one record more or less; the number of records is private.
+``"replace-one"``
+    One record of D is another, arbitrary admissible record in D'; n is public.
+
+The first two give the same bounds for statistics that do not use n: passing from D to D' removes (or
+adds) one record's contribution. Under the third a contribution is removed *and* another one added.
+"""
+
+from taciturn.data.sensitivity.base import (
+    RELATIONS,
+    Norm,
+    Relation,
+    Sensitivity,
+    check_relation,
+    public_rows,
+    record_sum,
+)
+from taciturn.data.sensitivity.counts import clipped_count, quantile_scores
+from taciturn.data.sensitivity.sums import (
+    correlation_scores,
+    fixed_point_sum,
+    gradient_scores,
+    lattice_gradient_scores,
+)
+
+__all__ = [
+    "RELATIONS",
+    "Norm",
+    "Relation",
+    "Sensitivity",
+    "check_relation",
+    "clipped_count",
+    "correlation_scores",
+    "fixed_point_sum",
+    "gradient_scores",
+    "lattice_gradient_scores",
+    "public_rows",
+    "quantile_scores",
+    "record_sum",
+]

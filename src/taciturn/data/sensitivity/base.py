@@ -1,0 +1,78 @@
+"""What a sensitivity is: relation, norm, and the bound on a sum over records from which the others follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.validation import check_choice, check_positive
+
+__all__ = ["RELATIONS", "Norm", "Relation", "Sensitivity", "check_relation", "public_rows", "record_sum"]
+
+Relation = Literal["zero-out", "add-remove", "replace-one"]
+Norm = Literal["linf", "l1", "l2"]
+
+RELATIONS: tuple[Relation, ...] = ("zero-out", "add-remove", "replace-one")
+
+
+def check_relation(relation: str) -> Relation:
+    """The relation, if it is one of the three."""
+    return check_choice(RELATIONS, relation=relation)  # type: ignore[return-value]
+
+
+def public_rows(relation: Relation, n_rows: int, n_public: int | None) -> int | None:
+    """The number of records as far as it may be used or shown: under add-remove only what the caller made public."""
+    return n_public if relation == "add-remove" else n_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The largest change of a statistic between neighbouring data sets.
+
+    Parameters
+    ----------
+    value : float
+        The bound, > 0, in the units of the statistic.
+    norm : {"linf", "l1", "l2"}
+        The norm in which the change is measured; "linf" for scores that compete in a selection.
+    relation : {"zero-out", "add-remove", "replace-one"}
+        What "neighbouring" means.
+    monotone : bool, default=False
+        Whether all coordinates move in the same direction. A selection among monotone scores
+        costs half, because two scores can then drift apart by ``value`` only, not by twice that.
+    """
+
+    value: float
+    norm: Norm
+    relation: Relation
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive(value=self.value)
+        check_choice(("linf", "l1", "l2"), norm=self.norm)
+        check_relation(self.relation)
+
+    def require(self, norm: Norm) -> None:
+        """Refuse to be used where another norm is needed."""
+        if self.norm != norm:
+            raise ParameterError(
+                "norm", self.norm, f"a sensitivity in {norm}", "use the function made for this release"
+            )
+
+    @property
+    def spread(self) -> float:
+        """How far two coordinates can drift apart: ``value`` if monotone, else twice that."""
+        return self.value if self.monotone else 2.0 * self.value
+
+
+def record_sum(bound: float, norm: Norm, relation: str) -> Sensitivity:
+    r"""``sum_i f(record_i)`` with ``||f|| <= bound`` for every admissible record.
+
+    *Proof.* Zero-out, add-remove: the sums differ by one term, of norm at most ``bound``. Replace-one:
+    they differ by ``f(a) - f(b)``, of norm at most ``2 bound`` by the triangle inequality, attained
+    where f is odd.
+    """
+    relation = check_relation(relation)
+    factor = 2.0 if relation == "replace-one" else 1.0
+    return Sensitivity(factor * check_positive(bound=bound), norm, relation)

@@ -6,29 +6,26 @@ sensitivity of the relation in force and with class sizes that make its top-k me
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taciturn.accounting import Budget
-from taciturn.certificate import Certificate, certify
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer, check_positive, without_data_values
+from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import check_relation, correlation_scores, public_rows
+from taciturn.data.sensitivity import correlation_scores
 from taciturn.data.target import check_classes, check_y_bounds, label_signs, numeric_target
 from taciturn.plan import plan_top_k
+from taciturn.plan.top_k import TOP_K_MECHANISMS
+from taciturn.selectors._base import PrivateSelector, numbers_of
 
 __all__ = ["CorrelationSelector"]
 
 
-class CorrelationSelector(SelectorMixin, BaseEstimator):
+class CorrelationSelector(PrivateSelector):
     r"""Select the features with the largest absolute correlation sums, privately.
 
     The score of feature j is
@@ -136,54 +133,43 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             A numeric or categorical target.
         """
-        budget = Budget(self.epsilon, self.delta)
-        relation = check_relation(self.relation)
-        check_positive(x_bound=self.x_bound)
-        check_integer(1, n_features_to_select=self.n_features_to_select)
-        if self.n_public is not None:
-            check_integer(1, n_public=self.n_public)
-        stream = Stream.of(self.random_state)
-        X, y = without_data_values(
-            "X or y",
-            lambda: validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64),
-        )
+        self._check_public()
+        X, y = self._read(X, y)
         target, target_bound, facts = self._target(y)
         n_rows, n_columns = X.shape
-        k = self._count(n_columns)
+        stream = Stream.of(self.random_state)
         # Lattice units: a product of two full-scale values.
-        sensitivity = correlation_scores(ONE, target_bound, relation)
-        plan = plan_top_k(budget, n_columns, k, sensitivity, method=self.mechanism, gamma=self.gamma)
-
+        sensitivity = correlation_scores(ONE, target_bound, self.relation)
+        plan = plan_top_k(
+            Budget(self.epsilon, self.delta),
+            n_columns,
+            self._count(n_columns),
+            sensitivity,
+            method=self.mechanism,
+            gamma=self.gamma,
+        )
         sums = Design(X, self.x_bound).rmatvec(target, target_bound)
         selected = plan.select(np.abs(sums).max(axis=1), stream)
-
-        public: dict[str, Any] = {"features": n_columns, "selected": k, "method": plan.method}
-        records = public_rows(relation, n_rows, self.n_public)
-        if records is not None:
-            public["records"] = records
-        public |= {"x_bound": float(self.x_bound), **facts}
-        self.certificate_: Certificate = certify(
+        public = self._public_facts(n_rows, n_columns)
+        self._conclude(
+            selected,
             plan.releases,
             plan.budget,
-            relation=relation,
-            public=public,
+            public=public | {"method": plan.method, "x_bound": float(self.x_bound), **facts},
             assumptions=("the bounds were chosen without looking at these data",),
             seeded=stream.seeded,
             arithmetic=plan.arithmetic,
         )
-        self.support_ = np.zeros(n_columns, dtype=bool)
-        self.support_[selected] = True
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Keep the selected columns.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        """
-        return without_data_values("X", lambda: super(CorrelationSelector, self).transform(X))
+    def _check_public(self) -> None:
+        super()._check_public()
+        check_positive(x_bound=self.x_bound)
+        check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
+        check_real(0.0, 1.0, closed="left", gamma=self.gamma)
+        check_y_bounds(self.y_bounds)
+        if self.classes is not None:
+            check_classes(self.classes)
 
     def _target(self, y: np.ndarray) -> tuple[np.ndarray, int, dict[str, Any]]:
         """Integer weights (one column per sum), their bound, public facts."""
@@ -191,42 +177,10 @@ class CorrelationSelector(SelectorMixin, BaseEstimator):
         if classes is not None:
             labels = check_classes(classes)
             return label_signs(y, labels), 1, {"classes": labels}
-        y = _numbers_of(y)
+        y = numbers_of(y)
         if y.dtype.kind not in "iuf":
             raise DataError(
                 "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
             )
         bounds = check_y_bounds(self.y_bounds)
         return numeric_target(y, bounds)[:, None], ONE, {"y_bounds": bounds}
-
-    def _count(self, n_columns: int) -> int:
-        if self.n_features_to_select <= n_columns:
-            return int(self.n_features_to_select)
-        warnings.warn(
-            f"n_features_to_select={self.n_features_to_select} is more than the {n_columns} features of X; "
-            "all of them are selected.",
-            UserWarning,
-            stacklevel=3,
-        )
-        return n_columns
-
-    def _get_support_mask(self) -> np.ndarray:
-        check_is_fitted(self)
-        return self.support_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.non_deterministic = self.random_state is None
-        return tags
-
-
-def _numbers_of(y: np.ndarray) -> np.ndarray:
-    """Numbers that arrive as objects, as a data frame's column may, are numbers."""
-    if y.dtype.kind != "O":
-        return y
-    try:
-        return y.astype(np.float64)
-    except (TypeError, ValueError):
-        return y

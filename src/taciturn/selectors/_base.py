@@ -1,0 +1,110 @@
+"""What every private selector has in common: public parameters, bounded reading, a set of features, a certificate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from taciturn.accounting import Budget
+from taciturn.certificate import Certificate, Release, certify
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_integer, without_data_values
+from taciturn.data.sensitivity import check_relation, public_rows
+
+__all__ = ["PrivateSelector", "numbers_of"]
+
+
+class PrivateSelector(SelectorMixin, BaseEstimator):
+    """Base of the selectors: ``support_`` and ``certificate_`` are all that a fit leaves behind."""
+
+    def _check_public(self) -> None:
+        """Refuse bad values of public parameters before any data are read."""
+        Budget(self.epsilon, self.delta)
+        Stream.of(self.random_state)
+        check_relation(self.relation)
+        check_integer(1, n_features_to_select=self.n_features_to_select)
+        if self.n_public is not None:
+            check_integer(1, n_public=self.n_public)
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        return without_data_values(
+            "X or y", lambda: validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
+        )
+
+    def _count(self, n_columns: int) -> int:
+        """How many features are selected: no more than there are."""
+        if self.n_features_to_select <= n_columns:
+            return int(self.n_features_to_select)
+        warnings.warn(
+            f"n_features_to_select={self.n_features_to_select} is more than the {n_columns} features of X; "
+            "all of them are selected.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return n_columns
+
+    def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
+        records = public_rows(self.relation, n_rows, self.n_public)
+        facts = {"features": n_columns, "selected": min(int(self.n_features_to_select), n_columns)}
+        return facts | ({} if records is None else {"records": records})
+
+    def _conclude(
+        self,
+        selected: np.ndarray,
+        releases: Iterable[Release],
+        budget: Budget,
+        *,
+        public: dict[str, Any],
+        assumptions: Iterable[str],
+        seeded: bool,
+        arithmetic: str,
+    ) -> None:
+        """Set what a fit leaves behind."""
+        self.certificate_: Certificate = certify(
+            releases,
+            budget,
+            relation=self.relation,
+            public=public,
+            assumptions=assumptions,
+            seeded=seeded,
+            arithmetic=arithmetic,
+        )
+        self.support_ = np.zeros(public["features"], dtype=bool)
+        self.support_[selected] = True
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features.
+        """
+        return without_data_values("X", lambda: super(PrivateSelector, self).transform(X))
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def numbers_of(y: np.ndarray) -> np.ndarray:
+    """Numbers that arrive as objects, as a data frame's column may, are numbers."""
+    if y.dtype.kind != "O":
+        return y
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError):
+        return y

@@ -272,7 +272,7 @@ def test_levels_never_fall_below_the_scores(monkeypatch):
         path = open_path(sp.csr_array(X), y, task, path="sublinear")
         stream = Stream.of(seed)
         while path.t < task.n_steps:
-            path.t = path._advance(stream.words(15))
+            path.t = path._advance(path.chosen, stream.words(15))
             if path.t < task.n_steps:
                 levels, blocks, total, table, facts, log2_block, _ = path.sampler
                 x = np.abs(task.sharpness * (path.a + path.schedule[0][path.t] * path.b))

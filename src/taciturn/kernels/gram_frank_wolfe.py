@@ -129,7 +129,7 @@ def advance_by_columns(
     scores, bounds : ndarray of float64, shape (d,)
         Work space.
     names : ndarray of int32, shape (d,)
-        The caller's column numbers, which break ties without noise.
+        The caller's column numbers, which break ties without noise; negative for columns that are no candidates.
     vertices : ndarray of int64, shape (n_steps,)
         Filled with k for the vertex +e_k and ``~k`` for -e_k.
     words : ndarray of uint64

@@ -54,12 +54,21 @@ def new_pace() -> IntArray:
 
 @njit(cache=True)
 def _refresh(
-    sharpness: float, now: float, then: float, a: IntArray, b: IntArray, sampler: Sampler, bounds: FloatArray
+    sharpness: float,
+    now: float,
+    then: float,
+    a: IntArray,
+    b: IntArray,
+    sampler: Sampler,
+    bounds: FloatArray,
+    names: NDArray[np.int32],
 ) -> None:  # pragma: no cover (compiled)
-    """Levels that hold while c is between ``now`` and ``then``, with the allowance on top."""
+    """Levels that hold while c is between ``now`` and ``then``, with the allowance on top; least for the excluded."""
     largest = 0.0
     for k in range(a.size):
-        bound = sharpness * max(abs(a[k] + now * b[k]), abs(a[k] + then * b[k])) + _ALLOWANCE + _RESERVE
+        bound = _ALLOWANCE + _RESERVE
+        if names[k] >= 0:
+            bound += sharpness * max(abs(a[k] + now * b[k]), abs(a[k] + then * b[k]))
         bounds[k] = bound
         largest = max(largest, bound)
     set_levels(sampler, bounds, largest)
@@ -76,6 +85,7 @@ def _check(
     matrix: Matrix,
     rows: Rows,
     sampler: Sampler,
+    names: NDArray[np.int32],
 ) -> bool:  # pragma: no cover (compiled)
     """Levels of the columns that the last step touched; False where the table is too short."""
     row_starts, row_entries, _, _ = matrix
@@ -85,6 +95,8 @@ def _check(
         i = touched[number]
         for place in span(row_starts, i):
             k = np.uint32(row_entries[place])
+            if names[k] < 0:
+                continue
             bound = sharpness * max(abs(a[k] + now * b[k]), abs(a[k] + then * b[k])) + spare + _RESERVE
             fits &= raise_level(sampler, np.int64(k), bound)
     return fits
@@ -125,7 +137,7 @@ def advance(
     bounds : ndarray of float64, shape (d,)
         Work space.
     names : ndarray of int32, shape (d,)
-        The caller's column numbers, which break ties without noise.
+        The caller's column numbers, which break ties without noise; negative for columns that are no candidates.
     vertices : ndarray of int64, shape (n_steps,)
         Filled with k for the vertex +e_k and ``~k`` for -e_k.
     words : ndarray of uint64
@@ -155,7 +167,7 @@ def advance(
                     pace[_LENGTH] = 2 * age
                 pace[_BEGAN], pace[_WASTED], spare[0] = t, 0, _ALLOWANCE
                 pace[_END] = min(t + pace[_LENGTH], lasts[t], n_steps - 1)
-                _refresh(sharpness, now, scales[pace[_END]], a, b, sampler, bounds)
+                _refresh(sharpness, now, scales[pace[_END]], a, b, sampler, bounds, names)
             then = scales[pace[_END]]
             rejections = 0
             while True:
@@ -165,18 +177,18 @@ def advance(
                 at += 1
                 if k == RETRY:
                     continue
-                sign = settle(sampler, k, sharpness * (a[k] + now * b[k]), words, at)
+                sign = settle(sampler, k, sharpness * (a[k] + now * b[k]), words, at) if names[k] >= 0 else 0
                 at += WORDS_PER_PROPOSAL - 1
                 if sign != 0:
                     break
                 rejections += 1
                 if rejections == _MOST_REJECTIONS:
                     # Bounds for this iteration alone: most proposals are kept.
-                    _refresh(sharpness, now, now, a, b, sampler, bounds)
+                    _refresh(sharpness, now, now, a, b, sampler, bounds, names)
                     pace[_WASTED] = worth
             pace[_WASTED] += rejections
         vertices[t] = k if sign > 0 else ~k
-        rebased = move(t, k, sign, then, a, b, matrix, rows, pieces, schedule)
+        rebased = move(t + 1, k, sign * (t + 1), then, a, b, matrix, rows, pieces, schedule)
         t += 1
         if sharpness == math.inf or t > pace[_END] or pace[_WASTED] > worth:
             continue
@@ -185,6 +197,6 @@ def advance(
             spare[0] = -1.0
         elif drift <= _SMALL:
             spare[0] -= drift
-        elif not _check(sharpness, scales[t], then, spare[0], a, b, matrix, rows, sampler):
+        elif not _check(sharpness, scales[t], then, spare[0], a, b, matrix, rows, sampler, names):
             spare[0] = -1.0
     return t

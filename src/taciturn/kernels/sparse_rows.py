@@ -40,6 +40,7 @@ __all__ = [
     "Rows",
     "Schedule",
     "count_columns",
+    "keep_columns",
     "move",
     "new_rows",
     "pack",
@@ -165,6 +166,39 @@ def pack(
     return row_starts, row_entries, column_starts[:-1], column_entries
 
 
+@njit(cache=True)
+def keep_columns(
+    matrix: Matrix, places: IntArray, n_kept: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:  # pragma: no cover (compiled)
+    """The matrix with some of its columns, in order: column k becomes ``places[k]``, or goes where that is -1."""
+    row_starts, row_entries, column_starts, column_entries = matrix
+    n_entries = 0
+    for k in range(places.size):
+        if places[k] != _NONE:
+            n_entries += column_starts[k + 1] - column_starts[k]
+    new_row_starts = np.zeros_like(row_starts)
+    new_row_entries = np.empty(n_entries, dtype=np.int64)
+    filled = 0
+    for i in range(row_starts.size - 1):
+        for place in span(row_starts, i):
+            entry = row_entries[place]
+            k = places[np.uint32(entry)]
+            if k != _NONE:
+                new_row_entries[filled] = entry >> 32 << 32 | k
+                filled += 1
+        new_row_starts[i + 1] = filled
+    new_column_starts = np.zeros(n_kept + 1, dtype=np.int64)
+    new_column_entries = np.empty(n_entries, dtype=np.int64)
+    filled = 0
+    for k in range(places.size):
+        if places[k] != _NONE:
+            for place in span(column_starts, k):
+                new_column_entries[filled] = column_entries[place]
+                filled += 1
+            new_column_starts[places[k] + 1] = filled
+    return new_row_starts, new_row_entries, new_column_starts, new_column_entries
+
+
 def new_rows(targets: IntArray, n_steps: int) -> Rows:
     """Records before the first step; :func:`reset` cuts them."""
     n = targets.size
@@ -272,7 +306,7 @@ def reset(
 def move(
     t: int,
     k: int,
-    sign: int,
+    amount: int,
     then: float,
     a: IntArray,
     b: IntArray,
@@ -281,7 +315,7 @@ def move(
     pieces: Pieces,
     schedule: Schedule,
 ) -> bool:  # pragma: no cover (compiled)
-    """Take step t towards a vertex and bring rows and scores to iteration t + 1.
+    """Add a multiple of ``e_k`` to v and bring rows and scores to iteration t, which may be the current one.
 
     ``then`` is the smallest c that the changes in ``tally`` must hold for. Returns whether the unit of B has changed.
     """
@@ -289,15 +323,13 @@ def move(
     u, y, p, q, due, after, before, heads, touched, tally = rows
     knots, intercepts, slopes, keeps, shift = pieces
     scales, shifts, lasts = schedule
-    step = sign * (t + 1)
     n_rows = 0
     for place in span(column_starts, k):
         entry = column_entries[place]
         i = np.uint32(entry)
-        u[i] += step * (entry >> 32)
+        u[i] += amount * (entry >> 32)
         touched[n_rows] = i
         n_rows += 1
-    t += 1
     if shifts[t] != shifts[t - 1]:
         tally[:] = 0
         reset(t, a, b, matrix, rows, pieces, schedule)

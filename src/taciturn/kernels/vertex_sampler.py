@@ -16,7 +16,7 @@ Acceptance
     before the next draw.
 
 So levels, rejections and rebuilt tables decide how long a draw takes and not what it returns. Every
-coordinate is a candidate, whatever its column holds.
+coordinate is a candidate, whatever its column holds, but for those that the caller has excluded by name.
 
 Arithmetic
 ----------
@@ -226,10 +226,15 @@ def settle(sampler: Sampler, k: int, x: float, words: Words, start: int) -> int:
 
 @njit(cache=True)
 def best_vertex(scores: FloatArray, names: NDArray[np.int32]) -> tuple[int, int]:  # pragma: no cover (compiled)
-    """The vertex with the smallest ``sign * score``; ties go to the lower ``names[k]``, then to the sign +1."""
-    winner = 0
-    for k in range(1, scores.size):
-        ahead = abs(scores[k]) - abs(scores[winner])
+    """The vertex with the smallest ``sign * score``; ties go to the lower ``names[k]``, then to the sign +1.
+
+    Columns with a negative name are no candidates; one at least is.
+    """
+    winner = -1
+    for k in range(scores.size):
+        if names[k] < 0:
+            continue
+        ahead = abs(scores[k]) - (abs(scores[winner]) if winner >= 0 else -1.0)
         if ahead > 0.0 or (ahead == 0.0 and names[k] < names[winner]):
             winner = k
     return winner, (-1 if scores[winner] > 0.0 else 1)
@@ -260,7 +265,8 @@ def choose_vertex(
     bounds : ndarray of float64, shape (d,)
         Work space.
     names : ndarray of int32, shape (d,)
-        For :func:`best_vertex`.
+        For :func:`best_vertex`. Columns with a negative name are no candidates: they get the least weight there is,
+        and proposals of them are rejected.
     words, cursor : ndarray of uint64, ndarray of int64 of shape (1,)
         Random words, and where the unread ones begin.
 
@@ -273,7 +279,7 @@ def choose_vertex(
         return best_vertex(scores, names)
     largest = 0.0
     for k in range(scores.size):
-        bounds[k] = abs(sharpness * scores[k])
+        bounds[k] = abs(sharpness * scores[k]) if names[k] >= 0 else 0.0
         largest = max(largest, bounds[k])
     set_levels(sampler, bounds, largest)
     while cursor[0] + WORDS_PER_PROPOSAL <= words.size:
@@ -281,7 +287,7 @@ def choose_vertex(
         cursor[0] += 1
         if k == RETRY:
             continue
-        sign = settle(sampler, k, sharpness * scores[k], words, cursor[0])
+        sign = settle(sampler, k, sharpness * scores[k], words, cursor[0]) if names[k] >= 0 else 0
         cursor[0] += WORDS_PER_PROPOSAL - 1
         if sign != 0:
             return k, sign

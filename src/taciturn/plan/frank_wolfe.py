@@ -17,7 +17,7 @@ from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
 from taciturn.losses import Loss
 from taciturn.mechanisms import ExponentialMechanism, IndexArray, TwoSidedGeometric
-from taciturn.solvers.frank_wolfe import FloatArray, solve, solve_plainly
+from taciturn.solvers.frank_wolfe import FloatArray, Run, open_run
 
 __all__ = ["NOISELESS_STEPS", "ClippedCount", "FrankWolfePlan", "frank_wolfe_steps", "plan_frank_wolfe"]
 
@@ -111,21 +111,24 @@ class FrankWolfePlan:
 
     def solve(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> FloatArray:
         """The coefficients in mapped units, one row per output."""
-        if self.budget.delta == 0.0 and self.noise_scale > 0.0:
-            # The fast samplers leave 2**-110 a step to delta, and there is none.
-            return solve_plainly(
-                design, target, self.loss, self.radius, self.n_steps, n_outputs, self.noise_scale, stream
-            )
-        return solve(
-            design, target, self.loss, self.radius, self.n_steps, n_outputs, self.noise_scale, self.n_rows, stream
+        run = self._open(design, target, n_outputs, self.n_steps, self.noise_scale)
+        run.advance_to(self.n_steps, stream)
+        return run.coefficients().reshape(n_outputs, -1)
+
+    def _open(self, design: Design, target: IndexArray, n_outputs: int, n_steps: int, noise_scale: float) -> Run:
+        # The fast samplers leave something to delta, and where it is zero there is none.
+        plainly = self.budget.delta == 0.0 and noise_scale > 0.0
+        return open_run(
+            design, target, self.loss, self.radius, n_steps, n_outputs, noise_scale, self.n_rows, plainly=plainly
         )
 
     def count(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> int:
         """The noisy, clipped number of features that the noiseless solution uses."""
         if self.counting is None:
             raise TypeError("this plan does not count")
-        exact = solve(design, target, self.loss, self.radius, NOISELESS_STEPS, n_outputs, 0.0, self.n_rows, stream)
-        used = exact[:, : design.n_features].any(axis=0)
+        run = self._open(design, target, n_outputs, NOISELESS_STEPS, 0.0)
+        run.advance_to(NOISELESS_STEPS, stream)
+        used = run.coefficients().reshape(n_outputs, -1)[:, : design.n_features].any(axis=0)
         return self.counting.release(int(np.count_nonzero(used)), stream)
 
 

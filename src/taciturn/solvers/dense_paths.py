@@ -46,19 +46,22 @@ class GramPath(Path):
         self.matrix = (nothing, nothing, nothing, nothing)
         self.work = np.empty(self.n_features)
 
-    def scores(self) -> FloatArray:
-        """``A + c B``."""
+    def _scores(self) -> FloatArray:
         scores: FloatArray = self.a + self.scales[self.t] * self.b
         return scores
 
-    def step(self, vertex: int) -> None:
-        """Take the next step."""
-        self.b += (self.t + 1 if vertex >= 0 else -self.t - 1) * self.columns[0][max(vertex, ~vertex)]
-        self.t += 1
+    def _move(self, t: int, place: int, amount: int) -> None:
+        self.b += amount * self.columns[0][place]
 
-    def _advance(self, words: NDArray[np.uint64]) -> int:
+    def _keep(self, places: IntArray) -> None:
+        self.a, self.b = self.a[places], self.b[places]
+        # The entries are halved already.
+        self.columns = tuple(all_columns(self.columns[0][np.ix_(places, places)], 0))
+        self.work = np.empty(places.size)
+
+    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, self.chosen, words)
+        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, chosen, words)
 
 
 class DensePath(Path):
@@ -80,24 +83,30 @@ class DensePath(Path):
         self.y = lattice_targets(targets, task.loss)
         self.u = np.zeros_like(self.y)
         self.loss = (task.loss == "logistic", curve_table(), task.bound)
-        # Single precision holds 17-bit integers; columns come in fours.
-        self.data = np.zeros((-(-self.n_features // 4) * 4, self.y.size), dtype=np.float32)
-        self.data[: self.n_features] = np.asarray(X).T
+        self.data = self._in_fours(np.asarray(X).T)
         self.block = exact_block_rows(task.bound)
         self.psi = np.empty(self.y.size)
         self.work = np.empty(self.n_features)
 
-    def scores(self) -> FloatArray:
-        """``X' psi``."""
+    @staticmethod
+    def _in_fours(columns: NDArray[np.generic]) -> NDArray[np.float32]:
+        """One column after the other, padded to a multiple of four; single precision holds 17-bit integers."""
+        data = np.zeros((-(-columns.shape[0] // 4) * 4, columns.shape[1]), dtype=np.float32)
+        data[: columns.shape[0]] = columns
+        return data
+
+    def _scores(self) -> FloatArray:
         residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
         dense_gradient(self.data, self.psi, self.block, self.work)
-        return self.work.copy()
+        return self.work
 
-    def step(self, vertex: int) -> None:
-        """Take the next step."""
-        move_dense(self.data, max(vertex, ~vertex), self.t + 1 if vertex >= 0 else -self.t - 1, self.u)
-        self.t += 1
+    def _move(self, t: int, place: int, amount: int) -> None:
+        move_dense(self.data, place, amount, self.u)
 
-    def _advance(self, words: NDArray[np.uint64]) -> int:
-        state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, self.chosen)
+    def _keep(self, places: IntArray) -> None:
+        self.data = self._in_fours(self.data[places])
+        self.work = np.empty(places.size)
+
+    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+        state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
         return advance_dense(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)

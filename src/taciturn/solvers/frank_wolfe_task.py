@@ -21,6 +21,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.kernels.residual_pieces import residual_bound
 from taciturn.kernels.vertex_sampler import LEFTOVER, WEIGHT_ERROR, new_sampler
 
@@ -50,6 +51,9 @@ SMALLEST_RADIUS = 1e-9
 MOST_FEATURES = 1 << 26
 # Words asked for at a time: 64 KB, some 1,600 proposals.
 _WORDS = 1 << 13
+# Data are copied without the columns dropped for good once these are a fifth of them.
+_WORTH_KEEPING = 0.8
+_GONE = -1
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -133,6 +137,9 @@ def lattice_targets(targets: NDArray[np.generic], loss: str) -> IntArray:
 class Path:
     """A run in progress: one way to keep the scores.
 
+    Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them, by
+    their *places*.
+
     Parameters
     ----------
     task : Task
@@ -144,23 +151,46 @@ class Path:
     def __init__(self, task: Task, n_features: int) -> None:
         check_integer(1, MOST_FEATURES, n_features=n_features)
         self.task, self.n_features, self.t = task, n_features, 0
+        self.influence = lattice_gradient_scores(
+            task.loss, task.clip, task.radius, task.n_rows, task.n_steps, "zero-out"
+        ).value
+        self.grain = 1.0 / (ONE * ONE)
         self.sampler = tuple(new_sampler(n_features))
         self.bounds = np.empty(n_features)
-        # The caller's number of each column; sparse paths order columns anew.
+        # The number of the column at each place, its complement where the column is no candidate any more.
         self.names = np.arange(n_features, dtype=np.int32)
+        self.ranks = self.names.copy()
         self.chosen = np.zeros(task.n_steps, dtype=np.int64)
+        self.vertices = np.zeros(task.n_steps, dtype=np.int64)
+        self.iterate: IntArray = np.zeros(n_features, dtype=np.int64)
+        self.candidates = np.ones(n_features, dtype=bool)
+        self._counted = 0
 
     def scores(self) -> FloatArray:
-        """``ONE**2 * g`` before the next step."""
-        raise NotImplementedError
+        """``ONE**2 * g`` before the next step; 0 for columns that are no longer held."""
+        scores = np.zeros(self.n_features)
+        scores[np.maximum(self.names, ~self.names)] = self._scores()
+        return scores
+
+    def coefficients(self) -> FloatArray:
+        """The iterate in units of scaled features."""
+        # Exact integers up to here; two roundings make them coefficients.
+        coefficients: FloatArray = self.iterate * (self.task.radius / int(self.task.sums[self.t]))
+        return coefficients
 
     def step(self, vertex: int) -> None:
         """Take the next step towards a given vertex, k for +e_k or ``~k`` for -e_k."""
-        raise NotImplementedError
+        self.chosen[self.t] = self.ranks[vertex] if vertex >= 0 else ~int(self.ranks[~vertex])
+        amount = self.t + 1 if vertex >= 0 else -self.t - 1
+        self._move(self.t + 1, int(self.ranks[max(vertex, ~vertex)]), amount)
+        self.t += 1
+        self._count()
 
-    def _advance(self, words: NDArray[np.uint64]) -> int:
-        """Draw and step until the end or the last word; returns the iteration reached."""
-        raise NotImplementedError
+    def advance_to(self, t: int, stream: Stream) -> None:
+        """Draw vertices and step until iteration t."""
+        while self.t < t:
+            self.t = self._advance(self.chosen[:t], stream.words(_WORDS))
+        self._count()
 
     def run(self, stream: Stream) -> tuple[FloatArray, IntArray]:
         """Take all steps.
@@ -172,13 +202,54 @@ class Path:
         vertices : ndarray of int64, shape (n_steps,)
             k for +e_k, ``~k`` for -e_k.
         """
-        while self.t < self.task.n_steps:
-            self.t = self._advance(stream.words(_WORDS))
-        downwards = self.chosen < 0
-        columns = self.names[np.where(downwards, ~self.chosen, self.chosen)].astype(np.int64)
-        steps = np.arange(1, self.t + 1)
-        weights = np.zeros(self.n_features, dtype=np.int64)
-        np.add.at(weights, columns, np.where(downwards, -steps, steps))
-        # Exact integers up to here; two roundings make them coefficients.
-        coefficients: FloatArray = weights * (self.task.radius / int(self.task.sums[-1]))
-        return coefficients, np.where(downwards, ~columns, columns)
+        self.advance_to(self.task.n_steps, stream)
+        return self.coefficients(), self.vertices
+
+    def drop(self, columns: IntArray) -> None:
+        """Set coefficients to zero, between two steps."""
+        for column in columns:
+            if self.iterate[column]:
+                self._move(self.t, int(self.ranks[column]), -int(self.iterate[column]))
+        self.iterate[columns] = 0
+
+    def exclude(self, columns: IntArray) -> None:
+        """Drop columns for good: they are no candidates any more, and in the end their data go."""
+        self.drop(columns)
+        self.candidates[columns] = False
+        places = self.ranks[columns]
+        places = places[places >= 0]
+        self.names[places] = np.minimum(self.names[places], ~self.names[places])
+        kept = np.flatnonzero(self.names >= 0)
+        if 0 < kept.size <= _WORTH_KEEPING * self.names.size:
+            self._keep(kept)
+            self.names = self.names[kept]
+            self.ranks[:] = _GONE
+            self.ranks[self.names] = np.arange(kept.size, dtype=np.int32)
+            self.sampler = tuple(new_sampler(kept.size))
+            self.bounds = np.empty(kept.size)
+
+    def _count(self) -> None:
+        """Bring the iterate up to date with the vertices chosen so far."""
+        chosen = self.chosen[self._counted : self.t]
+        downwards = chosen < 0
+        columns = self.names[np.where(downwards, ~chosen, chosen)].astype(np.int64)
+        steps = np.arange(self._counted + 1, self.t + 1)
+        np.add.at(self.iterate, columns, np.where(downwards, -steps, steps))
+        self.vertices[self._counted : self.t] = np.where(downwards, ~columns, columns)
+        self._counted = self.t
+
+    def _scores(self) -> FloatArray:
+        """:meth:`scores` by place."""
+        raise NotImplementedError
+
+    def _move(self, t: int, place: int, amount: int) -> None:
+        """Add a multiple of one column to what follows from v, and bring it to iteration t."""
+        raise NotImplementedError
+
+    def _keep(self, places: IntArray) -> None:
+        """Hold on to these places only."""
+        raise NotImplementedError
+
+    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+        """Draw and step until ``chosen`` is full or the words are used up; returns the iteration reached."""
+        raise NotImplementedError

@@ -13,8 +13,8 @@ from taciturn.kernels.gram_frank_wolfe import advance_by_columns, fetch_column, 
 from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, residuals, sparse_gradient
 from taciturn.kernels.residual_pieces import curve_table, pieces_of
 from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
-from taciturn.kernels.sparse_rows import count_columns, move, new_rows, pack, reset, schedule_of
-from taciturn.solvers.frank_wolfe_task import FloatArray, Path, Task, lattice_targets
+from taciturn.kernels.sparse_rows import count_columns, keep_columns, move, new_rows, pack, reset, schedule_of
+from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, Task, lattice_targets
 
 __all__ = ["ColumnPath", "MarginPath", "SublinearPath"]
 
@@ -44,13 +44,13 @@ class _SparsePath(Path):
         X = sp.csr_array(X)
         indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.int32)
         self.names = np.argsort(-count_columns(indices, self.n_features), kind="stable").astype(np.int32)
-        self.ranks = np.empty_like(self.names)
         self.ranks[self.names] = np.arange(self.n_features, dtype=np.int32)
         self.matrix = pack(_frozen(X.indptr, np.int64), indices, values, self.ranks)
 
-    def _inside(self, vertex: int) -> tuple[int, int]:
-        """The inner number and the sign of a vertex."""
-        return int(self.ranks[max(vertex, ~vertex)]), 1 if vertex >= 0 else -1
+    def _keep(self, places: IntArray) -> None:
+        new = np.full(self.names.size, -1, dtype=np.int64)
+        new[places] = np.arange(places.size)
+        self.matrix = keep_columns(self.matrix, new, places.size)
 
 
 class SublinearPath(_SparsePath):
@@ -80,20 +80,24 @@ class SublinearPath(_SparsePath):
         self.pace, self.spare = new_pace(), np.full(1, -1.0)
         reset(0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
 
-    def scores(self) -> FloatArray:
-        """``A + c B``."""
-        return (self.a + self.schedule[0][self.t] * self.b)[self.ranks]
+    def _scores(self) -> FloatArray:
+        scores: FloatArray = self.a + self.schedule[0][self.t] * self.b
+        return scores
 
-    def step(self, vertex: int) -> None:
-        """Take the next step; levels of the sampler do not follow."""
-        k, sign = self._inside(vertex)
-        move(self.t, k, sign, 0.0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
-        self.t += 1
+    def _move(self, t: int, place: int, amount: int) -> None:
+        move(t, place, amount, 0.0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
+        # Levels of the sampler have not followed.
+        self.spare[0] = -1.0
 
-    def _advance(self, words: NDArray[np.uint64]) -> int:
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        self.a, self.b = self.a[places], self.b[places]
+        self.spare[0] = -1.0
+
+    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
         state = (self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule, self.sampler)
         return advance(
-            self.t, self.task.sharpness, *state, self.pace, self.spare, self.bounds, self.names, self.chosen, words
+            self.t, self.task.sharpness, *state, self.pace, self.spare, self.bounds, self.names, chosen, words
         )
 
 
@@ -114,25 +118,29 @@ class ColumnPath(_SparsePath):
         sparse_gradient(self.matrix, -lattice_targets(targets, task.loss).astype(np.int32), self.work)
         self.a = self.work.astype(np.int64)
         self.b = np.zeros(self.n_features, dtype=np.int64)
-        # As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more.
-        n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.n_features)
-        self.columns = tuple(no_columns(self.n_features, min(n_slots, task.n_steps + 1)))
+        self._open_slots()
 
-    def scores(self) -> FloatArray:
-        """``A + c B``."""
-        return (self.a + self.scales[self.t] * self.b)[self.ranks]
+    def _open_slots(self) -> None:
+        """As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more."""
+        n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.a.size)
+        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.task.n_steps + 1)))
 
-    def step(self, vertex: int) -> None:
-        """Take the next step."""
-        k, sign = self._inside(vertex)
-        self.b += (
-            sign * (self.t + 1) * self.columns[0][fetch_column(k, self.t, self.halvings, self.matrix, self.columns)]
-        )
-        self.t += 1
+    def _scores(self) -> FloatArray:
+        scores: FloatArray = self.a + self.scales[self.t] * self.b
+        return scores
 
-    def _advance(self, words: NDArray[np.uint64]) -> int:
+    def _move(self, t: int, place: int, amount: int) -> None:
+        slot = fetch_column(place, self.t, self.halvings, self.matrix, self.columns)
+        self.b += amount * self.columns[0][slot]
+
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        self.a, self.b, self.work = self.a[places], self.b[places], np.empty(places.size)
+        self._open_slots()
+
+    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, self.chosen, words)
+        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, chosen, words)
 
 
 class MarginPath(_SparsePath):
@@ -153,18 +161,18 @@ class MarginPath(_SparsePath):
         self.psi = np.empty(self.y.size, dtype=np.int32)
         self.work = np.empty(self.n_features)
 
-    def scores(self) -> FloatArray:
-        """``X' psi``."""
+    def _scores(self) -> FloatArray:
         residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
         sparse_gradient(self.matrix, self.psi, self.work)
-        return self.work[self.ranks]
+        return self.work
 
-    def step(self, vertex: int) -> None:
-        """Take the next step."""
-        k, sign = self._inside(vertex)
-        move_sparse(self.matrix, k, sign * (self.t + 1), self.u)
-        self.t += 1
+    def _move(self, t: int, place: int, amount: int) -> None:
+        move_sparse(self.matrix, place, amount, self.u)
 
-    def _advance(self, words: NDArray[np.uint64]) -> int:
-        state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, self.chosen)
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        self.work = np.empty(places.size)
+
+    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+        state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
         return advance_sparse(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)

@@ -1,0 +1,116 @@
+"""Frank-Wolfe over an L1 ball by full gradients and one noisy maximum over all vertices per step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.core.rng import Stream
+from taciturn.data.design import Design
+from taciturn.data.fixed_point import FRACTION_BITS, ONE, round_weights
+from taciturn.kernels.softmax import softmax_residuals
+from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.mechanisms.base import first_of, noisy_keys
+
+__all__ = ["PlainRun"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class PlainRun:
+    """A run in progress: any loss, any layout, several outputs.
+
+    Coordinates are numbered output by output, column by column.
+
+    Parameters
+    ----------
+    design : Design
+        The features, intercept column included.
+    target : ndarray of shape (n_samples,)
+        Lattice values for a regression, class codes (-1 for null records) for a classification.
+    loss : Loss
+        The loss of one record.
+    radius : float
+        Radius of the ball in units of scaled features.
+    n_outputs : int
+        Rows of the coefficient matrix: 1, or the number of classes.
+    noise_scale : float
+        Scale of the Gumbel noise in units of the largest influence of one record; 0 for none.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        target: NDArray[np.generic],
+        loss: Loss,
+        radius: float,
+        n_outputs: int,
+        noise_scale: float,
+    ) -> None:
+        self.design, self.radius, self.noise_scale, self.t = design, radius, noise_scale, 0
+        self.weights = np.zeros((n_outputs, design.shape[1]))
+        self.candidates = np.ones(self.weights.size, dtype=bool)
+        # Coefficients on a lattice that leaves room for exact margins: ONE * ||w||_1 * 2**bits <= 2**53.
+        self._bits = 52 - FRACTION_BITS - max(0, math.ceil(math.log2(radius)))
+        # Weights of a record, at most ONE in absolute value, stand for residuals up to the slope.
+        self.influence = loss.slope(radius)
+        self.grain = self.influence / (ONE * ONE)
+        self._residuals = _Residuals(loss, target, self.influence, 2.0 ** -(self._bits + FRACTION_BITS))
+
+    def scores(self) -> IntArray:
+        """The gradient before the next step, in units of ``grain``."""
+        lattice = np.rint(np.ldexp(self.weights, self._bits))
+        return self.design.rmatvec(self._residuals.at(self.design.matvec(lattice.T)), ONE).T.ravel()
+
+    def coefficients(self) -> FloatArray:
+        """The iterate in units of scaled features."""
+        return self.weights.ravel()
+
+    def advance_to(self, t: int, stream: Stream) -> None:
+        """Draw vertices and step until iteration t."""
+        while self.t < t:
+            alive = np.flatnonzero(self.candidates)
+            gradient = self.scores()[alive]
+            scores = np.concatenate((-gradient, gradient))
+            noise = stream.gumbels(scores.size) if self.noise_scale > 0.0 else np.zeros(scores.size)
+            vertex = first_of(*noisy_keys(scores, noise, self.noise_scale * ONE * ONE))
+            share = 2.0 / (self.t + 2.0)
+            self.weights *= 1.0 - share
+            sign = 1.0 if vertex < alive.size else -1.0
+            self.weights.flat[alive[vertex % alive.size]] += share * sign * self.radius
+            self.t += 1
+
+    def drop(self, coordinates: IntArray) -> None:
+        """Set coefficients to zero, between two steps."""
+        self.weights.flat[coordinates] = 0.0
+
+    def exclude(self, coordinates: IntArray) -> None:
+        """Drop coordinates for good: they are no candidates any more."""
+        self.drop(coordinates)
+        self.candidates[coordinates] = False
+
+
+class _Residuals:
+    """Derivatives of the loss as integer weights in [-ONE, ONE]."""
+
+    def __init__(self, loss: Loss, target: NDArray[np.generic], slope: float, unit: float) -> None:
+        self._loss, self._slope, self._unit = loss, slope, unit
+        self._codes = target.astype(np.int64)
+        self._null = self._codes < 0 if isinstance(loss, LogisticLoss | SoftmaxLoss) else None
+        self._numeric = target.astype(np.float64)
+        if self._null is None:
+            self._numeric /= ONE
+
+    def at(self, margins: NDArray[np.int64]) -> FloatArray:
+        if isinstance(self._loss, SoftmaxLoss):
+            out = np.empty(margins.shape)
+            softmax_residuals(margins, self._unit, self._codes, ONE, out)
+            return out
+        psi = self._loss.derivative(margins[:, 0] * self._unit, self._numeric)
+        weights = round_weights(psi, ONE / self._slope, ONE)
+        if self._null is not None:
+            weights[self._null] = 0.0
+        return weights[:, None]

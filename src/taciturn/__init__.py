@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from taciturn.estimators import (
         FrankWolfeClassifier,
         FrankWolfeRegressor,
+        ScreenedClassifier,
+        ScreenedRegressor,
         SparsifiedClassifier,
         SparsifiedRegressor,
     )
@@ -34,6 +36,8 @@ _HOMES = {
     "CorrelationSelector": "taciturn.selectors",
     "FrankWolfeClassifier": "taciturn.estimators",
     "FrankWolfeRegressor": "taciturn.estimators",
+    "ScreenedClassifier": "taciturn.estimators",
+    "ScreenedRegressor": "taciturn.estimators",
     "SparsifiedClassifier": "taciturn.estimators",
     "SparsifiedRegressor": "taciturn.estimators",
     "TaciturnError": "taciturn.core.errors",
@@ -48,6 +52,8 @@ __all__ = [
     "CorrelationSelector",
     "FrankWolfeClassifier",
     "FrankWolfeRegressor",
+    "ScreenedClassifier",
+    "ScreenedRegressor",
     "SparsifiedClassifier",
     "SparsifiedRegressor",
     "TaciturnError",

@@ -118,13 +118,13 @@ def delta_of(event: Event, epsilon: float) -> float:
     return pieces.leak + (1.0 - pieces.leak) * left
 
 
-def satisfies(event: Event, budget: Budget) -> bool:
+def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:
     """Whether some bound proves that the plan stays within the budget.
 
-    True exactly where ``epsilon_of(event, budget.delta) <= budget.epsilon``, but without evaluating
-    the bounds that are no longer needed. An infinite budget accepts everything.
+    True exactly where ``best_bound(event, budget.delta, ordered=ordered).epsilon <= budget.epsilon``, but without
+    evaluating the bounds that are no longer needed. An infinite budget accepts everything.
     """
-    pieces = pieces_of(event)
+    pieces = pieces_of(event, ordered=ordered)
     if math.isinf(budget.epsilon):
         return True
     left = remaining_delta(pieces, budget.delta)

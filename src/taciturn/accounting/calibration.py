@@ -22,7 +22,7 @@ _TOLERANCE = 1e-7
 _WORTHWHILE = 5e-7
 
 
-def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float:
+def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, ordered: bool = True) -> float:
     """The smallest scale at which a plan stays within a budget.
 
     Every bound accepts all scales above one of its own, so the smallest of those is sought: by a
@@ -36,6 +36,8 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float
     event_of_scale : callable
         The plan at a given scale, with a cost that falls as the scale grows, for instance
         ``lambda scale: ExponentialEvent(2.0 / scale) * 1000``.
+    ordered : bool, default=True
+        Whether the releases happen in the order of the event; False holds for every order.
 
     Returns
     -------
@@ -58,7 +60,7 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float
 
     @cache
     def pieces_at(log_scale: float) -> Pieces:
-        return pieces_of(event_of_scale(math.exp(log_scale)))
+        return pieces_of(event_of_scale(math.exp(log_scale)), ordered=ordered)
 
     best: float | None = None
     for rule in RULES:
@@ -72,7 +74,7 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event]) -> float
     # The searches end private by each bound's own test, which agrees with the final one but for the
     # last digits of a root.
     scale, nudge = math.exp(best), 1e-9
-    while not satisfies(event_of_scale(scale), budget):
+    while not satisfies(event_of_scale(scale), budget, ordered=ordered):
         scale, nudge = scale * (1.0 + nudge), 2.0 * nudge
         if scale > math.exp(_LIMIT):
             raise _out_of_reach(budget)

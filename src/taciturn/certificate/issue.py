@@ -24,15 +24,17 @@ def certify(
     assumptions: Iterable[str] = (),
     seeded: bool,
     arithmetic: str,
+    ordered: bool = True,
 ) -> Certificate:
     """The certificate of releases that were planned for a budget.
 
     The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since
-    calibration always stops a hair on the private side of it.
+    calibration always stops a hair on the private side of it. ``ordered`` tells whether the releases were made in the
+    order given.
     """
     releases = tuple(releases)
     event = ComposedEvent(tuple(release.total for release in releases))
-    bound = best_bound(event, budget.delta)
+    bound = best_bound(event, budget.delta, ordered=ordered)
     bound_name = bound.name
     if any(isinstance(release.event, NotPrivateEvent) for release in releases):
         status: Status = "not private"
@@ -58,6 +60,7 @@ def certify(
         seeded=seeded,
         arithmetic=arithmetic,
         bound=bound_name,
+        ordered=ordered,
     )
 
 

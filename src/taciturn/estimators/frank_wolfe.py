@@ -48,17 +48,8 @@ class _FrankWolfe(PrivateLinearModel):
         n_rows, n_columns = X.shape
         stream = Stream.of(self.random_state)
         design = Design(X, self.x_bound, intercept=self.fit_intercept)
-        plan = plan_frank_wolfe(
-            Budget(self.epsilon, self.delta),
-            loss,
-            radius=self.radius * self.x_bound,
-            relation=self.relation,
-            n_rows=public_rows(self.relation, n_rows, self.n_public),
-            n_vertices=2 * n_outputs * design.shape[1],
-            n_steps=self.n_steps,
-            count=self._count_mechanism(n_columns),
-        )
-        coefficients = plan.solve(design, target, n_outputs, stream.spawn("frank-wolfe"))
+        plan = self._plan(loss, public_rows(self.relation, n_rows, self.n_public), design, n_outputs)
+        coefficients = self._solve(plan, design, target, n_outputs, stream.spawn("frank-wolfe"))
         if not self.fit_intercept:
             coefficients = np.column_stack((coefficients, np.zeros(n_outputs)))
         coefficients = self._thin(coefficients, lambda: plan.count(design, target, n_outputs, stream.spawn("count")))
@@ -76,8 +67,25 @@ class _FrankWolfe(PrivateLinearModel):
             assumptions=("the bounds were chosen without looking at these data", *assumptions),
             seeded=stream.seeded,
             arithmetic="exact",
+            ordered=plan.ordered,
         )
         return coefficients
+
+    def _plan(self, loss: Loss, n_rows: int | None, design: Design, n_outputs: int) -> Any:
+        """From the budget and public facts to steps and noise; of the design only its shape is public."""
+        return plan_frank_wolfe(
+            Budget(self.epsilon, self.delta),
+            loss,
+            radius=self.radius * self.x_bound,
+            relation=self.relation,
+            n_rows=n_rows,
+            n_vertices=2 * n_outputs * design.shape[1],
+            n_steps=self.n_steps,
+            count=self._count_mechanism(design.n_features),
+        )
+
+    def _solve(self, plan: Any, design: Design, target: np.ndarray, n_outputs: int, stream: Stream) -> np.ndarray:
+        return plan.solve(design, target, n_outputs, stream)
 
     def _count_mechanism(self, n_columns: int) -> ClippedCount | None:
         """How the number of coefficients is counted, where it is; Frank-Wolfe itself keeps them all."""

@@ -5,6 +5,18 @@ become noise scales.
 """
 
 from taciturn.plan.frank_wolfe import ClippedCount, FrankWolfePlan, plan_frank_wolfe
+from taciturn.plan.screened import SCREENING_RULES, ScreenedPlan, check_screening, plan_screened
 from taciturn.plan.top_k import TOP_K_MECHANISMS, TopKPlan, plan_top_k
 
-__all__ = ["TOP_K_MECHANISMS", "ClippedCount", "FrankWolfePlan", "TopKPlan", "plan_frank_wolfe", "plan_top_k"]
+__all__ = [
+    "SCREENING_RULES",
+    "TOP_K_MECHANISMS",
+    "ClippedCount",
+    "FrankWolfePlan",
+    "ScreenedPlan",
+    "TopKPlan",
+    "check_screening",
+    "plan_frank_wolfe",
+    "plan_screened",
+    "plan_top_k",
+]

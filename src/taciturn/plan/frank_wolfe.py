@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,10 +96,12 @@ class FrankWolfePlan:
     n_rows : int or None
         The public number of records, if there is one.
     releases : tuple of Release
-        For the certificate.
+        For the certificate, in the order of execution.
     counting : ClippedCount or None
         How the coefficients of the noiseless solution are counted, where they are.
     """
+
+    ordered: ClassVar[bool] = True
 
     budget: Budget
     loss: Loss

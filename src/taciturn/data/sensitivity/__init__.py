@@ -24,6 +24,7 @@ from taciturn.data.sensitivity.base import (
     record_sum,
 )
 from taciturn.data.sensitivity.counts import clipped_count, quantile_scores
+from taciturn.data.sensitivity.screening import safe_rule, screening_test
 from taciturn.data.sensitivity.sums import (
     correlation_scores,
     fixed_point_sum,
@@ -45,4 +46,6 @@ __all__ = [
     "public_rows",
     "quantile_scores",
     "record_sum",
+    "safe_rule",
+    "screening_test",
 ]

@@ -1,0 +1,305 @@
+"""Plans for Frank-Wolfe with screening."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from taciturn.accounting import Budget, calibrate
+from taciturn.certificate import Release
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.data.design import Design
+from taciturn.data.sensitivity import gradient_scores
+from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
+from taciturn.losses import Loss, SoftmaxLoss
+from taciturn.mechanisms import ExponentialMechanism, IndexArray
+from taciturn.plan.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps
+from taciturn.solvers.frank_wolfe import FloatArray, open_run
+from taciturn.solvers.screening import (
+    GAUSSIAN_BITS,
+    NoisyRule,
+    OptionalSelection,
+    Problem,
+    Rule,
+    SelectionRule,
+    TestedSelection,
+    solve_screened,
+)
+
+__all__ = ["SCREENING_RULES", "ScreenedPlan", "check_screening", "plan_screened", "screening_times"]
+
+SCREENING_RULES = ("select", "tested", "none-option", "adp")
+"""Names of the rules."""
+
+# Of what the tested rule spends on screening, half goes to the selection and half to the test.
+_HALF = math.sqrt(0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenedPlan:
+    """How many steps and screenings will be made, and with how much noise.
+
+    Parameters
+    ----------
+    budget : Budget
+        What everything together may cost.
+    loss : Loss
+        The loss of one record.
+    radius : float
+        Radius of the L1 ball in units of scaled features.
+    n_steps : int
+        Number of Frank-Wolfe steps.
+    screenings : tuple of int
+        After which of them coefficients are screened.
+    noise_scale : float
+        Gumbel scale of the steps in units of the largest influence of one record under zero-out; 0 without privacy.
+    rule : Rule
+        Which coefficients go.
+    permanent : bool
+        Whether they can never come back.
+    relation : str
+        What one record more or less means.
+    n_rows : int or None
+        The public number of records, if there is one.
+    releases : tuple of Release
+        For the certificate; steps and screenings alternate, so their order is not that of execution.
+    """
+
+    ordered: ClassVar[bool] = False
+
+    budget: Budget
+    loss: Loss
+    radius: float
+    n_steps: int
+    screenings: tuple[int, ...]
+    noise_scale: float
+    rule: Rule
+    permanent: bool
+    relation: str
+    n_rows: int | None
+    releases: tuple[Release, ...]
+
+    def solve(
+        self,
+        design: Design,
+        target: IndexArray,
+        n_outputs: int,
+        stream: Stream,
+        watch: Callable[[float], None] | None = None,
+    ) -> FloatArray:
+        """The coefficients in mapped units, one row per output; ``watch`` receives losses, which are not private."""
+        run = open_run(
+            design,
+            target,
+            self.loss,
+            self.radius,
+            self.n_steps,
+            n_outputs,
+            self.noise_scale,
+            # What is said of a private number of records may guide the noise; arithmetic cannot rely on it.
+            None if self.relation == "add-remove" else self.n_rows,
+            plainly=self.budget.delta == 0.0 and self.noise_scale > 0.0,
+        )
+        problem = Problem(design, target, self.loss, self.radius, self.n_rows, self.relation)
+        solution = solve_screened(
+            run,
+            self.rule,
+            problem,
+            n_steps=self.n_steps,
+            screenings=self.screenings,
+            permanent=self.permanent,
+            stream=stream,
+            watch=watch,
+        )
+        return solution.reshape(n_outputs, -1)
+
+
+def check_screening(rule: str, screen_at: int | str, screen_share: float, threshold: float | None) -> None:
+    """Refuse bad values of what screening is told."""
+    check_choice(SCREENING_RULES, rule=rule)
+    if isinstance(screen_at, str):
+        check_choice(("every", "last"), screen_at=screen_at)
+    else:
+        check_integer(1, screen_at=screen_at)
+    check_real(0.0, 1.0, closed="left", screen_share=screen_share)
+    check_positive(screen_share=screen_share)
+    if threshold is not None:
+        check_real(0.0, 1.0, threshold=threshold)
+
+
+def screening_times(screen_at: int | str, n_steps: int) -> tuple[int, ...]:
+    """After which steps coefficients are screened."""
+    if screen_at == "last":
+        return (n_steps,)
+    every = 1 if screen_at == "every" else int(screen_at)
+    return tuple(range(every, n_steps + 1, every))
+
+
+def plan_screened(
+    budget: Budget,
+    loss: Loss,
+    *,
+    radius: float,
+    relation: str,
+    n_rows: int | None,
+    n_features: int,
+    n_vertices: int,
+    n_steps: int | str,
+    rule: str,
+    screen_at: int | str,
+    screen_share: float,
+    threshold: float | None,
+    permanent: bool,
+) -> ScreenedPlan:
+    r"""Plan private Frank-Wolfe with screening.
+
+    One accountant covers both. With T steps, m screenings and a share s, the ranges of one step and of one screening
+    are in the ratio :math:`\sqrt{(1 - s) / T} : \sqrt{s / m}`, so that s is the screenings' share of the sum of
+    squares; without a delta, where ranges add up, :math:`(1 - s) / T : s / m`.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all releases together; an infinite epsilon means no noise.
+    loss : Loss
+        The loss of one record.
+    radius : float
+        Radius of the ball in units of scaled features.
+    relation : str
+        What one record more or less means.
+    n_rows : int or None
+        The public number of records, if there is one.
+    n_features, n_vertices : int
+        Columns without the intercept's, and how many vertices compete in a step.
+    n_steps : int or "auto"
+        Number of steps; "auto" is a function of public facts.
+    rule : {"select", "tested", "none-option", "adp"}
+        What a screening does.
+    screen_at : int, "every" or "last"
+        The public schedule of screenings.
+    screen_share : float
+        What they get of the budget.
+    threshold : float or None
+        For "none-option"; None: one over the root of ``n_rows``.
+    permanent : bool
+        Whether screened coefficients can never come back.
+    """
+    check_screening(rule, screen_at, screen_share, threshold)
+    private = not math.isinf(budget.epsilon)
+    _check_facts(budget, loss, relation, n_rows, rule)
+    if n_steps != "auto":
+        steps = int(n_steps)
+    else:
+        steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if private else NOISELESS_STEPS
+    screenings = screening_times(screen_at, steps)
+    step_noise, costs, releases = 0.0, (0.0, 0.0), _exact_releases(rule, n_vertices, steps, len(screenings))
+    if private:
+        step_noise, costs, releases = _noise(
+            budget, relation, rule, screen_share, steps, len(screenings), n_vertices, n_features
+        )
+    selection_noise, gaussian_noise = costs
+    selection = SelectionRule(selection_noise)
+    rules: dict[str, Rule] = {
+        "select": selection,
+        "tested": TestedSelection(selection, gaussian_noise),
+        "none-option": OptionalSelection(selection, _threshold(threshold, n_rows)),
+        "adp": NoisyRule(gaussian_noise),
+    }
+    kept = budget if private else Budget(math.inf, 0.0)
+    return ScreenedPlan(
+        kept, loss, radius, steps, screenings, step_noise, rules[rule], permanent, relation, n_rows, releases
+    )
+
+
+def _threshold(threshold: float | None, n_rows: int | None) -> float:
+    if threshold is not None:
+        return threshold
+    # What |sum_i psi_i x_i| / (n max|psi|) reaches by chance, for features of size one and derivatives at the clip.
+    return 0.0 if n_rows is None else 1.0 / math.sqrt(n_rows)
+
+
+def _check_facts(budget: Budget, loss: Loss, relation: str, n_rows: int | None, rule: str) -> None:
+    if rule in ("tested", "adp"):
+        if isinstance(loss, SoftmaxLoss):
+            raise ParameterError(
+                "rule", rule, "'select' or 'none-option' for more than two classes", "use one of these rules"
+            )
+        if budget.delta == 0.0 and not math.isinf(budget.epsilon):
+            raise ParameterError("delta", 0.0, f"a positive number with rule={rule!r}", "its noise is Gaussian")
+    if rule != "select" and relation == "add-remove" and n_rows is None:
+        raise ParameterError(
+            "n_public", None, f"a public number of records with rule={rule!r} under add-remove", "pass one"
+        )
+
+
+def _wording(rule: str, n_vertices: int) -> tuple[str, str]:
+    screening = {
+        "select": "which coefficient is screened",
+        "tested": "which coefficient is a candidate for screening",
+        "none-option": "which coefficient is screened, if any",
+        "adp": "which coefficients are screened",
+    }[rule]
+    return f"one of {n_vertices:,} directions (a coefficient and a sign) per step", screening
+
+
+def _exact_releases(rule: str, n_vertices: int, n_steps: int, n_screenings: int) -> tuple[Release, ...]:
+    step, screening = _wording(rule, n_vertices)
+    releases = [Release(step, "none", 0.0, NotPrivateEvent(), n_steps)]
+    if n_screenings:
+        releases.append(Release(screening, "none", 0.0, NotPrivateEvent(), n_screenings))
+    return tuple(releases)
+
+
+def _noise(
+    budget: Budget,
+    relation: str,
+    rule: str,
+    share: float,
+    n_steps: int,
+    n_screenings: int,
+    n_vertices: int,
+    n_features: int,
+) -> tuple[float, tuple[float, float], tuple[Release, ...]]:
+    """Noise of a step, of a screening's selection and of its Gaussian part, and the releases."""
+    if n_screenings == 0:
+        share = 0.0
+    power = 0.5 if budget.delta > 0.0 else 1.0
+    step_part = ((1.0 - share) / n_steps) ** power
+    screen_part = (share / n_screenings) ** power if n_screenings else 0.0
+    # At a common scale b: a selection has the range part / b; Gaussian noise that costs as much has mu = part / (2 b).
+    select_part = {"adp": 0.0, "tested": _HALF}.get(rule, 1.0) * screen_part
+    gauss_part = {"adp": 1.0, "tested": _HALF}.get(rule, 0.0) * screen_part
+
+    def events(b: float) -> list[tuple[Event, int]]:
+        listed: list[tuple[Event, int]] = [(ExponentialEvent(step_part / b), n_steps)]
+        if select_part:
+            listed.append((ExponentialEvent(select_part / b), n_screenings))
+        if gauss_part:
+            listed.append((GaussianEvent(2.0 * b / gauss_part), n_screenings))
+        return listed
+
+    def whole(b: float) -> Event:
+        parts = [event * count for event, count in events(b)]
+        return sum(parts[1:], parts[0])
+
+    b = calibrate(budget, whole, ordered=False)
+    sensitivity = gradient_scores(1.0, 1.0, relation)
+    step_words, screen_words = _wording(rule, n_vertices)
+    releases, scales = [], []
+    for words, part, count in ((step_words, step_part, n_steps), (screen_words, select_part, n_screenings)):
+        scales.append(0.0)
+        if part:
+            mechanism = ExponentialMechanism(sensitivity, part / b)
+            scales[-1] = mechanism.scale
+            releases.append(Release(words, "Gumbel", mechanism.scale / sensitivity.value, mechanism.event, count))
+    gaussian = 2.0 * b / gauss_part if gauss_part else 0.0
+    if gauss_part:
+        if gaussian * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
+            raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")
+        words = screen_words if rule == "adp" else "three numbers of the test of a screening"
+        releases.append(Release(words, "Gaussian", gaussian, GaussianEvent(gaussian), n_screenings))
+    return scales[0], (scales[1], gaussian), tuple(releases)

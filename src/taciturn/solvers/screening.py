@@ -1,0 +1,299 @@
+r"""Frank-Wolfe with screening: at public iterations, coefficients that a rule singles out are set to zero.
+
+A rule looks at the gradient at the current weights, which are released already, and so is the support. What it
+releases is which coefficients go. Rules hold noise, in units of one record's influence, and no budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.core.rng import Stream
+from taciturn.data.design import Design
+from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity import safe_rule, screening_test
+from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.mechanisms import RoundedGaussian
+from taciturn.mechanisms.base import first_of, noisy_keys
+from taciturn.solvers.frank_wolfe import Run, kind_of
+from taciturn.solvers.safe_rule import column_norms, condition, rule_scores
+
+__all__ = [
+    "GAUSSIAN_BITS",
+    "NoisyRule",
+    "OptionalSelection",
+    "Problem",
+    "Rule",
+    "SelectionRule",
+    "TestedSelection",
+    "solve_screened",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+GAUSSIAN_BITS = 24
+"""Gaussian noise has a standard deviation of two to this power lattice units."""
+
+# Far beyond what such noise can hide, and far from the end of 64-bit integers.
+_LARGEST = 2**60
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a rule may look at beside the run: data, loss and public numbers.
+
+    Parameters
+    ----------
+    design : Design
+        The features, intercept column included.
+    target : ndarray of shape (n_samples,)
+        As the run has it.
+    loss : Loss
+        The loss of one record.
+    radius : float
+        Radius of the ball in units of scaled features.
+    n_rows : int or None
+        A public number of records.
+    relation : str
+        What one record more or less means.
+    """
+
+    design: Design
+    target: NDArray[np.generic]
+    loss: Loss
+    radius: float
+    n_rows: int | None
+    relation: str
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The records that are not null."""
+        return np.flatnonzero(self.target >= 0) if self._labelled else np.arange(self.target.size)
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """Euclidean norms of the columns, null records left out."""
+        return column_norms(self.design.lattice[self.rows]) / ONE
+
+    @property
+    def condition(self) -> float:
+        """The loss's factor in the safe rule; Huber's loss counts as the square."""
+        return condition(kind_of(self.loss, self.radius)[0], self.radius)
+
+    def margins(self, coefficients: FloatArray) -> FloatArray:
+        """``X @ w``, one column per output."""
+        weights = coefficients.reshape(-1, self.design.shape[1])
+        margins: FloatArray = np.asarray(self.design.lattice @ (weights.T / ONE))
+        return margins
+
+    def mean_loss(self, coefficients: FloatArray) -> float:
+        """The mean loss over the records that are not null; not private."""
+        margins, target = self.margins(coefficients)[self.rows], self.target[self.rows]
+        if isinstance(self.loss, SoftmaxLoss):
+            return float(self.loss.value(margins, np.eye(margins.shape[1])[target.astype(np.int64)]).mean())
+        numbers = target.astype(np.float64) / (1 if self._labelled else ONE)
+        return float(self.loss.value(margins[:, 0], numbers).mean())
+
+    @property
+    def _labelled(self) -> bool:
+        return isinstance(self.loss, LogisticLoss | SoftmaxLoss)
+
+
+class Rule(Protocol):
+    """Which coefficients to set to zero."""
+
+    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
+        """Coordinates out of the support, which is not empty; ``support`` leaves the intercept out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRule:
+    r"""The coefficient with the smallest gradient, by the exponential mechanism on :math:`-|g_i|`.
+
+    Parameters
+    ----------
+    noise : float
+        Gumbel scale in units of one record's influence; 0 for none.
+    """
+
+    noise: float
+
+    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
+        """One coordinate, always."""
+        scores = -np.abs(run.scores()[support])
+        return support[[self.choose(scores, run, stream)]]
+
+    def choose(self, scores: NDArray[np.generic], run: Run, stream: Stream) -> int:
+        """The place of the winner."""
+        noise = stream.gumbels(scores.size) if self.noise > 0.0 else np.zeros(scores.size)
+        return first_of(*noisy_keys(scores, noise, self.noise * run.influence / run.grain))
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalSelection:
+    """A selection with one more candidate, "none", whose score is public.
+
+    Parameters
+    ----------
+    selection : SelectionRule
+        The mechanism.
+    threshold : float
+        The gradient below which a coefficient is rather screened than not, as a share of the largest possible one.
+    """
+
+    selection: SelectionRule
+    threshold: float
+
+    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
+        """One coordinate, or none."""
+        scores = -np.abs(run.scores()[support].astype(np.float64))
+        none = -self.threshold * (problem.n_rows or 0) * run.influence / run.grain
+        winner = self.selection.choose(np.append(scores, none), run, stream)
+        return support[winner : winner + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class TestedSelection:
+    r"""A selection, then the safe rule on three noisy numbers.
+
+    Column norms are replaced by their public bounds, which keeps a safe rule safe:
+    :math:`\lambda |g_j| + w^\top g + 2 \kappa \lambda \sqrt{n G} < 0`. The root is taken after the noise.
+
+    Parameters
+    ----------
+    selection : SelectionRule
+        The mechanism.
+    noise : float
+        Standard deviation in units of the sensitivity, rounding included; 0 for none.
+    """
+
+    selection: SelectionRule
+    noise: float
+
+    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
+        """One coordinate if it passes the test."""
+        chosen = self.selection.screen(run, support, problem, stream)
+        gradient = run.scores() * run.grain
+        inner = float(run.coefficients() @ gradient)
+        gap = inner + problem.radius * float(np.abs(gradient).max())
+        values = np.array([problem.radius * abs(gradient[chosen[0]]), inner, gap])
+        if self.noise > 0.0:
+            kind, clip = kind_of(problem.loss, problem.radius)
+            declared = screening_test(kind, clip, problem.radius, run.influence, problem.relation).value
+            values = _noisy(values, declared, self.noise, stream)
+        first, inner, gap = values.tolist()
+        n_rows = problem.n_rows or 0
+        slack = 2.0 * problem.condition * problem.radius * math.sqrt(n_rows * max(gap, 0.0))
+        return chosen if first + inner + slack < 0.0 else chosen[:0]
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyRule:
+    """Every score of the safe rule with Gaussian noise; all coefficients whose noisy score is negative go.
+
+    Parameters
+    ----------
+    noise : float
+        Standard deviation in units of the l2 sensitivity, rounding included; 0 for none.
+    """
+
+    noise: float
+
+    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
+        """Features that are still candidates, those without weight included."""
+        radius, n_rows = problem.radius, problem.n_rows or problem.rows.size
+        coefficients, gradient = run.coefficients(), run.scores() * (run.grain / n_rows)
+        inner = float(coefficients @ gradient)
+        gap = inner + radius * float(np.abs(gradient).max())
+        margins = problem.margins(coefficients)[problem.rows]
+        n_features = problem.design.n_features
+        # Clipped to public bounds, which hold by themselves where n is the number of records.
+        scores = rule_scores(
+            gradient[:n_features],
+            np.minimum(problem.norms[:n_features] / math.sqrt(n_rows), 1.0),
+            inner=inner,
+            gap=min(max(gap, 0.0), 2.0 * radius * run.influence),
+            margin_norm=min(float(np.linalg.norm(margins)) / math.sqrt(n_rows), radius),
+            radius=radius,
+            condition=problem.condition,
+        )
+        if self.noise > 0.0:
+            kind, clip = kind_of(problem.loss, radius)
+            declared = safe_rule(
+                kind, clip, radius, run.influence, problem.condition, n_rows, n_features, problem.relation
+            )
+            scores = _noisy(scores, declared.value, self.noise, stream)
+        return np.flatnonzero((scores < 0.0) & run.candidates[:n_features])
+
+
+def _noisy(values: FloatArray, sensitivity: float, noise: float, stream: Stream) -> FloatArray:
+    """Values with rounded Gaussian noise of ``noise`` sensitivities, on a lattice that makes this exact.
+
+    Rounding to the lattice moves each value by one unit at most between neighbours, hence the vector by the square
+    root of its length on top of the sensitivity.
+    """
+    room = math.sqrt(values.size)
+    # A hair more noise, for the rounding of these quotients.
+    unit = sensitivity / (2.0**GAUSSIAN_BITS / (noise * (1.0 + 2.0**-40)) - room)
+    mechanism = RoundedGaussian(sensitivity / unit + room, GAUSSIAN_BITS, _LARGEST)
+    lattice = np.rint(np.clip(values / unit, -float(_LARGEST), float(_LARGEST))).astype(np.int64)
+    noisy: FloatArray = mechanism.release(lattice, stream) * unit
+    return noisy
+
+
+def solve_screened(
+    run: Run,
+    rule: Rule,
+    problem: Problem,
+    *,
+    n_steps: int,
+    screenings: Sequence[int],
+    permanent: bool,
+    stream: Stream,
+    watch: Callable[[float], None] | None = None,
+) -> FloatArray:
+    """The coefficients after all steps, coordinate by coordinate.
+
+    Parameters
+    ----------
+    run : Run
+        Frank-Wolfe before its first step.
+    rule : Rule
+        Which coefficients go.
+    problem : Problem
+        What the rule may look at.
+    n_steps : int
+        Number of Frank-Wolfe steps.
+    screenings : sequence of int
+        After how many steps coefficients are screened, in rising order.
+    permanent : bool
+        Whether a screened coordinate is no candidate any more.
+    stream : Stream
+        Randomness of this solution.
+    watch : callable, default=None
+        Receives the mean loss after each screening, which is not private.
+    """
+    steps, noise = stream.spawn("steps"), stream.spawn("screening")
+    n_columns, n_features = problem.design.shape[1], problem.design.n_features
+    for t in screenings:
+        run.advance_to(t, steps)
+        weighted = np.flatnonzero(run.coefficients())
+        support = weighted[weighted % n_columns < n_features]
+        if support.size:
+            screened = rule.screen(run, support, problem, noise)
+            (run.exclude if permanent else run.drop)(screened)
+        if watch is not None:
+            watch(problem.mean_loss(run.coefficients()))
+        if not run.candidates.any():
+            # Nothing has weight, and nothing can get any.
+            return run.coefficients()
+    run.advance_to(n_steps, steps)
+    return run.coefficients()

@@ -9,7 +9,15 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import bench_accounting, bench_design, bench_frank_wolfe, bench_randomness, bench_top_k
+from benchmarks import (
+    bench_accounting,
+    bench_design,
+    bench_frank_wolfe,
+    bench_kendall,
+    bench_randomness,
+    bench_selectors,
+    bench_top_k,
+)
 
 SLOWER = "cost of ours / cost of the baseline"
 FASTER = "cost of the baseline / cost of ours"
@@ -20,6 +28,8 @@ SUITES = (
     ("accounting", bench_accounting.rows, FASTER),
     ("exact sums", bench_design.rows, SLOWER),
     ("Frank-Wolfe, a step", bench_frank_wolfe.rows, FASTER),
+    ("correlation selector", bench_selectors.rows, SLOWER),
+    ("Kendall selector", bench_kendall.rows, FASTER),
 )
 
 

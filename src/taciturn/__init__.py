@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         SparsifiedRegressor,
     )
     from taciturn.scalers import BoundedScaler
-    from taciturn.selectors import CorrelationSelector
+    from taciturn.selectors import CorrelationSelector, KendallSelector
 
 # Loaded on first use, so that importing the package costs next to nothing.
 _HOMES = {
@@ -36,6 +36,7 @@ _HOMES = {
     "CorrelationSelector": "taciturn.selectors",
     "FrankWolfeClassifier": "taciturn.estimators",
     "FrankWolfeRegressor": "taciturn.estimators",
+    "KendallSelector": "taciturn.selectors",
     "ScreenedClassifier": "taciturn.estimators",
     "ScreenedRegressor": "taciturn.estimators",
     "SparsifiedClassifier": "taciturn.estimators",
@@ -52,6 +53,7 @@ __all__ = [
     "CorrelationSelector",
     "FrankWolfeClassifier",
     "FrankWolfeRegressor",
+    "KendallSelector",
     "ScreenedClassifier",
     "ScreenedRegressor",
     "SparsifiedClassifier",

@@ -18,12 +18,23 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn import CorrelationSelector
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.data.sensitivity import RELATIONS, record_sum
 
 
 def data(n=4000, d=12, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, d))
     return X, np.clip(X[:, 2] - 0.8 * X[:, 7], -1, 1)
+
+
+class PositivePart:
+    """A score of one's own: a record adds at most 1 to any sum."""
+
+    def __call__(self, X, y):
+        return np.abs(np.asarray(X.maximum(0) if sp.issparse(X) else np.maximum(X, 0)).T @ y)
+
+    def sensitivity(self, relation):
+        return record_sum(1.0, "linf", relation)
 
 
 def test_check_estimator_with_no_expected_failures():
@@ -33,6 +44,7 @@ def test_check_estimator_with_no_expected_failures():
         # A check that needs a deterministic estimator is skipped, as the tag asks; none may fail.
         check_estimator(CorrelationSelector(), on_skip=None)
         check_estimator(CorrelationSelector(n_features_to_select=1, mechanism="gumbel"), on_skip=None)
+        check_estimator(CorrelationSelector(score_func="quadrant"), on_skip=None)
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"])
@@ -72,7 +84,7 @@ def test_replacement_needs_twice_the_noise():
 
     def hits(relation):
         return sum(
-            CorrelationSelector(n_features_to_select=1, relation=relation, random_state=seed)
+            CorrelationSelector(delta=0.0, n_features_to_select=1, relation=relation, random_state=seed)
             .fit(weak, target)
             .support_[0]
             for seed in range(300)
@@ -128,19 +140,91 @@ def test_records_with_another_label_are_null_records():
     assert np.array_equal(with_nulls.fit(X, spoiled).support_, without.support_)
 
 
-def test_infinite_epsilon_is_the_exact_ranking_on_standardised_columns():
+def heavy_tailed():
+    """Standardised columns and a target with many values far beyond the default bounds."""
     rng = np.random.default_rng(3)
-    X = rng.standard_normal((500, 20)) * rng.uniform(0.5, 2, 20)
-    y = X @ rng.standard_normal(20) + rng.standard_normal(500)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    selector = CorrelationSelector(
-        epsilon=float("inf"), n_features_to_select=6, x_bound=10.0, y_bounds=(y.min(), 2 * y.mean() - y.min())
-    ).fit(Z, np.clip(y, y.min(), 2 * y.mean() - y.min()))
-    clipped = np.clip(y, y.min(), 2 * y.mean() - y.min())
-    expected = np.argsort(-np.abs(r_regression(Z, clipped)))[:6]
-    assert set(np.flatnonzero(selector.support_)) == set(expected)
+    X = rng.standard_t(3, (500, 20)) * rng.uniform(0.5, 2, 20) + rng.uniform(-3, 3, 20)
+    y = 5.0 + X @ rng.standard_normal(20) + rng.standard_normal(500)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+@pytest.mark.parametrize("bounds", [{}, {"x_bound": 1e-3, "y_bounds": (100.0, 101.0)}, {"x_bound": 1e5}])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_infinite_epsilon_is_the_exact_ranking_on_standardised_columns_whatever_the_bounds(bounds, convert):
+    Z, y = heavy_tailed()
+    expected = set(np.argsort(-np.abs(r_regression(Z, y)))[:6])
+    selector = CorrelationSelector(epsilon=float("inf"), n_features_to_select=6, **bounds).fit(convert(Z), y)
+    assert set(np.flatnonzero(selector.support_)) == expected
     assert selector.certificate_.status == "not private"
     assert selector.certificate_.epsilon == float("inf")
+    # Bounds and lattice do their work as soon as there is privacy, however little: the ranking is another one.
+    if bounds != {"x_bound": 1e5}:
+        nearly = CorrelationSelector(epsilon=1e9, n_features_to_select=6, **bounds).fit(convert(Z), y)
+        assert set(np.flatnonzero(nearly.support_)) != expected
+
+
+@pytest.mark.parametrize(
+    ("score", "by_hand"),
+    [
+        ("sign", lambda Z, y: Z.T @ np.sign(y - 5.0)),
+        ("quadrant", lambda Z, y: np.sign(Z).T @ np.sign(y - 5.0)),
+        (PositivePart(), lambda Z, y: np.maximum(Z, 0).T @ (y - 5.0)),
+    ],
+)
+def test_infinite_epsilon_clips_nothing_for_the_other_scores(score, by_hand):
+    Z, y = heavy_tailed()
+    settings = {"n_features_to_select": 8, "score_func": score, "y_bounds": (4.0, 6.0)}
+    selector = CorrelationSelector(epsilon=float("inf"), **settings).fit(Z, y)
+    expected = np.argsort(-np.abs(by_hand(Z, y)))[:8]
+    assert set(np.flatnonzero(selector.support_)) == set(expected)
+    clipped = np.argsort(-np.abs(by_hand(np.clip(Z, -1, 1), np.clip(y, 4.0, 6.0))))[:8]
+    nearly = CorrelationSelector(epsilon=1e9, **settings).fit(Z, y)
+    assert set(np.flatnonzero(nearly.support_)) == set(clipped)
+    assert (set(clipped) == set(expected)) == (score == "quadrant")
+
+
+@pytest.mark.parametrize("score", ["sign", "quadrant", PositivePart()], ids=["sign", "quadrant", "own"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_score_finds_strong_features(score, relation):
+    X, y = data()
+    selector = CorrelationSelector(n_features_to_select=2, relation=relation, score_func=score, random_state=1)
+    assert np.flatnonzero(selector.fit(X, y).support_).tolist() == [2, 7]
+    certificate = selector.certificate_
+    own = not isinstance(score, str)
+    assert certificate.public["score"] == ("PositivePart" if own else score)
+    assert certificate.arithmetic == ("float64" if own else "exact")
+    assert ("the sensitivity declared for the score is right" in certificate.assumptions) == own
+    assert (certificate.status, certificate.relation) == ("proved", relation)
+
+
+def test_labels_are_signs_already():
+    X, y = data()
+    for labels in (y > 0, np.digitize(y, (-0.3, 0.3))):
+        plain = CorrelationSelector(classes=np.unique(labels), epsilon=0.05, n_features_to_select=4, random_state=2)
+        sign = clone(plain).set_params(score_func="sign").fit(X, labels)
+        assert np.array_equal(sign.support_, plain.fit(X, labels).support_)
+    # A numeric target is not, and noise as large as this shows any other score sooner or later.
+    plain.set_params(classes=None, epsilon=0.01)
+    sign.set_params(classes=None, epsilon=0.01)
+    pairs = [(plain.set_params(random_state=i).fit(X, y), sign.set_params(random_state=i).fit(X, y)) for i in range(20)]
+    assert any(not np.array_equal(one.support_, other.support_) for one, other in pairs)
+
+
+def test_quadrants_are_not_moved_by_a_few_large_products():
+    rng = np.random.default_rng(0)
+    y = rng.uniform(-1, 1, 4000)
+    X = np.column_stack((0.01 * np.sign(y), np.where(np.abs(y) > 0.9, np.sign(y), 0.0)))
+    for score, best in (("correlation", 1), ("sign", 1), ("quadrant", 0)):
+        selector = CorrelationSelector(n_features_to_select=1, score_func=score, random_state=0).fit(X, y)
+        assert np.flatnonzero(selector.support_).tolist() == [best]
+
+
+def test_a_callable_survives_pickles_and_clones():
+    X, y = data()
+    fitted = CorrelationSelector(score_func=PositivePart(), n_features_to_select=2, random_state=1).fit(X, y)
+    again = pickle.loads(pickle.dumps(clone(fitted))).fit(X, y)
+    assert np.array_equal(again.support_, fitted.support_)
+    assert again.certificate_ == fitted.certificate_
 
 
 @pytest.mark.parametrize(
@@ -156,6 +240,19 @@ def test_every_layout_gives_the_same_selection(convert):
         warnings.filterwarnings("ignore", message=".*feature names.*")
         ours = CorrelationSelector(n_features_to_select=5, epsilon=0.1, random_state=4).fit(convert(X), y)
     assert np.array_equal(ours.support_, expected.support_)
+
+
+@pytest.mark.parametrize("score", ["correlation", "sign", "quadrant"])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
+def test_entries_stored_in_parts_are_their_sums(score, kind):
+    # Column 0 holds 3 - 2 in every row; taken apart, its parts clip to 0 and have signs that cancel.
+    entries, rows = np.append(np.tile([3.0, -2.0], 40), 0.5), np.append(np.repeat(np.arange(40), 2), 7)
+    parts = kind(sp.csc_array((entries, rows, [0, 80, 81]), shape=(40, 2)))
+    assert parts.nnz == 81
+    selector = CorrelationSelector(n_features_to_select=1, score_func=score)
+    for epsilon in (float("inf"), 100.0):
+        selector.set_params(epsilon=epsilon).fit(parts, np.ones(40))
+        assert selector.get_support(indices=True).tolist() == [0]
 
 
 def test_data_frames_in_and_out():
@@ -254,6 +351,8 @@ def test_all_features_cost_nothing():
         ("n_features_to_select", 2.5),
         ("mechanism", "magic"),
         ("gamma", 1.0),
+        ("score_func", "kendall"),
+        ("score_func", None),
         ("n_public", 0),
         ("random_state", -3),
     ],

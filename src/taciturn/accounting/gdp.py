@@ -56,6 +56,7 @@ __all__ = [
 ]
 
 _EXACT_STEPS = 100_000
+_LARGEST_MU = 1e6
 # Relative width of the brackets in which roots are enclosed.
 _ROOT = 1e-13
 
@@ -215,7 +216,8 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
         return 0.0
     # Concentrated privacy with rho = mu**2 / 2 is a looser bound, hence a private starting point.
     loose = mu * mu / 2.0 + mu * math.sqrt(-2.0 * target)
-    return loose if math.isinf(loose) else last_private(missing, loose, 0.0, _ROOT * loose)
+    # Beyond this the loose bound is as good, to six digits, and the search would leave the range of doubles.
+    return loose if mu > _LARGEST_MU else last_private(missing, loose, 0.0, _ROOT * loose)
 
 
 def mu_of_budget(budget: Budget) -> float:

@@ -129,7 +129,7 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
-    >>> model = ScreenedRegressor(radius=1.0, n_steps=20, random_state=0).fit(X, y)
+    >>> model = ScreenedRegressor(radius=1.0, n_steps=25, screen_at=6, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [2, 11]
     """

@@ -5,6 +5,7 @@ become noise scales.
 """
 
 from taciturn.plan.frank_wolfe import ClippedCount, FrankWolfePlan, plan_frank_wolfe
+from taciturn.plan.kendall import KendallPlan, plan_kendall
 from taciturn.plan.screened import SCREENING_RULES, ScreenedPlan, check_screening, plan_screened
 from taciturn.plan.top_k import TOP_K_MECHANISMS, TopKPlan, plan_top_k
 
@@ -13,10 +14,12 @@ __all__ = [
     "TOP_K_MECHANISMS",
     "ClippedCount",
     "FrankWolfePlan",
+    "KendallPlan",
     "ScreenedPlan",
     "TopKPlan",
     "check_screening",
     "plan_frank_wolfe",
+    "plan_kendall",
     "plan_screened",
     "plan_top_k",
 ]

@@ -5,8 +5,11 @@ proved for the same run (``proved_epsilon``) and what is wrong (``errata``). The
 everyday name in ``taciturn`` itself.
 """
 
+from taciturn.published.adp_screen import ADPScreen
+from taciturn.published.dpsis import DPSIS
 from taciturn.published.multinomial import MultinomialPrivateLasso
 from taciturn.published.private_lasso import PrivateLasso
+from taciturn.published.rnm_screen import RNMScreen
 from taciturn.published.sparsifier import Sparsifier
 
-__all__ = ["MultinomialPrivateLasso", "PrivateLasso", "Sparsifier"]
+__all__ = ["DPSIS", "ADPScreen", "MultinomialPrivateLasso", "PrivateLasso", "RNMScreen", "Sparsifier"]

@@ -6,23 +6,33 @@ sensitivity of the relation in force and with class sizes that make its top-k me
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from taciturn.accounting import Budget
-from taciturn.core.errors import DataError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import correlation_scores
+from taciturn.data.sensitivity import Sensitivity, correlation_scores
 from taciturn.data.target import check_classes, check_y_bounds, label_signs, numeric_target
 from taciturn.plan import plan_top_k
 from taciturn.plan.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, numbers_of
 
 __all__ = ["CorrelationSelector"]
+
+SCORES = ("correlation", "sign", "quadrant")
+"""Names of the built-in scores."""
+
+BOUNDS = "the bounds were chosen without looking at these data"
+DECLARATION = "the sensitivity declared for the score is right"
 
 
 class CorrelationSelector(PrivateSelector):
@@ -34,17 +44,20 @@ class CorrelationSelector(PrivateSelector):
 
     with :math:`\tilde x` clipped to ``[-x_bound, x_bound]`` and divided by ``x_bound``, and
     :math:`\tilde y` either one column, the numeric target mapped from ``y_bounds`` to [-1, 1], or one column of
-    -1 and +1 per class (one against the rest).
+    -1 and +1 per class (one against the rest). Other scores take signs instead of values, or are the caller's own.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: the set of selected features, nothing else.
-    Sensitivity: ``data.sensitivity.correlation_scores`` (1 in these units, 2 under replace-one). Sums are exact
-    integers. Public: the numbers of features and, except under add-remove, of records, the bounds and the
-    classes. Values beyond the bounds are clipped silently, since their number would be a release.
+    Sensitivity: ``data.sensitivity.correlation_scores`` (1 in these units, 2 under replace-one), or what a callable
+    declares. Sums are exact integers, those of a callable excepted. Public: the numbers of features and, except under
+    add-remove, of records, the bounds and the classes. Values beyond the bounds are clipped silently, since their
+    number would be a release.
 
     Parameters
     ----------
     epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` selects without noise and certifies nothing.
+        Privacy budget of this fit. ``float("inf")`` selects without noise and certifies nothing; bounds are there for
+        privacy alone, so nothing is clipped or rounded then. On standardised columns the result is the top of
+        ``abs(sklearn.feature_selection.r_regression(X, y))``, whatever the bounds.
     delta : float, default=1e-6
         Probability beyond epsilon. Left unused, and certified as 0, where the mechanism is pure.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
@@ -64,6 +77,16 @@ class CorrelationSelector(PrivateSelector):
         "auto" takes the one that tells the smallest differences apart; with delta = 0 only the pure ones compete.
     gamma : float, default=0.5
         Parameter of the canonical Lipschitz mechanism, in [0, 1).
+    score_func : {"correlation", "sign", "quadrant"} or callable, default="correlation"
+        What is summed. "correlation": the products above. "sign": a numeric target counts by the side of the middle
+        of ``y_bounds`` on which it lies (-1, 0 or +1), which wastes no budget on bounds that are wide beside most
+        targets; labels are signs already. "quadrant": features too count by their signs, about 0.
+
+        A callable is called as ``score_func(X, y)`` and returns one finite number per feature, the larger the better.
+        X is clipped to ``[-x_bound, x_bound]``; y is mapped to [-1, 1], or consists of -1 and +1 (0 for null
+        records), with one column per class if there are more than two. Its method ``sensitivity(relation)`` returns a
+        ``data.sensitivity.Sensitivity`` in the linf norm: the most that any score can change when one row is left
+        out or, under replace-one, becomes another. The guarantee is as good as that statement.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
         says so.
@@ -94,6 +117,19 @@ class CorrelationSelector(PrivateSelector):
     >>> selector = CorrelationSelector(epsilon=1.0, n_features_to_select=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(selector.support_).tolist()
     [3, 17]
+
+    A score of one's own: how far the positive parts of a feature go with the target. One row adds at most 1.
+
+    >>> from taciturn.data.sensitivity import record_sum
+    >>> class PositivePart:
+    ...     def __call__(self, X, y):
+    ...         return np.abs(np.maximum(X, 0).T @ y)
+    ...
+    ...     def sensitivity(self, relation):
+    ...         return record_sum(1.0, "linf", relation)
+    >>> y = np.clip(np.maximum(X[:, 5], 0) + np.minimum(X[:, 8], 0), -1, 1)
+    >>> selector.set_params(score_func=PositivePart(), n_features_to_select=1).fit(X, y).get_support(indices=True)
+    array([5])
     """
 
     def __init__(
@@ -109,6 +145,7 @@ class CorrelationSelector(PrivateSelector):
         n_features_to_select: int = 10,
         mechanism: str = "auto",
         gamma: float = 0.5,
+        score_func: str | Callable[..., Any] = "correlation",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -121,6 +158,7 @@ class CorrelationSelector(PrivateSelector):
         self.n_features_to_select = n_features_to_select
         self.mechanism = mechanism
         self.gamma = gamma
+        self.score_func = score_func
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> CorrelationSelector:
@@ -135,11 +173,12 @@ class CorrelationSelector(PrivateSelector):
         """
         self._check_public()
         X, y = self._read(X, y)
-        target, target_bound, facts = self._target(y)
+        weights, unit, facts = self._target(y)
         n_rows, n_columns = X.shape
         stream = Stream.of(self.random_state)
+        own = callable(self.score_func)
         # Lattice units: a product of two full-scale values.
-        sensitivity = correlation_scores(ONE, target_bound, self.relation)
+        sensitivity = self._declared() if own else correlation_scores(ONE, unit, self.relation)
         plan = plan_top_k(
             Budget(self.epsilon, self.delta),
             n_columns,
@@ -148,17 +187,17 @@ class CorrelationSelector(PrivateSelector):
             method=self.mechanism,
             gamma=self.gamma,
         )
-        sums = Design(X, self.x_bound).rmatvec(target, target_bound)
-        selected = plan.select(np.abs(sums).max(axis=1), stream)
+        selected = plan.select(self._scores(X, weights, unit), stream)
         public = self._public_facts(n_rows, n_columns)
+        public |= {"method": plan.method, "score": self._score_name(), "x_bound": float(self.x_bound), **facts}
         self._conclude(
             selected,
             plan.releases,
             plan.budget,
-            public=public | {"method": plan.method, "x_bound": float(self.x_bound), **facts},
-            assumptions=("the bounds were chosen without looking at these data",),
+            public=public,
+            assumptions=(BOUNDS, DECLARATION) if own else (BOUNDS,),
             seeded=stream.seeded,
-            arithmetic=plan.arithmetic,
+            arithmetic="float64" if own else plan.arithmetic,
         )
         return self
 
@@ -170,9 +209,33 @@ class CorrelationSelector(PrivateSelector):
         check_y_bounds(self.y_bounds)
         if self.classes is not None:
             check_classes(self.classes)
+        if callable(self.score_func):
+            self._declared()
+        else:
+            check_choice(SCORES, score_func=self.score_func)
+
+    def _score_name(self) -> str:
+        if isinstance(self.score_func, str):
+            return self.score_func
+        return str(getattr(self.score_func, "__name__", type(self.score_func).__name__))
+
+    def _declared(self) -> Sensitivity:
+        """What a callable says of itself, if it fits this fit."""
+        declare = getattr(self.score_func, "sensitivity", None)
+        declared = declare(self.relation) if callable(declare) else None
+        fits = isinstance(declared, Sensitivity) and (declared.norm, declared.relation) == ("linf", self.relation)
+        if not fits:
+            raise ParameterError(
+                "score_func",
+                self._score_name(),
+                f"a callable whose method sensitivity({self.relation!r}) returns a Sensitivity in the linf norm under "
+                "that relation",
+                "declare it, for sums over records with record_sum of taciturn.data.sensitivity",
+            )
+        return declared
 
     def _target(self, y: np.ndarray) -> tuple[np.ndarray, int, dict[str, Any]]:
-        """Integer weights (one column per sum), their bound, public facts."""
+        """Weights of the records (one column per sum), the number that stands for 1 in them, public facts."""
         classes = (False, True) if self.classes is None and y.dtype.kind == "b" else self.classes
         if classes is not None:
             labels = check_classes(classes)
@@ -182,5 +245,53 @@ class CorrelationSelector(PrivateSelector):
             raise DataError(
                 "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
             )
-        bounds = check_y_bounds(self.y_bounds)
-        return numeric_target(y, bounds)[:, None], ONE, {"y_bounds": bounds}
+        low, high = bounds = check_y_bounds(self.y_bounds)
+        # Halving first keeps bounds near the largest double from overflowing.
+        middle = low / 2.0 + high / 2.0
+        unit = 1
+        if self.score_func in ("sign", "quadrant"):
+            weights = np.subtract(y > middle, y < middle, dtype=np.float64)
+        elif math.isinf(self.epsilon):
+            weights = (y - middle) / (high / 2.0 - low / 2.0)
+        else:
+            weights, unit = numeric_target(y, bounds), ONE
+        return weights[:, None], unit, {"y_bounds": bounds}
+
+    def _scores(self, X: Any, weights: np.ndarray, unit: int) -> np.ndarray:
+        """One score per feature: integers, except without privacy and from callables."""
+        private = not math.isinf(self.epsilon)
+        x_bound = self.x_bound
+        if callable(self.score_func):
+            bounded = _by_entry(lambda entries: np.clip(entries, -x_bound, x_bound), X) if private else X
+            return self._own_scores(bounded, weights / unit)
+        if self.score_func == "quadrant":
+            X, x_bound = _by_entry(np.sign, X), 1.0
+        sums = Design(X, x_bound).rmatvec(weights, unit) if private else np.asarray(X.T @ weights)
+        return np.abs(sums).max(axis=1)
+
+    def _own_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """The scores of a callable; neither its errors nor its warnings, which may quote data, are passed on."""
+        scores = None
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                scores = np.asarray(self.score_func(X, y[:, 0] if y.shape[1] == 1 else y), dtype=np.float64)
+        except Exception:
+            pass
+        if scores is None or scores.shape != X.shape[1:] or not np.isfinite(scores).all():
+            raise DataError(
+                "score_func: expected one finite number per feature, and the callable failed or returned something "
+                "else; try it on made-up data within the bounds."
+            )
+        return scores
+
+
+def _by_entry(function: Callable[[np.ndarray], np.ndarray], X: Any) -> Any:
+    """X with a function that keeps zeros applied to every entry."""
+    if not sp.issparse(X):
+        return function(X)
+    if not X.has_canonical_format:
+        # An entry that is stored in parts is their sum.
+        X = X.copy()
+        X.sum_duplicates()
+    return type(X)((function(X.data), X.indices, X.indptr), shape=X.shape, copy=False)

@@ -79,13 +79,17 @@ def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "s
     if np.abs(weights).sum() > radius * (1.0 + 1e-9):
         raise ParameterError("coef", "a point outside", "a point of the L1 ball", "project it onto the ball first")
     margins = np.asarray(X @ weights).ravel()
-    gradient = np.asarray(X.T @ phi.derivative(margins, np.asarray(y, dtype=np.float64))).ravel()
-    inner = float(weights @ gradient)
+    residuals = phi.derivative(margins, np.asarray(y, dtype=np.float64))
+    gradient = np.asarray(X.T @ residuals).ravel()
+    norms = column_norms(X)
+    # Rounding must not screen what is exactly on the edge, as the support is at a solution.
+    error = 2.0**-40 * float(norms.max() * np.linalg.norm(residuals))
+    inner = float(weights @ gradient) + radius * error
     return rule_scores(
-        gradient,
-        column_norms(X),
+        np.abs(gradient) + error,
+        norms,
         inner=inner,
-        gap=max(inner + radius * float(np.abs(gradient).max()), 0.0),
+        gap=inner + radius * (float(np.abs(gradient).max()) + error),
         margin_norm=float(np.linalg.norm(margins)),
         radius=radius,
         condition=condition(loss, radius),
@@ -93,7 +97,7 @@ def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "s
 
 
 def rule_scores(
-    gradient: FloatArray,
+    sizes: FloatArray,
     norms: FloatArray,
     *,
     inner: float,
@@ -104,11 +108,12 @@ def rule_scores(
 ) -> FloatArray:
     r"""The scores from their parts, in sums or in means over records.
 
-    ``norms`` hold :math:`\|x_{(i)}\|_2`, ``inner`` is :math:`w^\top g`, ``gap`` G, ``margin_norm`` :math:`\|Xw\|_2` and
-    ``condition`` :math:`L/\sqrt\mu`. For means divide gradient, inner product and gap by n, the norms by its root.
+    ``sizes`` hold :math:`|g_i|`, ``norms`` :math:`\|x_{(i)}\|_2`; ``inner`` is :math:`w^\top g`, ``gap`` G,
+    ``margin_norm`` :math:`\|Xw\|_2` and ``condition`` :math:`L/\sqrt\mu`. For means divide sizes, inner product and gap
+    by n, the norms by its root.
     """
     third = condition * (radius * norms + margin_norm) * math.sqrt(gap)
-    scores: FloatArray = radius * np.abs(gradient) + inner + third
+    scores: FloatArray = radius * sizes + inner + third
     return scores
 
 

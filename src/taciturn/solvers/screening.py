@@ -42,6 +42,8 @@ IntArray = NDArray[np.int64]
 GAUSSIAN_BITS = 24
 """Gaussian noise has a standard deviation of two to this power lattice units."""
 
+# Derivatives of a run without noise are this close to those of the loss.
+_DERIVATIVE_ERROR = 2.0**-15
 # Far beyond what such noise can hide, and far from the end of 64-bit integers.
 _LARGEST = 2**60
 
@@ -211,13 +213,16 @@ class NoisyRule:
         """Features that are still candidates, those without weight included."""
         radius, n_rows = problem.radius, problem.n_rows or problem.rows.size
         coefficients, gradient = run.coefficients(), run.scores() * (run.grain / n_rows)
-        inner = float(coefficients @ gradient)
-        gap = inner + radius * float(np.abs(gradient).max())
+        # Without noise nothing else would keep rounding from screening what is exactly on the edge.
+        error = 0.0 if self.noise > 0.0 else _DERIVATIVE_ERROR
+        sizes = np.abs(gradient) + error
+        inner = float(coefficients @ gradient) + radius * error
+        gap = inner + radius * float(sizes.max())
         margins = problem.margins(coefficients)[problem.rows]
         n_features = problem.design.n_features
         # Clipped to public bounds, which hold by themselves where n is the number of records.
         scores = rule_scores(
-            gradient[:n_features],
+            sizes[:n_features],
             np.minimum(problem.norms[:n_features] / math.sqrt(n_rows), 1.0),
             inner=inner,
             gap=min(max(gap, 0.0), 2.0 * radius * run.influence),

@@ -24,7 +24,8 @@ from taciturn.data.sensitivity.base import (
     record_sum,
 )
 from taciturn.data.sensitivity.counts import clipped_count, quantile_scores
-from taciturn.data.sensitivity.screening import safe_rule, screening_test
+from taciturn.data.sensitivity.ranks import kendall_scores
+from taciturn.data.sensitivity.screening import safe_rule, screening_test, unscaled_rule
 from taciturn.data.sensitivity.sums import (
     correlation_scores,
     fixed_point_sum,
@@ -42,10 +43,12 @@ __all__ = [
     "correlation_scores",
     "fixed_point_sum",
     "gradient_scores",
+    "kendall_scores",
     "lattice_gradient_scores",
     "public_rows",
     "quantile_scores",
     "record_sum",
     "safe_rule",
     "screening_test",
+    "unscaled_rule",
 ]

@@ -22,7 +22,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.sensitivity.base import Sensitivity, check_relation
 
-__all__ = ["safe_rule", "screening_test"]
+__all__ = ["safe_rule", "screening_test", "unscaled_rule"]
 
 # Computed derivatives are this close to those of the loss: chords of the logistic curve, lattice units.
 _LOGISTIC_ERROR = 2.0**-9
@@ -109,6 +109,39 @@ def safe_rule(
     each = (radius * moves.gradient + moves.inner) * u + third
     value = math.sqrt(check_integer(1, n_features=n_features)) * each
     return Sensitivity(value * _ROUNDING_ROOM, "l2", check_relation(relation))
+
+
+def unscaled_rule(
+    radius: float, n_rows: int, smoothness: float, convexity: float, largest_residual: float
+) -> Sensitivity:
+    r"""The scores of the safe rule as ADP-Screen and RNM-Screen print it, without the radius. Zero-out, norm linf.
+
+    With n records, features in [-1, 1], :math:`\|w\|_1 \le \lambda` and derivatives of the loss of at most
+    :math:`\rho` (``largest_residual``) per record,
+
+    .. math:: \Delta = \frac{\rho}{n} + \frac{\lambda\rho}{n} + L (1 + \lambda) \sqrt{2 \lambda\rho / \mu}.
+
+    *Proof.* One record contributes at most :math:`\rho/n` to :math:`g_i`, :math:`\lambda\rho/n` to :math:`w \cdot g`
+    and, since :math:`|x \cdot (w - z)| \le 2\lambda` for every z of the ball, :math:`2\lambda\rho/n` to the gap
+    :math:`\mathcal G = \max_z (w - z) \cdot g`. Hence :math:`\|x_{(i)}\|^2/n`, :math:`\|Xw\|^2/(n\lambda^2)` and
+    :math:`\mathcal G/(2\lambda\rho)` lie in [0, 1] and change by at most :math:`u = 1/n` each. For numbers
+    :math:`\alpha, \gamma` of [0, 1] whose squares change by at most u, the product changes by at most
+    :math:`\sqrt u`. Where one grows and the other falls, that is the change of one of them. Where both grow, to given
+    ends, the product changes most if both squares grow by u, or one from zero. In the second case it is no larger than
+    that end, which is at most :math:`\sqrt u`. In the first, with beginnings p and q,
+
+    .. math:: (p^2 + u)(q^2 + u) = p^2 q^2 + u (p^2 + q^2 + u) \le p^2 q^2 + u (1 + p q) \le (p q + \sqrt u)^2,
+
+    because the larger of :math:`p^2, q^2` is at most :math:`1 - u` and the smaller at most pq. The third term is
+    :math:`L \sqrt{2\lambda\rho n/\mu}` times the product for the column plus :math:`\lambda` times that for
+    :math:`Xw`.
+
+    Attained for half the squared residual with targets in :math:`[-\lambda, \lambda]`: n - 1 records x = (1, .., 1)
+    and y = :math:`\lambda` without residual at :math:`w = \lambda e_1`, and one with y = :math:`-\lambda`.
+    """
+    residuals = (1.0 + radius) * largest_residual / n_rows
+    products = smoothness * (1.0 + radius) * math.sqrt(2.0 * radius * largest_residual / convexity)
+    return Sensitivity(residuals + products, "linf", "zero-out")
 
 
 def _moves(loss: str, clip: float, radius: float, influence: float, relation: str) -> _Moves:

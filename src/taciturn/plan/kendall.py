@@ -1,0 +1,127 @@
+"""Plans for selecting features by Kendall's rank correlation, one round after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taciturn.accounting import Budget, calibrate
+from taciturn.certificate import Release
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_integer
+from taciturn.data.sensitivity.ranks import kendall_scores
+from taciturn.events import ExponentialEvent, NotPrivateEvent
+from taciturn.mechanisms import ExponentialMechanism, IndexArray, PermuteAndFlip
+from taciturn.mechanisms.selection import Selection
+
+__all__ = ["KendallPlan", "plan_kendall"]
+
+# Rounding down by less than a step is lost in the noise. Scores are at most n k 2**19 steps, which is below 2**62 for
+# every table that a computer could hold.
+_FINEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class KendallPlan:
+    """How k of d features will be selected, each for going with the target and against those selected before it.
+
+    Parameters
+    ----------
+    k : int
+        How many.
+    budget : Budget
+        What all rounds together may cost; its delta is 0 where the mechanism is pure.
+    method : str
+        Name of the mechanism of a round, or "all" where every feature is taken, or "exact" without privacy.
+    steps : int
+        How many steps of the scores' lattice make one unit of ``|K| / (n - 1)``.
+    rounds : tuple of Selection
+        The mechanism of each round; none where nothing private is needed.
+    releases : tuple of Release
+        For the certificate.
+    """
+
+    arithmetic: ClassVar[str] = "exact"
+
+    k: int
+    budget: Budget
+    method: str
+    steps: int
+    rounds: tuple[Selection, ...]
+    releases: tuple[Release, ...]
+
+    def select(
+        self, n_candidates: int, taus: Callable[[int | None, IndexArray], IndexArray], stream: Stream
+    ) -> IndexArray:
+        """The selected features, in order of selection.
+
+        Parameters
+        ----------
+        n_candidates : int
+            The number of features.
+        taus : callable
+            ``taus(s, columns)`` are the rank correlations of some columns with column s, or with the target where s
+            is None, in steps of the lattice.
+        stream : Stream
+            Each round spawns one of its own.
+        """
+        left = np.arange(n_candidates)
+        if self.method == "all":
+            return left
+        winners = np.empty(self.k, dtype=np.int64)
+        relevance = taus(None, left)
+        redundancy = np.zeros_like(relevance)
+        for place in range(self.k):
+            scores = max(place, 1) * relevance - redundancy
+            index = self.rounds[place].release(scores, stream.spawn("round")) if self.rounds else int(np.argmax(scores))
+            winners[place] = left[index]
+            left, relevance, redundancy = (np.delete(array, index) for array in (left, relevance, redundancy))
+            if place + 1 < self.k:
+                redundancy += taus(int(winners[place]), left)
+        return winners
+
+
+def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_rows: int | None) -> KendallPlan:
+    """Plan the private selection of k of ``n_candidates`` features by rank correlation.
+
+    Every round costs the same: its noise is proportional to its own sensitivity. With a delta the rounds are
+    exponential mechanisms, composed by the accountant; without one they are permute-and-flip, which does better then.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all rounds together; an infinite epsilon selects without noise.
+    n_candidates, k : int
+        ``1 <= k <= n_candidates``; all features cost nothing.
+    relation : str
+        What one record more or less means.
+    n_rows : int or None
+        The number of records, None where it is private.
+    """
+    k = check_integer(1, n_candidates, k=k)
+    # With n - 1 steps to the unit the scores of the first round are numbers of pairs.
+    steps = _FINEST if n_rows is None else min(max(n_rows - 1, 1), _FINEST)
+    if k == n_candidates:
+        return KendallPlan(k, Budget(budget.epsilon, 0.0), "all", steps, (), ())
+    what = f"one of {n_candidates:,} features per round, by rank correlation"
+    if math.isinf(budget.epsilon):
+        exact = Release(what, "none", 0.0, NotPrivateEvent(), k)
+        return KendallPlan(k, Budget(math.inf, 0.0), "exact", steps, (), (exact,))
+    sensitivities = [kendall_scores(n_selected, steps, relation) for n_selected in range(k)]
+    rounds: tuple[Selection, ...]
+    if budget.delta > 0.0:
+        scale = calibrate(budget, lambda b: ExponentialEvent(1.0 / b) * k)
+        method, noise = "gumbel", "Gumbel"
+        rounds = tuple(ExponentialMechanism(sensitivity, 1.0 / scale) for sensitivity in sensitivities)
+    else:
+        # A hair less than the share, so that k rounded shares never exceed the budget.
+        share = budget.epsilon / k * (1.0 - 2.0**-50)
+        method, noise = "permute-and-flip", "exponential"
+        rounds = tuple(PermuteAndFlip(sensitivity, share) for sensitivity in sensitivities)
+    first = rounds[0]
+    release = Release(what, noise, first.scale / first.sensitivity.value, first.event, k)
+    return KendallPlan(k, budget, method, steps, rounds, (release,))

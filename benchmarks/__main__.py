@@ -15,6 +15,7 @@ from benchmarks import (
     bench_frank_wolfe,
     bench_kendall,
     bench_randomness,
+    bench_screening,
     bench_selectors,
     bench_top_k,
 )
@@ -28,6 +29,7 @@ SUITES = (
     ("accounting", bench_accounting.rows, FASTER),
     ("exact sums", bench_design.rows, SLOWER),
     ("Frank-Wolfe, a step", bench_frank_wolfe.rows, FASTER),
+    ("columns dropped for good", bench_screening.rows, FASTER),
     ("correlation selector", bench_selectors.rows, SLOWER),
     ("Kendall selector", bench_kendall.rows, FASTER),
 )

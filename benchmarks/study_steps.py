@@ -36,8 +36,10 @@ RADII = (1.0, 10.0)
 LOSSES = ("huber", "logistic")
 
 
-def make(loss: str, n: int, d: int, radius: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """A model with ten coefficients that fill the ball, on correlated features within [-1, 1]."""
+def make(
+    loss: str, n: int, d: int, radius: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A model with ten coefficients that fill the ball, on correlated features within [-1, 1]: X, y, coefficients."""
     X = rng.standard_normal((n, d))
     X[:, 1:] += 0.5 * X[:, :-1]
     X = np.clip(X / 3.0, -1.0, 1.0)
@@ -45,9 +47,9 @@ def make(loss: str, n: int, d: int, radius: float, rng: np.random.Generator) -> 
     w[rng.choice(d, 10, replace=False)] = rng.choice([-1.0, 1.0], 10) * np.linspace(1.0, 0.2, 10)
     margins = X @ (w * radius / np.abs(w).sum())
     if loss == "logistic":
-        return X, (margins + rng.logistic(0.0, 0.1 * margins.std() + 1e-12, n) > 0).astype(int)
+        return X, (margins + rng.logistic(0.0, 0.1 * margins.std() + 1e-12, n) > 0).astype(int), w
     scale = 1.0 / max(1.0, np.abs(margins).max())
-    return X, np.clip(margins * scale + rng.normal(0.0, 0.1 * scale * margins.std(), n), -1.0, 1.0)
+    return X, np.clip(margins * scale + rng.normal(0.0, 0.1 * scale * margins.std(), n), -1.0, 1.0), w
 
 
 def held_out_loss(
@@ -76,7 +78,7 @@ def main() -> int:
     for loss, (n, d), epsilon, radius in track(settings, console=Console(stderr=True)):
         losses = np.zeros((SEEDS, len(STEPS)))
         for seed in range(SEEDS):
-            X, y = make(loss, 2 * n, d, radius, np.random.default_rng(seed))
+            X, y, _ = make(loss, 2 * n, d, radius, np.random.default_rng(seed))
             for j, steps in enumerate(STEPS):
                 losses[seed, j] = held_out_loss(loss, X, y, epsilon, radius, steps, seed)
         mean = losses.mean(axis=0)

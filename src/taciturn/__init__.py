@@ -26,10 +26,11 @@ if TYPE_CHECKING:
         SparsifiedRegressor,
     )
     from taciturn.scalers import BoundedScaler
-    from taciturn.selectors import CorrelationSelector, KendallSelector
+    from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 
 # Loaded on first use, so that importing the package costs next to nothing.
 _HOMES = {
+    "BlockVoteSelector": "taciturn.selectors",
     "BoundedScaler": "taciturn.scalers",
     "Budget": "taciturn.accounting",
     "Certificate": "taciturn.certificate",
@@ -47,6 +48,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BlockVoteSelector",
     "BoundedScaler",
     "Budget",
     "Certificate",

@@ -15,12 +15,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from taciturn import FrankWolfeClassifier, FrankWolfeRegressor, SparsifiedClassifier, SparsifiedRegressor
+from taciturn import (
+    FrankWolfeClassifier,
+    FrankWolfeRegressor,
+    ScreenedClassifier,
+    ScreenedRegressor,
+    SparsifiedClassifier,
+    SparsifiedRegressor,
+)
 from taciturn.accounting import epsilon_of
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 
-CLASSIFIERS = [FrankWolfeClassifier, SparsifiedClassifier]
-REGRESSORS = [FrankWolfeRegressor, SparsifiedRegressor]
+CLASSIFIERS = [FrankWolfeClassifier, ScreenedClassifier, SparsifiedClassifier]
+REGRESSORS = [FrankWolfeRegressor, ScreenedRegressor, SparsifiedRegressor]
 ALL = REGRESSORS + CLASSIFIERS
 
 
@@ -50,7 +57,7 @@ def test_signals_are_found_and_certified(kind, relation):
     assert certificate.delta == 1e-6
     assert certificate.relation == relation
     assert certificate.arithmetic == "exact"
-    assert certificate.events[-1].count == model.n_iter_ == certificate.public["n_steps"]
+    assert certificate.events[0].count == model.n_iter_ == certificate.public["n_steps"]
     assert epsilon_of(certificate.event, 1e-6) <= 1.0
     assert certificate.public["records"] == 6000
 

@@ -103,6 +103,7 @@ class ScreenedPlan:
             # What is said of a private number of records may guide the noise; arithmetic cannot rely on it.
             None if self.relation == "add-remove" else self.n_rows,
             plainly=self.budget.delta == 0.0 and self.noise_scale > 0.0,
+            by_margins=isinstance(self.rule, NoisyRule) and self.noise_scale > 0.0,
         )
         problem = Problem(design, target, self.loss, self.radius, self.n_rows, self.relation)
         solution = solve_screened(

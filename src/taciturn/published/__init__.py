@@ -11,5 +11,14 @@ from taciturn.published.multinomial import MultinomialPrivateLasso
 from taciturn.published.private_lasso import PrivateLasso
 from taciturn.published.rnm_screen import RNMScreen
 from taciturn.published.sparsifier import Sparsifier
+from taciturn.published.two_stage_selector import TwoStageSelector
 
-__all__ = ["DPSIS", "ADPScreen", "MultinomialPrivateLasso", "PrivateLasso", "RNMScreen", "Sparsifier"]
+__all__ = [
+    "DPSIS",
+    "ADPScreen",
+    "MultinomialPrivateLasso",
+    "PrivateLasso",
+    "RNMScreen",
+    "Sparsifier",
+    "TwoStageSelector",
+]

@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taciturn.accounting import Budget
 from taciturn.certificate import Certificate, Release, certify
+from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, without_data_values
 from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.target import check_classes
 
-__all__ = ["PrivateSelector", "numbers_of"]
+__all__ = ["PrivateSelector", "labels_or_numbers", "numbers_of"]
 
 
 class PrivateSelector(SelectorMixin, BaseEstimator):
@@ -98,6 +100,23 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def labels_or_numbers(y: np.ndarray, classes: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    """The public labels of a categorical target, or None, and the target: numbers if there are no labels.
+
+    Labels are never taken from y, where each of them would be a release. Truth values need none.
+    """
+    if classes is None and y.dtype.kind == "b":
+        classes = (False, True)
+    if classes is not None:
+        return check_classes(classes), y
+    y = numbers_of(y)
+    if y.dtype.kind not in "iuf":
+        raise DataError(
+            "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
+        )
+    return None, y
 
 
 def numbers_of(y: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from taciturn.data.sensitivity import Sensitivity, correlation_scores
 from taciturn.data.target import check_classes, check_y_bounds, label_signs, numeric_target
 from taciturn.plan import plan_top_k
 from taciturn.plan.top_k import TOP_K_MECHANISMS
-from taciturn.selectors._base import PrivateSelector, numbers_of
+from taciturn.selectors._base import PrivateSelector, labels_or_numbers
 
 __all__ = ["CorrelationSelector"]
 
@@ -236,15 +236,9 @@ class CorrelationSelector(PrivateSelector):
 
     def _target(self, y: np.ndarray) -> tuple[np.ndarray, int, dict[str, Any]]:
         """Weights of the records (one column per sum), the number that stands for 1 in them, public facts."""
-        classes = (False, True) if self.classes is None and y.dtype.kind == "b" else self.classes
-        if classes is not None:
-            labels = check_classes(classes)
+        labels, y = labels_or_numbers(y, self.classes)
+        if labels is not None:
             return label_signs(y, labels), 1, {"classes": labels}
-        y = numbers_of(y)
-        if y.dtype.kind not in "iuf":
-            raise DataError(
-                "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
-            )
         low, high = bounds = check_y_bounds(self.y_bounds)
         # Halving first keeps bounds near the largest double from overflowing.
         middle = low / 2.0 + high / 2.0

@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from taciturn.accounting import Budget
-from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.target import check_classes, label_codes
 from taciturn.kernels.kendall import ranks_of, scaled_tau, sparse_ranks_of
 from taciturn.plan import plan_kendall
-from taciturn.selectors._base import PrivateSelector, numbers_of
+from taciturn.selectors._base import PrivateSelector, labels_or_numbers
 
 __all__ = ["KendallSelector"]
 
@@ -164,16 +164,10 @@ class KendallSelector(PrivateSelector):
 
     def _target(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         """Values to be ranked, which records are not null, public facts."""
-        classes = (False, True) if self.classes is None and y.dtype.kind == "b" else self.classes
-        if classes is not None:
-            labels = check_classes(classes)
+        labels, y = labels_or_numbers(y, self.classes)
+        if labels is not None:
             codes = label_codes(y, labels)
             return codes, codes >= 0, {"classes": labels}
-        y = numbers_of(y)
-        if y.dtype.kind not in "iuf":
-            raise DataError(
-                "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
-            )
         return y, np.ones(y.size, dtype=bool), {}
 
 

@@ -9,12 +9,12 @@ from taciturn.data.fixed_point import ONE, exact_block_rows
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
 from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals
 from taciturn.kernels.residual_pieces import curve_table
-from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, Task, lattice_targets
+from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, QuadraticPath, Task, lattice_targets
 
 __all__ = ["DensePath", "GramPath"]
 
 
-class GramPath(Path):
+class GramPath(QuadraticPath):
     """The whole Gram matrix; squared loss.
 
     Parameters
@@ -45,6 +45,7 @@ class GramPath(Path):
         nothing: IntArray = np.zeros(0, dtype=np.int64)
         self.matrix = (nothing, nothing, nothing, nothing)
         self.work = np.empty(self.n_features)
+        self.y = y
 
     def _scores(self) -> FloatArray:
         scores: FloatArray = self.a + self.scales[self.t] * self.b
@@ -102,6 +103,9 @@ class DensePath(Path):
 
     def _move(self, t: int, place: int, amount: int) -> None:
         move_dense(self.data, place, amount, self.u)
+
+    def _integers(self) -> tuple[IntArray, IntArray]:
+        return self.u, self.y
 
     def _keep(self, places: IntArray) -> None:
         self.data = self._in_fours(self.data[places])

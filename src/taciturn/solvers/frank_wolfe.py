@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taciturn.core.rng import Stream
@@ -22,7 +23,7 @@ from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, SMALLEST_RADIUS, Task
-from taciturn.solvers.paths import open_path
+from taciturn.solvers.paths import choose_path, open_path
 from taciturn.solvers.plain import PlainRun
 
 __all__ = ["MOST_PRIVATE_ROWS", "Run", "kind_of", "open_run"]
@@ -61,6 +62,12 @@ class Run(Protocol):
     def coefficients(self) -> FloatArray:
         """The iterate in units of scaled features."""
 
+    def margin_norm(self) -> float:
+        """``||X w||_2``."""
+
+    def mean_loss(self) -> float:
+        """The mean loss of the records that are not null; not private."""
+
     def advance_to(self, t: int, stream: Stream) -> None:
         """Draw vertices and step until iteration t."""
 
@@ -82,6 +89,7 @@ def open_run(
     n_rows: int | None,
     *,
     plainly: bool = False,
+    by_margins: bool = False,
 ) -> Run:
     """A run before its first step, by the fastest way to the same selections that public facts allow.
 
@@ -106,6 +114,8 @@ def open_run(
         the time a step takes.
     plainly : bool, default=False
         Whether to weigh all vertices in every step: the fast samplers leave 2**-110 a step to delta.
+    by_margins : bool, default=False
+        Whether margins must be exact: some ways keep a rounded Gram matrix instead.
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
     if plainly or not _fits(design, loss, radius, n_steps, noise_scale, bound):
@@ -114,7 +124,9 @@ def open_run(
     influence = lattice_gradient_scores(kind, clip, radius, bound, n_steps, "zero-out").value
     task = Task(kind, clip, radius, n_steps, noise_scale * influence, bound)
     valid = target >= 0 if kind == "logistic" else None
-    return open_path(design.compact(), target, task, valid=valid)
+    X = design.compact()
+    name = choose_path(task, X.shape[1], sparse=sp.issparse(X), by_margins=by_margins)
+    return open_path(X, target, task, valid=valid, path=name)
 
 
 def _fits(design: Design, loss: Loss, radius: float, n_steps: int, noise_scale: float, n_rows: int) -> bool:

@@ -12,6 +12,7 @@ plus :data:`SELECTION_CHARGE`, but for an event of probability :data:`SELECTION_
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.kernels.residual_pieces import residual_bound
 from taciturn.kernels.vertex_sampler import LEFTOVER, WEIGHT_ERROR, new_sampler
+from taciturn.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
 
 __all__ = [
     "LARGEST_RADIUS",
@@ -33,6 +35,7 @@ __all__ = [
     "SELECTION_LEFTOVER",
     "SMALLEST_RADIUS",
     "Path",
+    "QuadraticPath",
     "Task",
     "lattice_targets",
 ]
@@ -54,6 +57,11 @@ _WORDS = 1 << 13
 # Data are copied without the columns dropped for good once these are a fifth of them.
 _WORTH_KEEPING = 0.8
 _GONE = -1
+_LOSS_OF: dict[str, Callable[[float], Loss]] = {
+    "squared": lambda clip: SquaredLoss(),
+    "huber": HuberLoss,
+    "logistic": lambda clip: LogisticLoss(),
+}
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -178,6 +186,15 @@ class Path:
         coefficients: FloatArray = self.iterate * (self.task.radius / int(self.task.sums[self.t]))
         return coefficients
 
+    def margin_norm(self) -> float:
+        """``||X w||_2``."""
+        return float(np.linalg.norm(self._margins()[0]))
+
+    def mean_loss(self) -> float:
+        """The mean loss of the records; not private."""
+        margins, targets = self._margins()
+        return float(_LOSS_OF[self.task.loss](self.task.clip).value(margins, targets).mean())
+
     def step(self, vertex: int) -> None:
         """Take the next step towards a given vertex, k for +e_k or ``~k`` for -e_k."""
         self.chosen[self.t] = self.ranks[vertex] if vertex >= 0 else ~int(self.ranks[~vertex])
@@ -242,6 +259,15 @@ class Path:
         """:meth:`scores` by place."""
         raise NotImplementedError
 
+    def _margins(self) -> tuple[FloatArray, FloatArray]:
+        """Margins and targets of the records."""
+        u, y = self._integers()
+        return u * (self.task.radius / int(self.task.sums[self.t]) / ONE), y / ONE
+
+    def _integers(self) -> tuple[IntArray, IntArray]:
+        """``X v`` and the targets, in lattice units."""
+        raise NotImplementedError
+
     def _move(self, t: int, place: int, amount: int) -> None:
         """Add a multiple of one column to what follows from v, and bring it to iteration t."""
         raise NotImplementedError
@@ -253,3 +279,30 @@ class Path:
     def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
         """Draw and step until ``chosen`` is full or the words are used up; returns the iteration reached."""
         raise NotImplementedError
+
+
+class QuadraticPath(Path):
+    """A run on ``A = -X' y`` and ``B = G v`` for the squared loss, without margins.
+
+    Subclasses have ``a``, ``b``, the ``halvings`` of the Gram matrix G, and the targets ``y`` in lattice units.
+    """
+
+    a: IntArray
+    b: IntArray
+    y: NDArray[np.generic]
+    halvings: int
+
+    def margin_norm(self) -> float:
+        """The root of ``w' G w``, but for the halving of G: not for noise to be added to."""
+        return math.sqrt(max(self._quadratic(), 0.0))
+
+    def mean_loss(self) -> float:
+        """The mean loss of the records, but for the halving of G; not private."""
+        weights = self.coefficients()[np.maximum(self.names, ~self.names)]
+        energy = float(self.y.astype(np.float64) @ self.y) / ONE**2
+        return 0.5 * (self._quadratic() + 2.0 * float(weights @ self.a) / ONE**2 + energy) / self.y.size
+
+    def _quadratic(self) -> float:
+        weights = self.coefficients()[np.maximum(self.names, ~self.names)]
+        scale = self.task.radius * 2.0**self.halvings / int(self.task.sums[self.t]) / ONE**2
+        return scale * float(weights @ self.b)

@@ -50,16 +50,17 @@ _GRAM_FEATURES = 2000
 _LEAST_NOISE = 0.25
 
 
-def choose_path(task: Task, n_features: int, *, sparse: bool) -> str:
+def choose_path(task: Task, n_features: int, *, sparse: bool, by_margins: bool = False) -> str:
     """The name of the path for a task, from public facts: the noise, the loss, d, and the layout of X.
 
-    The number of records does not enter, so that it may be private.
+    The number of records does not enter, so that it may be private. ``by_margins`` asks for exact margins.
     """
+    quadratic = task.loss == "squared" and not by_margins
     if not sparse:
-        return "gram" if task.loss == "squared" and n_features <= _GRAM_FEATURES else "dense"
+        return "gram" if quadratic and n_features <= _GRAM_FEATURES else "dense"
     if task.noise_scale >= _LEAST_NOISE * task.bound / ONE:
         return "sublinear"
-    return "columns" if task.loss == "squared" else "margins"
+    return "columns" if quadratic else "margins"
 
 
 def open_path(

@@ -69,6 +69,21 @@ class PlainRun:
         """The iterate in units of scaled features."""
         return self.weights.ravel()
 
+    def margin_norm(self) -> float:
+        """``||X w||_2``."""
+        margins, rows = self._margins()
+        return float(np.linalg.norm(margins[rows]))
+
+    def mean_loss(self) -> float:
+        """The mean loss of the records that are not null; not private."""
+        margins, rows = self._margins()
+        return self._residuals.mean_loss(margins[rows], rows)
+
+    def _margins(self) -> tuple[FloatArray, IntArray]:
+        """Margins, and which records are not null."""
+        lattice = np.rint(np.ldexp(self.weights, self._bits))
+        return self.design.matvec(lattice.T) * 2.0 ** -(self._bits + FRACTION_BITS), self._residuals.rows
+
     def advance_to(self, t: int, stream: Stream) -> None:
         """Draw vertices and step until iteration t."""
         while self.t < t:
@@ -103,6 +118,17 @@ class _Residuals:
         self._numeric = target.astype(np.float64)
         if self._null is None:
             self._numeric /= ONE
+
+    @property
+    def rows(self) -> IntArray:
+        """The records that are not null."""
+        return np.arange(self._codes.size) if self._null is None else np.flatnonzero(~self._null)
+
+    def mean_loss(self, margins: FloatArray, rows: IntArray) -> float:
+        """Of records with these margins."""
+        if isinstance(self._loss, SoftmaxLoss):
+            return float(self._loss.value(margins, np.eye(margins.shape[1])[self._codes[rows]]).mean())
+        return float(self._loss.value(margins[:, 0], self._numeric[rows]).mean())
 
     def at(self, margins: NDArray[np.int64]) -> FloatArray:
         if isinstance(self._loss, SoftmaxLoss):

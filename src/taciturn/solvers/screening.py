@@ -78,7 +78,8 @@ class Problem:
     @cached_property
     def rows(self) -> IntArray:
         """The records that are not null."""
-        return np.flatnonzero(self.target >= 0) if self._labelled else np.arange(self.target.size)
+        labelled = isinstance(self.loss, LogisticLoss | SoftmaxLoss)
+        return np.flatnonzero(self.target >= 0) if labelled else np.arange(self.target.size)
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -89,24 +90,6 @@ class Problem:
     def condition(self) -> float:
         """The loss's factor in the safe rule; Huber's loss counts as the square."""
         return condition(kind_of(self.loss, self.radius)[0], self.radius)
-
-    def margins(self, coefficients: FloatArray) -> FloatArray:
-        """``X @ w``, one column per output."""
-        weights = coefficients.reshape(-1, self.design.shape[1])
-        margins: FloatArray = np.asarray(self.design.lattice @ (weights.T / ONE))
-        return margins
-
-    def mean_loss(self, coefficients: FloatArray) -> float:
-        """The mean loss over the records that are not null; not private."""
-        margins, target = self.margins(coefficients)[self.rows], self.target[self.rows]
-        if isinstance(self.loss, SoftmaxLoss):
-            return float(self.loss.value(margins, np.eye(margins.shape[1])[target.astype(np.int64)]).mean())
-        numbers = target.astype(np.float64) / (1 if self._labelled else ONE)
-        return float(self.loss.value(margins[:, 0], numbers).mean())
-
-    @property
-    def _labelled(self) -> bool:
-        return isinstance(self.loss, LogisticLoss | SoftmaxLoss)
 
 
 class Rule(Protocol):
@@ -218,7 +201,6 @@ class NoisyRule:
         sizes = np.abs(gradient) + error
         inner = float(coefficients @ gradient) + radius * error
         gap = inner + radius * float(sizes.max())
-        margins = problem.margins(coefficients)[problem.rows]
         n_features = problem.design.n_features
         # Clipped to public bounds, which hold by themselves where n is the number of records.
         scores = rule_scores(
@@ -226,7 +208,7 @@ class NoisyRule:
             np.minimum(problem.norms[:n_features] / math.sqrt(n_rows), 1.0),
             inner=inner,
             gap=min(max(gap, 0.0), 2.0 * radius * run.influence),
-            margin_norm=min(float(np.linalg.norm(margins)) / math.sqrt(n_rows), radius),
+            margin_norm=min(run.margin_norm() / math.sqrt(n_rows), radius),
             radius=radius,
             condition=problem.condition,
         )
@@ -296,7 +278,7 @@ def solve_screened(
             screened = rule.screen(run, support, problem, noise)
             (run.exclude if permanent else run.drop)(screened)
         if watch is not None:
-            watch(problem.mean_loss(run.coefficients()))
+            watch(run.mean_loss())
         if not run.candidates.any():
             # Nothing has weight, and nothing can get any.
             return run.coefficients()

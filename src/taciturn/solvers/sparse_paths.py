@@ -14,7 +14,7 @@ from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, res
 from taciturn.kernels.residual_pieces import curve_table, pieces_of
 from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
 from taciturn.kernels.sparse_rows import count_columns, keep_columns, move, new_rows, pack, reset, schedule_of
-from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, Task, lattice_targets
+from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, QuadraticPath, Task, lattice_targets
 
 __all__ = ["ColumnPath", "MarginPath", "SublinearPath"]
 
@@ -89,6 +89,9 @@ class SublinearPath(_SparsePath):
         # Levels of the sampler have not followed.
         self.spare[0] = -1.0
 
+    def _integers(self) -> tuple[IntArray, IntArray]:
+        return self.rows[0], self.rows[1]
+
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
         self.a, self.b = self.a[places], self.b[places]
@@ -101,7 +104,7 @@ class SublinearPath(_SparsePath):
         )
 
 
-class ColumnPath(_SparsePath):
+class ColumnPath(_SparsePath, QuadraticPath):
     """Columns of the Gram matrix, computed as they are needed; squared loss.
 
     Parameters
@@ -115,7 +118,8 @@ class ColumnPath(_SparsePath):
         self.halvings = halvings_of(task.n_rows, task.n_steps)
         self.scales = task.radius * 2.0**self.halvings / task.sums
         self.work = np.empty(self.n_features)
-        sparse_gradient(self.matrix, -lattice_targets(targets, task.loss).astype(np.int32), self.work)
+        self.y = lattice_targets(targets, task.loss)
+        sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
         self.a = self.work.astype(np.int64)
         self.b = np.zeros(self.n_features, dtype=np.int64)
         self._open_slots()
@@ -168,6 +172,9 @@ class MarginPath(_SparsePath):
 
     def _move(self, t: int, place: int, amount: int) -> None:
         move_sparse(self.matrix, place, amount, self.u)
+
+    def _integers(self) -> tuple[IntArray, IntArray]:
+        return self.u, self.y
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)

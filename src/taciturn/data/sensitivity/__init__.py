@@ -32,12 +32,14 @@ from taciturn.data.sensitivity.sums import (
     gradient_scores,
     lattice_gradient_scores,
 )
+from taciturn.data.sensitivity.votes import block_votes
 
 __all__ = [
     "RELATIONS",
     "Norm",
     "Relation",
     "Sensitivity",
+    "block_votes",
     "check_relation",
     "clipped_count",
     "correlation_scores",

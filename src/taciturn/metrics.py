@@ -16,9 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taciturn.core.errors import DataError
-from taciturn.core.validation import check_finite
+from taciturn.core.validation import check_finite, check_integer
 
-__all__ = ["TopGreatGood", "jaccard_stability", "support_f1", "top_great_good", "top_k_accuracy"]
+__all__ = [
+    "TopGreatGood",
+    "jaccard_stability",
+    "nonzeros_under_uniform_screening",
+    "support_f1",
+    "top_great_good",
+    "top_k_accuracy",
+]
 
 Mask = NDArray[np.bool_]
 
@@ -148,6 +155,44 @@ def jaccard_stability(supports: Sequence[ArrayLike]) -> float:
     first, second = np.triu_indices(len(masks), k=1)
     either = sizes[first] + sizes[second] - common[first, second]
     return float(np.mean(np.where(either > 0.0, common[first, second] / np.maximum(either, 1.0), 1.0)))
+
+
+def nonzeros_under_uniform_screening(n_features: int, n_steps: int) -> float:
+    r"""How many coefficients are expected to be left if updates and screenings hit features at random.
+
+    Each of T steps sets one feature, drawn uniformly, to something, and then one, drawn uniformly, to zero. With
+    q = 1 - 1/d a feature is never screened with probability :math:`q^T` and last screened in step i with probability
+    :math:`q^{T-i}/d`; it is then left if it is updated in the steps that remain:
+
+    .. math:: d\, q^T (1 - q^T) + \sum_{i=1}^{T} q^{T-i} (1 - q^{T-i})
+              = d\, q^T (1 - q^T) + \frac{1 - q^T}{1 - q} - \frac{1 - q^{2T}}{1 - q^2}.
+
+    It tends to :math:`d (d - 1) / (2 d - 1)`, about half of all features, as T grows, and to T as d grows. A screened
+    model with that many coefficients says nothing about its rule.
+
+    Parameters
+    ----------
+    n_features, n_steps : int
+        d and T.
+
+    References
+    ----------
+    Theorem 4 of *Differentially Private Iterative Screening Rules for Linear Regression*, whose limits
+    (:math:`(d-1)^2 d / ((d-1) d + 1)` and T - 1) take 1/d for the chance q not to be updated, here corrected.
+
+    Examples
+    --------
+    >>> from taciturn.metrics import nonzeros_under_uniform_screening
+    >>> round(nonzeros_under_uniform_screening(20, 1000), 2)
+    9.74
+    """
+    d, steps = check_integer(1, n_features=n_features), check_integer(1, n_steps=n_steps)
+    if d == 1:
+        return 0.0
+    log_q = np.log1p(-1.0 / d)
+    updated = -np.expm1(steps * log_q)
+    never = d * np.exp(steps * log_q) * updated
+    return float(never + d * updated - np.expm1(2.0 * steps * log_q) / np.expm1(2.0 * log_q))
 
 
 def _ranks_of_selected(scores: ArrayLike, selected: ArrayLike) -> tuple[NDArray[np.int64], int]:

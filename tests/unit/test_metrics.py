@@ -6,8 +6,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from taciturn.core.errors import DataError, TaciturnError
-from taciturn.metrics import TopGreatGood, jaccard_stability, support_f1, top_great_good, top_k_accuracy
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.metrics import (
+    TopGreatGood,
+    jaccard_stability,
+    nonzeros_under_uniform_screening,
+    support_f1,
+    top_great_good,
+    top_k_accuracy,
+)
 
 
 def mask(d, *indices):
@@ -177,3 +184,43 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(call):
     assert ": expected" in message
     assert message.count(". ") == 0
     assert "43210" not in message
+
+
+def left_after(n_features, n_steps, n_runs, rng, updated_first=True):
+    """Coefficients left in simulated runs of uniform updates and screenings."""
+    rows = np.arange(n_runs)
+    weights = np.zeros((n_runs, n_features), dtype=bool)
+    for _ in range(n_steps):
+        hits = [(rng.integers(0, n_features, n_runs), True), (rng.integers(0, n_features, n_runs), False)]
+        for columns, value in hits if updated_first else hits[::-1]:
+            weights[rows, columns] = value
+    return weights.sum(axis=1)
+
+
+@pytest.mark.parametrize(("n_features", "n_steps"), [(20, 300), (20, 7), (5, 3), (3, 1), (400, 30)])
+def test_uniform_screening_leaves_what_the_formula_says(n_features, n_steps):
+    expected = nonzeros_under_uniform_screening(n_features, n_steps)
+    left = left_after(n_features, n_steps, 4000, np.random.default_rng(0))
+    error = left.std() / np.sqrt(left.size)
+    assert abs(left.mean() - expected) < 5 * error
+    q = 1 - 1 / n_features
+    ages = np.arange(n_steps)
+    plain = n_features * q**n_steps * (1 - q**n_steps) + np.sum(q**ages * (1 - q**ages))
+    assert expected == pytest.approx(plain, rel=1e-12)
+    # The simulation tells the formula from its neighbours: screening before the update, and the printed one.
+    # With very many features the order hardly matters.
+    other = left_after(n_features, n_steps, 4000, np.random.default_rng(0), updated_first=False)
+    assert n_features == 400 or abs(other.mean() - expected) > 5 * error
+    if n_steps > 1:
+        printed = n_features * q**n_steps * (1 - q**n_steps) + np.sum(q**ages * (1 - n_features ** -ages.astype(float)))
+        assert abs(left.mean() - printed) > 5 * error
+
+
+def test_uniform_screening_in_the_limits():
+    assert nonzeros_under_uniform_screening(20, 10**6) == pytest.approx(20 * 19 / 39, rel=1e-9)
+    assert nonzeros_under_uniform_screening(20, 10**6) == pytest.approx(9.74, abs=0.005)
+    assert nonzeros_under_uniform_screening(600, 1000) == pytest.approx(0.5 * 600, rel=0.05)
+    assert nonzeros_under_uniform_screening(10**9, 50) == pytest.approx(50, rel=1e-5)
+    assert nonzeros_under_uniform_screening(1, 5) == 0.0
+    with pytest.raises(ParameterError, match="n_steps"):
+        nonzeros_under_uniform_screening(5, 0)

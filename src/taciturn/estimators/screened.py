@@ -231,7 +231,7 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = X[:, 4] + X[:, 9] > 0
-    >>> model = ScreenedClassifier(classes=(False, True), random_state=0).fit(X, y)
+    >>> model = ScreenedClassifier(rule="tested", classes=(False, True), random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     """
@@ -270,3 +270,9 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
         self.permanent = permanent
         self.fit_intercept = fit_intercept
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The loss of more than two classes is not strongly convex in their margins.
+        tags.classifier_tags.multi_class = self.rule not in ("tested", "adp")
+        return tags

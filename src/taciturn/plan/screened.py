@@ -227,7 +227,10 @@ def _check_facts(budget: Budget, loss: Loss, relation: str, n_rows: int | None, 
     if rule in ("tested", "adp"):
         if isinstance(loss, SoftmaxLoss):
             raise ParameterError(
-                "rule", rule, "'select' or 'none-option' for more than two classes", "use one of these rules"
+                "rule",
+                rule,
+                "'select' or 'none-option' for more than two classes",
+                "use one of these: Only binary classification is supported by the safe rule",
             )
         if budget.delta == 0.0 and not math.isinf(budget.epsilon):
             raise ParameterError("delta", 0.0, f"a positive number with rule={rule!r}", "its noise is Gaussian")

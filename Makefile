@@ -10,7 +10,10 @@ CORE := $(VENV)/.core
 DEV  := $(VENV)/.dev
 DOCS := $(VENV)/.docs
 
-.PHONY: help demo test test-slow lint docs bench ci-tools clean
+# Data sets for make reproduce, where they are.
+DATA ?= $(wildcard ../shared/data)
+
+.PHONY: help demo test test-slow lint docs bench reproduce ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -54,6 +57,9 @@ docs: $(DOCS) ## Build the pages into site/, strictly
 
 bench: $(DEV) ## Ratios to named baselines, measured in one run
 	$(BIN)/python -m benchmarks
+
+reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the papers' numbers of trials
+	$(BIN)/taciturn reproduce all --jobs 2 $(if $(FULL),,--quick) $(if $(DATA),--data $(DATA))
 
 ci-tools: ## Optional system packages for optional tests; never fails
 	@command -v chromium >/dev/null 2>&1 || (command -v apt-get >/dev/null 2>&1 \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -105,6 +106,48 @@ def _cancer_limit(name: str) -> float:
     """The upper end of the public range of one measurement."""
     (limit,) = (limit for measure, limit in _CANCER_LIMITS.items() if measure in name)
     return limit / 10 if name.endswith("error") else 1.5 * limit if name.startswith("worst") else limit
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="An experiment, or all, or list to see what there is.")],
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials on each data set. [default: the paper's]")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(exists=True, file_okay=False, help="Folder of the data sets, before TACITURN_DATA and a cache."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Few trials: minutes instead of hours.")] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", file_okay=False, help="Folder of the results; a killed run goes on there.")
+    ] = Path("reproduction"),
+) -> None:
+    """Regenerate tables and figures of papers, with the sound methods beside the published ones.
+
+    Example: taciturn reproduce dpsis-microarrays --quick --data ../data
+    """
+    from taciturn.core.errors import DataError
+    from taciturn.reproduce import EXPERIMENTS, find_experiment, run_experiment, write_report
+
+    console = Console()
+    if name == "list":
+        table = Table(title="Experiments")
+        for heading in ("name", "paper", "item", "what it measures", "trials"):
+            table.add_column(heading)
+        for each in EXPERIMENTS:
+            table.add_row(each.name, each.paper, each.item, each.summary, f"{each.trials} (quick: {each.quick_trials})")
+        console.print(table)
+        return
+    experiments = EXPERIMENTS if name == "all" else (find_experiment(name),)
+    reasons: dict[str, None] = {}
+    for each in experiments:
+        skipped = run_experiment(each, output, trials=trials, data=data, jobs=jobs, quick=quick, console=console)
+        if name != "all" and len(skipped) == len(each.cases):
+            raise DataError(f"{name}: none of its data sets can be used. {skipped[0]}")
+        reasons |= dict.fromkeys(skipped)
+    for reason in reasons:
+        console.print(f"skipped: {reason}", style="yellow", markup=False, highlight=False)
+    console.print(f"written: {write_report(EXPERIMENTS, output)}", markup=False, highlight=False)
 
 
 def _print_certificate(console: Console, certificate: Certificate) -> None:

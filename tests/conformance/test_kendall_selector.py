@@ -51,7 +51,7 @@ def test_strong_features_are_found_and_certified(relation, delta):
     assert (certificate.epsilon, certificate.delta) == (1.0, delta)
     assert (certificate.relation, certificate.status, certificate.arithmetic) == (relation, "proved", "exact")
     assert certificate.seeded
-    assert certificate.assumptions == ()
+    assert certificate.assumptions == ("whether the target holds numbers or truth values is public",)
     assert certificate.events[0].count == 2
     assert ("records" in certificate.public) == (relation != "add-remove")
     assert certificate.public["method"] == ("gumbel" if delta else "permute-and-flip")

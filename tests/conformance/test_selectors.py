@@ -16,9 +16,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from taciturn import CorrelationSelector
+from taciturn import BlockVoteSelector, Budget, CorrelationSelector, KendallSelector
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
-from taciturn.data.sensitivity import RELATIONS, record_sum
+from taciturn.data.sensitivity import RELATIONS, correlation_scores, record_sum
+from taciturn.plan import plan_top_k
 
 
 def data(n=4000, d=12, seed=0):
@@ -398,3 +399,47 @@ def test_numbers_that_are_none_are_refused(bad):
     X[3, 3] = bad
     with pytest.raises(DataError, match="^X or y: expected finite numbers, got NaN or infinity; .*first\\.$"):
         CorrelationSelector(n_features_to_select=1).fit(X, y)
+
+
+SELECTORS = [BlockVoteSelector, CorrelationSelector, KendallSelector]
+
+
+@pytest.mark.parametrize("kind", SELECTORS)
+@pytest.mark.parametrize("bad", [None, float("inf"), float("nan")])
+def test_missing_and_infinite_targets_are_refused_also_as_objects(kind, bad):
+    X, y = data(n=200)
+    y = y.astype(object)
+    y[3] = bad
+    selector = kind(n_features_to_select=2)
+    with pytest.raises(TaciturnError, match="(?i)nan|infin|missing|numbers"):
+        selector.fit(X, y)
+    assert not hasattr(selector, "certificate_")
+
+
+@pytest.mark.parametrize("kind", SELECTORS)
+def test_truth_values_are_truth_values_also_as_objects(kind):
+    X, y = data(n=400)
+    selector = kind(n_features_to_select=2, random_state=0)
+    plain = clone(selector).fit(X, y > 0)
+    as_objects = clone(selector).fit(X, (y > 0).astype(object))
+    as_nullable = clone(selector).fit(X, pd.Series(y > 0, dtype="boolean"))
+    assert plain.certificate_ == as_objects.certificate_ == as_nullable.certificate_
+    assert np.array_equal(plain.support_, as_objects.support_)
+    assert plain.certificate_.public["classes"] == [False, True]
+    # One record could change what kind of target it is, so that is said to be public.
+    assert any("numbers or truth values" in text for text in plain.certificate_.assumptions)
+    given = clone(selector).set_params(classes=(False, True)).fit(X, y > 0)
+    assert not any("numbers or truth values" in text for text in given.certificate_.assumptions)
+
+
+@pytest.mark.parametrize("kind", SELECTORS)
+def test_numbers_written_as_text_are_no_numbers(kind):
+    X, y = data(n=200)
+    with pytest.raises(DataError, match="pass the labels as classes"):
+        kind(n_features_to_select=2).fit(X, np.where(y > 0, "1", "0").astype(object))
+
+
+def test_auto_does_without_a_mechanism_that_rounding_would_ruin():
+    sensitivity = correlation_scores(1.0, 1.0, "zero-out")
+    for budget, d, k in ((Budget(1.0, 1e-6), 40_000, 20_000), (Budget(1e-4, 1e-6), 5000, 1000)):
+        assert plan_top_k(budget, d, k, sensitivity).method in ("peeling", "canonical-lipschitz")

@@ -319,3 +319,16 @@ def test_neighbouring_tables_stay_within_the_composed_epsilon(relation, delta):
             worst[name] = max(worst[name], *(abs(np.log(law[order] / other[order])) for order in law))
     assert 0.6 * composed < worst["planned"] <= composed
     assert worst["first round's"] > composed
+
+
+def test_one_value_of_another_type_does_not_decide_the_ranks_of_the_others():
+    # As integers these are all different; as doubles, which one fraction among them would make them, all are equal.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (100, 3))
+    stamps = [2**60 + i for i in range(100)]
+    selector = KendallSelector(epsilon=float("inf"), n_features_to_select=1)
+    supports = {
+        tuple(selector.fit(X, y).support_)
+        for y in (stamps, np.array(stamps), np.array(stamps, dtype=float), [*stamps[1:], 2.0**60 + 0.5])
+    }
+    assert len(supports) == 1

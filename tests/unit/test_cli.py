@@ -40,6 +40,9 @@ def test_version_and_help():
         (["demo", "--features", "31"], 2, "Invalid value for '--features'"),
         (["demo", "--seed", "-1"], 1, "taciturn: random_state=-1: expected None or an integer >= 0"),
         (["demo", "--epsilon", "much"], 2, "Invalid value for '--epsilon'"),
+        (["reproduce", "magic"], 1, "taciturn: name='magic': expected all or one of dpsis-table-1"),
+        (["reproduce", "all", "--trials", "0"], 2, "Invalid value for '--trials'"),
+        (["reproduce", "all", "--data", "no such folder"], 2, "Invalid value for '--data'"),
     ],
 )
 def test_refusals_end_with_one_sentence(arguments, code, sentence):

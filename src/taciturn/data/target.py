@@ -19,7 +19,8 @@ def check_y_bounds(y_bounds: object) -> tuple[float, float]:
         low, high = (float(value) for value in y_bounds)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         low, high = np.nan, np.nan
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+    # Half of the width has to be a positive number too.
+    if not (np.isfinite(low) and np.isfinite(high) and high / 2.0 - low / 2.0 > 0.0):
         raise ParameterError(
             "y_bounds",
             y_bounds,

@@ -18,7 +18,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.losses import Loss
-from taciturn.plan import ScreenedPlan, check_screening, plan_screened
+from taciturn.plan import ScreenedPlan, check_screening, none_threshold, plan_screened
 
 __all__ = ["ScreenedClassifier", "ScreenedRegressor"]
 
@@ -52,6 +52,8 @@ class _Screened:
     def _solve(
         self, plan: ScreenedPlan, design: Design, target: np.ndarray, n_outputs: int, stream: Stream
     ) -> np.ndarray:
+        # What an earlier fit without privacy left must not outlive it.
+        vars(self).pop("loss_curve_", None)
         if not math.isinf(self.epsilon):
             return plan.solve(design, target, n_outputs, stream)
         losses: list[float] = []
@@ -60,8 +62,11 @@ class _Screened:
         return coefficients
 
     def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
-        screening = {"rule": self.rule, "screen_at": self.screen_at, "screen_share": float(self.screen_share)}
-        return super()._public_facts(n_rows, n_columns) | screening | {"permanent": bool(self.permanent)}
+        facts = super()._public_facts(n_rows, n_columns)
+        facts |= {"rule": self.rule, "screen_at": self.screen_at, "screen_share": float(self.screen_share)}
+        if self.rule == "none-option":
+            facts["threshold"] = none_threshold(self.threshold, facts.get("records"))
+        return facts | {"permanent": bool(self.permanent)}
 
 
 class ScreenedRegressor(_Screened, FrankWolfeRegressor):
@@ -96,9 +101,9 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
         is zero at the optimum. "none-option" has one more candidate, "none". "adp" releases the safe rule's scores of
         all features at once with Gaussian noise, which drowns them: a baseline to compare with.
     screen_at : int, "every" or "last", default=10
-        After every how many steps coefficients are screened, or only after the last one. With "select" each
-        screening removes a coefficient, so that at most ``n_iter_`` less the number of screenings are left; "every"
-        leaves none.
+        After every how many steps coefficients are screened, or only after the last one; not at all where there are
+        fewer steps. With "select" each screening removes a coefficient, so that at most ``n_iter_`` less the number of
+        screenings are left; "every" leaves none.
     screen_share : float, default=0.1
         Share of the budget for screening, in (0, 1): of the sum of squared costs, or, with delta = 0, of epsilon.
     threshold : float, default=None
@@ -200,9 +205,9 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
         is zero at the optimum. "none-option" has one more candidate, "none". "adp" releases the safe rule's scores of
         all features at once with Gaussian noise, which drowns them: a baseline to compare with.
     screen_at : int, "every" or "last", default=10
-        After every how many steps coefficients are screened, or only after the last one. With "select" each
-        screening removes a coefficient, so that at most ``n_iter_`` less the number of screenings are left; "every"
-        leaves none.
+        After every how many steps coefficients are screened, or only after the last one; not at all where there are
+        fewer steps. With "select" each screening removes a coefficient, so that at most ``n_iter_`` less the number of
+        screenings are left; "every" leaves none.
     screen_share : float, default=0.1
         Share of the budget for screening, in (0, 1): of the sum of squared costs, or, with delta = 0, of epsilon.
     threshold : float, default=None

@@ -6,7 +6,7 @@ become noise scales.
 
 from taciturn.plan.frank_wolfe import ClippedCount, FrankWolfePlan, plan_frank_wolfe
 from taciturn.plan.kendall import KendallPlan, plan_kendall
-from taciturn.plan.screened import SCREENING_RULES, ScreenedPlan, check_screening, plan_screened
+from taciturn.plan.screened import SCREENING_RULES, ScreenedPlan, check_screening, none_threshold, plan_screened
 from taciturn.plan.top_k import TOP_K_MECHANISMS, TopKPlan, plan_top_k
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "ScreenedPlan",
     "TopKPlan",
     "check_screening",
+    "none_threshold",
     "plan_frank_wolfe",
     "plan_kendall",
     "plan_screened",

@@ -15,10 +15,11 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
-from taciturn.losses import Loss, SoftmaxLoss
+from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
 from taciturn.mechanisms import ExponentialMechanism, IndexArray
 from taciturn.plan.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps
-from taciturn.solvers.frank_wolfe import FloatArray, open_run
+from taciturn.solvers.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, FloatArray, open_run
+from taciturn.solvers.safe_rule import LARGEST_LOGISTIC_RADIUS
 from taciturn.solvers.screening import (
     GAUSSIAN_BITS,
     NoisyRule,
@@ -30,7 +31,14 @@ from taciturn.solvers.screening import (
     solve_screened,
 )
 
-__all__ = ["SCREENING_RULES", "ScreenedPlan", "check_screening", "plan_screened", "screening_times"]
+__all__ = [
+    "SCREENING_RULES",
+    "ScreenedPlan",
+    "check_screening",
+    "none_threshold",
+    "plan_screened",
+    "screening_times",
+]
 
 SCREENING_RULES = ("select", "tested", "none-option", "adp")
 """Names of the rules."""
@@ -191,7 +199,8 @@ def plan_screened(
     """
     check_screening(rule, screen_at, screen_share, threshold)
     private = not math.isinf(budget.epsilon)
-    _check_facts(budget, loss, relation, n_rows, rule)
+    share = float(screen_share)
+    _check_facts(budget, loss, radius, relation, n_rows, rule)
     if n_steps != "auto":
         steps = int(n_steps)
     else:
@@ -200,14 +209,14 @@ def plan_screened(
     step_noise, costs, releases = 0.0, (0.0, 0.0), _exact_releases(rule, n_vertices, steps, len(screenings))
     if private:
         step_noise, costs, releases = _noise(
-            budget, relation, rule, screen_share, steps, len(screenings), n_vertices, n_features
+            budget, relation, rule, share, steps, len(screenings), n_vertices, n_features
         )
     selection_noise, gaussian_noise = costs
     selection = SelectionRule(selection_noise)
     rules: dict[str, Rule] = {
         "select": selection,
         "tested": TestedSelection(selection, gaussian_noise),
-        "none-option": OptionalSelection(selection, _threshold(threshold, n_rows)),
+        "none-option": OptionalSelection(selection, none_threshold(threshold, n_rows)),
         "adp": NoisyRule(gaussian_noise),
     }
     kept = budget if private else Budget(math.inf, 0.0)
@@ -216,15 +225,24 @@ def plan_screened(
     )
 
 
-def _threshold(threshold: float | None, n_rows: int | None) -> float:
+def none_threshold(threshold: float | None, n_rows: int | None) -> float:
+    """The gradient of the candidate "none", as a share of the largest possible one."""
     if threshold is not None:
-        return threshold
+        return float(threshold)
     # What |sum_i psi_i x_i| / (n max|psi|) reaches by chance, for features of size one and derivatives at the clip.
     return 0.0 if n_rows is None else 1.0 / math.sqrt(n_rows)
 
 
-def _check_facts(budget: Budget, loss: Loss, relation: str, n_rows: int | None, rule: str) -> None:
+def _check_facts(budget: Budget, loss: Loss, radius: float, relation: str, n_rows: int | None, rule: str) -> None:
     if rule in ("tested", "adp"):
+        largest = LARGEST_LOGISTIC_RADIUS if isinstance(loss, LogisticLoss) else LARGEST_RADIUS
+        if not SMALLEST_RADIUS <= radius <= largest:
+            raise ParameterError(
+                "radius",
+                radius,
+                f"{SMALLEST_RADIUS:g} to {largest:g} in units of x_bound with rule={rule!r}",
+                "rescale the features, or use rule='select'",
+            )
         if isinstance(loss, SoftmaxLoss):
             raise ParameterError(
                 "rule",

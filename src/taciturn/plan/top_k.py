@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_finite, check_integer, check_real
 from taciturn.data.sensitivity import Sensitivity
@@ -144,5 +146,7 @@ def _sharpest(budget: Budget, d: int, k: int, sensitivity: Sensitivity, gamma: f
         subsets = float(log_binomial(d, k)) + math.log(2.0)
         gaps["canonical-lipschitz"] = sensitivity.spread / (budget.epsilon * gamma) * subsets
     if budget.delta > 0.0:
-        gaps["gumbel"] = _gumbel(budget, k, sensitivity).scale * pairs
+        # Where rounding would cost as much as the selection, one-shot noise is no candidate.
+        with suppress(ParameterError):
+            gaps["gumbel"] = _gumbel(budget, k, sensitivity).scale * pairs
     return min(gaps, key=lambda method: gaps[method])

@@ -21,7 +21,7 @@ from taciturn.mechanisms import LaplaceTopK
 from taciturn.selectors._base import PrivateSelector, numbers_of
 from taciturn.selectors.block_vote import blocks_by_slot
 
-__all__ = ["TwoStageSelector"]
+__all__ = ["TwoStageSelector", "lasso_counts"]
 
 SHIFTED_SLICES = (
     "blocks are slices of the list of records and their number is the root of its length: where a record is missing "
@@ -36,6 +36,18 @@ SHARED_SCALE = (
     "record sways every block; the claimed epsilon does not pay for it"
 )
 COMPARED_PENALTIES = "the penalty was settled on after comparing results for several on the same data"
+
+
+def lasso_counts(X: Any, y: np.ndarray, n_blocks: int, alpha: float) -> np.ndarray:
+    """In how many slices of the records each coefficient of a LASSO is not zero."""
+    table = X.tocsr() if sp.issparse(X) else X
+    model = Lasso(alpha=alpha)
+    counts = np.zeros(X.shape[1], dtype=np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for rows in blocks_by_slot(y.size, n_blocks):
+            counts += model.fit(table[rows], y[rows]).coef_ != 0.0
+    return counts
 
 
 class TwoStageSelector(PrivateSelector):
@@ -141,7 +153,7 @@ class TwoStageSelector(PrivateSelector):
         n_blocks = self._number_of_blocks(n_rows)
         k = self._count(n_columns)
         stream = Stream.of(self.random_state)
-        counts = self._counts(X, y.astype(np.float64), n_blocks)
+        counts = lasso_counts(X, y.astype(np.float64), n_blocks, self.alpha)
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[self._selected(counts, k, stream.spawn("top-k"))] = True
         self.certificate_ = self._claim(n_rows, n_columns, n_blocks, k, stream.seeded)
@@ -161,17 +173,6 @@ class TwoStageSelector(PrivateSelector):
         if self.n_blocks > n_rows:
             raise ParameterError("n_blocks", self.n_blocks, f"at most {n_rows}, one per record", "take fewer blocks")
         return int(self.n_blocks)
-
-    def _counts(self, X: Any, y: np.ndarray, n_blocks: int) -> np.ndarray:
-        """In how many blocks each coefficient is not zero."""
-        table = X.tocsr() if sp.issparse(X) else X
-        model = Lasso(alpha=self.alpha)
-        counts = np.zeros(X.shape[1], dtype=np.int64)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            for rows in blocks_by_slot(y.size, n_blocks):
-                counts += model.fit(table[rows], y[rows]).coef_ != 0.0
-        return counts
 
     def _selected(self, counts: np.ndarray, k: int, stream: Stream) -> np.ndarray:
         if math.isinf(self.epsilon):

@@ -19,7 +19,10 @@ from taciturn.core.validation import check_integer, without_data_values
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
 
-__all__ = ["PrivateSelector", "labels_or_numbers", "numbers_of"]
+__all__ = ["KIND_OF_TARGET", "PrivateSelector", "labels_or_numbers", "numbers_of"]
+
+KIND_OF_TARGET = "whether the target holds numbers or truth values is public"
+"""An assumption wherever the labels are not given, since one record could change it."""
 
 
 class PrivateSelector(SelectorMixin, BaseEstimator):
@@ -35,9 +38,12 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
             check_integer(1, n_public=self.n_public)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        return without_data_values(
+        X, target = without_data_values(
             "X or y", lambda: validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
         )
+        # Truth values of a nullable column arrive as numbers.
+        truth = getattr(getattr(y, "dtype", None), "kind", None) == "b"
+        return X, target.astype(bool) if truth else target
 
     def _count(self, n_columns: int) -> int:
         """How many features are selected: no more than there are."""
@@ -68,6 +74,8 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
         arithmetic: str,
     ) -> None:
         """Set what a fit leaves behind."""
+        if self.classes is None:
+            assumptions = (*assumptions, KIND_OF_TARGET)
         self.certificate_: Certificate = certify(
             releases,
             budget,
@@ -103,11 +111,12 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
 
 
 def labels_or_numbers(y: np.ndarray, classes: Any) -> tuple[np.ndarray | None, np.ndarray]:
-    """The public labels of a categorical target, or None, and the target: numbers if there are no labels.
+    """The public labels of a categorical target, or None, and the target: doubles if there are no labels.
 
-    Labels are never taken from y, where each of them would be a release. Truth values need none.
+    Labels are never taken from y, where each of them would be a release. Truth values need none, on the assumption
+    :data:`KIND_OF_TARGET`. All numbers become doubles one by one, so that no record decides the type of the others.
     """
-    if classes is None and y.dtype.kind == "b":
+    if classes is None and _all_truth_values(y):
         classes = (False, True)
     if classes is not None:
         return check_classes(classes), y
@@ -116,14 +125,23 @@ def labels_or_numbers(y: np.ndarray, classes: Any) -> tuple[np.ndarray | None, n
         raise DataError(
             "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
         )
-    return None, y
+    return None, y.astype(np.float64)
 
 
 def numbers_of(y: np.ndarray) -> np.ndarray:
-    """Numbers that arrive as objects, as a data frame's column may, are numbers."""
-    if y.dtype.kind != "O":
+    """Numbers that arrive as objects, as a data frame's column may, are numbers; text is not, whatever it says."""
+    if y.dtype.kind != "O" or any(isinstance(value, str | bytes) for value in y):
         return y
     try:
-        return y.astype(np.float64)
-    except (TypeError, ValueError):
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         return y
+    if not np.isfinite(numbers).all():
+        raise DataError(
+            "y: expected finite numbers, got missing or infinite ones; fill them in or leave these records out."
+        )
+    return numbers
+
+
+def _all_truth_values(y: np.ndarray) -> bool:
+    return y.dtype.kind == "b" or (y.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in y))

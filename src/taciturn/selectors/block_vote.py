@@ -243,10 +243,11 @@ class BlockVoteSelector(PrivateSelector):
             return blocks_by_slot(n_rows, n_blocks)
         if keys is None:
             return random_blocks(n_rows, n_blocks, stream.spawn("blocks"))
-        keys = np.asarray(keys)
-        if keys.shape != (n_rows,):
-            raise DataError("keys: expected one key per record, got another shape; pass a list as long as y.")
-        return blocks_by_key(keys.tolist(), n_blocks, stream.spawn("blocks"))
+        # One by one: a common type for all keys would let one of them change what the others say.
+        listed = list(keys)
+        if len(listed) != n_rows:
+            raise DataError("keys: expected one key per record, got another number; pass a list as long as y.")
+        return blocks_by_key(listed, n_blocks, stream.spawn("blocks"))
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, dict[str, Any]]:
         """One column per path, which records are not null, whether the loss is logistic, public facts."""
@@ -281,6 +282,8 @@ def blocks_by_key(keys: Iterable[Any], n_blocks: int, stream: Stream) -> list[np
 
 def _canonical(key: Any) -> bytes:
     """The same bytes for equal keys, whatever the type in which a number came."""
+    if isinstance(key, np.generic):
+        key = key.item()
     if isinstance(key, str):
         return b"text " + key.encode("utf-8", "surrogatepass")
     if isinstance(key, bytes):

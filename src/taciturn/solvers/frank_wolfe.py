@@ -26,7 +26,7 @@ from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOS
 from taciturn.solvers.paths import choose_path, open_path
 from taciturn.solvers.plain import PlainRun
 
-__all__ = ["MOST_PRIVATE_ROWS", "Run", "kind_of", "open_run"]
+__all__ = ["LARGEST_RADIUS", "MOST_PRIVATE_ROWS", "SMALLEST_RADIUS", "Run", "kind_of", "open_run"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -48,12 +48,18 @@ class Run(Protocol):
         One unit of the scores, in units of the gradient.
     influence : float
         How far one record can move a score under zero-out, rounding included, in units of the gradient.
+    derivative_error : float
+        How far a record's derivative, as computed, can be from that of the loss.
+    rounding : float
+        Bound on the relative rounding error of a product of coefficients and scores, in units of one record's part.
     candidates : ndarray of bool
         The coordinates that a step can still choose.
     """
 
     grain: float
     influence: float
+    derivative_error: float
+    rounding: float
     candidates: NDArray[np.bool_]
 
     def scores(self) -> NDArray[np.generic]:
@@ -119,7 +125,7 @@ def open_run(
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
     if plainly or not _fits(design, loss, radius, n_steps, noise_scale, bound):
-        return PlainRun(design, target, loss, radius, n_outputs, noise_scale)
+        return PlainRun(design, target, loss, radius, n_outputs, noise_scale, bound)
     kind, clip = kind_of(loss, radius)
     influence = lattice_gradient_scores(kind, clip, radius, bound, n_steps, "zero-out").value
     task = Task(kind, clip, radius, n_steps, noise_scale * influence, bound)

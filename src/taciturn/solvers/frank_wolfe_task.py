@@ -31,6 +31,7 @@ __all__ = [
     "LARGEST_RADIUS",
     "MOST_FEATURES",
     "MOST_STEPS",
+    "ROUNDING_PER_RECORD",
     "SELECTION_CHARGE",
     "SELECTION_LEFTOVER",
     "SMALLEST_RADIUS",
@@ -45,6 +46,10 @@ SELECTION_CHARGE = 4.0 * WEIGHT_ERROR
 
 SELECTION_LEFTOVER = LEFTOVER
 """Probability of one selection outside that statement: paid by what every accountant keeps back of delta."""
+
+ROUNDING_PER_RECORD = 2.0**-48
+"""A sum of products that is rounded once per product and once more, on both neighbours, in units of one record's part:
+each product is within 2**-52 of itself, and n records make up the whole."""
 
 LOSSES = ("squared", "huber", "logistic")
 MOST_STEPS = 1_000_000
@@ -163,6 +168,8 @@ class Path:
             task.loss, task.clip, task.radius, task.n_rows, task.n_steps, "zero-out"
         ).value
         self.grain = 1.0 / (ONE * ONE)
+        self.derivative_error = 2.0**-15
+        self.rounding = ROUNDING_PER_RECORD * task.n_rows
         self.sampler = tuple(new_sampler(n_features))
         self.bounds = np.empty(n_features)
         # The number of the column at each place, its complement where the column is no candidate any more.

@@ -13,6 +13,7 @@ from taciturn.data.fixed_point import FRACTION_BITS, ONE, round_weights
 from taciturn.kernels.softmax import softmax_residuals
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
 from taciturn.mechanisms.base import first_of, noisy_keys
+from taciturn.solvers.frank_wolfe_task import ROUNDING_PER_RECORD
 
 __all__ = ["PlainRun"]
 
@@ -39,6 +40,8 @@ class PlainRun:
         Rows of the coefficient matrix: 1, or the number of classes.
     noise_scale : float
         Scale of the Gumbel noise in units of the largest influence of one record; 0 for none.
+    n_rows : int
+        A public bound on the number of records.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class PlainRun:
         radius: float,
         n_outputs: int,
         noise_scale: float,
+        n_rows: int,
     ) -> None:
         self.design, self.radius, self.noise_scale, self.t = design, radius, noise_scale, 0
         self.weights = np.zeros((n_outputs, design.shape[1]))
@@ -58,6 +62,9 @@ class PlainRun:
         # Weights of a record, at most ONE in absolute value, stand for residuals up to the slope.
         self.influence = loss.slope(radius)
         self.grain = self.influence / (ONE * ONE)
+        # Half a unit of the weights, and what the rounding of the coefficients does to a margin.
+        self.derivative_error = self.influence / ONE
+        self.rounding = ROUNDING_PER_RECORD * n_rows
         self._residuals = _Residuals(loss, target, self.influence, 2.0 ** -(self._bits + FRACTION_BITS))
 
     def scores(self) -> IntArray:
@@ -72,7 +79,8 @@ class PlainRun:
     def margin_norm(self) -> float:
         """``||X w||_2``."""
         margins, rows = self._margins()
-        return float(np.linalg.norm(margins[rows]))
+        # Margins as a share of the radius, whose squares neither overflow nor vanish.
+        return self.radius * float(np.linalg.norm(margins[rows] / self.radius))
 
     def mean_loss(self) -> float:
         """The mean loss of the records that are not null; not private."""

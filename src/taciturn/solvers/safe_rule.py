@@ -33,12 +33,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taciturn.core.errors import ParameterError
-from taciturn.core.validation import check_choice, check_positive
+from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 
-__all__ = ["column_norms", "condition", "rule_scores", "safe_rule_scores"]
+__all__ = ["LARGEST_LOGISTIC_RADIUS", "column_norms", "condition", "rule_scores", "safe_rule_scores"]
 
 FloatArray = NDArray[np.float64]
+
+LARGEST_LOGISTIC_RADIUS = 500.0
+"""Beyond this the curvature of the logistic loss in the ball, about exp(-radius), is lost in double precision."""
 
 
 def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "squared") -> FloatArray:
@@ -75,6 +78,8 @@ def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "s
     check_positive(radius=radius)
     kinds: dict[str, Loss] = {"squared": SquaredLoss(), "logistic": LogisticLoss()}
     phi = kinds[check_choice(tuple(kinds), loss=loss)]
+    if loss == "logistic":
+        check_real(0.0, LARGEST_LOGISTIC_RADIUS, radius=radius)
     weights = np.asarray(coef, dtype=np.float64)
     if np.abs(weights).sum() > radius * (1.0 + 1e-9):
         raise ParameterError("coef", "a point outside", "a point of the L1 ball", "project it onto the ball first")
@@ -89,7 +94,7 @@ def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "s
         np.abs(gradient) + error,
         norms,
         inner=inner,
-        gap=inner + radius * (float(np.abs(gradient).max()) + error),
+        gap=max(inner + radius * (float(np.abs(gradient).max()) + error), 0.0),
         margin_norm=float(np.linalg.norm(margins)),
         radius=radius,
         condition=condition(loss, radius),
@@ -124,8 +129,8 @@ def condition(loss: str, radius: float) -> float:
     :math:`\sigma(\lambda) \sigma(-\lambda)` and 1/4.
     """
     if loss == "logistic":
-        # The square root of sigma(r) sigma(-r), which underflows later than the product.
-        return 0.25 * 2.0 * math.cosh(min(radius, 1400.0) / 2.0)
+        # The root of sigma(r) sigma(-r) is 1 / (2 cosh(r / 2)).
+        return 0.25 * 2.0 * math.cosh(radius / 2.0)
     return 1.0
 
 

@@ -42,8 +42,6 @@ IntArray = NDArray[np.int64]
 GAUSSIAN_BITS = 24
 """Gaussian noise has a standard deviation of two to this power lattice units."""
 
-# Derivatives of a run without noise are this close to those of the loss.
-_DERIVATIVE_ERROR = 2.0**-15
 # Far beyond what such noise can hide, and far from the end of 64-bit integers.
 _LARGEST = 2**60
 
@@ -113,8 +111,7 @@ class SelectionRule:
 
     def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
         """One coordinate, always."""
-        scores = -np.abs(run.scores()[support])
-        return support[[self.choose(scores, run, stream)]]
+        return support[[self.choose(-np.abs(run.scores()[support]), run, stream)]]
 
     def choose(self, scores: NDArray[np.generic], run: Run, stream: Stream) -> int:
         """The place of the winner."""
@@ -139,9 +136,10 @@ class OptionalSelection:
 
     def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
         """One coordinate, or none."""
-        scores = -np.abs(run.scores()[support].astype(np.float64))
-        none = -self.threshold * (problem.n_rows or 0) * run.influence / run.grain
-        winner = self.selection.choose(np.append(scores, none), run, stream)
+        scores = -np.abs(run.scores()[support])
+        none = -np.rint(self.threshold * (problem.n_rows or 0) * run.influence / run.grain)
+        # Integers stay integers, beyond the digits of doubles too.
+        winner = self.selection.choose(np.append(scores, none.astype(scores.dtype)), run, stream)
         return support[winner : winner + 1]
 
 
@@ -165,15 +163,24 @@ class TestedSelection:
 
     def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
         """One coordinate if it passes the test."""
-        chosen = self.selection.screen(run, support, problem, stream)
-        gradient = run.scores() * run.grain
-        inner = float(run.coefficients() @ gradient)
+        scores = run.scores()
+        chosen = support[[self.selection.choose(-np.abs(scores[support]), run, stream)]]
+        gradient = scores * run.grain
+        inner = _inner(run.coefficients(), gradient)
         gap = inner + problem.radius * float(np.abs(gradient).max())
         values = np.array([problem.radius * abs(gradient[chosen[0]]), inner, gap])
         if self.noise > 0.0:
             kind, clip = kind_of(problem.loss, problem.radius)
-            declared = screening_test(kind, clip, problem.radius, run.influence, problem.relation).value
-            values = _noisy(values, declared, self.noise, stream)
+            declared = screening_test(
+                kind,
+                clip,
+                problem.radius,
+                run.influence,
+                problem.relation,
+                error=run.derivative_error,
+                rounding=run.rounding,
+            )
+            values = _noisy(values, declared.value, self.noise, stream)
         first, inner, gap = values.tolist()
         n_rows = problem.n_rows or 0
         slack = 2.0 * problem.condition * problem.radius * math.sqrt(n_rows * max(gap, 0.0))
@@ -197,9 +204,9 @@ class NoisyRule:
         radius, n_rows = problem.radius, problem.n_rows or problem.rows.size
         coefficients, gradient = run.coefficients(), run.scores() * (run.grain / n_rows)
         # Without noise nothing else would keep rounding from screening what is exactly on the edge.
-        error = 0.0 if self.noise > 0.0 else _DERIVATIVE_ERROR
+        error = 0.0 if self.noise > 0.0 else run.derivative_error
         sizes = np.abs(gradient) + error
-        inner = float(coefficients @ gradient) + radius * error
+        inner = _inner(coefficients, gradient) + radius * error
         gap = inner + radius * float(sizes.max())
         n_features = problem.design.n_features
         # Clipped to public bounds, which hold by themselves where n is the number of records.
@@ -215,10 +222,25 @@ class NoisyRule:
         if self.noise > 0.0:
             kind, clip = kind_of(problem.loss, radius)
             declared = safe_rule(
-                kind, clip, radius, run.influence, problem.condition, n_rows, n_features, problem.relation
+                kind,
+                clip,
+                radius,
+                run.influence,
+                problem.condition,
+                n_rows,
+                n_features,
+                problem.relation,
+                error=run.derivative_error,
+                rounding=run.rounding,
             )
             scores = _noisy(scores, declared.value, self.noise, stream)
         return np.flatnonzero((scores < 0.0) & run.candidates[:n_features])
+
+
+def _inner(coefficients: FloatArray, gradient: FloatArray) -> float:
+    """Their inner product, rounded once per product and once more."""
+    weighted = np.flatnonzero(coefficients)
+    return math.fsum((coefficients[weighted] * gradient[weighted]).tolist())
 
 
 def _noisy(values: FloatArray, sensitivity: float, noise: float, stream: Stream) -> FloatArray:

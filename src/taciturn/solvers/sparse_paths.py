@@ -68,6 +68,8 @@ class SublinearPath(_SparsePath):
 
     def __init__(self, X: Any, targets: NDArray[np.generic], task: Task) -> None:
         super().__init__(X, task)
+        # Chords of the logistic curve; elsewhere a few units of r, each worth at most four of the lattice.
+        self.derivative_error = 2.0**-9 if task.loss == "logistic" else 2.0**-13
         if task.noise_scale > 0.0 and task.largest_exponent > 2.0**32:
             raise ParameterError(
                 "noise_scale", task.noise_scale, "more noise than that for this path", "leave the choice to choose_path"

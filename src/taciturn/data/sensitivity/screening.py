@@ -24,11 +24,8 @@ from taciturn.data.sensitivity.base import Sensitivity, check_relation
 
 __all__ = ["safe_rule", "screening_test", "unscaled_rule"]
 
-# Computed derivatives are this close to those of the loss: chords of the logistic curve, lattice units.
-_LOGISTIC_ERROR = 2.0**-9
-_LATTICE_ERROR = 2.0**-15
-# Covers the rounding of sums in double precision, which is below 2**-40 of the whole.
-_ROUNDING_ROOM = 1.0 + 2.0**-30
+# For a handful of roundings of the declared value itself.
+_ROUNDING_ROOM = 1.0 + 2.0**-40
 
 
 class _Moves(NamedTuple):
@@ -39,10 +36,20 @@ class _Moves(NamedTuple):
     gap: float
 
 
-def screening_test(loss: str, clip: float, radius: float, influence: float, relation: str) -> Sensitivity:
+def screening_test(
+    loss: str,
+    clip: float,
+    radius: float,
+    influence: float,
+    relation: str,
+    *,
+    error: float = 0.0,
+    rounding: float = 0.0,
+) -> Sensitivity:
     r"""The three numbers :math:`(\lambda |g_j|, w^\top g, G)` of one column j. Norm l2.
 
-    ``influence`` is the bound I on one record's derivative, rounding included.
+    ``influence`` is the bound I on one record's derivative as computed, ``error`` how far that can be from the loss's,
+    ``rounding`` a bound on the rounding errors of sums over records, in units of one record's part.
 
     *Proof.* Zero-out, add-remove: :math:`\lambda |g_j|` and :math:`w^\top g` move by at most :math:`\lambda I`, the gap
     by at most :math:`2 \lambda I`: together :math:`\sqrt 6\, \lambda I`, attained by x = 1 where z = lambda. This
@@ -63,9 +70,9 @@ def screening_test(loss: str, clip: float, radius: float, influence: float, rela
 
     Derivatives as computed differ from these by at most e, which adds :math:`\lambda e` and :math:`2 \lambda e`.
     """
-    moves = _moves(loss, clip, radius, influence, relation)
+    moves = _moves(loss, clip, radius, influence, relation, error)
     value = math.hypot(radius * moves.gradient, moves.inner, moves.gap)
-    return Sensitivity(value * _ROUNDING_ROOM, "l2", check_relation(relation))
+    return Sensitivity(value * (_ROUNDING_ROOM + rounding), "l2", check_relation(relation))
 
 
 def safe_rule(
@@ -77,6 +84,9 @@ def safe_rule(
     n_rows: int,
     n_features: int,
     relation: str,
+    *,
+    error: float = 0.0,
+    rounding: float = 0.0,
 ) -> Sensitivity:
     r"""The safe rule's scores of all columns, with a public number n of records. Norm l2.
 
@@ -84,7 +94,7 @@ def safe_rule(
               a_i = \frac{\|x_{(i)}\|}{\sqrt n}, \quad b = \frac{\|Xw\|}{\sqrt n},
 
     where :math:`\kappa` is ``condition``; a is clipped to 1, b to lambda and G / n to :math:`2 \lambda I`, which
-    changes nothing where n is the number of records.
+    changes nothing where n is the number of records. ``error`` and ``rounding`` as for :func:`screening_test`.
 
     *Proof.* The first two terms: :func:`screening_test`, over n. For the third put :math:`\alpha = a_i` (or
     :math:`b / \lambda`) and :math:`\gamma^2 = G / (2 \lambda I n)`, all in [0, 1]. Between neighbours :math:`\alpha^2`
@@ -100,7 +110,7 @@ def safe_rule(
     So the third term moves by :math:`\Theta(1 / \sqrt n)`, not by 1/n. Attained, up to O(1/n), by records x = 1,
     y = 1 at w = e_1, where the gap is zero, and another one with y = -1.
     """
-    moves = _moves(loss, clip, radius, influence, relation)
+    moves = _moves(loss, clip, radius, influence, relation, error)
     largest_gap = 2.0 * radius * influence
     u = 1.0 / check_integer(1, n_rows=n_rows)
     ku = min(moves.gap / largest_gap * u, 1.0)
@@ -108,7 +118,7 @@ def safe_rule(
     third = 2.0 * check_positive(condition=condition) * radius * math.sqrt(largest_gap) * product
     each = (radius * moves.gradient + moves.inner) * u + third
     value = math.sqrt(check_integer(1, n_features=n_features)) * each
-    return Sensitivity(value * _ROUNDING_ROOM, "l2", check_relation(relation))
+    return Sensitivity(value * (_ROUNDING_ROOM + rounding), "l2", check_relation(relation))
 
 
 def unscaled_rule(
@@ -144,7 +154,7 @@ def unscaled_rule(
     return Sensitivity(residuals + products, "linf", "zero-out")
 
 
-def _moves(loss: str, clip: float, radius: float, influence: float, relation: str) -> _Moves:
+def _moves(loss: str, clip: float, radius: float, influence: float, relation: str, error: float) -> _Moves:
     """How far one record moves the parts; the proof is with :func:`screening_test`."""
     check_choice(("squared", "huber", "logistic"), loss=loss)
     check_positive(radius=radius)
@@ -156,13 +166,11 @@ def _moves(loss: str, clip: float, radius: float, influence: float, relation: st
         below = peak if radius >= 1.0 + peak else radius / (1.0 + math.exp(radius))
         # Past the lower end of the margins the stationary point gives a bound that is not attained.
         gap_below = float(wrightomega(radius - 1.0))
-        error = _LOGISTIC_ERROR
     else:
         threshold = clip if loss == "huber" else radius + 1.0
         below = 0.25 if threshold >= 0.5 else threshold * (1.0 - threshold)
         half = (radius + 1.0) / 2.0
         gap_below = half * half if threshold >= half else threshold * (radius + 1.0 - threshold)
-        error = _LATTICE_ERROR
     if not math.isfinite(gap_below):
         raise ParameterError("radius", radius, "a radius whose square is finite", "rescale the features")
     return _Moves(

@@ -15,7 +15,7 @@ from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.published.two_stage_selector import TwoStageSelector
+from taciturn.published.two_stage_selector import TwoStageSelector, lasso_counts
 from taciturn.solvers.block_lasso import first_features
 
 
@@ -130,13 +130,12 @@ def test_a_missing_record_moves_counts_further_than_one():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (100, 6)), rng.standard_normal(100)
     worst = {"missing": 0, "blanked": 0}
-    selector = TwoStageSelector()
-    whole = selector._counts(X, y, 10)
+    whole = lasso_counts(X, y, 10, 0.1)
     for i in range(0, 60, 6):
-        missing = selector._counts(np.delete(X, i, axis=0), np.delete(y, i), math.isqrt(99))
+        missing = lasso_counts(np.delete(X, i, axis=0), np.delete(y, i), math.isqrt(99), 0.1)
         worst["missing"] = max(worst["missing"], int(np.abs(whole - missing).max()))
         slot = np.arange(10 * (i // 10), 10 * (i // 10) + 10)
-        one, other = (selector._counts(X[rows], y[rows], 1) for rows in (slot, slot[slot != i]))
+        one, other = (lasso_counts(X[rows], y[rows], 1, 0.1) for rows in (slot, slot[slot != i]))
         worst["blanked"] = max(worst["blanked"], int(np.abs(one - other).max()))
     assert worst["blanked"] == 1
     assert worst["missing"] > 2
@@ -147,8 +146,7 @@ def test_a_common_scale_moves_counts_further_than_one():
     X, y = data(n=100, d=6)
     spoiled = X.copy()
     spoiled[0, 1] = 50.0
-    selector = TwoStageSelector()
-    one, other = (selector._counts(table / np.abs(table).max(axis=0), y, 10) for table in (X, spoiled))
+    one, other = (lasso_counts(table / np.abs(table).max(axis=0), y, 10, 0.1) for table in (X, spoiled))
     assert np.abs(one - other).max() >= 8
 
 

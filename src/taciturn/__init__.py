@@ -18,18 +18,26 @@ if TYPE_CHECKING:
     from taciturn.certificate import Certificate, certificate_of, compose
     from taciturn.core.errors import TaciturnError
     from taciturn.estimators import (
+        ADMMClassifier,
         FrankWolfeClassifier,
         FrankWolfeRegressor,
+        HardThresholdClassifier,
+        HardThresholdRegressor,
+        ObjectivePerturbationClassifier,
+        ObjectivePerturbationRegressor,
         ScreenedClassifier,
         ScreenedRegressor,
         SparsifiedClassifier,
         SparsifiedRegressor,
+        TwoStageClassifier,
+        TwoStageRegressor,
     )
     from taciturn.scalers import BoundedScaler
     from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 
 # Loaded on first use, so that importing the package costs next to nothing.
 _HOMES = {
+    "ADMMClassifier": "taciturn.estimators",
     "BlockVoteSelector": "taciturn.selectors",
     "BoundedScaler": "taciturn.scalers",
     "Budget": "taciturn.accounting",
@@ -37,17 +45,24 @@ _HOMES = {
     "CorrelationSelector": "taciturn.selectors",
     "FrankWolfeClassifier": "taciturn.estimators",
     "FrankWolfeRegressor": "taciturn.estimators",
+    "HardThresholdClassifier": "taciturn.estimators",
+    "HardThresholdRegressor": "taciturn.estimators",
     "KendallSelector": "taciturn.selectors",
+    "ObjectivePerturbationClassifier": "taciturn.estimators",
+    "ObjectivePerturbationRegressor": "taciturn.estimators",
     "ScreenedClassifier": "taciturn.estimators",
     "ScreenedRegressor": "taciturn.estimators",
     "SparsifiedClassifier": "taciturn.estimators",
     "SparsifiedRegressor": "taciturn.estimators",
     "TaciturnError": "taciturn.core.errors",
+    "TwoStageClassifier": "taciturn.estimators",
+    "TwoStageRegressor": "taciturn.estimators",
     "certificate_of": "taciturn.certificate",
     "compose": "taciturn.certificate",
 }
 
 __all__ = [
+    "ADMMClassifier",
     "BlockVoteSelector",
     "BoundedScaler",
     "Budget",
@@ -55,12 +70,18 @@ __all__ = [
     "CorrelationSelector",
     "FrankWolfeClassifier",
     "FrankWolfeRegressor",
+    "HardThresholdClassifier",
+    "HardThresholdRegressor",
     "KendallSelector",
+    "ObjectivePerturbationClassifier",
+    "ObjectivePerturbationRegressor",
     "ScreenedClassifier",
     "ScreenedRegressor",
     "SparsifiedClassifier",
     "SparsifiedRegressor",
     "TaciturnError",
+    "TwoStageClassifier",
+    "TwoStageRegressor",
     "__version__",
     "certificate_of",
     "compose",

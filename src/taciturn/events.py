@@ -11,11 +11,11 @@ two neighbouring data sets under whatever relation the caller has chosen.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from taciturn.core.errors import CertificateError
-from taciturn.core.validation import check_delta, check_integer, check_positive
+from taciturn.core.errors import CertificateError, ParameterError
+from taciturn.core.validation import check_delta, check_integer, check_positive, check_real
 
 __all__ = [
     "ApproximateEvent",
@@ -25,6 +25,7 @@ __all__ = [
     "GaussianEvent",
     "LaplaceMaxEvent",
     "NotPrivateEvent",
+    "ObjectivePerturbationEvent",
     "PermuteAndFlipEvent",
     "PureEvent",
     "RepeatedEvent",
@@ -123,6 +124,44 @@ class GaussianEvent(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectivePerturbationEvent(Event):
+    r"""The exact minimiser of a convex objective with a random linear term (objective perturbation).
+
+    :math:`\sum_i \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2} \|\theta\|^2 + b \cdot \theta` over all
+    :math:`\theta`, with :math:`b \sim N(0, \sigma^2 I)`, :math:`|\phi'| \|x\| \le G` and
+    :math:`\phi'' \|x\|^2 \le \beta` for every admissible record. The loss must depend on :math:`\theta` through one
+    linear predictor.
+
+    Parameters
+    ----------
+    log_jacobian : float
+        :math:`c = \ln(1 + \beta / \Lambda)`, under every relation.
+    shift : float
+        :math:`\tau`: how far the neighbour can move b, in units of :math:`\sigma`. :math:`G / \sigma` where a record is
+        present or not, :math:`2 G / \sigma` where it is replaced.
+    replaced : bool
+        Whether the neighbour replaces a record. The move of b then lies in a plane, else on a line.
+    records : int, default=1
+        In how many records the neighbour differs; ``log_jacobian`` and ``shift`` are those of one.
+    """
+
+    kind: ClassVar[str] = "objective-perturbation"
+
+    log_jacobian: float
+    shift: float
+    replaced: bool
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        log_jacobian = check_real(0.0, math.inf, closed="left", log_jacobian=self.log_jacobian)
+        object.__setattr__(self, "log_jacobian", log_jacobian)
+        object.__setattr__(self, "shift", check_positive(shift=self.shift))
+        if not isinstance(self.replaced, bool):
+            raise ParameterError("replaced", self.replaced, "True or False", "say whether a record is replaced")
+        object.__setattr__(self, "records", check_integer(1, records=self.records))
+
+
+@dataclass(frozen=True, slots=True)
 class NotPrivateEvent(Event):
     """A release without any protection."""
 
@@ -213,7 +252,8 @@ def for_group(event: Event, size: int) -> Event:
 
     A chain of ``size`` neighbours joins the two. Along it log-probability ratios add up, hence so do
     their ranges and their bounds (exponential, pure); sensitivities add up (Gaussian); and
-    (epsilon, delta) becomes ``(k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1))``.
+    (epsilon, delta) becomes ``(k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1))``. In objective perturbation
+    Jacobians multiply, moves add up, and every record brings directions of its own.
     """
     size = check_integer(1, size=size)
     if isinstance(event, RepeatedEvent):
@@ -222,6 +262,8 @@ def for_group(event: Event, size: int) -> Event:
         return ComposedEvent(tuple(for_group(part, size) for part in event.events))
     if isinstance(event, GaussianEvent):
         return GaussianEvent(event.noise_multiplier / size)
+    if isinstance(event, ObjectivePerturbationEvent):
+        return replace(event, records=event.records * size)
     if isinstance(event, ApproximateEvent):
         # Where the power would overflow there is nothing left to protect, unless delta is zero.
         if size * event.epsilon > 700.0:
@@ -244,6 +286,7 @@ _KINDS: dict[str, type[Event]] = {
         PureEvent,
         ApproximateEvent,
         GaussianEvent,
+        ObjectivePerturbationEvent,
         NotPrivateEvent,
         ComposedEvent,
         RepeatedEvent,

@@ -28,6 +28,7 @@ from taciturn.events import (
     GaussianEvent,
     LaplaceMaxEvent,
     NotPrivateEvent,
+    ObjectivePerturbationEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
@@ -43,8 +44,11 @@ EVENTS = [
     PureEvent(0.2),
     ApproximateEvent(0.2, 1e-7),
     GaussianEvent(6.0),
+    ObjectivePerturbationEvent(0.05, 0.2, False),
+    ObjectivePerturbationEvent(0.05, 0.2, True),
     ExponentialEvent(0.2) + ExponentialEvent(0.1),
     ExponentialEvent(0.2) + GaussianEvent(6.0) + PureEvent(0.1),
+    ExponentialEvent(0.2) + ObjectivePerturbationEvent(0.05, 0.2, False) + GaussianEvent(6.0),
     NotPrivateEvent(),
 ]
 
@@ -87,6 +91,7 @@ def forgetting(rule: Rule) -> Rule:
             selections=tuple((value, 1) for value, _ in pieces.selections),
             pure=tuple((value, 1) for value, _ in pieces.pure),
             gaussians=tuple((value, 1) for value, _ in pieces.gaussians),
+            objectives=tuple((value, 1) for value, _ in pieces.objectives),
         )
 
     return replace(
@@ -96,7 +101,7 @@ def forgetting(rule: Rule) -> Rule:
     )
 
 
-@pytest.mark.parametrize("event", EVENTS[:6], ids=repr)
+@pytest.mark.parametrize("event", EVENTS[:8], ids=repr)
 @every_rule
 def test_a_rule_that_forgets_counts_is_caught(event, rule):
     if math.isinf(rule.epsilon(pieces_of(event), DELTA)):

@@ -11,7 +11,15 @@ from scipy.special import expit, ndtr, ndtri
 from scipy.stats import norm
 
 from taciturn.accounting import Budget, calibrate, delta_of, epsilon_of, gdp, satisfies
-from taciturn.events import ComposedEvent, ExponentialEvent, GaussianEvent, LaplaceMaxEvent, PureEvent, in_order
+from taciturn.events import (
+    ComposedEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceMaxEvent,
+    ObjectivePerturbationEvent,
+    PureEvent,
+    in_order,
+)
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -24,6 +32,8 @@ kinds = st.sampled_from(
         LaplaceMaxEvent,
         PureEvent,
         lambda cost: GaussianEvent(1.0 / cost),
+        lambda cost: ObjectivePerturbationEvent(0.1 * cost, cost, replaced=False),
+        lambda cost: ObjectivePerturbationEvent(0.1 * cost, cost, replaced=True),
     ]
 )
 

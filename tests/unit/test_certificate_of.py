@@ -51,7 +51,7 @@ def test_a_pipeline_of_scaler_and_selector():
     assert certificate.events == pipeline[1].certificate_.events
     assert certificate.public["part 1"] == {"features": 8, "lower": 0.0, "upper": 10.0}
     assert certificate.public["part 2"]["selected"] == 3
-    assert len(certificate.assumptions) == 1
+    assert len(certificate.assumptions) == 2
 
 
 @pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])

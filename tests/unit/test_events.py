@@ -11,6 +11,7 @@ from taciturn.events import (
     GaussianEvent,
     LaplaceMaxEvent,
     NotPrivateEvent,
+    ObjectivePerturbationEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
@@ -28,6 +29,7 @@ ELEMENTARY = [
     PureEvent(0.5),
     ApproximateEvent(0.5, 1e-6),
     GaussianEvent(4.0),
+    ObjectivePerturbationEvent(0.1, 0.2, False),
     NotPrivateEvent(),
 ]
 

@@ -26,6 +26,10 @@ selection may enter its :math:`x`; what is executed before may not. Passing the 
 through :math:`F` and adding everything else afterwards is hence valid for every interleaving.
 
 For :math:`T` equal selections :math:`\mu = \nu_T e` with constants that depend on :math:`T` alone.
+
+*Objective perturbation* is not Gaussian, but nearly: it costs what Gaussian noise of multiplier 1 / shift costs, at an
+epsilon smaller by the logarithm of the Jacobians' ratio and with a delta that is :math:`2^m` times as large, m being
+the number of directions (:mod:`taciturn.accounting.objective`).
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ from functools import lru_cache
 from scipy.special import erfcx, log_expit, log_ndtr, ndtri_exp
 
 from taciturn.accounting.budget import Budget
+from taciturn.accounting.objective import doublings, head_start
 from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.accounting.search import last_private
 from taciturn.core.validation import check_integer
@@ -122,8 +127,9 @@ def _selections_squared(pieces: Pieces) -> float:
 
 
 def mu_squared(event: Event) -> float:
-    """The squared GDP parameter of a plan, its ``leak`` apart; infinite without protection."""
-    return _mu_squared(pieces_of(event))
+    """The squared GDP parameter of a plan, its ``leak`` apart; infinite where it has none."""
+    pieces = pieces_of(event)
+    return math.inf if pieces.objectives else _mu_squared(pieces)
 
 
 def _mu_squared(pieces: Pieces) -> float:
@@ -132,6 +138,7 @@ def _mu_squared(pieces: Pieces) -> float:
     terms = [_selections_squared(pieces)]
     terms += [count / noise_multiplier / noise_multiplier for noise_multiplier, count in pieces.gaussians]
     terms += [count * pure_to_mu(eps) * pure_to_mu(eps) for eps, count in pieces.pure]
+    terms += [count * objective.shift * objective.shift for objective, count in pieces.objectives]
     return math.fsum(terms)
 
 
@@ -144,12 +151,16 @@ def pure_to_mu(eps: float) -> float:
 
 def epsilon(pieces: Pieces, delta: float) -> float:
     """The smallest epsilon at this delta, as far as this bound knows."""
-    return epsilon_of_mu(math.sqrt(_mu_squared(pieces)), delta)
+    return head_start(pieces) + epsilon_of_mu(math.sqrt(_mu_squared(pieces)), math.ldexp(delta, -doublings(pieces)))
 
 
 def log_delta(pieces: Pieces, eps: float) -> float:
     """The logarithm of the smallest delta at this epsilon, as far as this bound knows."""
-    return log_delta_of_mu(eps, math.sqrt(_mu_squared(pieces)))
+    left = eps - head_start(pieces)
+    if left < 0.0:
+        return 0.0
+    gaussian = log_delta_of_mu(left, math.sqrt(_mu_squared(pieces)))
+    return min(doublings(pieces) * math.log(2.0) + gaussian, 0.0)
 
 
 def excess(pieces: Pieces, eps: float, delta: float) -> float:
@@ -157,7 +168,8 @@ def excess(pieces: Pieces, eps: float, delta: float) -> float:
     squared = _mu_squared(pieces)
     if squared == 0.0:
         return -math.inf
-    allowed = _mu_of(eps, delta)
+    left = eps - head_start(pieces)
+    allowed = _mu_of(left, math.ldexp(delta, -doublings(pieces))) if left > 0.0 else 0.0
     if allowed == 0.0 or math.isinf(squared):
         return math.inf
     return math.log(squared) - 2.0 * math.log(allowed)

@@ -27,18 +27,40 @@ from taciturn.events import (
     ExponentialEvent,
     GaussianEvent,
     NotPrivateEvent,
+    ObjectivePerturbationEvent,
     fold,
     in_order,
 )
 
-__all__ = ["Pieces", "pieces_of"]
+__all__ = ["Objective", "Pieces", "pieces_of"]
 
 Counted = tuple[tuple[float, int], ...]
 
 # Smaller costs would vanish when squared. Taking them for this one overstates by nothing that matters.
 _SMALLEST = 1e-150
 
-_KNOWN = frozenset((*PURE_ONLY, ApproximateEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent))
+_KNOWN = frozenset(
+    (*PURE_ONLY, ApproximateEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A perturbed objective's minimiser between neighbours that may differ in several records.
+
+    Parameters
+    ----------
+    log_jacobian : float
+        Bound on the logarithm of the ratio of Jacobians.
+    shift : float
+        How far the linear term can move, in units of its noise.
+    directions : int
+        Dimension of the space in which it moves: one per record that comes or goes.
+    """
+
+    log_jacobian: float
+    shift: float
+    directions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +75,8 @@ class Pieces:
         Releases known to be epsilon-DP and nothing better.
     gaussians : tuple of (noise_multiplier, count)
         Gaussian releases.
+    objectives : tuple of (Objective, count)
+        Minimisers of perturbed objectives.
     leak : float
         Probability that some approximate release fails outright.
     private : bool
@@ -64,6 +88,7 @@ class Pieces:
     selections: Counted
     pure: Counted
     gaussians: Counted
+    objectives: tuple[tuple[Objective, int], ...]
     leak: float
     private: bool
     ordered: bool = True
@@ -87,6 +112,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     """
     pure: dict[float, int] = {}
     gaussians: dict[float, int] = {}
+    objectives: dict[Objective, int] = {}
     failures: list[tuple[float, int]] = []
     private = True
     for part, count in fold(event).items():
@@ -94,6 +120,13 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
         if isinstance(part, GaussianEvent):
             noise_multiplier = min(part.noise_multiplier, 1.0 / _SMALLEST)
             gaussians[noise_multiplier] = gaussians.get(noise_multiplier, 0) + count
+        elif isinstance(part, ObjectivePerturbationEvent):
+            objective = Objective(
+                part.records * part.log_jacobian,
+                max(part.records * part.shift, _SMALLEST),
+                part.records * (2 if part.replaced else 1),
+            )
+            objectives[objective] = objectives.get(objective, 0) + count
         elif isinstance(part, (*PURE_ONLY, ApproximateEvent)):
             epsilon = max(part.epsilon, _SMALLEST)
             pure[epsilon] = pure.get(epsilon, 0) + count
@@ -110,6 +143,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
         selections=tuple(selections),
         pure=tuple(pure.items()),
         gaussians=tuple(gaussians.items()),
+        objectives=tuple(objectives.items()),
         leak=_any_failure(failures),
         private=private,
         ordered=ordered,

@@ -13,7 +13,8 @@ is exact. It is evaluated by enumeration. Each :math:`K_i` is confined to
 Too many outcomes, or counts beyond the digits of a log-gamma function, fall back to the sum of the
 epsilons, which is all that :math:`\delta = 0` permits anyway.
 
-Every selection is a pure release too; Gaussian noise is not, and makes this bound infinite.
+Every selection is a pure release too; Gaussian noise is not, on a sum or on an objective, and makes this bound
+infinite.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _UNSEEN = 1e-40
 
 
 def _applies(pieces: Pieces) -> bool:
-    return pieces.private and not pieces.gaussians
+    return pieces.private and not pieces.gaussians and not pieces.objectives
 
 
 def _counts(pieces: Pieces) -> dict[float, int]:

@@ -14,6 +14,8 @@ proposition 12). The curves of the pieces:
 *Pure* :math:`\varepsilon`-*DP*: randomised response, see :func:`pure_curve`.
 
 *Bounded range* :math:`e`: two outcomes, see :func:`selection_curve`.
+
+*Objective perturbation*: see :func:`objective_curve`.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.accounting.pieces import Pieces
+from taciturn.accounting.objective import log_moment
+from taciturn.accounting.pieces import Objective, Pieces
 
-__all__ = ["ORDERS", "curve", "epsilon", "excess", "log_delta", "pure_curve", "selection_curve"]
+__all__ = ["ORDERS", "curve", "epsilon", "excess", "log_delta", "objective_curve", "pure_curve", "selection_curve"]
 
 FloatArray = NDArray[np.float64]
 
@@ -86,6 +89,20 @@ def pure_curve(eps: float) -> FloatArray:
     return quadratic
 
 
+def objective_curve(objective: Objective) -> FloatArray:
+    r"""The Rényi curve of the minimiser of a perturbed objective.
+
+    .. math:: \tau(\alpha) = c + \frac{t^2}{2} + \frac{\ln E\, e^{(\alpha - 1) t |N|}}{\alpha - 1}
+
+    with :math:`c` the logarithm of the Jacobians' ratio, :math:`t` the shift and :math:`|N|` the length of a standard
+    normal vector with as many entries as there are directions; see :mod:`taciturn.accounting.objective`.
+    """
+    steady = objective.log_jacobian + 0.5 * objective.shift * objective.shift
+    moment = log_moment(_PAST_ONE * objective.shift, objective.directions)
+    total = steady + moment / _PAST_ONE
+    return total + (1.0 + total) * _ROUNDING
+
+
 def curve(pieces: Pieces) -> FloatArray:
     """The Rényi curve of a whole plan on :data:`ORDERS`, its ``leak`` apart."""
     if not pieces.private:
@@ -99,6 +116,8 @@ def curve(pieces: Pieces) -> FloatArray:
         total += count * selection_curve(selection_range)
     for eps, count in pieces.pure:
         total += count * pure_curve(eps)
+    for objective, count in pieces.objectives:
+        total += count * objective_curve(objective)
     return total
 
 

@@ -24,6 +24,8 @@ from taciturn.data.sensitivity.base import (
     record_sum,
 )
 from taciturn.data.sensitivity.counts import clipped_count, quantile_scores
+from taciturn.data.sensitivity.descent import curvature_sum, proposal_scores, softmax_sum
+from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.data.sensitivity.ranks import kendall_scores
 from taciturn.data.sensitivity.screening import safe_rule, screening_test, unscaled_rule
 from taciturn.data.sensitivity.sums import (
@@ -39,18 +41,23 @@ __all__ = [
     "Norm",
     "Relation",
     "Sensitivity",
+    "approximate_minimiser",
     "block_votes",
     "check_relation",
     "clipped_count",
     "correlation_scores",
+    "curvature_sum",
     "fixed_point_sum",
     "gradient_scores",
     "kendall_scores",
     "lattice_gradient_scores",
+    "objective_tilt",
+    "proposal_scores",
     "public_rows",
     "quantile_scores",
     "record_sum",
     "safe_rule",
     "screening_test",
+    "softmax_sum",
     "unscaled_rule",
 ]

@@ -1,0 +1,49 @@
+"""What gradient descent on clipped records releases besides :func:`~taciturn.data.sensitivity.fixed_point_sum`."""
+
+from __future__ import annotations
+
+import math
+
+from taciturn.core.validation import check_integer
+from taciturn.data.sensitivity.base import Sensitivity, check_relation, record_sum
+from taciturn.data.sensitivity.sums import fixed_point_sum
+
+__all__ = ["curvature_sum", "proposal_scores", "softmax_sum"]
+
+
+def softmax_sum(row_bound_squared: int, weight_bound: int, relation: str) -> Sensitivity:
+    r"""``sum_i r_i x_i'`` over integer rows and one integer weight per class, as one long vector. Norm l2.
+
+    ``r_i`` stands for :math:`p - e_y`, predicted probabilities minus the label, times ``weight_bound``, and satisfies
+    ``||r_i||_2**2 <= 2 * weight_bound**2`` in integers.
+
+    *Proof.* :math:`\|p - e_y\|_2^2 = (1 - p_y)^2 + \sum_{k \ne y} p_k^2 \le 2 (1 - p_y)^2 \le 2`, because non-negative
+    numbers have a sum of squares of at most the square of their sum; so the bound on ``r_i`` takes nothing away. One
+    term has the norm ``||r_i||_2 ||x_i||_2``, at most the square root of two times that of :func:`fixed_point_sum`.
+    Attained for a record whose label has probability zero and another probability one.
+    """
+    single = fixed_point_sum(row_bound_squared, weight_bound, relation)
+    return Sensitivity(math.sqrt(2.0) * single.value * (1.0 + 2.0**-50), "l2", single.relation)
+
+
+def proposal_scores(entry_bound: int, weight_sum: int, relation: str) -> Sensitivity:
+    r"""``s_j = sum_k |u_jk - sum_i r_ik x_ij|`` for public integers u. Norm linf, in lattice units.
+
+    Integer rows with ``|x_ij| <= entry_bound`` and integer weights with ``sum_k |r_ik| <= weight_sum``: one weight, or
+    one per class, where :math:`\|p - e_y\|_1 = 2 (1 - p_y) \le 2`.
+
+    *Proof.* By the triangle inequality ``s_j`` moves by no more than the sums inside move in total, and one record
+    contributes ``sum_k |r_ik| |x_ij| <= entry_bound * weight_sum`` to them; then :func:`record_sum`. Not monotone: one
+    record brings some sums nearer to u and others farther from it.
+    """
+    bound = check_integer(1, entry_bound=entry_bound) * check_integer(1, weight_sum=weight_sum)
+    return record_sum(float(bound), "linf", relation)
+
+
+def curvature_sum(term_bound: int, relation: str) -> Sensitivity:
+    r"""``sum_i q_i`` of integers ``0 <= q_i <= term_bound``, one number. Norm l2.
+
+    *Proof.* Zero-out, add-remove: the sums differ by one term. Replace-one: by the difference of two numbers of the
+    same interval, which is no longer than that. Attained under every relation.
+    """
+    return Sensitivity(float(check_integer(1, term_bound=term_bound)), "l2", check_relation(relation))

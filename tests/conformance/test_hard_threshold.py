@@ -1,0 +1,360 @@
+"""scikit-learn's contract for hard thresholding, and what the estimators promise."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from taciturn.accounting import epsilon_of
+from taciturn.core.errors import ParameterError, TaciturnError
+from taciturn.estimators.hard_threshold import HardThresholdRegressor
+from taciturn.estimators.hard_threshold_classifier import HardThresholdClassifier
+from taciturn.events import GaussianEvent
+
+ALL = [HardThresholdRegressor, HardThresholdClassifier]
+INF = float("inf")
+
+
+def data(kind=None, n=6000, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    signal = 0.5 * X[:, 2] - 0.4 * X[:, 7]
+    return X, (signal > 0).astype(int) if kind is HardThresholdClassifier else np.clip(signal, -1, 1)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+def test_check_estimator_with_no_expected_failures(kind, threshold):
+    check_estimator(kind(threshold=threshold, n_nonzero=2, n_steps=4), on_skip=None)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+@pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])
+def test_signals_are_found_and_certified(kind, relation, threshold):
+    X, y = data(kind)
+    model = kind(n_nonzero=2, relation=relation, threshold=threshold, n_public=6000, random_state=1).fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [2, 7]
+    assert model.score(X, y) > 0.9
+    certificate = model.certificate_
+    assert (certificate.status, certificate.epsilon, certificate.delta) == ("proved", 1.0, 1e-6)
+    assert (certificate.relation, certificate.arithmetic) == (relation, "exact")
+    gradients = certificate.events[-1]
+    assert gradients.count == model.n_iter_ == certificate.public["n_steps"]
+    assert gradients.what.startswith("a gradient with 13" if threshold == "gaussian" else "a gradient with 3")
+    assert epsilon_of(certificate.event, 1e-6) <= 1.0
+    assert certificate.public["records"] == 6000
+
+
+@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+def test_what_is_given_costs_nothing(threshold):
+    X, y = data()
+    given = {"row_bound": 2.0, "residual_clip": 0.3, "step_size": 1.0}
+    names = {"row_bound": "length of a row", "residual_clip": "size of the target", "step_size": "curvature"}
+    model = HardThresholdRegressor(n_nonzero=2, n_steps=10, threshold=threshold)
+    scales = {}
+    for left_out in (None, *given):
+        settings = {name: value for name, value in given.items() if name != left_out}
+        certificate = clone(model).set_params(**settings).fit(X, y).certificate_
+        paid = [release.what for release in certificate.events[: -1 if threshold == "gaussian" else -2]]
+        assert len(paid) == (left_out is not None)
+        assert left_out is None or names[left_out] in paid[0]
+        scales[left_out] = certificate.events[-1].scale
+    assert all(scales[None] < scale < 1.03 * scales[None] for left_out, scale in scales.items() if left_out)
+    if threshold == "gaussian":
+        # T Gaussian steps are sqrt(T) / m - GDP, and the budget is spent to the last digit.
+        from dp_accounting import gaussian_mechanism
+
+        exact = gaussian_mechanism.get_sigma_gaussian(1.0, 1e-6) * np.sqrt(10)
+        assert scales[None] == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_a_private_number_of_records_decides_nothing(kind, layout):
+    X, y = data(kind, n=201)
+    certificates = {
+        kind(relation="add-remove", n_public=200).fit(layout(X[:n]), y[:n]).certificate_ for n in (199, 200, 201)
+    }
+    assert len(certificates) == 1
+    assert "there are at most 67,108,864 records" in certificates.pop().assumptions
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_add_remove_needs_a_public_number_and_gaussians_a_delta(kind):
+    X, y = data(kind, n=50)
+    for parameters, name in (({"relation": "add-remove"}, "n_public"), ({"delta": 0.0}, "delta")):
+        model = kind(**parameters)
+        with pytest.raises(ParameterError, match=f"^{name}="):
+            model.fit(X, y)
+        assert not hasattr(model, "n_features_in_")
+    assert kind(delta=0.0, epsilon=INF, n_steps=2).fit(X, y).certificate_.status == "not private"
+
+
+def test_units_of_the_target_are_those_of_the_user():
+    X, y = data()
+    mapped = HardThresholdRegressor(random_state=3).fit(X, y)
+    celsius = HardThresholdRegressor(random_state=3, y_bounds=(10.0, 50.0)).fit(X, 30 + 20 * y)
+    assert np.allclose(celsius.coef_, 20 * mapped.coef_)
+    assert celsius.intercept_ == pytest.approx(30 + 20 * mapped.intercept_)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_units_of_the_features_are_those_of_the_user(kind):
+    X, y = data(kind)
+    for step, radius in (("auto", None), (0.8, 0.5)):
+        bounds = {"row_bound": 2.0, "random_state": 3, "radius": radius, "step_size": step}
+        unit = kind(**bounds).fit(X, y)
+        bounds["step_size"] = step if step == "auto" else step / 1000**2
+        bounds |= {"row_bound": 2000.0, "x_bound": 1000.0, "radius": None if radius is None else radius / 1000}
+        grams = kind(**bounds).fit(1000 * X, y)
+        assert np.allclose(grams.coef_ * 1000, unit.coef_)
+        assert np.allclose(grams.intercept_, unit.intercept_)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_the_ball_holds_and_averages_are_sparse(kind):
+    X, y = data(kind)
+    for average in (False, True):
+        model = kind(n_nonzero=3, radius=0.2, average=average, random_state=0).fit(X, y)
+        assert 0.15 < np.linalg.norm(model.coef_) <= 0.2 * (1 + 1e-12)
+        assert model.support_.sum() == 3
+
+
+def test_averages_have_less_noise():
+    X, y = data(n=1000)
+    model = HardThresholdRegressor(n_nonzero=12, n_steps=20, step_size=2.0, row_bound=2.0, residual_clip=0.2)
+    errors = {}
+    for average in (False, True):
+        scores = [clone(model).set_params(average=average, random_state=s).fit(X, y).score(X, y) for s in range(8)]
+        errors[average] = 1 - np.mean(scores)
+    assert errors[True] < 0.7 * errors[False]
+
+
+def test_intercepts_are_found():
+    X, y = data(n=20_000)
+    model = HardThresholdRegressor(n_nonzero=2, y_bounds=(-2, 2), random_state=0).fit(X, 0.7 + y)
+    assert model.intercept_ == pytest.approx(0.7, abs=0.05)
+    labels = (X[:, 2] > -0.5).astype(int)
+    classifier = HardThresholdClassifier(n_nonzero=1, random_state=0).fit(X, labels)
+    assert classifier.score(X, labels) > 0.93
+    without = HardThresholdClassifier(n_nonzero=1, fit_intercept=False, random_state=0).fit(X, labels)
+    assert without.intercept_ == 0.0
+    assert without.score(X, labels) < 0.8
+
+
+@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+@pytest.mark.parametrize("labels", [("no", "yes"), (0, 1, 2), ("a", "b", "c", "d")])
+def test_classes_of_any_type_and_number(labels, threshold):
+    X, _ = data(n=12_000)
+    cuts = np.quantile(X[:, 5], np.linspace(0, 1, len(labels) + 1))[1:-1]
+    y = np.array(labels)[np.digitize(X[:, 5], cuts)]
+    model = HardThresholdClassifier(classes=labels, n_nonzero=1, threshold=threshold, random_state=0).fit(X, y)
+    n_outputs = 1 if len(labels) == 2 else len(labels)
+    assert model.coef_.shape == (n_outputs, 12)
+    assert model.intercept_.shape == (n_outputs,)
+    assert np.flatnonzero(model.support_).tolist() == [5]
+    assert model.score(X, y) > 1.5 / len(labels)
+    probabilities = model.predict_proba(X)
+    assert np.allclose(probabilities.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_records_with_another_label_are_null_records(n_labels):
+    X, _ = data(n=500)
+    y = np.digitize(X[:, 3], np.linspace(-1, 1, n_labels + 1)[1:-1])
+    spoiled = y.copy()
+    spoiled[:100] = 99
+    rest = X.copy()
+    rest[:100] = 0.0
+    fixed = {"row_bound": 2.0, "step_size": 0.5, "n_steps": 5, "random_state": 0, "fit_intercept": False}
+    model = HardThresholdClassifier(classes=range(n_labels), **fixed)
+    assert np.array_equal(model.fit(X, spoiled).coef_, clone(model).fit(rest, spoiled).coef_)
+    assert not np.array_equal(model.coef_, clone(model).fit(X, y).coef_)
+    private = HardThresholdClassifier(classes=range(n_labels), random_state=0)
+    moved = X.copy()
+    moved[:100] *= 0.01
+    assert np.array_equal(private.fit(X, spoiled).coef_, clone(private).fit(moved, spoiled).coef_)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+def test_every_layout_gives_the_same_coefficients(kind, threshold):
+    X, y = data(kind, n=2000)
+    X = np.where(np.abs(X) < 0.3, 0.0, X).astype(np.float32).astype(np.float64)
+    X.setflags(write=False)
+    fits = [
+        kind(random_state=4, threshold=threshold, n_nonzero=3).fit(convert(X), y).coef_
+        for convert in (np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array, np.asfortranarray, np.float32)
+    ]
+    assert all(np.array_equal(fits[0], other) for other in fits[1:])
+
+
+def test_the_order_of_records_does_not_matter():
+    X, y = data(n=3000)
+    order = np.random.default_rng(0).permutation(3000)
+    models = [HardThresholdRegressor(random_state=0).fit(X[rows], y[rows]) for rows in (np.arange(3000), order)]
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_frames_pipelines_pickles_clones(kind):
+    X, y = data(kind, n=2000)
+    names = [f"gene {j}" for j in range(X.shape[1])]
+    model = kind(random_state=0).fit(pd.DataFrame(X, columns=names), y)
+    assert model.feature_names_in_.tolist() == names
+    assert kind(n_steps=5).fit(pl.DataFrame(X, schema=names), y).feature_names_in_.tolist() == names
+    again = pickle.loads(pickle.dumps(model))
+    assert again.certificate_ == model.certificate_
+    assert clone(model).get_params() == model.get_params()
+    pipeline = make_pipeline(FunctionTransformer(), kind(random_state=0, n_nonzero=2))
+    assert cross_val_score(pipeline, X, y, cv=2).min() > 0.7
+    table = pd.DataFrame(X, columns=names)
+    dense = model.predict(table)
+    assert sp.issparse(model.sparsify().coef_)
+    assert np.allclose(model.predict(table), dense)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+@pytest.mark.parametrize(
+    "X",
+    [np.array([[0.5], [-0.5]]), np.zeros((4, 300)), np.ones((6, 2)), sp.csr_matrix((4, 30))],
+    ids=["one feature", "d > n", "constant columns", "empty rows"],
+)
+def test_small_and_degenerate_tables(kind, X, threshold):
+    y = np.arange(X.shape[0]) % 2
+    for epsilon in (1.0, 1e-3, 1e6, INF):
+        model = kind(n_steps=4, epsilon=epsilon, threshold=threshold).fit(X, y)
+        assert np.isfinite(np.ravel(model.coef_)).all()
+        assert model.support_.sum() <= 10
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_nothing_else_is_learned_from_data(kind):
+    X, y = data(kind, n=300)
+    learned = {name for name in vars(kind(n_steps=3).fit(X, y)) if name.endswith("_")}
+    expected = {"coef_", "intercept_", "n_iter_", "support_", "certificate_", "n_features_in_"}
+    assert learned == expected | ({"classes_"} if kind is HardThresholdClassifier else set())
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("epsilon", 0),
+        ("delta", -0.1),
+        ("relation", "swap"),
+        ("n_public", -1),
+        ("x_bound", 0),
+        ("y_bounds", (1, 0)),
+        ("n_nonzero", 0),
+        ("row_bound", -1.0),
+        ("row_bound", 1e-3),
+        ("row_bound", "median"),
+        ("residual_clip", 0.0),
+        ("residual_clip", "none"),
+        ("clip_share", 1.0),
+        ("clip_share", 0.0),
+        ("threshold", "laplace"),
+        ("n_steps", 0),
+        ("n_steps", "many"),
+        ("step_size", 0.0),
+        ("step_size", "large"),
+        ("radius", -1),
+        ("average", "yes"),
+        ("fit_intercept", "no"),
+        ("random_state", "x"),
+    ],
+)
+def test_bad_parameters_are_refused_in_one_sentence(parameter, value):
+    X, y = data(n=50)
+    model = HardThresholdRegressor(**{parameter: value})
+    with pytest.raises(ParameterError) as caught:
+        model.fit(X, y)
+    assert str(caught.value).startswith(f"{parameter}=")
+    # Refused before the data were read.
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_bad_classes_are_refused_before_data_are_read():
+    model = HardThresholdClassifier(classes=(1, "a"))
+    with pytest.raises(ParameterError, match="^classes="):
+        model.fit(*data(HardThresholdClassifier, n=50))
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_messages_never_quote_the_data(kind):
+    X = np.zeros((4, 2), dtype=object)
+    X[1, 1] = "alice"
+    with pytest.raises((TaciturnError, TypeError)) as caught:
+        kind().fit(X, [0, 1, 0, 1])
+    assert "alice" not in str(caught.value)
+
+
+def test_the_steps_follow_from_public_facts():
+    counts = {}
+    for n, epsilon in ((300, 1.0), (3000, 1.0), (3000, 5.0)):
+        X, y = data(n=n, d=300)
+        counts[n, epsilon] = HardThresholdRegressor(epsilon=epsilon, delta=1e-5).fit(X, y).n_iter_
+    # 4 sqrt(n mu / d) with mu from dp-accounting: the noise of one release is 1 / mu.
+    from dp_accounting import gaussian_mechanism
+
+    for (n, epsilon), count in counts.items():
+        mu = 1 / gaussian_mechanism.get_sigma_gaussian(epsilon, 1e-5)
+        assert count == round(min(max(4 * np.sqrt(n * mu / 301), 4), 20))
+    X, y = data(n=50)
+    assert HardThresholdRegressor(epsilon=INF).fit(X, y).n_iter_ == 500
+
+
+def test_noiseless_regression_is_least_squares_on_its_support():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (300, 40))
+    y = np.clip(X[:, :3] @ [0.3, -0.3, 0.2] + 0.1 + rng.normal(0, 0.05, 300), -1, 1)
+    model = HardThresholdRegressor(epsilon=INF, n_nonzero=3).fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [0, 1, 2]
+    reference = LinearRegression().fit(X[:, :3], y)
+    assert np.allclose(model.coef_[:3], reference.coef_, atol=1e-4)
+    assert model.intercept_ == pytest.approx(reference.intercept_, abs=1e-4)
+    assert all(not isinstance(release.event, GaussianEvent) for release in model.certificate_.events)
+
+
+def test_noiseless_regression_keeps_a_given_clip():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (400, 4))
+    y = 0.4 * X[:, 0] + np.where(rng.random(400) < 0.2, 0.5, 0.0)
+    clipped = HardThresholdRegressor(epsilon=INF, residual_clip=0.02, n_steps=4000).fit(X, y)
+    # Huber's estimator with a fixed threshold; scikit-learn's scales with sigma, whose estimate drops out at alpha = 0.
+    reference = HuberRegressor(alpha=0.0, epsilon=1.01).fit(X, y)
+    free = HardThresholdRegressor(epsilon=INF).fit(X, y)
+    assert abs(clipped.intercept_) < 0.02
+    assert abs(reference.intercept_) < 0.03
+    assert free.intercept_ > 0.08
+
+
+def test_noiseless_classification_is_the_logistic_fit_on_its_support():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (600, 30))
+    y = (X[:, :2] @ [3.0, -2.0] + 0.5 + rng.logistic(size=600) > 0).astype(int)
+    model = HardThresholdClassifier(epsilon=INF, n_nonzero=2).fit(X, y)
+    assert np.flatnonzero(model.support_).tolist() == [0, 1]
+    reference = LogisticRegression(C=np.inf, tol=1e-10).fit(X[:, :2], y)
+    assert np.allclose(model.coef_[0, :2], reference.coef_[0], rtol=2e-3)
+    assert np.allclose(model.intercept_, reference.intercept_, atol=5e-3)
+
+
+@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+def test_a_million_sparse_columns_stay_sparse(threshold):
+    X = sp.random_array((300, 1_000_000), density=2e-5, format="csr", rng=np.random.default_rng(0))
+    y = (np.arange(300) % 2).astype(int)
+    model = HardThresholdClassifier(n_steps=4, threshold=threshold, random_state=0).fit(X, y)
+    assert model.support_.sum() == 10

@@ -1,0 +1,234 @@
+"""Objective perturbation: scikit-learn's contract, and what the estimators promise."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import HuberRegressor, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from taciturn.accounting import epsilon_of
+from taciturn.certificate import Certificate, certificate_of
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.estimators.objective_perturbation import (
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationRegressor,
+)
+from taciturn.plan import objective_perturbation as plan_module
+from taciturn.scalers import BoundedScaler
+
+ALL = [ObjectivePerturbationRegressor, ObjectivePerturbationClassifier]
+
+
+def data(kind=ObjectivePerturbationRegressor, n=5000, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    signal = 0.1 + 0.5 * X[:, 2] - 0.4 * X[:, 4]
+    return X, (signal > 0).astype(int) if kind is ObjectivePerturbationClassifier else np.clip(signal, -1, 1)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_check_estimator_with_no_expected_failures(kind):
+    check_estimator(kind(), on_skip=None)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])
+def test_signals_are_found_and_certified(kind, relation):
+    X, y = data(kind)
+    model = kind(relation=relation, n_public=4000, random_state=1).fit(X, y)
+    assert set(np.argsort(-np.abs(np.ravel(model.coef_)))[:2]) == {2, 4}
+    assert model.score(X, y) > 0.9
+    certificate = model.certificate_
+    assert certificate.status == "proved"
+    assert (certificate.epsilon, certificate.delta, certificate.relation) == (1.0, 1e-6, relation)
+    assert certificate.arithmetic == "float64"
+    assert 0.99 < epsilon_of(certificate.event, 1e-6) <= 1.0
+    assert certificate.public["records"] == (4000 if relation == "add-remove" else 5000)
+    assert certificate.events[0].event.replaced == (relation == "replace-one")
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert 2.0 < certificate.for_group(2).epsilon < 3.0
+    assert not hasattr(model, "n_iter_")
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_private_number_of_records_decides_nothing(kind):
+    X, y = data(kind, n=201)
+    models = [kind(relation="add-remove", n_public=200, random_state=0).fit(X[:n], y[:n]) for n in (199, 201)]
+    assert models[0].certificate_ == models[1].certificate_
+    with pytest.raises(ParameterError, match="^n_public=None"):
+        kind(relation="add-remove").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_sparse_tables_give_the_same_model(kind):
+    X, y = data(kind, n=800)
+    X[np.abs(X) < 0.7] = 0.0
+    dense = kind(random_state=3, row_bound=1.3).fit(X, y)
+    for layout in (sp.csr_matrix, sp.csc_matrix, sp.csr_array):
+        sparse = kind(random_state=3, row_bound=1.3).fit(layout(X), y)
+        assert np.allclose(sparse.coef_, dense.coef_, atol=1e-6)
+        assert np.allclose(sparse.predict(layout(X)), dense.predict(X), atol=1e-6)
+
+
+def test_many_sparse_columns_need_no_dense_matrix():
+    X = sp.random_array((2000, 20_000), density=5e-4, rng=np.random.default_rng(0), format="csr")
+    y = np.asarray(X[:, [3]].sum(axis=1)).ravel() > 0
+    model = ObjectivePerturbationClassifier(epsilon=math.inf, row_bound=4.0).fit(X, y)
+    assert model.score(X, y) > 0.99
+    assert model.coef_.shape == (1, 20_000)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_frames_and_names(kind):
+    X, y = data(kind, n=300)
+    names = [f"f{j}" for j in range(6)]
+    expected = kind(random_state=0).fit(X, y)
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        model = kind(random_state=0).fit(frame, y)
+        assert model.feature_names_in_.tolist() == names
+        assert np.array_equal(model.coef_, expected.coef_)
+    assert np.allclose(pickle.loads(pickle.dumps(model)).predict(frame), expected.predict(X), rtol=1e-12)
+
+
+def test_the_twin_without_noise_minimises_what_it_says():
+    X, y = data(n=400)
+    y = np.where(np.arange(400) % 10 == 0, 1.0, y)
+    model = ObjectivePerturbationRegressor(epsilon=math.inf, residual_clip=0.2, regularisation=3.0).fit(X, y)
+    assert model.certificate_.status == "not private"
+    residuals = np.clip(X @ model.coef_ + model.intercept_ - y, -0.2, 0.2)
+    # Targets are rounded to 2**-16, hence 400 * 2**-17 at most.
+    assert np.abs(X.T @ residuals + 3.0 * model.coef_).max() < 400 * 2.0**-17
+    assert abs(residuals.sum() + 3.0 * model.intercept_) < 400 * 2.0**-17
+    # Beside the squared loss's answer, which the outliers drag along.
+    robust = HuberRegressor(alpha=1e-6).fit(X, y)
+    squared = np.linalg.lstsq(np.column_stack((X, np.ones(400))), y, rcond=None)[0]
+    assert np.abs(model.coef_ - robust.coef_).max() < np.abs(squared[:-1] - robust.coef_).max()
+    labels = (X[:, 0] + 0.3 * X[:, 1] > 0.1).astype(int)
+    logistic = ObjectivePerturbationClassifier(epsilon=math.inf, fit_intercept=False, regularisation=1.0).fit(X, labels)
+    reference = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10).fit(X, labels)
+    assert np.allclose(logistic.coef_, reference.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_units_are_those_of_the_user(kind):
+    X, y = data(kind, n=500)
+    unit = kind(random_state=3).fit(X, y)
+    grams = kind(random_state=3, x_bound=1000.0).fit(1000 * X, y)
+    assert np.allclose(1000 * grams.coef_, unit.coef_)
+    assert np.allclose(grams.predict(1000 * X), unit.predict(X))
+    short = kind(random_state=3, row_bound=0.8).fit(X, y)
+    assert np.allclose(kind(random_state=3, x_bound=1000.0, row_bound=800.0).fit(1000 * X, y).coef_ * 1000, short.coef_)
+    assert not np.allclose(short.coef_, unit.coef_)
+    if kind is ObjectivePerturbationRegressor:
+        celsius = kind(random_state=3, y_bounds=(10.0, 50.0)).fit(X, 30 + 20 * y)
+        assert np.allclose(celsius.predict(X), 30 + 20 * unit.predict(X))
+
+
+def test_shortened_records_stay_on_the_plane():
+    X, _ = data(n=3000)
+    y = 0.3 * X[:, 0] - 0.2 * X[:, 3]
+    model = ObjectivePerturbationRegressor(epsilon=math.inf, row_bound=0.7, regularisation=1e-3).fit(X, y)
+    assert np.abs(model.predict(X) - y).max() < 1e-4
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (0, 1, 2), ("a", "b", "c", "d")])
+def test_classes_of_any_type_and_number(labels):
+    X, _ = data(n=8000)
+    cuts = np.quantile(X[:, 5], np.linspace(0, 1, len(labels) + 1))[1:-1]
+    y = np.array(labels)[np.digitize(X[:, 5], cuts)]
+    model = ObjectivePerturbationClassifier(classes=labels, random_state=0).fit(X, y)
+    n_outputs = 1 if len(labels) == 2 else len(labels)
+    assert model.coef_.shape == (n_outputs, 6)
+    assert [release.count for release in model.certificate_.events] == [n_outputs] * 2
+    assert epsilon_of(model.certificate_.event, 1e-6) <= 1.0
+    probabilities = model.predict_proba(X)
+    assert np.allclose(probabilities.sum(axis=1), 1)
+    assert np.array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
+    assert model.score(X, y) > 1.5 / len(labels)
+
+
+def test_records_with_another_label_are_null_records():
+    X, y = data(ObjectivePerturbationClassifier, n=500)
+    spoiled = y.copy()
+    spoiled[:100] = 99
+    model = ObjectivePerturbationClassifier(classes=(0, 1), epsilon=math.inf)
+    assert np.allclose(model.fit(X, spoiled).coef_, clone(model).fit(X[100:], y[100:]).coef_)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize(
+    ("parameters", "name"),
+    [
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"delta": 0.0}, "delta"),
+        ({"relation": "swap"}, "relation"),
+        ({"n_public": 0}, "n_public"),
+        ({"x_bound": 0.0}, "x_bound"),
+        ({"row_bound": -2.0}, "row_bound"),
+        ({"regularisation": 0.0}, "regularisation"),
+        ({"regularisation": "some"}, "regularisation"),
+        ({"fit_intercept": "yes"}, "fit_intercept"),
+        ({"random_state": -3}, "random_state"),
+    ],
+)
+def test_bad_parameters_are_refused_before_any_data_are_read(kind, parameters, name):
+    with pytest.raises(ParameterError, match=f"^{name}="):
+        kind(**parameters).fit("not a table", None)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_too_little_regularisation_is_refused_with_the_least(kind):
+    X, y = data(kind, n=100)
+    with pytest.raises(ParameterError, match=r"^regularisation=0\.01: expected more than"):
+        kind(regularisation=0.01, random_state=0).fit(X, y)
+    # c = ln(1 + beta / Lambda) must leave something of epsilon.
+    beta = (7.0 if kind is ObjectivePerturbationRegressor else 7.0 / 4.0) / math.expm1(1.0)
+    assert kind(regularisation=1.05 * beta).fit(X, y).certificate_.epsilon == 1.0
+    with pytest.raises(ParameterError, match="^regularisation="):
+        kind(regularisation=0.99 * beta).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_no_message_quotes_the_data(kind):
+    X, y = data(kind, n=50)
+    X[3, 2] = np.nan
+    with pytest.raises(DataError, match="NaN or infinity"):
+        kind().fit(X, y)
+    with pytest.raises(TaciturnError) as refusal:
+        kind().fit(np.full((4, 2), "secret"), y[:4])
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_solver_that_gives_up_tells_nothing(kind, monkeypatch):
+    """Zeros and noise of a public scale, whatever the data."""
+
+    def lazy(rows, targets, loss, regularisation, tilt, tolerance):
+        return np.zeros(tilt.size)
+
+    monkeypatch.setattr(plan_module, "minimise", lazy)
+    X, y = data(kind, n=300)
+    models = [kind(random_state=5, classes=(0, 1)) if kind is ObjectivePerturbationClassifier else kind(random_state=5)]
+    models.append(clone(models[0]))
+    first, second = models[0].fit(X, y), models[1].fit(-X[::-1], y)
+    assert np.array_equal(first.coef_, second.coef_)
+
+
+def test_noise_is_fresh_and_seeds_reproduce():
+    X, y = data(n=200)
+    fits = [ObjectivePerturbationRegressor(random_state=seed).fit(X, y).coef_ for seed in (1, 1, 2, None, None)]
+    assert np.array_equal(fits[0], fits[1])
+    assert len({tuple(fit) for fit in fits}) == 4
+
+
+def test_in_a_pipeline_with_public_bounds():
+    X, y = data(n=400)
+    pipeline = make_pipeline(BoundedScaler(lower=-1, upper=1), ObjectivePerturbationRegressor(epsilon=0.5))
+    assert certificate_of(pipeline.fit(X, y)).epsilon == 0.5

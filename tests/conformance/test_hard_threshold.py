@@ -354,7 +354,7 @@ def test_noiseless_classification_is_the_logistic_fit_on_its_support():
 
 @pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
 def test_a_million_sparse_columns_stay_sparse(threshold):
-    X = sp.random_array((300, 1_000_000), density=2e-5, format="csr", rng=np.random.default_rng(0))
+    X = sp.csr_array(sp.random(300, 1_000_000, 2e-5, "csr", random_state=0))
     y = (np.arange(300) % 2).astype(int)
     model = HardThresholdClassifier(n_steps=4, threshold=threshold, random_state=0).fit(X, y)
     assert model.support_.sum() == 10

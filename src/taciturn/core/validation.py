@@ -25,6 +25,7 @@ __all__ = [
     "check_integer",
     "check_positive",
     "check_real",
+    "check_truth",
     "without_data_values",
 ]
 
@@ -103,6 +104,14 @@ def check_integer(low: int, high: int | None = None, /, **named: object) -> int:
         expected = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
         raise ParameterError(name, value, expected, f"choose {name} in that range")
     return number
+
+
+def check_truth(**named: object) -> bool:
+    """True or False."""
+    name, value = _only(named)
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(name, value, "True or False", "set it to one of them")
+    return bool(value)
 
 
 def check_choice(choices: Sequence[str], **named: object) -> str:

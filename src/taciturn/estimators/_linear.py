@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from taciturn.accounting import Budget
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer, check_positive, without_data_values
+from taciturn.core.validation import check_integer, check_positive, check_truth, without_data_values
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
 
@@ -32,15 +32,18 @@ class PrivateLinearModel(BaseEstimator):
         Stream.of(self.random_state)
         check_relation(self.relation)
         check_positive(x_bound=self.x_bound)
-        check_positive(radius=self.radius)
-        if not math.isfinite(self.radius * self.x_bound):
-            raise ParameterError("radius", self.radius, "a finite number also times x_bound", "rescale the features")
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ParameterError("fit_intercept", self.fit_intercept, "True or False", "set it to one of them")
-        if self.n_steps != "auto":
-            check_integer(1, n_steps=self.n_steps)
+        check_truth(fit_intercept=self.fit_intercept)
         if self.n_public is not None:
             check_integer(1, n_public=self.n_public)
+
+    def _check_gaussian(self) -> None:
+        """Refuse what models that release values with Gaussian noise cannot do without."""
+        if self.delta == 0.0 and not math.isinf(self.epsilon):
+            raise ParameterError("delta", self.delta, "a number > 0", "the noise is Gaussian, which needs one")
+        if self.relation == "add-remove" and self.n_public is None:
+            raise ParameterError(
+                "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
+            )
 
     def _read(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
         def read() -> tuple[Any, Any]:

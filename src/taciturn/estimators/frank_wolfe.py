@@ -7,6 +7,7 @@ private and noise that is two to three times smaller than theirs).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_positive
+from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_codes, numeric_target
@@ -34,6 +36,14 @@ __all__ = ["FrankWolfeClassifier", "FrankWolfeRegressor"]
 
 class _FrankWolfe(PrivateLinearModel):
     """Bound, plan, solve, certify: shared by regressor and classifier."""
+
+    def _check_public(self) -> None:
+        super()._check_public()
+        check_positive(radius=self.radius)
+        if not math.isfinite(self.radius * self.x_bound):
+            raise ParameterError("radius", self.radius, "a finite number also times x_bound", "rescale the features")
+        if self.n_steps != "auto":
+            check_integer(1, n_steps=self.n_steps)
 
     def _fit(
         self,

@@ -14,11 +14,10 @@ import scipy.sparse as sp
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
-from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, check_truth
 from taciturn.data.design import Design
-from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin
 from taciturn.losses import HuberLoss, Loss
@@ -34,17 +33,8 @@ class HardThreshold(PrivateLinearModel):
     """Bound, plan, descend, certify: shared by regressor and classifier."""
 
     def _check_public(self) -> None:
-        budget = Budget(self.epsilon, self.delta)
-        if budget.delta == 0.0 and not math.isinf(budget.epsilon):
-            raise ParameterError("delta", self.delta, "a number > 0", "the noise is Gaussian, which needs one")
-        Stream.of(self.random_state)
-        if check_relation(self.relation) == "add-remove" and self.n_public is None:
-            raise ParameterError(
-                "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
-            )
-        if self.n_public is not None:
-            check_integer(1, n_public=self.n_public)
-        check_positive(x_bound=self.x_bound)
+        super()._check_public()
+        self._check_gaussian()
         check_integer(1, n_nonzero=self.n_nonzero)
         if _given(row_bound=self.row_bound) is not None:
             check_real(self.x_bound / 256.0, math.inf, closed="left", row_bound=self.row_bound)
@@ -56,10 +46,7 @@ class HardThreshold(PrivateLinearModel):
         _given(step_size=self.step_size)
         if self.radius is not None:
             check_positive(radius=self.radius)
-        for name in ("average", "fit_intercept"):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_):
-                raise ParameterError(name, value, "True or False", "set it to one of them")
+        check_truth(average=self.average)
 
     def _fit(
         self,

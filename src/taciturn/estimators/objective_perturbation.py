@@ -13,11 +13,10 @@ import numpy as np
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
-from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer, check_positive
+from taciturn.core.validation import check_positive
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_codes, numeric_target
 from taciturn.estimators._linear import (
     PrivateClassifierMixin,
@@ -38,25 +37,11 @@ class PrivateObjective(PrivateLinearModel):
     """Bound, plan, solve, certify: what models of a perturbed objective share."""
 
     def _check_public(self) -> None:
-        budget = Budget(self.epsilon, self.delta)
-        Stream.of(self.random_state)
-        check_positive(x_bound=self.x_bound)
+        super()._check_public()
+        self._check_gaussian()
         if self.row_bound is not None:
             check_positive(row_bound=self.row_bound)
         self._check_own()
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ParameterError("fit_intercept", self.fit_intercept, "True or False", "set it to one of them")
-        if check_relation(self.relation) == "add-remove" and self.n_public is None:
-            raise ParameterError(
-                "n_public",
-                None,
-                "a public number of records under add-remove, where the true one is private",
-                "pass one",
-            )
-        if self.n_public is not None:
-            check_integer(1, n_public=self.n_public)
-        if budget.delta == 0.0 and not math.isinf(budget.epsilon):
-            raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
 
     def _check_own(self) -> None:
         """What only some of these models are told."""

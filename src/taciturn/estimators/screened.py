@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from taciturn.accounting import Budget
-from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
+from taciturn.core.validation import check_truth
 from taciturn.data.design import Design
 from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.losses import Loss
@@ -29,8 +29,7 @@ class _Screened:
     def _check_public(self) -> None:
         super()._check_public()
         check_screening(self.rule, self.screen_at, self.screen_share, self.threshold)
-        if not isinstance(self.permanent, bool | np.bool_):
-            raise ParameterError("permanent", self.permanent, "True or False", "set it to one of them")
+        check_truth(permanent=self.permanent)
 
     def _plan(self, loss: Loss, n_rows: int | None, design: Design, n_outputs: int) -> ScreenedPlan:
         return plan_screened(

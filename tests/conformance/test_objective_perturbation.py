@@ -211,7 +211,7 @@ def test_no_message_quotes_the_data(kind):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_a_solver_that_gives_up_tells_nothing(kind, monkeypatch):
+def test_a_solver_that_gives_up_returns_zeros_and_noise(kind, monkeypatch):
     """Zeros and noise of a public scale, whatever the data."""
 
     def lazy(rows, targets, loss, regularisation, tilt, tolerance):

@@ -117,10 +117,18 @@ def spied(monkeypatch, blocks, n_steps, noise_scale, seed=0):
 
     monkeypatch.setattr(admm, "minimise", spy)
     result = solve_admm(
-        blocks, blocks[0][0].shape[1], LogisticLoss(), penalty="l1", kappa=0.01, coupling=5.0,
-        n_penalised=blocks[0][0].shape[1], n_steps=n_steps, noise_scale=noise_scale, tolerance=1e-9,
-        output_scale=0.0, stream=Stream.of(seed),
-    )  # fmt: skip
+        blocks,
+        blocks[0][0].shape[1],
+        LogisticLoss(),
+        penalty="l1",
+        kappa=0.01,
+        coupling=5.0,
+        n_penalised=blocks[0][0].shape[1],
+        n_steps=n_steps,
+        noise_scale=noise_scale,
+        precision=lambda n_columns, offset: (1e-9, 0.0),
+        stream=Stream.of(seed),
+    )
     return seen, result
 
 

@@ -314,3 +314,56 @@ def test_rows_keep_their_bounds(sparse):
     clipped = np.column_stack((np.clip(X / 2.0, -1, 1), np.ones(300)))
     assert np.allclose(dense, clipped * np.minimum(1.0, 1.2 / np.linalg.norm(clipped, axis=1))[:, None], rtol=1e-12)
     assert np.allclose(dense[:, -1], shrunk)
+
+
+@pytest.mark.parametrize("clip", [1e-4, 1e-3, 0.01, 0.1, 1.0])
+@pytest.mark.parametrize("epsilon", [0.3, 4.0, 23.0])
+def test_the_solver_arrives_whatever_the_clip(epsilon, clip):
+    """Beyond the clip Huber's loss has no curvature, and steps that may raise the value go round in circles."""
+    rng = np.random.default_rng(0)
+    tables = [
+        (np.ones((137, 1)), np.full(137, 0.5)),
+        (np.linspace(-1, 1, 137)[:, None], np.linspace(-1, 1, 137)),
+        (rng.uniform(-0.5, 0.5, (60, 3)), rng.choice([-1.0, 1.0], 60)),
+    ]
+    for rows, y in tables:
+        plan = plan_objective_perturbation(
+            Budget(epsilon, 1e-6), HuberLoss(clip), row_bound=1.0, relation="zero-out", n_rows=len(y)
+        )
+        tolerance, _ = plan.precision(rows.shape[1])
+        for seed in range(5):
+            tilt = plan.noise_scale * np.random.default_rng(seed).standard_normal(rows.shape[1])
+            weights = minimise(rows, y, plan.loss, plan.regularisation, tilt, tolerance)
+            assert weights.any()
+            assert gradient_norm(rows, y, plan.loss, plan.regularisation, tilt, weights) <= tolerance
+
+
+@pytest.mark.parametrize("budget", [Budget(1e-6, 1e-9), Budget(1e-3, 1e-12), Budget(1.0, 1e-6)], ids=str)
+def test_tolerances_are_above_what_rounding_leaves_of_large_noise(budget):
+    """A solver that gives up tells whether a record is there; without a term for the noise it would give up."""
+    rng = np.random.default_rng(0)
+    plan = plan_objective_perturbation(budget, LogisticLoss(), row_bound=1.0, relation="zero-out", n_rows=1)
+    tolerance, output = plan.precision(5)
+    assert output == pytest.approx(plan.output_scale * tolerance / plan.tolerance)
+    gave_up = {"with the term": 0, "without": 0}
+    for _ in range(60):
+        tilt = plan.noise_scale * rng.standard_normal(5)
+        for name, allowed in (("with the term", tolerance), ("without", plan.tolerance)):
+            found = minimise(
+                np.full((1, 5), 0.4), np.ones(1), LogisticLoss(), plan.regularisation, tilt, allowed, most_steps=60
+            )
+            gave_up[name] += not found.any()
+    assert gave_up["with the term"] == 0
+    if budget.epsilon == 1e-6:
+        assert gave_up["without"] > 0
+
+
+def test_cells_that_are_stored_in_pieces_are_clipped_as_a_whole():
+    pieces = sp.csr_array((np.array([0.9, 0.9, 0.9, -0.2]), np.array([0, 0, 0, 1]), np.array([0, 3, 4])), shape=(2, 2))
+    rows, _ = bounded_rows(pieces, 1.0, 5.0, intercept=False)
+    assert rows.toarray() == pytest.approx(np.array([[1.0, 0.0], [0.0, -0.2]]), rel=1e-9)
+
+
+def test_very_long_rows_stay_within_their_bound():
+    rows, _ = bounded_rows(np.full((3, 50_000), 0.3), 1.0, 1.0, intercept=True)
+    assert (math.fsum(value * value for value in rows[0].tolist())) <= 1.0

@@ -18,7 +18,7 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import label_codes
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
-from taciturn.estimators.objective_perturbation import CONVERGED, PrivateObjective
+from taciturn.estimators.objective_perturbation import PrivateObjective
 from taciturn.losses import LogisticLoss
 from taciturn.plan.admm import ADMMPlan, plan_admm
 from taciturn.selectors.block_vote import blocks_by_slot, random_blocks
@@ -182,14 +182,14 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             "coupling": plan.minimisers.regularisation,
             "n_steps": plan.n_steps,
             "n_blocks": int(self.n_blocks),
-            "gradient_tolerance": plan.minimisers.tolerance,
+            "gradient_tolerance": plan.minimisers.precision(rows.shape[1])[0],
         }
         self.certificate_ = certify(
             plan.releases,
             plan.budget,
             relation=self.relation,
             public=public,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions, CONVERGED),
+            assumptions=("the bounds were chosen without looking at these data", *assumptions, *self._arithmetic()),
             seeded=stream.seeded,
             arithmetic="float64",
         )

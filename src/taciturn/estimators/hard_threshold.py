@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, check_truth
 from taciturn.data.design import Design
@@ -27,6 +28,10 @@ from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 __all__ = ["HardThreshold", "HardThresholdRegressor"]
 
 _MOST_ROWS_BY_COLUMNS = 1 << 19
+
+
+# Longer steps leave the range in which proposals can be compared with sums.
+_LARGEST_STEP = 1e12
 
 
 class HardThreshold(PrivateLinearModel):
@@ -43,7 +48,11 @@ class HardThreshold(PrivateLinearModel):
         check_choice(("gaussian", "peeling"), threshold=self.threshold)
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
-        _given(step_size=self.step_size)
+        step = _given(step_size=self.step_size)
+        if step is not None and not step * self.x_bound * self.x_bound < _LARGEST_STEP:
+            raise ParameterError(
+                "step_size", self.step_size, f"less than {_LARGEST_STEP:g} in units of x_bound", "rescale the features"
+            )
         if self.radius is not None:
             check_positive(radius=self.radius)
         check_truth(average=self.average)
@@ -76,7 +85,7 @@ class HardThreshold(PrivateLinearModel):
             clip_share=self.clip_share,
             threshold=self.threshold,
             n_steps=self.n_steps,
-            step=None if step is None else step * self.x_bound**2,
+            step=None if step is None else step * self.x_bound * self.x_bound,
             radius=None if self.radius is None else self.radius * self.x_bound,
             average=bool(self.average),
         )

@@ -14,7 +14,7 @@ import numpy as np
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_positive
+from taciturn.core.validation import check_positive, check_real
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_codes, numeric_target
@@ -26,9 +26,13 @@ from taciturn.estimators._linear import (
 )
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.plan.objective_perturbation import check_regularisation, plan_objective_perturbation
+from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, bounded_rows
 
 __all__ = ["ObjectivePerturbationClassifier", "ObjectivePerturbationRegressor", "PrivateObjective"]
+
+LEAST_ROW_BOUND = 2.0**-20
+"""In units of ``x_bound``: below that the curvature of a record would be lost beside the regularisation."""
 
 CONVERGED = "the solver reaches its gradient tolerance, as it would in exact arithmetic"
 
@@ -40,7 +44,7 @@ class PrivateObjective(PrivateLinearModel):
         super()._check_public()
         self._check_gaussian()
         if self.row_bound is not None:
-            check_positive(row_bound=self.row_bound)
+            check_real(self.x_bound * LEAST_ROW_BOUND, math.inf, closed="left", row_bound=self.row_bound)
         self._check_own()
 
     def _check_own(self) -> None:
@@ -80,7 +84,7 @@ class PrivateObjective(PrivateLinearModel):
         public = self._public_facts(n_rows, n_columns) | {
             "row_bound": plan.row_bound * self.x_bound,
             "regularisation": plan.regularisation,
-            "gradient_tolerance": plan.tolerance,
+            "gradient_tolerance": plan.precision(rows.shape[1])[0],
             **facts,
         }
         self.certificate_ = certify(
@@ -88,11 +92,17 @@ class PrivateObjective(PrivateLinearModel):
             plan.budget,
             relation=self.relation,
             public=public,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions, CONVERGED),
+            assumptions=("the bounds were chosen without looking at these data", *assumptions, *self._arithmetic()),
             seeded=stream.seeded,
             arithmetic="float64",
         )
         return weights
+
+    def _arithmetic(self) -> tuple[str, ...]:
+        """What has to be assumed of the computation."""
+        if self.relation != "add-remove":
+            return (CONVERGED,)
+        return CONVERGED, f"there are at most {MOST_PRIVATE_ROWS:,} records"
 
     def _plan(self, loss: GeneralisedLinearLoss, n_rows: int | None, n_columns: int, n_outputs: int) -> Any:
         return plan_objective_perturbation(

@@ -75,8 +75,7 @@ class ADMMPlan:
             n_penalised=n_penalised,
             n_steps=self.n_steps,
             noise_scale=local.noise_scale,
-            tolerance=local.tolerance,
-            output_scale=local.output_scale,
+            precision=local.precision,
             stream=stream,
         )
 

@@ -146,6 +146,10 @@ class HardThresholdPlan:
         coefficients[:, -1] *= constant / ONE
         return coefficients
 
+    def check_lattice(self, n_features: int) -> None:
+        """Refuse a budget whose noise does not fit the lattice for the longest rows there can be."""
+        self._gradient(n_features * ONE * ONE, ONE, n_features)
+
     def _median(self, values: FloatArray, grid: FloatArray, stream: Stream, noiseless: float) -> float:
         if self.scale == 0.0:
             return float(noiseless)
@@ -293,10 +297,14 @@ def plan_hard_threshold(
     else:
         budget, scale = Budget(math.inf, 0.0), 0.0
         releases = tuple(Release(what, "none", 0.0, NotPrivateEvent(), count) for what, _, _, count in costs)
-    return HardThresholdPlan(
+    plan = HardThresholdPlan(
         budget, loss, relation, n_rows, n_nonzero, steps, row_bound, step, radius, average,
         auto_clip, peeling, scale, parts, releases,
     )  # fmt: skip
+    if private:
+        # Whether the noise fits its lattice must not turn out when a median has been released already.
+        plan.check_lattice(n_features)
+    return plan
 
 
 _Cost = tuple[str, str, Callable[[float], Event], int]

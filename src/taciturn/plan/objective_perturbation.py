@@ -19,6 +19,7 @@ from taciturn.core.validation import check_choice, check_positive
 from taciturn.data.sensitivity import approximate_minimiser, check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss
+from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
 
 __all__ = ["ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
@@ -30,6 +31,7 @@ _OUTPUT_NOISE = 20.0
 # Of the gradient that one record can have: what a minimiser may miss at least, and per record of the data. Rounding
 # errors of the verified gradient are an eighth of the latter at most.
 _TOLERANCE, _TOLERANCE_PER_RECORD = 2.0**-30, 2.0**-42
+_TOLERANCE_PER_TERM = 2.0**-44
 _NOISELESS_REGULARISATION = 1.0
 # How long "auto" takes coefficients to be, in units of slope * sqrt(d) / R: predicted numbers stay within the target's
 # range, logarithms of odds reach several units (benchmarks/study_two_stage.md).
@@ -53,7 +55,7 @@ class ObjectivePlan:
     noise_scale : float
         :math:`\sigma`, standard deviation of the linear term; 0 without privacy.
     tolerance : float
-        Bound on the gradient's norm where the solver stops.
+        Bound on the gradient's norm where the solver stops, apart from the rounding of the linear term.
     output_scale : float
         Standard deviation of the noise that covers what the tolerance leaves open; 0 without privacy.
     scale : float
@@ -78,12 +80,23 @@ class ObjectivePlan:
         Rows are at most ``row_bound`` long. The noise is drawn once, whatever the solver makes of it.
         """
         n_columns = rows.shape[1]
+        tolerance, output_scale = self.precision(n_columns)
         solutions = []
         for target in targets.T:
             tilt = self.noise_scale * stream.spawn("objective").normals(n_columns)
-            exact = minimise(rows, np.ascontiguousarray(target), self.loss, self.regularisation, tilt, self.tolerance)
-            solutions.append(exact + self.output_scale * stream.spawn("output").normals(n_columns))
+            exact = minimise(rows, np.ascontiguousarray(target), self.loss, self.regularisation, tilt, tolerance)
+            solutions.append(exact + output_scale * stream.spawn("output").normals(n_columns))
         return np.array(solutions)
+
+    def precision(self, n_columns: int, offset: float = 0.0) -> tuple[float, float]:
+        """The tolerance for a problem of so many columns, and the output noise that goes with it.
+
+        A gradient is a difference of terms as large as the noise, and as an ``offset`` of the linear term that is
+        already released; it cannot be known better than these are rounded.
+        """
+        size = self.noise_scale * math.sqrt(n_columns) + offset
+        tolerance = self.tolerance + _TOLERANCE_PER_TERM * size
+        return tolerance, self.output_scale * (tolerance / self.tolerance)
 
 
 def check_regularisation(regularisation: float | str) -> None:
@@ -146,7 +159,9 @@ def plan_objective_perturbation(
             "a public number of records under add-remove, to which the solver's precision is fitted",
             "pass one",
         )
-    tolerance = loss.slope(math.inf) * row_bound * (_TOLERANCE + _TOLERANCE_PER_RECORD * n_rows)
+    # What is said of a private number of records may guide the noise; arithmetic cannot rely on it.
+    records = MOST_PRIVATE_ROWS if relation == "add-remove" else n_rows
+    tolerance = loss.slope(math.inf) * row_bound * (_TOLERANCE + _TOLERANCE_PER_RECORD * records)
     what = "the minimiser of an objective with a random linear term"
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent(), n_outputs)

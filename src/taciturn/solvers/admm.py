@@ -73,8 +73,7 @@ def solve_admm(
     n_penalised: int,
     n_steps: int,
     noise_scale: float,
-    tolerance: float,
-    output_scale: float,
+    precision: Callable[[int, float], tuple[float, float]],
     stream: Stream,
 ) -> FloatArray:
     r"""The consensus z after all iterations.
@@ -99,8 +98,9 @@ def solve_admm(
         Number of iterations.
     noise_scale : float
         :math:`\sigma`; 0 for none.
-    tolerance, output_scale : float
-        Where the local solvers stop, and the noise that covers what they leave open; 0 for none.
+    precision : callable
+        From the number of columns and the size of what the local problem is tied to, where its solver stops and the
+        noise that covers what this leaves open.
     stream : Stream
         Randomness of this run; every minimiser has its own.
     """
@@ -110,7 +110,9 @@ def solve_admm(
     local = np.zeros_like(multipliers)
     for _ in range(n_steps):
         for b, (rows, targets) in enumerate(blocks):
-            tilt = noise_scale * stream.spawn("objective").normals(n_columns) - coupling * (consensus - multipliers[b])
+            tie = coupling * (consensus - multipliers[b])
+            tilt = noise_scale * stream.spawn("objective").normals(n_columns) - tie
+            tolerance, output_scale = precision(n_columns, float(np.linalg.norm(tie)))
             exact = minimise(rows, targets, loss, coupling, tilt, tolerance)
             local[b] = exact + output_scale * stream.spawn("output").normals(n_columns)
         consensus = (local + multipliers).mean(axis=0)

@@ -27,15 +27,17 @@ FloatArray = NDArray[np.float64]
 GeneralisedLinearLoss = HuberLoss | LogisticLoss
 """Losses of one linear predictor with a bounded derivative and a bounded second one."""
 
-MOST_STEPS = 300
-"""Newton steps after which a solution is given up."""
+MOST_STEPS = 10_000
+"""Newton steps after which a solution is given up: far more than a strongly convex function can need."""
 
 _MOST_DENSE_COLUMNS = 500
 _MOST_HALVINGS = 40
 # Sums over this many rows lose at most eight bits; they are added up without losing any.
 _VERIFIED_ROWS = 256
-# A hair below the bound, so that rounded rows do not exceed it.
-_WITHIN = 1.0 - 2.0**-48
+# A hair below the bound, so that rounded rows do not exceed it, however many columns they have.
+_WITHIN = 1.0 - 2.0**-36
+# Values that agree to this many digits do not tell which of two points is lower.
+_UNRESOLVED = 2.0**-45
 
 
 def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -> tuple[Any, FloatArray]:
@@ -54,6 +56,7 @@ def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -
     """
     if sp.issparse(X):
         rows = sp.csr_array(X, copy=True)
+        rows.sum_duplicates()
         rows.data = np.clip(rows.data / x_bound, -1.0, 1.0)
         if intercept:
             rows = sp.hstack((rows, np.ones((rows.shape[0], 1))), format="csr")
@@ -111,7 +114,8 @@ def minimise(
     Returns
     -------
     ndarray
-        A point whose gradient is within the tolerance; zeros, which tell nothing, if none was found.
+        A point whose gradient is within the tolerance. Zeros if none was found, which the tolerance has to rule out:
+        it must be above what rounding leaves of the gradient.
     """
     weights = np.zeros(tilt.size)
     value, gradient = _objective(rows, targets, loss, regularisation, tilt, weights)
@@ -127,8 +131,13 @@ def minimise(
         for _ in range(_MOST_HALVINGS):
             further = weights + share * step
             value_there, gradient_there = _objective(rows, targets, loss, regularisation, tilt, further)
-            # Next to the minimum values agree in all their digits and only gradients still tell.
-            if value_there <= value + 1e-4 * share * decrease or np.linalg.norm(gradient_there) <= 0.5 * norm:
+            # Steps that lower the value cannot go round in circles. Only next to the minimum, where values agree in
+            # all their digits, do gradients have to tell.
+            if abs(value_there - value) > _UNRESOLVED * (1.0 + abs(value)):
+                lower = value_there <= value + 1e-4 * share * decrease
+            else:
+                lower = float(np.linalg.norm(gradient_there)) <= (1.0 - 1e-4 * share) * norm
+            if lower:
                 break
             share *= 0.5
         weights, value, gradient = further, value_there, gradient_there

@@ -14,21 +14,25 @@ import numpy as np
 from in_page import run
 
 from taciturn.published import (
+    DPIGHT,
     DPSIS,
     ADPScreen,
     MultinomialPrivateLasso,
+    PrivateADMM,
     PrivateLasso,
     RNMScreen,
     Sparsifier,
+    TwoStage,
     TwoStageSelector,
 )
 from taciturn.published.screening_rule import ScreenedModel
 
 DELTA = 1e-5
-# The proved epsilon of a screening depends on the number of records; that of the papers' experiments.
-N_ROWS, N_SCREENED_ROWS = 6, 3000
+# The proved epsilons of a screening and of ADMM depend on the number of records; that of the screening papers.
+N_ROWS, N_COUNTED_ROWS = 6, 3000
 SETTINGS = {"delta": DELTA, "random_state": 0}
 COUNTED = {**SETTINGS, "n_count_steps": 10}
+DESCENT = {"loss": "logistic", **SETTINGS}
 ONCE = {"screen_at": "last", "random_state": 0}
 
 # What the row says, the model, the number of features.
@@ -54,6 +58,16 @@ ROWS = (
     ("`DPSIS`, k = 5", DPSIS(n_features_to_select=5, random_state=0), 20),
     ("`DPSIS`, k = 10", DPSIS(n_features_to_select=10, random_state=0), 20),
     ("`TwoStageSelector`, k = 5", TwoStageSelector(n_features_to_select=5, random_state=0), 20),
+    ("`TwoStage`, squared, k = 5", TwoStage(n_nonzero=5, **SETTINGS), 20),
+    ("`TwoStage`, logistic, k = 5", TwoStage(n_nonzero=5, loss="logistic", **SETTINGS), 20),
+    ("`DPIGHT`, logistic, Theorem 5.2", DPIGHT(epsilon=0.1, **DESCENT), 4),
+    ("", DPIGHT(epsilon=1.0, **DESCENT), 4),
+    ("", DPIGHT(epsilon=4.9, **DESCENT), 4),
+    ("`DPIGHT`, logistic, Corollary 5.8", DPIGHT(epsilon=1.0, variant="corollary-5.8", **DESCENT), 4),
+    ("the same with δ = 0.01", DPIGHT(epsilon=2.0, variant="corollary-5.8", **(DESCENT | {"delta": 0.01})), 4),
+    ("the same with δ = 0.01", DPIGHT(epsilon=10.0, variant="corollary-5.8", **(DESCENT | {"delta": 0.01})), 4),
+    ("`DPIGHT`, squared, Corollary 5.6", DPIGHT(variant="corollary-5.6", oracle=(1.0, 1.0, 1.0), **SETTINGS), 4),
+    ("`PrivateADMM`, T = 10", PrivateADMM(random_state=0), 4),
 )
 
 HEADER = ("| method and setting | features | claimed ε | proved ε | claim proved |", "|---|---|---|---|---|")
@@ -61,7 +75,7 @@ HEADER = ("| method and setting | features | claimed ε | proved ε | claim prov
 
 def certificate_of_run(model: object, n_features: int) -> object:
     """A run on random records, few where their number does not matter."""
-    n_rows = N_SCREENED_ROWS if isinstance(model, ScreenedModel) else N_ROWS
+    n_rows = N_COUNTED_ROWS if isinstance(model, ScreenedModel | PrivateADMM) else N_ROWS
     X = np.random.default_rng(0).uniform(-1, 1, (n_rows, n_features))
     y = np.arange(n_rows) % (3 if isinstance(model, MultinomialPrivateLasso) else 2)
     return model.fit(X, y).certificate_

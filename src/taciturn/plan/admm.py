@@ -17,6 +17,7 @@ from taciturn.core.rng import Stream
 from taciturn.plan.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 from taciturn.solvers.admm import penalty_level, solve_admm
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound
+from taciturn.solvers.threads import one_thread_if_small
 
 __all__ = ["ADMM_STEPS", "NOISELESS_ADMM_STEPS", "ADMMPlan", "plan_admm"]
 
@@ -65,19 +66,20 @@ class ADMMPlan:
     ) -> FloatArray:
         """The consensus after the last iteration."""
         local = self.minimisers
-        return solve_admm(
-            blocks,
-            n_columns,
-            local.loss,
-            penalty=self.penalty,
-            kappa=self.kappa,
-            coupling=local.regularisation,
-            n_penalised=n_penalised,
-            n_steps=self.n_steps,
-            noise_scale=local.noise_scale,
-            precision=local.precision,
-            stream=stream,
-        )
+        with one_thread_if_small(max(targets.size for _, targets in blocks), n_columns):
+            return solve_admm(
+                blocks,
+                n_columns,
+                local.loss,
+                penalty=self.penalty,
+                kappa=self.kappa,
+                coupling=local.regularisation,
+                n_penalised=n_penalised,
+                n_steps=self.n_steps,
+                noise_scale=local.noise_scale,
+                precision=local.precision,
+                stream=stream,
+            )
 
 
 def plan_admm(

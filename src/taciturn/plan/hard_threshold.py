@@ -334,7 +334,7 @@ def _costs(
         )
     n_released = n_outputs * (n_features + intercept)
     if parts.selection_range:
-        what = f"one of {n_nonzero:,} columns per step"
+        what = f"one of {n_features:,} columns, {n_nonzero:,} times a step"
         costs.append((what, "Gumbel", lambda b: ExponentialEvent(parts.selection_range / b), n_nonzero * n_steps))
         n_released = n_outputs * (n_nonzero + intercept)
     what = f"a gradient with {n_released:,} coordinates per step"

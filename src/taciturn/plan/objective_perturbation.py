@@ -21,6 +21,7 @@ from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent
 from taciturn.losses import HuberLoss
 from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
+from taciturn.solvers.threads import one_thread_if_small
 
 __all__ = ["ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
 
@@ -82,10 +83,11 @@ class ObjectivePlan:
         n_columns = rows.shape[1]
         tolerance, output_scale = self.precision(n_columns)
         solutions = []
-        for target in targets.T:
-            tilt = self.noise_scale * stream.spawn("objective").normals(n_columns)
-            exact = minimise(rows, np.ascontiguousarray(target), self.loss, self.regularisation, tilt, tolerance)
-            solutions.append(exact + output_scale * stream.spawn("output").normals(n_columns))
+        with one_thread_if_small(*rows.shape):
+            for target in targets.T:
+                tilt = self.noise_scale * stream.spawn("objective").normals(n_columns)
+                exact = minimise(rows, np.ascontiguousarray(target), self.loss, self.regularisation, tilt, tolerance)
+                solutions.append(exact + output_scale * stream.spawn("output").normals(n_columns))
         return np.array(solutions)
 
     def precision(self, n_columns: int, offset: float = 0.0) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from taciturn.events import ComposedEvent, LaplaceMaxEvent, NotPrivateEvent
 
 __all__ = [
     "OBSERVED_BOUNDS",
+    "ROUNDING",
     "STEPS",
     "ReproducedModel",
     "SwitchedModel",

@@ -10,14 +10,12 @@ import hashlib
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import ThreadpoolController
 
 from taciturn.accounting import Budget
 from taciturn.core.errors import DataError, ParameterError
@@ -30,6 +28,7 @@ from taciturn.plan import plan_top_k
 from taciturn.plan.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
 from taciturn.solvers.block_lasso import first_features
+from taciturn.solvers.threads import one_thread
 
 __all__ = ["BlockVoteSelector", "blocks_by_key", "blocks_by_slot", "count_votes", "random_blocks"]
 
@@ -316,7 +315,7 @@ def count_votes(
     table = X.tocsr() if sp.issparse(X) else X
     n_parcels = min(len(blocks), _PARCELS)
     parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))
-    with _one_thread():
+    with one_thread():
         chosen = Parallel(n_jobs=n_jobs)(
             delayed(_votes_of)(table, x_bound, targets, parcel, k, logistic) for parcel in parcels
         )
@@ -326,17 +325,7 @@ def count_votes(
 def _votes_of(
     table: Any, x_bound: float, targets: np.ndarray, blocks: Iterable[np.ndarray], k: int, logistic: bool
 ) -> np.ndarray:
-    with _one_thread():
+    with one_thread():
         return np.concatenate(
             [first_features(table[rows], x_bound, targets[rows], k, logistic=logistic) for rows in blocks]
         )
-
-
-def _one_thread() -> Any:
-    """Matrix products in one thread: those of a block are too small to share, and so no worker computes otherwise."""
-    return _thread_pools().limit(limits=1, user_api="blas")
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()

@@ -302,7 +302,7 @@ def test_the_published_selection_follows_its_printed_noise(monkeypatch):
     rng = np.random.default_rng(10)
     X, y = rng.uniform(-1, 1, (25, 4)), rng.uniform(-1, 1, 25)
     counts = np.array([5, 3, 2, 0])
-    monkeypatch.setattr(TwoStageSelector, "_counts", lambda *_: counts)
+    monkeypatch.setattr("taciturn.published.two_stage_selector.lasso_counts", lambda *_: counts)
     picks = frequencies(TwoStageSelector(epsilon=2.0, n_features_to_select=1), X, y, 600)
     assert chi_square_p(picks, laplace_max_law(counts * 2.0 / 2.0)) > 1e-4
     for other in (2.0, 0.5):

@@ -25,8 +25,11 @@ from taciturn.estimators._linear import (
     labels_of,
 )
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.plan.objective_perturbation import check_regularisation, plan_objective_perturbation
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+from taciturn.plan.objective_perturbation import (
+    MOST_PER_PUBLIC_ROW,
+    check_regularisation,
+    plan_objective_perturbation,
+)
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, bounded_rows
 
 __all__ = ["ObjectivePerturbationClassifier", "ObjectivePerturbationRegressor", "PrivateObjective"]
@@ -102,7 +105,7 @@ class PrivateObjective(PrivateLinearModel):
         """What has to be assumed of the computation."""
         if self.relation != "add-remove":
             return (CONVERGED,)
-        return CONVERGED, f"there are at most {MOST_PRIVATE_ROWS:,} records"
+        return CONVERGED, f"there are at most {MOST_PER_PUBLIC_ROW * self.n_public:,} records"
 
     def _plan(self, loss: GeneralisedLinearLoss, n_rows: int | None, n_columns: int, n_outputs: int) -> Any:
         return plan_objective_perturbation(

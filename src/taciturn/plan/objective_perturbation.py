@@ -19,13 +19,15 @@ from taciturn.core.validation import check_choice, check_positive
 from taciturn.data.sensitivity import approximate_minimiser, check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
 from taciturn.solvers.threads import one_thread_if_small
 
-__all__ = ["ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
+__all__ = ["MOST_PER_PUBLIC_ROW", "ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
 
 FloatArray = NDArray[np.float64]
+
+MOST_PER_PUBLIC_ROW = 2
+"""Records that there may be under add-remove, per record of the public number."""
 
 # Output noise costs one part in 400 of the plan's squared parameter.
 _OUTPUT_NOISE = 20.0
@@ -161,8 +163,8 @@ def plan_objective_perturbation(
             "a public number of records under add-remove, to which the solver's precision is fitted",
             "pass one",
         )
-    # What is said of a private number of records may guide the noise; arithmetic cannot rely on it.
-    records = MOST_PRIVATE_ROWS if relation == "add-remove" else n_rows
+    # A private number of records is taken to be at most twice the public one; more would be summed less precisely.
+    records = MOST_PER_PUBLIC_ROW * n_rows if relation == "add-remove" else n_rows
     tolerance = loss.slope(math.inf) * row_bound * (_TOLERANCE + _TOLERANCE_PER_RECORD * records)
     what = "the minimiser of an objective with a random linear term"
     if math.isinf(budget.epsilon):

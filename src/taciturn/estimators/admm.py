@@ -21,7 +21,7 @@ from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.estimators.objective_perturbation import PrivateObjective
 from taciturn.losses import LogisticLoss
 from taciturn.plan.admm import ADMMPlan, plan_admm
-from taciturn.selectors.block_vote import blocks_by_slot, random_blocks
+from taciturn.selectors.block_vote import blocks_for
 from taciturn.solvers.admm import PENALTIES
 from taciturn.solvers.objective_perturbation import bounded_rows
 
@@ -171,7 +171,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
         stream = Stream.of(self.random_state)
         plan = self._plan(LogisticLoss(), public_rows(self.relation, n_rows, self.n_public), n_columns, self.n_blocks)
         rows, _ = bounded_rows(X, self.x_bound, plan.minimisers.row_bound, intercept=bool(self.fit_intercept))
-        present = [block[codes[block] >= 0] for block in self._blocks(n_rows, stream)]
+        present = [block[codes[block] >= 0] for block in blocks_for(self.relation, n_rows, int(self.n_blocks), stream)]
         blocks = [(rows[block], codes[block].astype(np.float64)) for block in present]
         weights = plan.solve(blocks, rows.shape[1], n_columns, stream.spawn("admm"))
         public = self._public_facts(n_rows, n_columns) | {
@@ -226,12 +226,6 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             strength=self.strength,
             coupling=self.coupling,
         )
-
-    def _blocks(self, n_rows: int, stream: Stream) -> list[np.ndarray]:
-        """The rows of each block: slots of the table, or drawn one by one where the number of rows is private."""
-        if self.relation == "add-remove":
-            return random_blocks(n_rows, int(self.n_blocks), stream.spawn("blocks"))
-        return blocks_by_slot(n_rows, int(self.n_blocks))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,14 +6,11 @@ noise that the proofs need and no more.
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any
 
 import numpy as np
 
 from taciturn.accounting import Budget
-from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity import public_rows
@@ -23,7 +20,7 @@ from taciturn.estimators.objective_perturbation import (
 )
 from taciturn.losses import LogisticLoss
 from taciturn.plan.two_stage import TwoStagePlan, check_selection_share, plan_two_stage
-from taciturn.selectors.block_vote import blocks_by_slot, count_votes, random_blocks
+from taciturn.selectors.block_vote import blocks_for, check_n_jobs, count_votes, number_of_blocks
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss
 
 __all__ = ["TwoStageClassifier", "TwoStageRegressor"]
@@ -38,11 +35,10 @@ class _TwoStage:
         check_selection_share(self.selection_share)
         if self.n_blocks != "auto":
             check_integer(1, n_blocks=self.n_blocks)
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
-            raise ParameterError("n_jobs", self.n_jobs, "None or an integer other than 0", "set -1 for all processors")
+        check_n_jobs(self.n_jobs)
 
     def _plan(self, loss: GeneralisedLinearLoss, n_rows: int, n_columns: int, n_outputs: int) -> TwoStagePlan:
-        self._number_of_blocks(n_rows)
+        number_of_blocks(self.n_blocks, n_rows)
         k = min(int(self.n_nonzero), n_columns)
         return plan_two_stage(
             Budget(self.epsilon, self.delta),
@@ -57,26 +53,14 @@ class _TwoStage:
             regularisation=self.regularisation,
         )
 
-    def _number_of_blocks(self, records: int) -> int:
-        if self.n_blocks == "auto":
-            return math.isqrt(records)
-        if self.n_blocks > records:
-            raise ParameterError(
-                "n_blocks", self.n_blocks, f"at most {records}, the public number of records", "take fewer blocks"
-            )
-        return int(self.n_blocks)
-
     def _choose(self, plan: TwoStagePlan, X: Any, targets: np.ndarray, known: np.ndarray, stream: Stream) -> np.ndarray:
         """The columns with the most votes, in increasing order."""
         n_rows, n_columns = X.shape
         selection = plan.selection
         if selection.method == "all":
             return np.arange(n_columns)
-        n_blocks = self._number_of_blocks(public_rows(self.relation, n_rows, self.n_public))
-        if self.relation == "add-remove":
-            blocks = random_blocks(n_rows, n_blocks, stream.spawn("blocks"))
-        else:
-            blocks = blocks_by_slot(n_rows, n_blocks)
+        n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, n_rows, self.n_public))
+        blocks = blocks_for(self.relation, n_rows, n_blocks, stream)
         present = [rows[known[rows]] for rows in blocks]
         logistic = isinstance(plan.loss, LogisticLoss)
         votes = count_votes(X, self.x_bound, targets, present, selection.k, logistic=logistic, n_jobs=self.n_jobs)
@@ -86,7 +70,7 @@ class _TwoStage:
         facts: dict[str, Any] = super()._public_facts(n_rows, n_columns)
         return facts | {
             "selected": min(int(self.n_nonzero), n_columns),
-            "blocks": self._number_of_blocks(facts["records"]),
+            "blocks": number_of_blocks(self.n_blocks, facts["records"]),
             "selection_share": float(self.selection_share),
         }
 

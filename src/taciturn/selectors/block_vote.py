@@ -30,7 +30,16 @@ from taciturn.selectors._base import PrivateSelector, labels_or_numbers
 from taciturn.solvers.block_lasso import first_features
 from taciturn.solvers.threads import one_thread
 
-__all__ = ["BlockVoteSelector", "blocks_by_key", "blocks_by_slot", "count_votes", "random_blocks"]
+__all__ = [
+    "BlockVoteSelector",
+    "blocks_by_key",
+    "blocks_by_slot",
+    "blocks_for",
+    "check_n_jobs",
+    "count_votes",
+    "number_of_blocks",
+    "random_blocks",
+]
 
 # Sixteen bytes.
 _SECRET_WORDS = 2
@@ -174,7 +183,7 @@ class BlockVoteSelector(PrivateSelector):
         X, y = self._read(X, y)
         targets, known, logistic, facts = self._targets(y)
         n_rows, n_columns = X.shape
-        n_blocks = self._number_of_blocks(n_rows)
+        n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, n_rows, self.n_public))
         stream = Stream.of(self.random_state)
         plan = plan_top_k(
             Budget(self.epsilon, self.delta),
@@ -211,8 +220,7 @@ class BlockVoteSelector(PrivateSelector):
         check_y_bounds(self.y_bounds)
         if self.classes is not None:
             check_classes(self.classes)
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, numbers.Integral) or self.n_jobs == 0):
-            raise ParameterError("n_jobs", self.n_jobs, "None or an integer other than 0", "set -1 for all processors")
+        check_n_jobs(self.n_jobs)
         if self.n_blocks != "auto":
             check_integer(1, n_blocks=self.n_blocks)
         elif self.relation == "add-remove" and self.n_public is None:
@@ -223,25 +231,10 @@ class BlockVoteSelector(PrivateSelector):
                 "give n_public or n_blocks",
             )
 
-    def _number_of_blocks(self, n_rows: int) -> int:
-        records = public_rows(self.relation, n_rows, self.n_public)
-        if self.n_blocks == "auto":
-            return math.isqrt(records)
-        if records is not None and self.n_blocks > records:
-            raise ParameterError(
-                "n_blocks",
-                self.n_blocks,
-                f"at most {records}, the public number of records",
-                "take fewer blocks, or leave it at 'auto'",
-            )
-        return int(self.n_blocks)
-
     def _blocks(self, n_rows: int, n_blocks: int, keys: Any, stream: Stream) -> list[np.ndarray]:
         """The rows of each block, in increasing order."""
-        if self.relation != "add-remove":
-            return blocks_by_slot(n_rows, n_blocks)
         if keys is None:
-            return random_blocks(n_rows, n_blocks, stream.spawn("blocks"))
+            return blocks_for(self.relation, n_rows, n_blocks, stream)
         # One by one: a common type for all keys would let one of them change what the others say.
         listed = list(keys)
         if len(listed) != n_rows:
@@ -258,6 +251,33 @@ class BlockVoteSelector(PrivateSelector):
         bounds = check_y_bounds(self.y_bounds)
         target = numeric_target(y, bounds)[:, None] / ONE
         return target, np.ones(y.size, dtype=bool), False, {"y_bounds": bounds}
+
+
+def check_n_jobs(n_jobs: int | None) -> None:
+    """Refuse what joblib would not understand."""
+    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+        raise ParameterError("n_jobs", n_jobs, "None or an integer other than 0", "set -1 for all processors")
+
+
+def number_of_blocks(n_blocks: int | str, records: int | None) -> int:
+    """As many as were asked for, or the root of the public number of records for "auto"."""
+    if n_blocks == "auto":
+        return math.isqrt(records)
+    if records is not None and n_blocks > records:
+        raise ParameterError(
+            "n_blocks",
+            n_blocks,
+            f"at most {records}, the public number of records",
+            "take fewer blocks, or leave it at 'auto'",
+        )
+    return int(n_blocks)
+
+
+def blocks_for(relation: str, n_rows: int, n_blocks: int, stream: Stream) -> list[np.ndarray]:
+    """Slots of the table, or blocks drawn one by one where a record more would shift the slots."""
+    if relation == "add-remove":
+        return random_blocks(n_rows, n_blocks, stream.spawn("blocks"))
+    return blocks_by_slot(n_rows, n_blocks)
 
 
 def blocks_by_slot(n_rows: int, n_blocks: int) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, proposal_scores, softmax_sum
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.plan.hard_threshold import plan_hard_threshold
-from taciturn.solvers.hard_threshold import ClippedRecords, squared_row_norms
+from taciturn.solvers.clipped_records import ClippedRecords, squared_row_norms
 
 LOSSES = {"huber": (HuberLoss(0.3), 1), "logistic": (LogisticLoss(), 1), "softmax": (SoftmaxLoss(), 4)}
 WEIGHT_BOUND, ROW_SQUARED, CONSTANT, D = 70_001, (3 * ONE // 2) ** 2, ONE // 3, 6

@@ -16,22 +16,19 @@ from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE, sum_magnitude
-from taciturn.data.sensitivity import Sensitivity, fixed_point_sum
-from taciturn.data.sensitivity.descent import curvature_sum, proposal_scores, softmax_sum
+from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity.descent import proposal_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 from taciturn.losses import HuberLoss, Loss, SoftmaxLoss
-from taciturn.mechanisms import GumbelTopK, IndexArray, PrivateQuantile, RoundedGaussian
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+from taciturn.mechanisms import GumbelTopK, IndexArray, PrivateQuantile
+from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise, term_noise
+from taciturn.solvers.clipped_records import ClippedRecords, largest_slope_change, squared_row_norms
 from taciturn.solvers.hard_threshold import (
-    ClippedRecords,
     CurvatureRelease,
     Descent,
     GaussianRelease,
     GradientRelease,
     PeelingRelease,
-    largest_slope_change,
-    squared_row_norms,
 )
 
 __all__ = ["NOISELESS_STEPS", "HardThresholdPlan", "hard_threshold_steps", "plan_hard_threshold"]
@@ -52,9 +49,6 @@ _CLIP_PER_MEDIAN = 0.5
 _MOST_COLUMNS_FOR_CONSTANT = 1000
 # Of what peeling spends on its steps, half goes to the choice of columns.
 _PEELING_SHARE = 0.5
-_WEIGHT_BITS = 16
-_LARGEST_SCALE = 54
-_LARGEST_WEIGHT = 16 * ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,35 +152,24 @@ class HardThresholdPlan:
 
     def _gradient(self, row_squared: int, constant: int, n_features: int) -> tuple[int, GradientRelease]:
         """The integer that stands for the largest derivative, and the noise on sums of its multiples."""
-        bound = _softmax_or_single(self.loss)
         if self.scale == 0.0:
-            return _LARGEST_WEIGHT if isinstance(self.loss, HuberLoss) else ONE, GaussianRelease(None)
+            return LARGEST_WEIGHT if isinstance(self.loss, HuberLoss) else ONE, GaussianRelease(None)
+        multiplier = self.parts.gradient_noise * self.scale
         if self.peeling:
             row_squared_chosen = min(row_squared, self.n_nonzero * ONE * ONE + constant * constant)
-            weight_bound, noise = self._lattice(row_squared_chosen, bound)
+            weight_bound, noise = gradient_noise(self.loss, row_squared_chosen, self.relation, multiplier)
             entry = min(ONE, math.isqrt(row_squared) + 1)
             n_signs = 2 if isinstance(self.loss, SoftmaxLoss) else 1
             scores = proposal_scores(entry, n_signs * weight_bound, self.relation)
             top_k = GumbelTopK(scores, self.n_nonzero, self.parts.selection_range / self.scale)
             return weight_bound, PeelingRelease(top_k, noise, n_features)
-        weight_bound, noise = self._lattice(row_squared, bound)
+        weight_bound, noise = gradient_noise(self.loss, row_squared, self.relation, multiplier)
         return weight_bound, GaussianRelease(noise)
-
-    def _lattice(self, row_squared: int, bound: Callable[[int, int, str], Sensitivity]) -> tuple[int, RoundedGaussian]:
-        """A lattice on which the noise is a power of two: weights are chosen to fit, the noise is not rounded up."""
-        unit = bound(row_squared, 1, self.relation).value * self.parts.gradient_noise * self.scale
-        weight_bound, log2_scale = _on_lattice(unit, self.budget.epsilon)
-        sensitivity = bound(row_squared, weight_bound, self.relation).value
-        magnitude = sum_magnitude(MOST_PRIVATE_ROWS, weight_bound)
-        return weight_bound, RoundedGaussian(sensitivity, log2_scale, magnitude)
 
     def _curvature(self) -> CurvatureRelease:
         if self.scale == 0.0:
             return CurvatureRelease(ONE, None)
-        term_bound, log2_scale = _on_lattice(self.parts.curvature_noise * self.scale, self.budget.epsilon)
-        sensitivity = curvature_sum(term_bound, self.relation).value
-        magnitude = MOST_PRIVATE_ROWS * term_bound
-        return CurvatureRelease(term_bound, RoundedGaussian(sensitivity, log2_scale, magnitude))
+        return CurvatureRelease(*term_noise(self.relation, self.parts.curvature_noise * self.scale))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,17 +325,6 @@ def _costs(
     return costs
 
 
-def _on_lattice(noise: float, epsilon: float) -> tuple[int, int]:
-    """The largest weight, and the exponent of the noise, for noise of a given size per unit of that weight."""
-    noise *= 1.0 + 2.0**-40
-    log2_scale = min(max(_WEIGHT_BITS + math.frexp(noise)[1], 5), _LARGEST_SCALE)
-    # Never more than sums have room for, which matters for budgets beyond all use.
-    weight_bound = min(math.floor(2.0**log2_scale / noise), _LARGEST_WEIGHT)
-    if weight_bound < 1:
-        raise ParameterError("epsilon", epsilon, "a budget that sums in 64 bits can meet", "raise epsilon or delta")
-    return weight_bound, log2_scale
-
-
 def _whole(costs: list[_Cost], scale: float) -> Event:
     events = [event(scale) * count for _, _, event, count in costs]
     return sum(events[1:], events[0])
@@ -361,10 +333,6 @@ def _whole(costs: list[_Cost], scale: float) -> Event:
 def _noise_of(event: Event) -> float:
     """The noise scale in units of the sensitivity."""
     return event.noise_multiplier if isinstance(event, GaussianEvent) else 2.0 / event.epsilon  # type: ignore[attr-defined]
-
-
-def _softmax_or_single(loss: Loss) -> Callable[[int, int, str], Sensitivity]:
-    return softmax_sum if isinstance(loss, SoftmaxLoss) else fixed_point_sum
 
 
 def hard_threshold_steps(budget: Budget, loss: Loss, n_rows: int, n_columns: int) -> int:

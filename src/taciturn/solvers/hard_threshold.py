@@ -1,9 +1,7 @@
 r"""Gradient steps on clipped records, each followed by hard thresholding.
 
 One step is :math:`w \leftarrow H_k(w - \eta\, \tilde g / n)` with :math:`\tilde g` a noisy version of
-:math:`\sum_i \psi_i \tilde x_i`. Rows are clipped to an L2 norm without being changed: a row beyond the bound gets a
-smaller weight instead, which is the same sum. Weights and entries are integers, so are the sums, and one record
-changes nothing but its own term.
+:math:`\sum_i \psi_i \tilde x_i`, an exact sum of integers (:mod:`~taciturn.solvers.clipped_records`).
 """
 
 from __future__ import annotations
@@ -13,168 +11,29 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taciturn.core.rng import Stream
-from taciturn.data.design import Design
-from taciturn.data.fixed_point import FRACTION_BITS, ONE
-from taciturn.kernels.softmax import softmax_residuals
-from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
+from taciturn.data.fixed_point import ONE
 from taciturn.mechanisms import GumbelTopK, RoundedGaussian
+from taciturn.solvers.clipped_records import ClippedRecords, largest_slope_change
 
 __all__ = [
-    "ClippedRecords",
     "CurvatureRelease",
     "Descent",
     "GaussianRelease",
     "GradientRelease",
     "PeelingRelease",
-    "squared_row_norms",
 ]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Covers the rounding of norms, roots and quotients, so that bounds on integers hold exactly.
-_ROOM = 1.0 - 2.0**-28
 # Public offsets of proposals stay within this, which leaves room for sums beside them.
 _LARGEST_OFFSET = 2.0**60
-# Probabilities are zero or one long before.
-_LARGEST_MARGIN = 2.0**24
 # Isotropic rows of norm K have the curvature K**2 / d in every direction, and somewhat more along chosen ones.
 _LEAST_CURVATURE = 1.3
-
-
-def squared_row_norms(design: Design) -> FloatArray:
-    """Squared L2 norms of the rows, in lattice units."""
-    lattice = design.lattice
-    if sp.issparse(lattice):
-        return np.asarray(lattice.power(2).sum(axis=1), dtype=np.float64).ravel()
-    norms: FloatArray = np.einsum("ij,ij->i", lattice, lattice)
-    return norms
-
-
-def largest_slope_change(loss: Loss) -> float:
-    """The largest second derivative of the loss in its margins (largest eigenvalue, for several)."""
-    return {LogisticLoss: 0.25, SoftmaxLoss: 0.5}.get(type(loss), 1.0)
-
-
-class ClippedRecords:
-    """Sums over records, every row clipped to an L2 norm and every derivative to the slope of the loss.
-
-    Parameters
-    ----------
-    design : Design
-        The features, without an intercept column.
-    target : ndarray of shape (n_samples,)
-        Lattice values for a regression, class codes (-1 for null records) for a classification.
-    loss : Loss
-        The loss of one record; its derivative is at most ``slope``.
-    n_outputs : int
-        Rows of the coefficient matrix: 1, or the number of classes.
-    norms : ndarray of shape (n_samples,)
-        Squared row norms in lattice units.
-    row_squared : int
-        Public bound on the squared norm of a clipped row, the constant included, in lattice units.
-    constant : int
-        Entry of the intercept column in lattice units; 0 for no such column.
-    weight_bound : int
-        The integer that stands for a derivative at its bound.
-    """
-
-    def __init__(
-        self,
-        design: Design,
-        target: FloatArray | IntArray,
-        loss: Loss,
-        n_outputs: int,
-        norms: FloatArray,
-        row_squared: int,
-        constant: int,
-        weight_bound: int,
-    ) -> None:
-        self.design, self.loss, self.n_outputs = design, loss, n_outputs
-        self.row_squared, self.constant, self.weight_bound = row_squared, constant, weight_bound
-        self.slope = loss.threshold if isinstance(loss, HuberLoss) else 1.0
-        factors = np.sqrt(row_squared / np.maximum(norms + float(constant) ** 2, 1.0)) * _ROOM
-        # weight_bound times the factor of the row, rounded down: its square times that of the norm is in bounds.
-        self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
-        self._factors = self._row_bounds / weight_bound
-        if isinstance(loss, HuberLoss):
-            self._target = target.astype(np.float64) / ONE
-        else:
-            null = target < 0
-            self._row_bounds[null], self._factors[null] = 0.0, 0.0
-            self._codes = target.astype(np.int64)
-            self._target = np.where(null, 0.0, target)
-
-    @property
-    def width(self) -> int:
-        """Columns of the coefficient matrix."""
-        return self.design.n_features + (self.constant > 0)
-
-    @property
-    def norm(self) -> float:
-        """The bound on a clipped row, in units of scaled features."""
-        return math.sqrt(self.row_squared) / ONE
-
-    def margins(self, coefficients: FloatArray) -> FloatArray:
-        """Products of clipped rows with coefficients, one column per output."""
-        n_features = self.design.n_features
-        support = np.flatnonzero(coefficients[:, :n_features].any(axis=0))
-        weights = coefficients[:, support]
-        largest = float(np.abs(weights).sum(axis=1).max(initial=0.0))
-        # Half of what exact products allow, and rounding adds less than the other half: partial sums stay below 2**53.
-        bits = 36 - math.frexp(largest)[1] if largest > 0.0 else 0
-        integers = np.rint(np.ldexp(weights, bits)).T
-        lattice = self.design.lattice
-        if sp.issparse(lattice) and lattice.format == "csr":
-            # Taking columns out of rows is slower than a product with all of them.
-            spread = np.zeros((n_features, self.n_outputs))
-            spread[support] = integers
-            products = np.asarray(lattice @ spread)
-        else:
-            products = np.asarray(lattice[:, support] @ integers)
-        products *= 2.0 ** -(bits + FRACTION_BITS)
-        if self.constant:
-            products += coefficients[:, n_features] * (self.constant / ONE)
-        products *= self._factors[:, None]
-        return products
-
-    def weights(self, coefficients: FloatArray) -> FloatArray:
-        """Derivatives as integer weights of the rows as they are, one column per output."""
-        # Only steps beyond all reason overflow; a margin that is not a number then counts as zero.
-        margins = np.nan_to_num(self.margins(coefficients), copy=False)
-        if self.n_outputs == 1:
-            psi = self.loss.derivative(margins[:, 0], self._target)
-            psi *= self._row_bounds / self.slope
-            np.rint(psi, out=psi)
-            return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
-        integers, fine = np.empty(margins.shape), 1 << 40
-        np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN, out=margins)
-        softmax_residuals(np.rint(margins * 2.0**32).astype(np.int64), 2.0**-32, self._codes, fine, integers)
-        integers *= (self._row_bounds * (_ROOM / fine))[:, None]
-        np.trunc(integers, out=integers)
-        # Never the case but for a defect of the exponential function; the bound must not rest on that.
-        beyond = np.square(integers).sum(axis=1) > 2.0 * np.square(self._row_bounds)
-        integers[beyond | (np.abs(integers).sum(axis=1) > 2.0 * self._row_bounds)] = 0.0
-        return integers
-
-    def sums(self, coefficients: FloatArray) -> IntArray:
-        """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
-        weights = self.weights(coefficients)
-        sums = np.empty((self.n_outputs, self.width), dtype=np.int64)
-        sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.weight_bound).T
-        if self.constant:
-            sums[:, -1] = weights.sum(axis=0).astype(np.int64) * self.constant
-        return sums
-
-    def curvature_terms(self, direction: FloatArray) -> FloatArray:
-        """Per record the squared margin of a unit direction over its bound: numbers in [0, 1]."""
-        terms = np.square(self.margins(direction)).sum(axis=1) / self.norm**2
-        return np.minimum(terms, 1.0)
 
 
 class GradientRelease(Protocol):

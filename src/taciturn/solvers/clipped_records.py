@@ -1,0 +1,229 @@
+r"""Records with clipped rows and clipped derivatives, and the exact sums that gradient descent makes of them.
+
+Rows are clipped to an L2 norm without being changed: a row beyond the bound gets a smaller weight instead, which is
+the same sum. A public centre is taken from rows in the same way, in the sums. Weights, entries and centre are integers,
+so are the sums, and one record changes nothing but its own term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+
+from taciturn.data.design import Design
+from taciturn.data.fixed_point import FRACTION_BITS, ONE
+from taciturn.kernels.softmax import softmax_residuals
+from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
+
+__all__ = ["GRAM_ROW_SQUARED", "ClippedRecords", "largest_slope_change", "row_blocks", "squared_row_norms"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+GRAM_ROW_SQUARED = 1 << 26
+"""What the squared norm of a clipped row becomes in a Gram matrix, in integers."""
+
+# Covers the rounding of norms, roots and quotients, so that bounds on integers hold exactly.
+_ROOM = 1.0 - 2.0**-28
+# Probabilities are zero or one long before.
+_LARGEST_MARGIN = 2.0**24
+# Entries of a block of rows that is looked at at once.
+_BLOCK_ENTRIES = 1 << 22
+
+
+def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
+    """Squared L2 norms of the rows less a centre, in lattice units. Exact: below 2**53 for two million columns."""
+    lattice = design.lattice
+    if sp.issparse(lattice):
+        norms = np.asarray(lattice.power(2).sum(axis=1), dtype=np.float64).ravel()
+        return norms if centre is None else norms - 2.0 * np.asarray(lattice @ centre).ravel() + float(centre @ centre)
+    if centre is None:
+        plain: FloatArray = np.einsum("ij,ij->i", lattice, lattice)
+        return plain
+    centred = [np.einsum("ij,ij->i", block - centre, block - centre) for block in row_blocks(lattice)]
+    return np.concatenate(centred) if centred else np.zeros(0)
+
+
+def row_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
+    """Contiguous blocks of rows of a few million entries."""
+    step = max(1, _BLOCK_ENTRIES // max(1, matrix.shape[1]))
+    for start in range(0, matrix.shape[0], step):
+        yield matrix[start : start + step]
+
+
+def largest_slope_change(loss: Loss) -> float:
+    """The largest second derivative of the loss in its margins (largest eigenvalue, for several)."""
+    return {LogisticLoss: 0.25, SoftmaxLoss: 0.5}.get(type(loss), 1.0)
+
+
+class ClippedRecords:
+    """Sums over records, every row clipped to an L2 norm and every derivative to a bound.
+
+    Parameters
+    ----------
+    design : Design
+        The features, without an intercept column.
+    target : ndarray of shape (n_samples,)
+        Lattice values for a regression, class codes (-1 for null records) for a classification.
+    loss : Loss
+        The loss of one record.
+    n_outputs : int
+        Rows of the coefficient matrix: 1, or the number of classes.
+    norms : ndarray of shape (n_samples,)
+        Squared norms of the rows less the centre, in lattice units.
+    row_squared : int
+        Public bound on the squared norm of a clipped row, the constant included, in lattice units.
+    constant : int
+        Entry of the intercept column in lattice units; 0 for no such column.
+    weight_bound : int
+        The integer that stands for a derivative at its bound.
+    slope : float, default=None
+        Bound on derivatives; the threshold of a Huber loss or 1 if it is None. For several classes predicted
+        probabilities minus the label are scaled down to at most twice this sum of absolute values.
+    centre : ndarray of shape (n_features,), default=None
+        Public integers, at most ONE in absolute value, that are taken from every row.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        target: FloatArray | IntArray,
+        loss: Loss,
+        n_outputs: int,
+        norms: FloatArray,
+        row_squared: int,
+        constant: int,
+        weight_bound: int,
+        slope: float | None = None,
+        centre: FloatArray | None = None,
+    ) -> None:
+        self.design, self.loss, self.n_outputs, self.centre = design, loss, n_outputs, centre
+        self.row_squared, self.constant, self.weight_bound = row_squared, constant, weight_bound
+        natural = loss.threshold if isinstance(loss, HuberLoss) else 1.0
+        self.slope = natural if slope is None else slope
+        factors = np.sqrt(row_squared / np.maximum(norms + float(constant) ** 2, 1.0)) * _ROOM
+        # weight_bound times the factor of the row, rounded down: its square times that of the norm is in bounds.
+        self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
+        self._factors = self._row_bounds / weight_bound
+        if isinstance(loss, HuberLoss):
+            self._target = target.astype(np.float64) / ONE
+        else:
+            null = target < 0
+            self._row_bounds[null], self._factors[null] = 0.0, 0.0
+            self._codes = target.astype(np.int64)
+            self._target = np.where(null, 0.0, target)
+
+    @property
+    def width(self) -> int:
+        """Columns of the coefficient matrix."""
+        return self.design.n_features + (self.constant > 0)
+
+    @property
+    def norm(self) -> float:
+        """The bound on a clipped row, in units of scaled features."""
+        return math.sqrt(self.row_squared) / ONE
+
+    def margins(self, coefficients: FloatArray) -> FloatArray:
+        """Products of clipped rows with coefficients, one column per output."""
+        n_features = self.design.n_features
+        support = np.flatnonzero(coefficients[:, :n_features].any(axis=0))
+        weights = coefficients[:, support]
+        largest = float(np.abs(weights).sum(axis=1).max(initial=0.0))
+        # Half of what exact products allow, and rounding adds less than the other half: partial sums stay below 2**53.
+        bits = 36 - math.frexp(largest)[1] if largest > 0.0 else 0
+        integers = np.rint(np.ldexp(weights, bits)).T
+        lattice = self.design.lattice
+        if sp.issparse(lattice) and lattice.format == "csr":
+            # Taking columns out of rows is slower than a product with all of them.
+            spread = np.zeros((n_features, self.n_outputs))
+            spread[support] = integers
+            products = np.asarray(lattice @ spread)
+        else:
+            products = np.asarray(lattice[:, support] @ integers)
+        if self.centre is not None:
+            products -= self.centre[support] @ integers
+        products *= 2.0 ** -(bits + FRACTION_BITS)
+        if self.constant:
+            products += coefficients[:, n_features] * (self.constant / ONE)
+        products *= self._factors[:, None]
+        return products
+
+    def weights(self, coefficients: FloatArray) -> FloatArray:
+        """Derivatives as integer weights of the rows as they are, one column per output."""
+        # Only steps beyond all reason overflow; a margin that is not a number then counts as zero.
+        margins = np.nan_to_num(self.margins(coefficients), copy=False)
+        if self.n_outputs == 1:
+            psi = self.loss.derivative(margins[:, 0], self._target)
+            psi *= self._row_bounds / self.slope
+            np.rint(psi, out=psi)
+            return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
+        integers, fine = np.empty(margins.shape), 1 << 40
+        np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN, out=margins)
+        softmax_residuals(np.rint(margins * 2.0**32).astype(np.int64), 2.0**-32, self._codes, fine, integers)
+        scale = _ROOM / (fine * self.slope)
+        if self.slope < 1.0:
+            # The sum of absolute values is twice the missing probability of the label.
+            scale = np.minimum(scale, 2.0 * _ROOM / np.maximum(np.abs(integers).sum(axis=1), 1.0))
+        integers *= (self._row_bounds * scale)[:, None]
+        np.trunc(integers, out=integers)
+        # Never the case but for a defect of the exponential function; the bound must not rest on that.
+        beyond = np.square(integers).sum(axis=1) > 2.0 * np.square(self._row_bounds)
+        integers[beyond | (np.abs(integers).sum(axis=1) > 2.0 * self._row_bounds)] = 0.0
+        return integers
+
+    def sums(self, coefficients: FloatArray) -> IntArray:
+        """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
+        weights = self.weights(coefficients)
+        sums = np.empty((self.n_outputs, self.width), dtype=np.int64)
+        sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.weight_bound).T
+        totals = weights.sum(axis=0).astype(np.int64)
+        if self.centre is not None:
+            sums[:, : self.design.n_features] -= totals[:, None] * self.centre.astype(np.int64)
+        if self.constant:
+            sums[:, -1] = totals * self.constant
+        return sums
+
+    def losses(self, coefficients: FloatArray) -> FloatArray:
+        """The loss of every record at clipped rows; null records lose nothing."""
+        margins = np.nan_to_num(self.margins(coefficients), copy=False)
+        if isinstance(self.loss, HuberLoss):
+            return self.loss.value(margins[:, 0], self._target)
+        if self.n_outputs == 1:
+            values = self.loss.value(margins[:, 0], self._target)
+        else:
+            values = self.loss.value(margins, self._codes[:, None] == np.arange(self.n_outputs))
+        return np.where(self._codes < 0, 0.0, values)
+
+    def curvature_terms(self, direction: FloatArray) -> FloatArray:
+        """Per record the squared margin of a unit direction over its bound: numbers in [0, 1]."""
+        terms = np.square(self.margins(direction)).sum(axis=1) / self.norm**2
+        return np.minimum(terms, 1.0)
+
+    def largest_eigenvalue(self) -> int:
+        """Of the Gram matrix of clipped rows, rounded, in units where a row has a norm of at most 2**13.
+
+        Rows are cut to integers first, so that the matrix is exact and only the eigenvalue itself is rounded.
+        """
+        gram, start = np.zeros((self.width, self.width)), 0
+        step = max(1, _BLOCK_ENTRIES // self.width)
+        for start in range(0, self._factors.size, step):
+            block = self.design.lattice[start : start + step]
+            rows = np.empty((block.shape[0], self.width))
+            rows[:, : self.design.n_features] = block.toarray() if sp.issparse(block) else block
+            if self.centre is not None:
+                rows[:, : self.design.n_features] -= self.centre
+            if self.constant:
+                rows[:, -1] = self.constant
+            unit = _ROOM * math.sqrt(GRAM_ROW_SQUARED / self.row_squared)
+            rows *= (unit * self._factors[start : start + step])[:, None]
+            np.trunc(rows, out=rows)
+            gram += rows.T @ rows
+        if not self.width:
+            return 0
+        last = self.width - 1
+        return round(float(eigvalsh(gram, subset_by_index=(last, last))[0]))

@@ -16,7 +16,7 @@ from taciturn._version import __version__
 if TYPE_CHECKING:
     from taciturn.accounting import Budget
     from taciturn.certificate import Certificate, certificate_of, compose
-    from taciturn.core.errors import TaciturnError
+    from taciturn.core.errors import TaciturnError, WeakBudgetWarning
     from taciturn.estimators import (
         ADMMClassifier,
         FrankWolfeClassifier,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         ObjectivePerturbationRegressor,
         ScreenedClassifier,
         ScreenedRegressor,
+        SparseClassifier,
+        SparseRegressor,
         SparsifiedClassifier,
         SparsifiedRegressor,
         TwoStageClassifier,
@@ -52,11 +54,14 @@ _HOMES = {
     "ObjectivePerturbationRegressor": "taciturn.estimators",
     "ScreenedClassifier": "taciturn.estimators",
     "ScreenedRegressor": "taciturn.estimators",
+    "SparseClassifier": "taciturn.estimators",
+    "SparseRegressor": "taciturn.estimators",
     "SparsifiedClassifier": "taciturn.estimators",
     "SparsifiedRegressor": "taciturn.estimators",
     "TaciturnError": "taciturn.core.errors",
     "TwoStageClassifier": "taciturn.estimators",
     "TwoStageRegressor": "taciturn.estimators",
+    "WeakBudgetWarning": "taciturn.core.errors",
     "certificate_of": "taciturn.certificate",
     "compose": "taciturn.certificate",
 }
@@ -77,11 +82,14 @@ __all__ = [
     "ObjectivePerturbationRegressor",
     "ScreenedClassifier",
     "ScreenedRegressor",
+    "SparseClassifier",
+    "SparseRegressor",
     "SparsifiedClassifier",
     "SparsifiedRegressor",
     "TaciturnError",
     "TwoStageClassifier",
     "TwoStageRegressor",
+    "WeakBudgetWarning",
     "__version__",
     "certificate_of",
     "compose",

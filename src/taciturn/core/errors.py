@@ -45,3 +45,7 @@ class CertificateError(TaciturnError, ValueError):
 
 class StreamError(TaciturnError, RuntimeError):
     """A random stream would have been shared between two copies."""
+
+
+class WeakBudgetWarning(UserWarning):
+    """Public facts say that a fit will be mostly noise."""

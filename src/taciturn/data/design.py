@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ __all__ = ["Design"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+_BLOCK_ENTRIES = 1 << 22
 
 
 class Design:
@@ -53,6 +56,11 @@ class Design:
     def n_features(self) -> int:
         """Columns without the intercept's."""
         return int(self._source.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are stored sparsely."""
+        return bool(sp.issparse(self._source))
 
     @property
     def lattice(self) -> Any:
@@ -95,6 +103,22 @@ class Design:
     def rows(self, start: int, stop: int) -> Design:
         """The design of a contiguous block of rows."""
         return Design(self._source[start:stop], self.x_bound, intercept=self._intercept)
+
+    def blocks(self) -> Iterator[tuple[slice, Design]]:
+        """Contiguous blocks of rows of a few million stored entries, for passes that keep nothing."""
+        n_rows = self.shape[0]
+        stored = self._source.nnz if self.is_sparse else self._source.size
+        step = max(1, _BLOCK_ENTRIES * n_rows // max(1, stored))
+        for start in range(0, n_rows, step):
+            yield slice(start, min(start + step, n_rows)), self.rows(start, start + step)
+
+    def columns(self, indices: NDArray[np.intp]) -> Design:
+        """The design of some of the features, without an intercept column."""
+        return Design(self._source[:, indices], self.x_bound)
+
+    def clipped(self, share: float) -> Design:
+        """The same features clipped to a share of their bound, which becomes the new one."""
+        return Design(self._source, self.x_bound * share, intercept=self._intercept)
 
     def rmatvec(self, weights: FloatArray, weight_bound: int) -> IntArray:
         """``X.T @ weights`` for integer weights in ``[-weight_bound, weight_bound]``.

@@ -6,6 +6,8 @@ from taciturn.estimators.hard_threshold import HardThresholdRegressor
 from taciturn.estimators.hard_threshold_classifier import HardThresholdClassifier
 from taciturn.estimators.objective_perturbation import ObjectivePerturbationClassifier, ObjectivePerturbationRegressor
 from taciturn.estimators.screened import ScreenedClassifier, ScreenedRegressor
+from taciturn.estimators.sparse import SparseRegressor
+from taciturn.estimators.sparse_classifier import SparseClassifier
 from taciturn.estimators.sparsified import SparsifiedClassifier, SparsifiedRegressor
 from taciturn.estimators.two_stage import TwoStageClassifier, TwoStageRegressor
 
@@ -19,6 +21,8 @@ __all__ = [
     "ObjectivePerturbationRegressor",
     "ScreenedClassifier",
     "ScreenedRegressor",
+    "SparseClassifier",
+    "SparseRegressor",
     "SparsifiedClassifier",
     "SparsifiedRegressor",
     "TwoStageClassifier",

@@ -153,10 +153,10 @@ class ClippedRecords:
         products *= self._factors[:, None]
         return products
 
-    def weights(self, coefficients: FloatArray) -> FloatArray:
-        """Derivatives as integer weights of the rows as they are, one column per output."""
+    def weights(self, margins: FloatArray) -> FloatArray:
+        """Derivatives at some margins as integer weights of the rows as they are, one column per output."""
         # Only steps beyond all reason overflow; a margin that is not a number then counts as zero.
-        margins = np.nan_to_num(self.margins(coefficients), copy=False)
+        margins = np.nan_to_num(margins)
         if self.n_outputs == 1:
             psi = self.loss.derivative(margins[:, 0], self._target)
             psi *= self._row_bounds / self.slope
@@ -177,8 +177,12 @@ class ClippedRecords:
         return integers
 
     def sums(self, coefficients: FloatArray) -> IntArray:
+        """:meth:`sums_at` the margins of these coefficients."""
+        return self.sums_at(self.margins(coefficients))
+
+    def sums_at(self, margins: FloatArray) -> IntArray:
         """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
-        weights = self.weights(coefficients)
+        weights = self.weights(margins)
         sums = np.empty((self.n_outputs, self.width), dtype=np.int64)
         sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.weight_bound).T
         totals = weights.sum(axis=0).astype(np.int64)
@@ -188,15 +192,23 @@ class ClippedRecords:
             sums[:, -1] = totals * self.constant
         return sums
 
+    def row_sums(self, weight_bound: int) -> IntArray:
+        """The sum of clipped rows times ``weight_bound``, rounded down row by row; null records add nothing."""
+        weights = np.floor(self._factors * weight_bound)
+        return self.design.rmatvec(weights, weight_bound)
+
+    def residuals(self, coefficients: FloatArray) -> FloatArray:
+        """Margins minus targets, for a regression."""
+        return np.nan_to_num(self.margins(coefficients), copy=False)[:, 0] - self._target
+
     def losses(self, coefficients: FloatArray) -> FloatArray:
-        """The loss of every record at clipped rows; null records lose nothing."""
+        """The log-loss of every record, for classes; null records lose nothing."""
         margins = np.nan_to_num(self.margins(coefficients), copy=False)
-        if isinstance(self.loss, HuberLoss):
-            return self.loss.value(margins[:, 0], self._target)
         if self.n_outputs == 1:
-            values = self.loss.value(margins[:, 0], self._target)
-        else:
-            values = self.loss.value(margins, self._codes[:, None] == np.arange(self.n_outputs))
+            margins = np.column_stack((np.zeros(len(margins)), margins))
+        codes = np.maximum(self._codes, 0)
+        # One by one and in order, where vector units could round the same number differently in different places.
+        values = np.logaddexp.reduce(margins, axis=1) - margins[np.arange(codes.size), codes]
         return np.where(self._codes < 0, 0.0, values)
 
     def curvature_terms(self, direction: FloatArray) -> FloatArray:

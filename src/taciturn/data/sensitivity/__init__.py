@@ -24,7 +24,13 @@ from taciturn.data.sensitivity.base import (
     record_sum,
 )
 from taciturn.data.sensitivity.counts import clipped_count, quantile_scores
-from taciturn.data.sensitivity.descent import curvature_sum, proposal_scores, softmax_sum
+from taciturn.data.sensitivity.descent import (
+    curvature_sum,
+    largest_eigenvalue,
+    loss_differences,
+    proposal_scores,
+    softmax_sum,
+)
 from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.data.sensitivity.ranks import kendall_scores
 from taciturn.data.sensitivity.screening import safe_rule, screening_test, unscaled_rule
@@ -50,7 +56,9 @@ __all__ = [
     "fixed_point_sum",
     "gradient_scores",
     "kendall_scores",
+    "largest_eigenvalue",
     "lattice_gradient_scores",
+    "loss_differences",
     "objective_tilt",
     "proposal_scores",
     "public_rows",

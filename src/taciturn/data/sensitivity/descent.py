@@ -8,7 +8,7 @@ from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity.base import Sensitivity, check_relation, record_sum
 from taciturn.data.sensitivity.sums import fixed_point_sum
 
-__all__ = ["curvature_sum", "proposal_scores", "softmax_sum"]
+__all__ = ["curvature_sum", "largest_eigenvalue", "loss_differences", "proposal_scores", "softmax_sum"]
 
 
 def softmax_sum(row_bound_squared: int, weight_bound: int, relation: str) -> Sensitivity:
@@ -47,3 +47,31 @@ def curvature_sum(term_bound: int, relation: str) -> Sensitivity:
     same interval, which is no longer than that. Attained under every relation.
     """
     return Sensitivity(float(check_integer(1, term_bound=term_bound)), "l2", check_relation(relation))
+
+
+def largest_eigenvalue(row_squared: int, n_columns: int, most_rows: int, relation: str) -> Sensitivity:
+    r"""The largest eigenvalue, as computed, of ``sum_i x_i x_i'`` over integer rows. Norm l2, one number.
+
+    ``||x_i||_2**2 <= row_squared``, there are at most ``most_rows`` of them, and the matrix is exact.
+
+    *Proof.* Eigenvalues move by no more than the norm of what is added to a symmetric matrix (Weyl). Zero-out and
+    add-remove add or take :math:`x x^\top`, of norm :math:`\|x\|^2`. Replace-one adds :math:`x x^\top - z z^\top`,
+    whose eigenvalues lie between :math:`-\|z\|^2` and :math:`\|x\|^2`: no more. A backward stable solver returns an
+    eigenvalue of a matrix at a distance of at most :math:`c\, m\, 2^{-53} \lambda` for m columns and a small constant;
+    c = 4 is assumed, :math:`\lambda \le` ``most_rows * row_squared``, and both neighbours are rounded. Attained, but
+    for that, by parallel rows.
+    """
+    check_integer(1, row_squared=row_squared)
+    rounding = 2.0**-50 * check_integer(1, n_columns=n_columns) * check_integer(1, most_rows=most_rows)
+    return Sensitivity(row_squared * (1.0 + rounding), "l2", check_relation(relation))
+
+
+def loss_differences(term_bound: int, relation: str) -> Sensitivity:
+    r"""``s_k = sum_i clip(l_i(w_k) - l_i(w_0), b)`` for public weights, one score per k, in integers. Norm linf.
+
+    Terms are integers of size at most ``term_bound``; what depends on k alone may be added.
+
+    *Proof.* Every score is a record sum with terms of that size, whatever the loss. Not monotone: a record may gain by
+    one choice of weights and lose by another.
+    """
+    return record_sum(float(check_integer(1, term_bound=term_bound)), "linf", relation)

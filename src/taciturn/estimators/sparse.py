@@ -1,0 +1,252 @@
+r"""The default: a sparse linear model that finds its own clips, columns and steps."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from taciturn.accounting import Budget
+from taciturn.certificate import certify
+from taciturn.core.errors import WeakBudgetWarning
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.data.design import Design
+from taciturn.data.sensitivity import public_rows
+from taciturn.data.target import check_y_bounds, numeric_target
+from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin
+from taciturn.losses import Loss
+from taciturn.plan.sparse import METHODS, choose_road, guessed_size, open_purse
+from taciturn.plan.sparse_fit import SparseFit, SparseResult
+from taciturn.plan.sparse_setting import Setting
+from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+
+__all__ = ["Sparse", "SparseRegressor"]
+
+# Below this many records times the budget's Gaussian parameter fits may be worse than a constant.
+_LEAST_INFORMATION = 40.0
+
+
+class Sparse(PrivateLinearModel):
+    """Bound, choose a road, spend the budget along it, certify: shared by regressor and classifier."""
+
+    def _check_public(self) -> None:
+        super()._check_public()
+        self._check_gaussian()
+        if not (isinstance(self.n_nonzero, str) and self.n_nonzero == "auto"):
+            check_integer(1, n_nonzero=self.n_nonzero)
+        check_choice(METHODS, method=self.method)
+        if self.row_bound != "auto":
+            check_positive(row_bound=self.row_bound)
+            check_real(self.x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
+
+    def _fit(
+        self,
+        X: Any,
+        target: np.ndarray,
+        loss: Loss | None,
+        n_outputs: int,
+        clip: float | None,
+        facts: dict[str, Any],
+        assumptions: tuple[str, ...],
+    ) -> SparseResult:
+        """What the fit releases, in mapped units."""
+        n_rows, n_columns = X.shape
+        stream = Stream.of(self.random_state)
+        budget = Budget(self.epsilon, self.delta)
+        purse = open_purse(budget)
+        records = public_rows(self.relation, n_rows, self.n_public)
+        auto = self.n_nonzero == "auto"
+        k = guessed_size(records, n_columns, purse.mu) if auto else min(int(self.n_nonzero), n_columns)
+        road = choose_road(self.method, records, n_columns, k, purse.mu, size_known=not auto)
+        enough = math.ceil(_LEAST_INFORMATION / purse.mu)
+        if records < enough:
+            warnings.warn(
+                f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got {records:,}), as "
+                "fits of fewer may be worse than a constant; raise epsilon or add records.",
+                WeakBudgetWarning,
+                stacklevel=3,
+            )
+        row_bound = None if self.row_bound == "auto" else self.row_bound / self.x_bound
+        setting = Setting(loss, records, n_outputs, bool(self.fit_intercept), row_bound, clip)
+        fit = SparseFit(road, purse, setting, relation=self.relation, choose_size=auto, stream=stream)
+        result = fit.solve(Design(X.tocsr() if sp.issparse(X) else X, self.x_bound), target)
+        self.n_iter_ = result.n_steps
+        if self.relation == "add-remove":
+            # Sums of more could leave 64-bit integers, and refusing them would tell their number.
+            assumptions = (*assumptions, f"there are at most {MOST_PRIVATE_ROWS:,} records")
+        public = self._public_facts(n_rows, n_columns) | {
+            "n_nonzero": "auto" if auto else int(self.n_nonzero),
+            "row_bound": self.row_bound,
+            "method": road.method,
+            "reason": road.reason,
+        }
+        self.certificate_ = certify(
+            purse.releases,
+            budget if purse.private else Budget(math.inf, 0.0),
+            relation=self.relation,
+            public=public | facts,
+            assumptions=("the bounds were chosen without looking at these data", *assumptions),
+            seeded=stream.seeded,
+            arithmetic="exact",
+            ordered=False,
+        )
+        return result
+
+
+class SparseRegressor(PrivateRegressorMixin, Sparse):
+    r"""Sparse robust regression: the default where a target is a number.
+
+    .. math:: \min_{\|w\|_0 \le k,\, b} \; \sum_i h_C\bigl(\tilde x_i^\top w + b - \tilde y_i\bigr)
+
+    with :math:`h_C` the Huber loss, rows :math:`\tilde x` centred and clipped to an L2 norm, :math:`\tilde y` mapped
+    from ``y_bounds`` to [-1, 1]. Clips are private medians; where there are many columns, noisy correlations leave a
+    few times k of them; a first noisy gradient descent on those tells which k stay, and a second one, on these alone,
+    fits them. Where the budget is too small for a first descent, correlations choose the k columns at once.
+
+    **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the mean of
+    the target, medians of its size and of row lengths, columns or correlations, column means, two largest eigenvalues,
+    noisy gradients, and with ``n_nonzero="auto"`` the size of the model. Sensitivities: ``data.sensitivity``
+    (``fixed_point_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``, ``loss_differences``). Later
+    releases depend on earlier ones; prices are squared Gaussian parameters and never add up to more than the budget's
+    (``plan.purse`` has the theorem). Public: the numbers of features and of records (``n_public`` under add-remove) and
+    all parameters.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget of this fit. ``float("inf")`` is the non-private twin: no noise, clips that do not bind, 500
+        steps in each descent.
+    delta : float, default=1e-6
+        Probability beyond epsilon, > 0: the noise is Gaussian.
+    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
+        What one record more or less means.
+    n_public : int, default=None
+        A public row count, required under add-remove.
+    x_bound : float, default=1.0
+        Public bound on every feature value.
+    y_bounds : tuple of float, default=(-1.0, 1.0)
+        Public range of the target; predictions are clipped to it.
+    n_nonzero : int or "auto", default=10
+        Features in the model, the intercept not counted. "auto": a private extended Bayesian information criterion
+        chooses, never fewer than 3. It keeps neighbours of true features where columns are strongly correlated.
+    method : {"auto", "two-phase", "one-shot"}, default="auto"
+        "two-phase": two descents. "one-shot": correlations and one descent. "auto" chooses by public facts; the choice
+        and its reason are on the certificate.
+    row_bound : float or "auto", default="auto"
+        A public L2 norm that rows over all features have, in units of X; longer ones are clipped. "auto": their private
+        median. The rows of columns that were chosen privately get medians of their own in any case.
+    residual_clip : float or "auto", default="auto"
+        Residuals are clipped to this, for a target mapped to [-1, 1]. "auto": the private median of the target's
+        distance from its mean.
+    fit_intercept : bool, default=True
+        Whether to centre, and to fit a constant.
+    random_state : int, default=None
+        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients in the units of X and y.
+    coef_std_ : ndarray of shape (n_features,)
+        A bound on the standard deviation that the noise of the descents gives each coefficient (to first order, for the
+        columns that were chosen), 0 for features that are not in the model. It follows from released numbers and from
+        the worst curvature there can be, so it is far from sharp; sampling error is not in it.
+    intercept_ : float
+        Intercept in the units of y.
+    n_iter_ : int
+        Number of gradient steps made.
+    support_ : ndarray of bool, shape (n_features,)
+        Which features are in the model.
+    certificate_ : Certificate
+        The privacy statement of this fit, with the road taken and the reason.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X has string names.
+
+    Warns
+    -----
+    WeakBudgetWarning
+        Where the number of records times the Gaussian parameter of the budget is below 40: public facts say that the
+        fit may be worse than a constant.
+
+    References
+    ----------
+    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Chen and Chen, *Extended Bayesian
+    information criteria for model selection with large model spaces* (2008). Fan and Lv, *Sure independence screening
+    for ultrahigh dimensional feature space* (2008).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 200))
+    >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
+    >>> model = SparseRegressor(n_nonzero=2, random_state=0).fit(X, y)
+    >>> np.flatnonzero(model.support_).tolist()
+    [2, 11]
+    >>> model.certificate_.public["method"]
+    'two-phase'
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        relation: str = "zero-out",
+        n_public: int | None = None,
+        x_bound: float = 1.0,
+        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        n_nonzero: int | str = 10,
+        method: str = "auto",
+        row_bound: float | str = "auto",
+        residual_clip: float | str = "auto",
+        fit_intercept: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.n_public = n_public
+        self.x_bound = x_bound
+        self.y_bounds = y_bounds
+        self.n_nonzero = n_nonzero
+        self.method = method
+        self.row_bound = row_bound
+        self.residual_clip = residual_clip
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> SparseRegressor:
+        """Bound, choose a road, spend the budget along it, certify.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The target.
+        """
+        self._check_public()
+        low, high = check_y_bounds(self.y_bounds)
+        clip = None if self.residual_clip == "auto" else check_positive(residual_clip=self.residual_clip)
+        X, y = self._read(X, y, numeric=True)
+        facts = {"y_bounds": (low, high), "residual_clip": self.residual_clip}
+        result = self._fit(X, numeric_target(y, (low, high)), None, 1, clip, facts, ())
+        (weights,) = result.coefficients
+        half = high / 2.0 - low / 2.0
+        self.coef_ = weights[:-1] * (half / self.x_bound)
+        self.coef_std_ = result.deviations[0] * (half / self.x_bound)
+        self.intercept_ = low / 2.0 + high / 2.0 + half * float(weights[-1])
+        self.support_ = self.coef_ != 0.0
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions in the units of y, clipped to ``y_bounds``."""
+        return np.clip(self._margins(X).ravel(), *check_y_bounds(self.y_bounds))

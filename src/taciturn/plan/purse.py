@@ -1,0 +1,89 @@
+r"""A budget that is spent along the way, on releases that earlier releases decide on.
+
+The whole is one number, :math:`x = \mu^2` of Gaussian differential privacy, and every release has a price: Gaussian
+noise of multiplier m costs :math:`1 / m^2`, and k selections of range e together :math:`\nu_k^2 e^2`
+(:func:`taciturn.accounting.gdp.nu`). What is bought, at what price and how often, may depend on what was released.
+
+*Theorem.* If prices never add up to more than x, whatever is released, then everything together is
+:math:`\sqrt x`-GDP.
+
+*Proof.* By induction from the last release backwards: given any past, what is still to come is
+:math:`\sqrt r`-GDP, r being what is left. A Gaussian release of price p before something that is
+:math:`\sqrt{r - p}`-GDP given each of its outcomes is :math:`\sqrt{p + (r - p)}`-GDP, because adaptive composition of
+Gaussian trade-off functions adds squares. A selection of range e before something that is :math:`\sqrt y`-GDP given
+each of its outcomes is :math:`\sqrt{F(y, e)}`-GDP (:mod:`taciturn.accounting.gdp`), and k of them
+:math:`\sqrt{F^k(y, e)}`-GDP. What F adds falls as y grows, so that :math:`F^k(y, e) - y \le F^k(0, e) = \nu_k^2 e^2`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from taciturn.accounting import Budget, calibrate
+from taciturn.accounting.gdp import nu
+from taciturn.certificate import Release
+from taciturn.core.errors import CertificateError
+from taciturn.events import ExponentialEvent, GaussianEvent, NotPrivateEvent
+
+__all__ = ["Purse"]
+
+# Shares are sums of a few rounded numbers; so much less of the whole is spent that rounding cannot overspend it.
+_KEPT_BACK = 1e-9
+
+
+class Purse:
+    """The whole of a budget; prices are shares of it.
+
+    Parameters
+    ----------
+    budget : Budget
+        What everything may cost; an infinite epsilon pays for anything, without noise.
+
+    Attributes
+    ----------
+    private : bool
+        Whether epsilon is finite.
+    mu : float
+        The Gaussian parameter of the whole.
+    left : float
+        The share that is not spent yet.
+    releases : list of Release
+        What was bought, for the certificate.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.private = not math.isinf(budget.epsilon)
+        self.mu = (1.0 - _KEPT_BACK) / calibrate(budget, GaussianEvent) if self.private else math.inf
+        self.left = 1.0
+        self.releases: list[Release] = []
+
+    def gaussian(self, what: str, share: float, count: int = 1) -> float:
+        """The noise multiplier of each of ``count`` Gaussian releases that cost ``share`` together; 0 for no noise."""
+        self._spend(share)
+        if not self.private:
+            return self._free(what, count)
+        multiplier = math.sqrt(count / share) / self.mu
+        self.releases.append(Release(what, "Gaussian", multiplier, GaussianEvent(multiplier), count))
+        return multiplier
+
+    def selection(self, what: str, share: float, count: int = 1) -> float:
+        """The range of each of ``count`` selections that cost ``share`` together; infinite for no noise."""
+        self._spend(share)
+        if not self.private:
+            self._free(what, count)
+            return math.inf
+        selection_range = math.sqrt(share) * self.mu / nu(count)
+        self.releases.append(Release(what, "Gumbel", 2.0 / selection_range, ExponentialEvent(selection_range), count))
+        return selection_range
+
+    def _spend(self, share: float) -> None:
+        if not 0.0 < share <= self.left + _KEPT_BACK:
+            raise CertificateError(
+                f"share={share!r}: expected a positive share of the budget, at most the {self.left!r} that is left; "
+                "this is a defect of the plan, please report it."
+            )
+        self.left = max(self.left - share, 0.0)
+
+    def _free(self, what: str, count: int) -> float:
+        self.releases.append(Release(what, "none", 0.0, NotPrivateEvent(), count))
+        return 0.0

@@ -1,0 +1,139 @@
+"""What the default model finds out about data, each a method that pays for what it returns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.core.rng import Stream
+from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity import largest_eigenvalue, loss_differences, proposal_scores
+from taciturn.losses import HuberLoss, Loss
+from taciturn.mechanisms import (
+    ExponentialMechanism,
+    GumbelTopK,
+    IndexArray,
+    PrivateQuantile,
+    RoundedGaussian,
+    first_k_of,
+)
+from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise
+from taciturn.plan.purse import Purse
+from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords
+from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+
+__all__ = ["Releases"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Neighbouring points of a grid for medians differ by this factor.
+_GRID_RATIO = 1.17
+_EIGENVALUE_BITS = 24
+_TERM_BOUND = 1 << 20
+# Rows less a centre have entries of up to twice the bound.
+_CENTRED_ENTRY = 2 * ONE
+
+
+class Releases:
+    """Private answers to the few questions that a fit asks.
+
+    Parameters
+    ----------
+    purse : Purse
+        Pays for every answer.
+    relation : str
+        What one record more or less means.
+    stream : Stream
+        Its children are used up, one per answer.
+    """
+
+    def __init__(self, purse: Purse, relation: str, stream: Stream) -> None:
+        self._purse, self._relation, self._stream = purse, relation, stream
+
+    def median(self, what: str, share: float, values: FloatArray, low: float, high: float, noiseless: float) -> float:
+        """The median of some values on a geometric grid of public ends, or a number that needs no noise."""
+        selection_range = self._purse.selection(what, share)
+        if not self._purse.private:
+            return noiseless
+        n_points = max(2, math.ceil(math.log(high / low) / math.log(_GRID_RATIO)) + 1)
+        grid = tuple(np.geomspace(low, high, n_points))
+        return PrivateQuantile(grid, 0.5, self._relation, selection_range).release(values, self._child("median"))
+
+    def mean(self, what: str, share: float, terms: IntArray, n_rows: int) -> tuple[FloatArray, float]:
+        """The sum of integer rows of norm at most ONE over ``n_rows * ONE``, and the deviation of its noise."""
+        weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share)
+        sums = weight * terms.sum(axis=0)
+        unit = 1.0 / (float(weight) * ONE * n_rows)
+        return self._noisy(sums, noise, "mean") * unit, _deviation(noise) * unit
+
+    def row_mean(self, what: str, share: float, records: ClippedRecords, n_rows: int) -> tuple[FloatArray, float]:
+        """The mean of clipped rows in lattice units, and the deviation of its noise."""
+        weight, noise = self.noise(HuberLoss(1.0), records.row_squared, what, share)
+        unit = 1.0 / (float(weight) * n_rows)
+        return self._noisy(records.row_sums(weight), noise, "row mean") * unit, _deviation(noise) * unit
+
+    def eigenvalue(self, what: str, share: float, records: ClippedRecords) -> float:
+        """The largest eigenvalue of the Gram matrix over the squared bound of a row, plus half a deviation of noise."""
+        multiplier = self._purse.gaussian(what, share)
+        exact = records.largest_eigenvalue()
+        if not self._purse.private:
+            return exact / GRAM_ROW_SQUARED
+        bound = largest_eigenvalue(GRAM_ROW_SQUARED, records.width, MOST_PRIVATE_ROWS, self._relation).value
+        # In units in which the noise is a power of two; rounding to integers moves both neighbours by one half.
+        unit = (2.0**_EIGENVALUE_BITS / (multiplier * (1.0 + 2.0**-40)) - 1.0) / bound
+        magnitude = math.ceil(unit * GRAM_ROW_SQUARED * MOST_PRIVATE_ROWS)
+        mechanism = RoundedGaussian(unit * bound + 1.0, _EIGENVALUE_BITS, magnitude)
+        noisy = mechanism.release(np.array([round(unit * exact)]), self._child("eigenvalue"))[0]
+        return float(noisy + 2.0 ** (_EIGENVALUE_BITS - 1)) / (unit * GRAM_ROW_SQUARED)
+
+    def largest_scores(self, what: str, share: float, scores: IntArray, k: int, entry: int, weight: int) -> IndexArray:
+        """The places of k large scores by Gumbel noise, for sums of entries times weights within bounds."""
+        selection_range = self._purse.selection(what, share, k)
+        if not self._purse.private:
+            return first_k_of(scores, np.zeros(scores.size), k)
+        sensitivity = proposal_scores(entry, weight, self._relation)
+        return GumbelTopK(sensitivity, k, selection_range).release(scores, self._child("columns"))
+
+    def noise(
+        self, loss: Loss, row_squared: int, what: str, share: float, count: int = 1
+    ) -> tuple[int, RoundedGaussian | None]:
+        """For ``count`` sums of rows times derivatives: what stands for a derivative at its bound, and the noise."""
+        multiplier = self._purse.gaussian(what, share, count)
+        if not self._purse.private:
+            return LARGEST_WEIGHT // 2 if isinstance(loss, HuberLoss) else ONE, None
+        return gradient_noise(loss, row_squared, self._relation, multiplier, _CENTRED_ENTRY)
+
+    def size(
+        self, what: str, share: float, excesses: list[FloatArray], penalties: FloatArray, clips: tuple[float, float]
+    ) -> int:
+        """The place of a small sum of clipped excess losses plus penalty.
+
+        Excesses are clipped at twice the range of the selection, within two ends.
+        """
+        selection_range = self._purse.selection(what, share)
+        clip = min(max(2.0 * selection_range, clips[0]), clips[1])
+        unit = _TERM_BOUND / clip
+        sums = [int(np.rint(np.clip(excess, -clip, clip) * unit).sum()) for excess in excesses]
+        scores = -np.array(sums, dtype=np.int64) - np.rint(penalties * unit).astype(np.int64)
+        if not self._purse.private:
+            return int(np.argmax(scores))
+        sensitivity = loss_differences(_TERM_BOUND, self._relation)
+        return ExponentialMechanism(sensitivity, selection_range).release(scores, self._child("size"))
+
+    def noisy_sums(self, sums: IntArray, noise: RoundedGaussian | None) -> FloatArray:
+        """Sums with the noise that was paid for."""
+        return self._noisy(sums, noise, "sums")
+
+    def _noisy(self, sums: IntArray, noise: RoundedGaussian | None, label: str) -> FloatArray:
+        released = sums if noise is None else noise.release(sums, self._child(label))
+        return released.astype(np.float64)
+
+    def _child(self, label: str) -> Stream:
+        return self._stream.spawn(label)
+
+
+def _deviation(noise: RoundedGaussian | None) -> float:
+    return 0.0 if noise is None else 2.0**noise.log2_scale

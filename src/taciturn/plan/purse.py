@@ -13,6 +13,10 @@ noise of multiplier m costs :math:`1 / m^2`, and k selections of range e togethe
 Gaussian trade-off functions adds squares. A selection of range e before something that is :math:`\sqrt y`-GDP given
 each of its outcomes is :math:`\sqrt{F(y, e)}`-GDP (:mod:`taciturn.accounting.gdp`), and k of them
 :math:`\sqrt{F^k(y, e)}`-GDP. What F adds falls as y grows, so that :math:`F^k(y, e) - y \le F^k(0, e) = \nu_k^2 e^2`.
+
+The guarantee is that of the whole purse, whatever was bought. So a certificate lists every release as the Gaussian one
+of the same price: then the list costs the same in every case, under every accountant, alone and beside other releases.
+A purse should be empty in the end for that; what is left would be a statement about what was not bought.
 """
 
 from __future__ import annotations
@@ -23,12 +27,13 @@ from taciturn.accounting import Budget, calibrate
 from taciturn.accounting.gdp import nu
 from taciturn.certificate import Release
 from taciturn.core.errors import CertificateError
-from taciturn.events import ExponentialEvent, GaussianEvent, NotPrivateEvent
+from taciturn.events import GaussianEvent, NotPrivateEvent
 
 __all__ = ["Purse"]
 
 # Shares are sums of a few rounded numbers; so much less of the whole is spent that rounding cannot overspend it.
 _KEPT_BACK = 1e-9
+_ROUNDING = 1e-12
 
 
 class Purse:
@@ -73,11 +78,12 @@ class Purse:
             self._free(what, count)
             return math.inf
         selection_range = math.sqrt(share) * self.mu / nu(count)
-        self.releases.append(Release(what, "Gumbel", 2.0 / selection_range, ExponentialEvent(selection_range), count))
+        priced = GaussianEvent(math.sqrt(count / share) / self.mu)
+        self.releases.append(Release(what, "Gumbel", 2.0 / selection_range, priced, count))
         return selection_range
 
     def _spend(self, share: float) -> None:
-        if not 0.0 < share <= self.left + _KEPT_BACK:
+        if not 0.0 < share <= self.left + _ROUNDING:
             raise CertificateError(
                 f"share={share!r}: expected a positive share of the budget, at most the {self.left!r} that is left; "
                 "this is a defect of the plan, please report it."

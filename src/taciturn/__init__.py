@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         TwoStageClassifier,
         TwoStageRegressor,
     )
-    from taciturn.scalers import BoundedScaler
+    from taciturn.scalers import BoundedScaler, PrivateScaler
     from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 
 # Loaded on first use, so that importing the package costs next to nothing.
@@ -52,6 +52,7 @@ _HOMES = {
     "KendallSelector": "taciturn.selectors",
     "ObjectivePerturbationClassifier": "taciturn.estimators",
     "ObjectivePerturbationRegressor": "taciturn.estimators",
+    "PrivateScaler": "taciturn.scalers",
     "ScreenedClassifier": "taciturn.estimators",
     "ScreenedRegressor": "taciturn.estimators",
     "SparseClassifier": "taciturn.estimators",
@@ -80,6 +81,7 @@ __all__ = [
     "KendallSelector",
     "ObjectivePerturbationClassifier",
     "ObjectivePerturbationRegressor",
+    "PrivateScaler",
     "ScreenedClassifier",
     "ScreenedRegressor",
     "SparseClassifier",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,14 +14,87 @@ from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import without_data_values
 
-__all__ = ["BoundedScaler"]
+__all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of", "one_per_column"]
 
 FloatArray = NDArray[np.float64]
 
-_FORMATS = ("csr", "csc")
+
+class LinearScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Base of the scalers: values are clipped to ``lower_`` and ``upper_`` of their column and mapped to [-1, 1]."""
+
+    _formats: ClassVar[Any] = False
+    """The formats of sparse tables that are taken, if any are."""
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        return without_data_values(
+            "X", lambda: validate_data(self, X, reset=reset, accept_sparse=self._formats, dtype=np.float64)
+        )
+
+    def transform(self, X: Any) -> Any:
+        """Clip to the bounds and map to [-1, 1].
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features, in their own units.
+        """
+        check_is_fitted(self)
+        X = self._read(X, reset=False)
+        if sp.issparse(X):
+            _check_symmetric(self.lower_, self.upper_)
+            out, bounds = _with_column_values(X, self.upper_)
+            # Clipped before dividing: an overflow warning would tell of a value beyond the bounds.
+            np.clip(out.data, -bounds, bounds, out=out.data)
+            out.data /= bounds
+            return out
+        centre, half = self._middle()
+        out = np.clip(X, self.lower_, self.upper_)
+        out -= centre
+        out /= half
+        # The centre is rounded, so the quotient may miss an end by one unit in the last place.
+        np.copyto(out, -1.0, where=self.lower_ >= X)
+        np.copyto(out, 1.0, where=self.upper_ <= X)
+        return out
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Map [-1, 1] back to the bounds; what lies beyond -1 or 1 is clipped.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Mapped features.
+        """
+        check_is_fitted(self)
+        # Not validate_data: the plain array that transform returned has lost its names, and rightly so.
+        X = without_data_values(
+            "X", lambda: check_array(X, accept_sparse=self._formats, dtype=np.float64, input_name="X", estimator=self)
+        )
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X: expected {self.n_features_in_} columns, as in fit, got {X.shape[1]}; pass what transform returned."
+            )
+        if sp.issparse(X):
+            _check_symmetric(self.lower_, self.upper_)
+            out, bounds = _with_column_values(X, self.upper_)
+            np.clip(out.data, -1.0, 1.0, out=out.data)
+            out.data *= bounds
+            return out
+        centre, half = self._middle()
+        out = np.clip(X, -1.0, 1.0)
+        out *= half
+        out += centre
+        np.clip(out, self.lower_, self.upper_, out=out)
+        np.copyto(out, self.lower_, where=X <= -1.0)
+        np.copyto(out, self.upper_, where=X >= 1.0)
+        return out
+
+    def _middle(self) -> tuple[FloatArray, FloatArray]:
+        """Centre and half width of every column, neither overflowing nor, for the width, vanishing."""
+        centre = self.lower_ / 2.0 + self.upper_ / 2.0
+        return centre, np.maximum(self.upper_ - centre, centre - self.lower_)
 
 
-class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BoundedScaler(LinearScaler):
     r"""Map columns linearly from their public bounds to [-1, 1].
 
     A value x of a column with bounds l < u becomes
@@ -71,6 +144,8 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 1. ,  1. ]])
     """
 
+    _formats = ("csr", "csc")
+
     def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0) -> None:
         self.lower = lower
         self.upper = upper
@@ -85,10 +160,10 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        X = without_data_values("X", lambda: validate_data(self, X, accept_sparse=_FORMATS, dtype=np.float64))
+        X = self._read(X, reset=True)
         n_columns = X.shape[1]
-        lower = _one_per_column("lower", self.lower, n_columns)
-        upper = _one_per_column("upper", self.upper, n_columns)
+        lower = one_per_column("lower", self.lower, n_columns)
+        upper = one_per_column("upper", self.upper, n_columns)
         _check_order(self.lower, lower, self.upper, upper)
         if sp.issparse(X):
             _check_symmetric(lower, upper)
@@ -100,78 +175,13 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             relation="zero-out",
             status="proved",
             events=(),
-            public={"features": n_columns, "lower": _fact(lower), "upper": _fact(upper)},
+            public={"features": n_columns, "lower": fact_of(lower), "upper": fact_of(upper)},
             assumptions=("the bounds were chosen without looking at these data",),
             seeded=False,
             arithmetic="exact",
             bound="pure",
         )
         return self
-
-    def transform(self, X: Any) -> Any:
-        """Clip to the bounds and map to [-1, 1].
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features, in their own units.
-        """
-        check_is_fitted(self)
-        X = without_data_values(
-            "X", lambda: validate_data(self, X, reset=False, accept_sparse=_FORMATS, dtype=np.float64)
-        )
-        if sp.issparse(X):
-            _check_symmetric(self.lower_, self.upper_)
-            out, bounds = _with_column_values(X, self.upper_)
-            # Clipped before dividing: an overflow warning would tell of a value beyond the bounds.
-            np.clip(out.data, -bounds, bounds, out=out.data)
-            out.data /= bounds
-            return out
-        centre, half = self._middle()
-        out = np.clip(X, self.lower_, self.upper_)
-        out -= centre
-        out /= half
-        # The centre is rounded, so the quotient may miss an end by one unit in the last place.
-        np.copyto(out, -1.0, where=self.lower_ >= X)
-        np.copyto(out, 1.0, where=self.upper_ <= X)
-        return out
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Map [-1, 1] back to the bounds; what lies beyond -1 or 1 is clipped.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Mapped features.
-        """
-        check_is_fitted(self)
-        # Not validate_data: the plain array that transform returned has lost its names, and rightly so.
-        X = without_data_values(
-            "X", lambda: check_array(X, accept_sparse=_FORMATS, dtype=np.float64, input_name="X", estimator=self)
-        )
-        if X.shape[1] != self.n_features_in_:
-            raise DataError(
-                f"X: expected {self.n_features_in_} columns, as in fit, got {X.shape[1]}; pass what transform returned."
-            )
-        if sp.issparse(X):
-            _check_symmetric(self.lower_, self.upper_)
-            out, bounds = _with_column_values(X, self.upper_)
-            np.clip(out.data, -1.0, 1.0, out=out.data)
-            out.data *= bounds
-            return out
-        centre, half = self._middle()
-        out = np.clip(X, -1.0, 1.0)
-        out *= half
-        out += centre
-        np.clip(out, self.lower_, self.upper_, out=out)
-        np.copyto(out, self.lower_, where=X <= -1.0)
-        np.copyto(out, self.upper_, where=X >= 1.0)
-        return out
-
-    def _middle(self) -> tuple[FloatArray, FloatArray]:
-        """Centre and half width of every column, neither overflowing nor, for the width, vanishing."""
-        centre = self.lower_ / 2.0 + self.upper_ / 2.0
-        return centre, np.maximum(self.upper_ - centre, centre - self.lower_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -183,16 +193,22 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _one_per_column(name: str, value: Any, n_columns: int) -> FloatArray:
-    """A bound for every column, from one number or from as many as there are columns."""
+def numbers_of(name: str, value: Any) -> NDArray[Any]:
+    """A parameter that is one number or a list of numbers, as an array."""
     try:
         given = np.asarray(value)
     except ValueError:  # ragged
         given = np.empty((0, 0))
     if given.ndim > 1 or given.dtype.kind not in "iuf":
         raise ParameterError(
-            name, value, "a number or one number per column of X", f"give {name} as, say, -1.0 or [0.0, -5.0]"
+            name, value, "a number or one number per column of X", f"give one {name} for all, or a list"
         )
+    return given
+
+
+def one_per_column(name: str, value: Any, n_columns: int) -> FloatArray:
+    """A bound for every column, from one number or from as many as there are columns."""
+    given = numbers_of(name, value)
     if given.ndim == 1 and given.size != n_columns:
         raise ParameterError(
             f"len({name})",
@@ -205,7 +221,7 @@ def _one_per_column(name: str, value: Any, n_columns: int) -> FloatArray:
     bad = np.flatnonzero(~np.isfinite(bounds))
     if bad.size:
         raise ParameterError(
-            _entry(name, value, bad[0]),
+            entry_name(name, value, bad[0]),
             float(bounds[bad[0]]),
             "a finite number",
             "give a bound that every record keeps by the nature of the column",
@@ -218,9 +234,9 @@ def _check_order(given_lower: Any, lower: FloatArray, given_upper: Any, upper: F
     if bad.size:
         j = bad[0]
         raise ParameterError(
-            _entry("lower", given_lower, j),
+            entry_name("lower", given_lower, j),
             float(lower[j]),
-            f"a number below {_entry('upper', given_upper, j)}={float(upper[j])!r}",
+            f"a number below {entry_name('upper', given_upper, j)}={float(upper[j])!r}",
             "leave out a column that can have one value only, or widen its bounds",
         )
 
@@ -237,11 +253,12 @@ def _check_symmetric(lower: FloatArray, upper: FloatArray) -> None:
         )
 
 
-def _entry(name: str, given: Any, j: int) -> str:
+def entry_name(name: str, given: Any, j: int) -> str:
+    """How a message calls the bound of column j."""
     return f"{name}[{j}]" if np.ndim(given) else name
 
 
-def _fact(bounds: FloatArray) -> float | list[float]:
+def fact_of(bounds: FloatArray) -> float | list[float]:
     """For the certificate: one number where all columns share it."""
     return float(bounds[0]) if (bounds == bounds[0]).all() else bounds.tolist()
 

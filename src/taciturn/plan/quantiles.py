@@ -1,0 +1,142 @@
+"""Plans for bounding columns by private quantiles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.accounting import Budget, calibrate
+from taciturn.certificate import Release
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.events import ExponentialEvent, NotPrivateEvent
+from taciturn.mechanisms import PrivateQuantile
+
+__all__ = ["BoundsPlan", "decimal_grid", "plan_bounds"]
+
+FloatArray = NDArray[np.float64]
+
+# How likely it may be, by a union bound, that some bound lies beyond all records of its column. The union bound counts
+# every point of the grid at its worst and none of the good ones, so that the truth is a small part of this.
+_CHANCE = 0.1
+# Half the width of a column whose bounds coincide, relative to where they do.
+_LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsPlan:
+    """How a lower and an upper bound of every column will be found.
+
+    Parameters
+    ----------
+    budget : Budget
+        What all bounds together may cost.
+    quantiles : tuple of PrivateQuantile
+        One per column, on a grid that is symmetric about zero, for the upper bound.
+    private : bool
+        Whether there is noise.
+    releases : tuple of Release
+        For the certificate.
+    """
+
+    arithmetic: ClassVar[str] = "exact"
+
+    budget: Budget
+    quantiles: tuple[PrivateQuantile, ...]
+    private: bool
+    releases: tuple[Release, ...]
+
+    def release(self, X: FloatArray, stream: Stream) -> tuple[FloatArray, FloatArray]:
+        """The lower and the upper bounds, the lower ones below the upper ones."""
+        bounds = np.empty((2, len(self.quantiles)))
+        for j, quantile in enumerate(self.quantiles):
+            values = X[:, j]
+            # The grid is symmetric: a lower bound, rounded down, is an upper bound of the mirror image, rounded up.
+            # A difference, since minus zero would be another zero.
+            lower = 0.0 - self._upper(quantile, -values, stream.spawn("lower bound"))
+            upper = self._upper(quantile, values, stream.spawn("upper bound"))
+            bounds[:, j] = _apart(lower, upper, _smallest(quantile.grid))
+        return bounds[0], bounds[1]
+
+    def _upper(self, quantile: PrivateQuantile, values: FloatArray, stream: Stream) -> float:
+        if self.private:
+            return quantile.release(values, stream)
+        return quantile.grid[int(np.argmax(quantile.scores(values)))]
+
+
+def plan_bounds(
+    budget: Budget, *, relation: str, n_rows: int, tail: float, smallest: FloatArray, largest: FloatArray
+) -> BoundsPlan:
+    r"""Plan the quantiles ``tail`` and ``1 - tail`` of every column, all under one accountant.
+
+    A bound that misses its rank by t leaves ``tail n`` records beyond it, give or take t and what its bin holds. With
+    noise of b ranks on a grid of m points it misses by t or more with probability at most :math:`m e^{-t / b}`. So
+    :math:`b \log(2 d m / p) \le \mathrm{tail} \cdot n` is required, with p = 0.1: else some of the 2 d bounds lies too
+    often beyond all records, where nothing holds it back from the end of the grid.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all bounds together; an infinite epsilon means exact quantiles, rounded outwards to the grid.
+    relation : str
+        What one record more or less means.
+    n_rows : int
+        The public number of records.
+    tail : float
+        The share of records beyond each bound.
+    smallest, largest : ndarray of shape (n_columns,)
+        The ends of each column's :func:`decimal_grid`.
+    """
+    n_columns = smallest.size
+    private = not math.isinf(budget.epsilon)
+    # Scores do not depend on the cost, which without privacy may hence be anything.
+    cost = 1.0 / calibrate(budget, lambda b: ExponentialEvent(1.0 / b) * (2 * n_columns)) if private else 1.0
+    by_range: dict[tuple[float, float], PrivateQuantile] = {}
+    for ends in set(zip(smallest.tolist(), largest.tolist(), strict=True)):
+        by_range[ends] = PrivateQuantile(decimal_grid(*ends), 1.0 - tail, relation, cost)
+    quantiles = tuple(by_range[ends] for ends in zip(smallest.tolist(), largest.tolist(), strict=True))
+    what = "a column's lower or upper quantile"
+    if not private:
+        exact = Release(what, "none", 0.0, NotPrivateEvent(), 2 * n_columns)
+        return BoundsPlan(Budget(math.inf, 0.0), quantiles, False, (exact,))
+    finest = max(quantiles, key=lambda quantile: len(quantile.grid))
+    needed = math.ceil(finest.scale * math.log(2 * n_columns * len(finest.grid) / _CHANCE) / tail)
+    if n_rows < needed:
+        raise ParameterError(
+            "epsilon",
+            budget.epsilon,
+            f"enough for two bounds per column, but n_features={n_columns} at tail={tail:g} would take "
+            f"{needed:,} records, not {n_rows:,}",
+            "give public bounds to BoundedScaler, raise epsilon, or scale fewer columns",
+        )
+    release = Release(what, "Gumbel", 2.0 / cost, ExponentialEvent(cost), 2 * n_columns)
+    return BoundsPlan(budget, quantiles, True, (release,))
+
+
+def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:
+    """Zero and, with either sign, all numbers of two significant digits from ``smallest`` to ``largest``.
+
+    So neighbours differ by 1 to 10 percent whatever the unit, and the bounds that columns of truth values, codes,
+    counts and percentages have are points of the grid, to the last bit.
+    """
+    # One power more than needed at either end: logarithms are rounded.
+    first, last = math.floor(math.log10(smallest)) - 2, math.floor(math.log10(largest))
+    sizes = [float(f"{digits}e{exponent}") for exponent in range(first, last + 1) for digits in range(10, 100)]
+    inside = [size for size in sizes if smallest <= size <= largest]
+    return (*(-size for size in reversed(inside)), 0.0, *inside)
+
+
+def _smallest(grid: tuple[float, ...]) -> float:
+    return grid[len(grid) // 2 + 1]
+
+
+def _apart(lower: float, upper: float, smallest: float) -> tuple[float, float]:
+    """Bounds in order, about a point where they coincide: then all but a few values of the column may be there."""
+    if lower == upper:
+        half = max(smallest, _LEAST_SHARE * abs(lower))
+        return lower - half, upper + half
+    return min(lower, upper), max(lower, upper)

@@ -1,0 +1,209 @@
+"""Columns without public bounds, mapped to [-1, 1] from bounds that private quantiles find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from taciturn.accounting import Budget
+from taciturn.certificate import certify
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_integer, check_real
+from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.plan.quantiles import plan_bounds
+from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
+
+__all__ = ["PrivateScaler"]
+
+FloatArray = NDArray[np.float64]
+
+# Grids within these ends have points that differ by more than rounding and widths that do not overflow.
+_LEAST, _MOST = 1e-300, 1e300
+
+
+class PrivateScaler(LinearScaler):
+    r"""Map columns linearly to [-1, 1] from bounds found privately.
+
+    A value x of a column with bounds l < u becomes
+
+    .. math:: \frac{\min(\max(x, l), u) - (l + u) / 2}{(u - l) / 2},
+
+    where l and u are private estimates of the quantiles ``tail`` and ``1 - tail`` of the column, rounded outwards to a
+    public grid: zero and, with either sign, all numbers of two significant digits from ``smallest`` to ``largest``.
+    Where public bounds are known, ``BoundedScaler`` does the same at no cost.
+
+    **Privacy.** (epsilon, delta)-DP under ``relation``. Released: ``lower_`` and ``upper_``, by 2 d exponential
+    mechanisms of equal cost under one accountant. Sensitivity: ``data.sensitivity.quantile_scores``. Scores are exact
+    integers. Public: the number of columns, that of records (``n_public`` under add-remove) and all parameters.
+    Neighbours differ in a whole row, which under zero-out and add-remove is absent from one of them and counts in no
+    rank of any column; a missing value is not a null record and is refused. What ``transform`` returns for the
+    fitted records is as sensitive as they are: let another private step follow.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget of this fit. ``float("inf")`` takes the exact quantiles, on the same grid, and certifies nothing.
+    delta : float, default=1e-6
+        Probability beyond epsilon; 0 for pure privacy, which needs more records.
+    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
+        What one record more or less means.
+    n_public : int, default=None
+        A public row count, required under add-remove.
+    smallest, largest : float or array-like of shape (n_features,), default=1e-3, 1e6
+        Public ends of the grid: sizes below and above which values of a column need not be told apart. One number for
+        all columns, or one for each. A wide range costs little: the noise matters in proportion to the logarithm of
+        the number of points, 90 for each power of ten.
+    tail : float, default=0.05
+        The share of values to be clipped at each end, at least 0.001 and less than 0.5.
+    random_state : int, default=None
+        None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
+        says so.
+
+    Attributes
+    ----------
+    lower_, upper_ : ndarray of shape (n_features_in_,)
+        The bounds, one per column.
+    certificate_ : Certificate
+        The privacy statement of this fit.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the features, where X has string names.
+
+    See Also
+    --------
+    BoundedScaler : For public bounds.
+    taciturn.certificate.certificate_of : The certificate of a whole pipeline.
+
+    Notes
+    -----
+    The noise of 2 d quantiles must be small beside ``tail`` times the number of records; a fit that could not keep to
+    that is refused before anything is spent. At the defaults 10 columns take about 4,700 records and 100 columns
+    17,100.
+
+    Where both bounds of a column coincide, nearly all of its values may be equal, as in a column of truth values that
+    are rarely true. It gets a narrow range about that point (1 percent of it, or ``smallest``): the point becomes 0,
+    what is larger 1 and what is smaller -1.
+
+    The grid is fine near zero and coarse far from it. A column with a large offset, such as a year, is better for the
+    subtraction of a public constant first. Sparse tables are refused, since their zeros would fill up.
+
+    References
+    ----------
+    Smith, *Privacy-preserving statistical estimation with optimal convergence rates* (2011).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import PrivateScaler
+    >>> rng = np.random.default_rng(0)
+    >>> incomes_and_flags = np.column_stack((rng.lognormal(10, 1, 5000), rng.random(5000) < 0.3))
+    >>> scaler = PrivateScaler(epsilon=1.0, random_state=0).fit(incomes_and_flags)
+    >>> scaler.lower_.tolist(), scaler.upper_.tolist()
+    ([4300.0, 0.0], [120000.0, 1.0])
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        relation: str = "zero-out",
+        n_public: int | None = None,
+        smallest: ArrayLike = 1e-3,
+        largest: ArrayLike = 1e6,
+        tail: float = 0.05,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.n_public = n_public
+        self.smallest = smallest
+        self.largest = largest
+        self.tail = tail
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> PrivateScaler:
+        """Plan, find the bounds, certify.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The features, in their own units.
+        y : None
+            Ignored.
+        """
+        self._check_public()
+        X = self._read(X, reset=True)
+        n_rows, n_columns = X.shape
+        smallest, largest = self._ends(n_columns)
+        records = public_rows(self.relation, n_rows, self.n_public)
+        stream = Stream.of(self.random_state)
+        plan = plan_bounds(
+            Budget(self.epsilon, self.delta),
+            relation=self.relation,
+            n_rows=records,
+            tail=self.tail,
+            smallest=smallest,
+            largest=largest,
+        )
+        lower, upper = plan.release(X, stream)
+        self.certificate_ = certify(
+            plan.releases,
+            plan.budget,
+            relation=self.relation,
+            public={
+                "features": n_columns,
+                "records": records,
+                "tail": float(self.tail),
+                "smallest": fact_of(smallest),
+                "largest": fact_of(largest),
+            },
+            assumptions=("the range of sizes was chosen without looking at these data",),
+            seeded=stream.seeded,
+            arithmetic=plan.arithmetic,
+        )
+        self.lower_ = lower
+        self.upper_ = upper
+        return self
+
+    def _check_public(self) -> None:
+        """Refuse bad values of public parameters before any data are read."""
+        Budget(self.epsilon, self.delta)
+        Stream.of(self.random_state)
+        check_relation(self.relation)
+        if self.n_public is not None:
+            check_integer(1, n_public=self.n_public)
+        elif self.relation == "add-remove":
+            raise ParameterError(
+                "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
+            )
+        check_real(1e-3, 0.5, closed="left", tail=self.tail)
+        for name in ("smallest", "largest"):
+            given = getattr(self, name)
+            for j, size in enumerate(numbers_of(name, given).flat):
+                check_real(_LEAST, _MOST, **{entry_name(name, given, j): float(size)})
+
+    def _ends(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
+        """The ends of each column's grid, which needs the number of columns to be known."""
+        smallest = one_per_column("smallest", self.smallest, n_columns)
+        largest = one_per_column("largest", self.largest, n_columns)
+        bad = np.flatnonzero(largest < 2.0 * smallest)
+        if bad.size:
+            j = bad[0]
+            raise ParameterError(
+                entry_name("largest", self.largest, j),
+                float(largest[j]),
+                f"at least twice {entry_name('smallest', self.smallest, j)}={float(smallest[j])!r}",
+                "widen the range of sizes, which costs little",
+            )
+        return smallest, largest
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        return tags

@@ -1,0 +1,388 @@
+"""scikit-learn's contract for the scaler with private bounds, and what the bounds are worth."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from taciturn import CorrelationSelector, HardThresholdRegressor, PrivateScaler, certificate_of, compose
+from taciturn.certificate import Certificate
+from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.data.sensitivity import RELATIONS
+from taciturn.plan import quantiles
+from taciturn.plan.quantiles import decimal_grid
+from taciturn.scalers import BoundedScaler
+
+INF = float("inf")
+
+
+def numbers(n=2000, d=2, seed=0, scale=3.0):
+    return np.random.default_rng(seed).normal(0, scale, (n, d))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"epsilon": INF}, {"epsilon": 1e6}, {"epsilon": 1e7, "delta": 0.0, "tail": 0.2}], ids=str
+)
+def test_check_estimator_with_no_expected_failures(settings):
+    # The checks' tables have some twenty records, which support no bounds at common budgets.
+    check_estimator(PrivateScaler(**settings), on_skip=None)
+
+
+# ------------------------------------------------------------------ the bounds
+
+
+def coverage(scaler, X):
+    return np.mean((scaler.lower_ <= X) & (scaler.upper_ >= X), axis=0)
+
+
+def everyday_columns(seed):
+    """Normal and lognormal, in units from thousandths to ten thousands."""
+    rng = np.random.default_rng(seed)
+    normal = rng.normal((0.0, 0.5, -2.0, 30.0, 0.0), (0.01, 1.0, 3.0, 70.0, 2e4), (5000, 5))
+    return np.hstack((normal, rng.lognormal((0.0, 0.0, 0.0, 5.0, -4.0), (0.5, 1.0, 2.0, 1.0, 1.0), (5000, 5))))
+
+
+def test_bounds_cover_most_of_every_column(monkeypatch):
+    for seed in range(10):
+        X = everyday_columns(seed)
+        covered = coverage(PrivateScaler(random_state=seed).fit(X), X)
+        assert covered.min() > 0.8
+        assert covered.max() < 0.97
+    # With a tenth of the budget, which is refused for that reason, they do not.
+    poor = PrivateScaler(epsilon=0.1, random_state=0)
+    with pytest.raises(ParameterError, match="n_features=10 "):
+        poor.fit(X)
+    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    covered = coverage(poor.fit(X), X)
+    assert covered.min() < 0.8 or covered.max() > 0.97
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_relation_and_pure_privacy_find_good_bounds(relation):
+    X = numbers(6000)
+    for delta in (0.0, 1e-6):
+        scaler = PrivateScaler(relation=relation, n_public=6000, delta=delta, random_state=0).fit(X)
+        assert ((coverage(scaler, X) > 0.8) & (coverage(scaler, X) < 0.97)).all()
+        assert (scaler.certificate_.relation, scaler.certificate_.delta) == (relation, delta)
+
+
+def rounded_outwards(X, tail, grid):
+    """Exact quantiles, the lower ones rounded down and the upper ones up."""
+    n = len(X)
+    ordered = np.sort(X, axis=0)
+    upper = ordered[int(np.ceil((1 - tail) * n)) - 1]
+    lower = ordered[n - int(np.ceil((1 - tail) * n))]
+    return (
+        [max(point for point in grid if point <= value) for value in lower],
+        [min(point for point in grid if point >= value) for value in upper],
+    )
+
+
+@pytest.mark.parametrize("tail", [0.05, 0.2])
+def test_infinite_epsilon_is_the_exact_quantile_rounded_outwards(tail):
+    X = everyday_columns(3)[:999]
+    lower, upper = rounded_outwards(X, tail, decimal_grid(1e-3, 1e6))
+    exact = PrivateScaler(epsilon=INF, tail=tail).fit(X)
+    assert (exact.lower_.tolist(), exact.upper_.tolist()) == (lower, upper)
+    assert exact.certificate_.status == "not private"
+    assert exact.certificate_.epsilon == INF
+    # And the limit of less and less noise.
+    nearly = PrivateScaler(epsilon=1e6, tail=tail).fit(X)
+    assert (nearly.lower_.tolist(), nearly.upper_.tolist()) == (lower, upper)
+    wrong, _ = rounded_outwards(X, tail / 2, decimal_grid(1e-3, 1e6))
+    assert exact.lower_.tolist() != wrong
+
+
+def test_units_do_not_matter():
+    X = np.round(numbers(), 3)
+    metres = PrivateScaler(random_state=3, smallest=1e-3, largest=1e6).fit(X)
+    millimetres = PrivateScaler(random_state=3, smallest=1.0, largest=1e9).fit(np.round(1000.0 * X))
+    assert np.allclose(millimetres.lower_, 1000.0 * metres.lower_, rtol=1e-12)
+    assert np.allclose(millimetres.upper_, 1000.0 * metres.upper_, rtol=1e-12)
+
+
+def flags(share, n=3000):
+    return (np.arange(n) % 1000 < 1000 * share).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("column", "bounds", "mapped"),
+    [
+        (np.zeros(3000), (-0.001, 0.001), {0.0}),
+        (np.full(3000, 7.0), (6.93, 7.07), {0.0}),
+        (np.full(3000, -1.0), (-1.01, -0.99), {0.0}),
+        (np.full(3000, 13.37), (13.0, 14.0), {-0.26}),
+        (np.full(3000, 1e9), (0.99e6, 1.01e6), {1.0}),
+        (flags(0.3), (0.0, 1.0), {-1.0, 1.0}),
+        (flags(0.005), (-0.001, 0.001), {0.0, 1.0}),
+        (flags(0.995), (0.99, 1.01), {-1.0, 0.0}),
+        (3.0 * flags(0.3) + 5.0, (5.0, 8.0), {-1.0, 1.0}),
+        (np.where(np.arange(3000) % 100 == 0, np.arange(3000.0), 0.0), (-0.001, 0.001), {0.0, 1.0}),
+    ],
+    ids=["zeros", "constant", "minus one", "off the grid", "beyond", "flag", "rare", "common", "two codes", "sparse"],
+)
+def test_columns_of_few_values_come_out_sensibly(column, bounds, mapped):
+    scaler = PrivateScaler(epsilon=2.0, random_state=0)
+    out = scaler.fit_transform(column[:, None])
+    assert (scaler.lower_[0], scaler.upper_[0]) == pytest.approx(bounds)
+    assert "-0.0" not in (str(scaler.lower_[0]), str(scaler.upper_[0]))
+    assert set(np.round(out.ravel(), 9)) == mapped
+
+
+def test_bounds_stay_in_order_under_heavy_noise(monkeypatch):
+    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((30, 40)) < 0.7, 0.0, rng.integers(-2, 3, (30, 40)))
+    scaler = PrivateScaler(epsilon=0.5, smallest=1.0, largest=2.0)
+    for _ in range(20):
+        scaler.fit(X)
+        assert (scaler.lower_ < scaler.upper_).all()
+        assert np.isfinite(scaler.transform(X)).all()
+
+
+def test_each_column_may_have_a_range_of_its_own():
+    X = np.column_stack((numbers(d=1, scale=1e-5), numbers(d=1, scale=1e9)))
+    common = PrivateScaler(random_state=0).fit(X)
+    assert common.upper_.tolist() == [1e-3, 1e6]
+    own = PrivateScaler(random_state=0, smallest=[1e-8, 1e3], largest=[1.0, 1e12]).fit(X)
+    assert ((coverage(own, X) > 0.8) & (coverage(own, X) < 0.97)).all()
+    assert own.certificate_.public["smallest"] == [1e-8, 1e3]
+    assert own.certificate_.public["largest"] == [1.0, 1e12]
+
+
+def test_the_map_is_that_of_the_bounded_scaler():
+    X = numbers()
+    scaler = PrivateScaler(random_state=0).fit(X)
+    bounded = BoundedScaler(lower=scaler.lower_, upper=scaler.upper_).fit(X)
+    Z = scaler.transform(X)
+    assert np.array_equal(Z, bounded.transform(X))
+    assert (Z.min(), Z.max()) == (-1.0, 1.0)
+    assert np.array_equal(scaler.inverse_transform(Z), bounded.inverse_transform(Z))
+    inside = (scaler.lower_ < X) & (scaler.upper_ > X)
+    assert np.allclose(scaler.inverse_transform(Z)[inside], X[inside], rtol=0, atol=1e-14)
+
+
+# ------------------------------------------------------------------ the certificate
+
+
+def test_the_certificate_covers_all_bounds_at_once():
+    certificate = PrivateScaler(random_state=0).fit(numbers(5000, 8)).certificate_
+    assert (certificate.epsilon, certificate.delta, certificate.status) == (1.0, 1e-6, "proved")
+    assert (certificate.arithmetic, certificate.seeded) == ("exact", True)
+    (release,) = certificate.events
+    assert (release.count, release.noise) == (16, "Gumbel")
+    # More noise than one bound needs, less than a sum of sixteen epsilons would ask for.
+    assert 1.0 / 16 < release.event.epsilon < 0.5
+    expected = {"features": 8, "records": 5000, "tail": 0.05, "smallest": 1e-3, "largest": 1e6}
+    assert dict(certificate.public) == expected
+    assert certificate.assumptions == ("the range of sizes was chosen without looking at these data",)
+    assert "(16 times, Gumbel noise of" in str(certificate)
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert certificate.for_group(2).epsilon > 1.0
+
+
+def linear_data(n=3000):
+    X = np.random.default_rng(1).lognormal(size=(n, 3)) * (1.0, 100.0, 0.1)
+    return X, np.clip(np.log(X[:, 0]), -1, 1)
+
+
+def test_a_pipeline_costs_more_than_each_step_and_at_most_the_sum():
+    X, y = linear_data()
+    pipeline = make_pipeline(PrivateScaler(epsilon=0.8), HardThresholdRegressor(epsilon=0.6, n_nonzero=2)).fit(X, y)
+    scaler, model = (step.certificate_ for step in pipeline)
+    total = certificate_of(pipeline)
+    assert total == compose(scaler, model)
+    assert total.events == scaler.events + model.events
+    assert total.delta == scaler.delta + model.delta == 2e-6
+    assert max(scaler.epsilon, model.epsilon) == 0.8 < total.epsilon <= 1.4
+    # Accounted together, they cost clearly less than the sum.
+    assert total.epsilon < 1.2
+    assert (total.status, total.relation, total.arithmetic) == ("proved", "zero-out", "exact")
+    assert total.public["part 1"]["tail"] == 0.05
+    assert len(total.assumptions) == 2
+
+
+def test_parts_of_a_table_are_added_up():
+    X, y = linear_data()
+    parts = make_column_transformer(
+        (PrivateScaler(epsilon=0.5, delta=0.0), [0]), (BoundedScaler(lower=0, upper=500), [1, 2])
+    )
+    pipeline = make_pipeline(parts, CorrelationSelector(epsilon=0.25, delta=0.0, n_features_to_select=1)).fit(X, y)
+    total = certificate_of(pipeline)
+    assert (total.epsilon, total.delta) == (pytest.approx(0.75), 0.0)
+    assert [part["features"] for part in total.public.values()] == [1, 2, 3]
+
+
+def test_steps_must_agree_on_what_a_neighbour_is():
+    X, y = linear_data()
+    selector = CorrelationSelector(relation="replace-one", n_features_to_select=1)
+    with pytest.raises(CertificateError, match="relation: expected one and the same, got 'replace-one', 'zero-out'"):
+        certificate_of(make_pipeline(PrivateScaler(), selector).fit(X, y))
+    assert certificate_of(make_pipeline(PrivateScaler(relation="replace-one"), selector).fit(X, y)).epsilon > 1.0
+    exact = make_pipeline(PrivateScaler(epsilon=INF), CorrelationSelector(n_features_to_select=1)).fit(X, y)
+    assert certificate_of(exact).status == "not private"
+
+
+# ------------------------------------------------------------------ in company
+
+
+def test_nothing_else_is_learned_from_data():
+    scaler = PrivateScaler(random_state=0).fit(pd.DataFrame(numbers(), columns=["a", "b"]))
+    learned = {name for name in vars(scaler) if name not in scaler.get_params()}
+    assert learned == {"lower_", "upper_", "certificate_", "n_features_in_", "feature_names_in_"}
+
+
+def test_two_unseeded_fits_differ_and_two_seeded_agree():
+    X = numbers(900, 1)
+    bounds = {(*scaler.lower_, *scaler.upper_) for scaler in (PrivateScaler().fit(X) for _ in range(40))}
+    assert len(bounds) > 5
+    one, other = (PrivateScaler(random_state=3).fit(X) for _ in range(2))
+    assert np.array_equal(one.lower_, other.lower_)
+    assert one.certificate_ == other.certificate_
+    assert not PrivateScaler().fit(X).certificate_.seeded
+
+
+@pytest.mark.parametrize("convert", [np.asfortranarray, np.ndarray.tolist, pd.DataFrame, pl.DataFrame], ids=str)
+def test_every_layout_gives_the_same_numbers(convert):
+    X = numbers()
+    expected = PrivateScaler(random_state=2).fit_transform(X)
+    assert np.array_equal(PrivateScaler(random_state=2).fit_transform(convert(X)), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, bool])
+def test_other_types_of_numbers_are_cast(dtype):
+    X = numbers().astype(dtype)
+    expected = PrivateScaler(random_state=2).fit_transform(X.astype(np.float64))
+    ours = PrivateScaler(random_state=2).fit_transform(X)
+    assert ours.dtype == np.float64
+    assert np.array_equal(ours, expected)
+
+
+def test_data_frames_in_and_out():
+    X, names = numbers(), ["age", "dose"]
+    frame = pd.DataFrame(X, columns=names, index=[f"row {i}" for i in range(len(X))])
+    scaler = PrivateScaler(random_state=0).set_output(transform="pandas").fit(frame)
+    out = scaler.transform(frame)
+    assert out.columns.tolist() == scaler.get_feature_names_out().tolist() == names
+    assert out.index.equals(frame.index)
+    table = pl.DataFrame(X, schema=names)
+    assert clone(scaler).set_output(transform="polars").fit_transform(table).columns == names
+    arrow = pa.table({name: X[:, j] for j, name in enumerate(names)})
+    assert np.array_equal(clone(scaler).fit(arrow).upper_, scaler.upper_)
+    with pytest.raises(ValueError, match="feature names"):
+        scaler.transform(frame[names[::-1]])
+
+
+def test_pickles_and_clones():
+    X = numbers()
+    scaler = PrivateScaler(smallest=[0.01, 0.1], tail=0.1, random_state=0).fit(X)
+    again = pickle.loads(pickle.dumps(scaler))
+    assert np.array_equal(again.transform(X), scaler.transform(X))
+    assert again.certificate_ == scaler.certificate_
+    assert np.array_equal(clone(scaler).fit_transform(X), scaler.transform(X))
+
+
+# ------------------------------------------------------------------ refusals
+
+
+class Untouchable:
+    """A table that nobody may look at."""
+
+    def __array__(self, *args, **kwargs):
+        raise AssertionError("read")
+
+    def __getattr__(self, name):
+        raise AssertionError("read")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("epsilon", 0),
+        ("epsilon", float("nan")),
+        ("delta", 1.0),
+        ("relation", "swap"),
+        ("n_public", 0),
+        ("tail", 0.5),
+        ("tail", 0.0005),
+        ("tail", "narrow"),
+        ("smallest", 0.0),
+        ("smallest", -1.0),
+        ("smallest", float("nan")),
+        ("smallest", "tiny"),
+        ("largest", float("inf")),
+        ("largest", None),
+        ("largest", [[1.0]]),
+        ("random_state", -3),
+    ],
+)
+def test_bad_parameters_are_refused_in_one_sentence_before_data_are_read(parameter, value):
+    with pytest.raises(ParameterError) as caught:
+        PrivateScaler(**{parameter: value}).fit(Untouchable())
+    message = str(caught.value)
+    assert message.startswith(f"{parameter}=")
+    assert "expected" in message
+    assert message.count(". ") == 0
+
+
+@pytest.mark.parametrize(
+    ("ends", "start"),
+    [
+        ({"smallest": 2.0, "largest": 3.0}, "largest=3.0: expected at least twice smallest=2.0"),
+        ({"smallest": 1.0, "largest": [2.0, 1.5]}, "largest[1]=1.5: expected at least twice smallest=1.0"),
+        ({"smallest": [1.0]}, "len(smallest)=1: expected 2, the number of columns of X"),
+        ({"smallest": [1.0, -2.0]}, "smallest[1]=-2.0: expected a number in [1e-300, 1e+300]"),
+    ],
+    ids=str,
+)
+def test_ranges_that_do_not_fit_the_columns_are_refused(ends, start):
+    scaler = PrivateScaler(**ends)
+    with pytest.raises(ParameterError) as caught:
+        scaler.fit(numbers())
+    assert str(caught.value).startswith(start)
+    assert not hasattr(scaler, "certificate_")
+
+
+@pytest.mark.parametrize("bad", ["alice", {"name": "alice"}])
+def test_messages_never_quote_the_data(bad):
+    X = numbers().astype(object)
+    scaler = PrivateScaler().fit(X)
+    X[1, 1] = bad
+    for call in (scaler.fit, scaler.transform, scaler.inverse_transform):
+        with pytest.raises((TaciturnError, TypeError)) as caught:
+            call(X)
+        assert "alice" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_missing_values_are_no_null_records(bad):
+    X = numbers()
+    scaler = PrivateScaler().fit(X)
+    X[3, 1] = bad
+    for call in (PrivateScaler().fit, scaler.transform, scaler.inverse_transform):
+        with pytest.raises(DataError, match="^X: expected finite numbers, got NaN or infinity; .*first\\.$"):
+            call(X)
+
+
+def test_sparse_tables_and_unfitted_scalers_are_refused():
+    X = numbers()
+    scaler = PrivateScaler()
+    for call in (scaler.transform, scaler.inverse_transform):
+        with pytest.raises(NotFittedError):
+            call(X)
+    scaler.fit(X)
+    for call in (scaler.fit, scaler.transform, scaler.inverse_transform):
+        with pytest.raises(DataError, match="Sparse data was passed"):
+            call(sp.csr_array(X))
+    with pytest.raises(DataError, match=r"^X: expected 2 columns, as in fit, got 3; pass what transform returned\.$"):
+        scaler.inverse_transform(numbers(d=3))

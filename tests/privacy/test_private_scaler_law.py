@@ -1,0 +1,357 @@
+"""The private scaler: its grid, the exact law of its bounds, what that law hides, and when it is refused."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import exp, log
+
+import numpy as np
+import pytest
+from laws import chi_square_p, softmax_law
+from scipy.stats import binom
+from sklearn.preprocessing import MinMaxScaler
+
+from taciturn import Budget, PrivateScaler
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.data.sensitivity import RELATIONS
+from taciturn.plan import quantiles
+from taciturn.plan.quantiles import BoundsPlan, decimal_grid, plan_bounds
+from taciturn.scalers import BoundedScaler
+
+# The smallest grid there is: 0 and +- 1, 1.1, .., 2.
+SIZES = np.arange(10, 21) / 10
+GRID = np.concatenate((-SIZES[::-1], [0.0], SIZES))
+TAIL, EPSILON = 0.25, 1.5
+VALUES = (-9.0, -1.55, -1.2, 0.0, 0.3, 1.0, 1.25, 1.72, 9.0)
+
+
+@pytest.fixture
+def never_refused(monkeypatch):
+    """Tables of a few records, on which everything can be enumerated, support no bound that is worth having."""
+    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+
+
+@pytest.fixture
+def shown(monkeypatch, never_refused):
+    """``shown(scaler, X)``: the plan of a fit and the table that it is shown."""
+    seen = []
+
+    def release(plan, X, stream):
+        seen.append((plan, X))
+        return np.zeros(X.shape[1]), np.ones(X.shape[1])
+
+    def fit(scaler, X):
+        with monkeypatch.context() as patch:
+            patch.setattr(BoundsPlan, "release", release)
+            scaler.fit(X)
+        return seen.pop()
+
+    return fit
+
+
+def scaler_of(relation="zero-out", **changes):
+    settings = {"epsilon": EPSILON, "delta": 0.0, "tail": TAIL, "smallest": 1.0, "largest": 2.0, "n_public": 50}
+    return PrivateScaler(relation=relation, **(settings | changes))
+
+
+def misses_by_hand(values, tail=TAIL):
+    """By how many ranks each grid point misses the quantile 1 - tail, from the definition."""
+
+    def beyond(edge):
+        return np.sum(values > edge)
+
+    out, n = [], len(values)
+    for j, edge in enumerate(GRID):
+        above = beyond(edge) if j + 1 < GRID.size else 0  # the last bin is open
+        above_left = beyond(GRID[j - 1]) if j else n  # and so is the first
+        out.append(max(0.0, above - tail * n, tail * n - above_left))
+    return np.array(out)
+
+
+def laws_by_hand(X, relation, epsilon=EPSILON, selections_per_column=2):
+    """Laws of all selections, lower before upper in every column, at a pure budget."""
+    spread = 2.0 if relation == "replace-one" else 2.0 * (1.0 - TAIL)
+    scale = spread * selections_per_column * X.shape[1] / epsilon
+    return np.array(
+        [softmax_law(-misses_by_hand(sign * column) / scale) for column in X.T for sign in (-1.0, 1.0)], dtype=float
+    )
+
+
+def laws_used(plan, X):
+    """The same from what a fit does."""
+    out = []
+    for quantile, column in zip(plan.quantiles, X.T, strict=True):
+        assert np.array_equal(quantile.grid, GRID)
+        unit = Fraction(quantile.quantile).limit_denominator(1000).denominator
+        out += [softmax_law(quantile.scores(sign * column) / unit / quantile.scale) for sign in (-1.0, 1.0)]
+    return np.array(out)
+
+
+def table(seed, n, d):
+    return np.random.default_rng(seed).choice(VALUES, (n, d))
+
+
+# ------------------------------------------------------------------ the grid
+
+
+def test_the_grid_is_every_number_with_two_digits():
+    grid = np.array(decimal_grid(1e-3, 1e6))
+    assert grid.size == 2 * (9 * 90 + 1) + 1
+    assert np.array_equal(grid, -grid[::-1])
+    # Equal to the last bit to what a file says.
+    for number in (0.0, 1.0, 0.1, -0.3, 7e-3, 65.0, 99.0, 100.0, 0.0012, 1e-3, 1e6, -98000.0):
+        assert number in grid
+    sizes = grid[grid > 0]
+    assert (sizes[0], sizes[-1]) == (1e-3, 1e6)
+    ratios = sizes[1:] / sizes[:-1]
+    assert ratios.min() > 1.01
+    assert ratios.max() < 1.1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("smallest", "largest", "expected"),
+    [
+        (1.0, 2.0, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0]),
+        (9.75, 21.0, [9.8, 9.9, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0, 21.0]),
+    ],
+)
+def test_the_grid_keeps_within_its_ends(smallest, largest, expected):
+    grid = decimal_grid(smallest, largest)
+    assert [size for size in grid if size > 0] == expected
+    assert len(grid) == 2 * len(expected) + 1
+
+
+def test_the_widest_grid_is_made_of_finite_numbers_in_order():
+    X = np.array([[0.0, 1e308, -1e308]] * 40)
+    scaler = PrivateScaler(epsilon=1e6, smallest=1e-300, largest=1e300).fit(X)
+    assert scaler.upper_.tolist() == [1e-300, 1e300 + 1e298, -1e300 + 1e298]
+    assert (scaler.lower_ < scaler.upper_).all()
+    assert np.isfinite(scaler.transform(X)).all()
+
+
+# ------------------------------------------------------------------ the law
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("d", [1, 3])
+def test_a_fit_uses_the_law_of_the_true_ranks(shown, relation, d):
+    for seed in range(5):
+        X = table(seed, 9, d)
+        used = laws_used(*shown(scaler_of(relation), X))
+        assert used == pytest.approx(laws_by_hand(X, relation), rel=1e-6)
+        # The accounting of d selections instead of 2 d would show, and so would another quantile.
+        assert used != pytest.approx(laws_by_hand(X, relation, selections_per_column=1), rel=1e-2)
+        assert used != pytest.approx(laws_by_hand(-X, relation), rel=1e-2)
+
+
+def bounds_by_hand(low, high):
+    if low == high:
+        half = max(1.0, abs(low) / 100)
+        return low - half, high + half
+    return min(low, high), max(low, high)
+
+
+def law_of_bounds(lower_law, upper_law):
+    """``{(lower, upper): probability}`` of one column, lower bounds being upper ones of the mirror image."""
+    out = {}
+    for (i, p), (j, q) in product(enumerate(lower_law), enumerate(upper_law)):
+        bounds = bounds_by_hand(-GRID[i], GRID[j])
+        out[bounds] = out.get(bounds, 0.0) + p * q
+    return out
+
+
+def test_released_bounds_follow_that_law_and_no_other_scale(never_refused):
+    X, draws = np.repeat(table(3, 12, 1), 2, axis=1), 3000
+    ends = {"smallest": np.ones(2), "largest": np.full(2, 2.0)}
+    plan = plan_bounds(Budget(8.0, 0.0), relation="zero-out", n_rows=12, tail=TAIL, **ends)
+    stream = Stream.of(11)
+    found = np.array([plan.release(X, stream) for _ in range(draws)])
+    law = law_of_bounds(*laws_by_hand(X, "zero-out", 8.0)[:2])
+    pairs = list(law)
+    for column in range(2):
+        counts = dict.fromkeys(pairs, 0)
+        for bounds in found[:, :, column].tolist():
+            counts[tuple(bounds)] += 1
+        assert chi_square_p(list(counts.values()), list(law.values())) > 1e-7
+        for factor in (0.5, 2.0):
+            wrong = law_of_bounds(*laws_by_hand(X, "zero-out", 8.0 * factor)[:2])
+            assert chi_square_p(list(counts.values()), [wrong[pair] for pair in pairs]) < 1e-20
+    # Equal columns have noise of their own: they agree as often as two draws from that law.
+    chance = sum(p * p for p in law.values())
+    agree = int(np.sum((found[:, :, 0] == found[:, :, 1]).all(axis=1)))
+    assert 1e-7 < binom.cdf(agree, draws, chance) < 1 - 1e-7
+    assert chance < 0.5
+
+
+def test_a_fit_makes_the_releases_of_its_plan_and_nothing_else(never_refused):
+    X = table(5, 30, 2)
+    fitted = scaler_of(random_state=4).fit(X)
+    ends = {"smallest": np.ones(2), "largest": np.full(2, 2.0)}
+    plan = plan_bounds(Budget(EPSILON, 0.0), relation="zero-out", n_rows=30, tail=TAIL, **ends)
+    lower, upper = plan.release(X, Stream.of(4))
+    assert np.array_equal(fitted.lower_, lower)
+    assert np.array_equal(fitted.upper_, upper)
+    (release,) = fitted.certificate_.events
+    assert (release.count, release.event.epsilon) == (4, pytest.approx(EPSILON / 4))
+
+
+# ------------------------------------------------------------------ what it hides
+
+
+# Below the grid, at both of its ends, in the middle, beyond it.
+PLACES = (-9.0, -1.05, 0.3, 1.95, 9.0)
+TABLES = [places for n in range(1, 5) for places in combinations_with_replacement(PLACES, n)]
+
+
+def neighbours(relation):
+    """All pairs of tables with at most four records."""
+    for rest in TABLES:
+        fuller = [tuple(sorted((*rest, place))) for place in PLACES if len(rest) < 4]
+        if relation == "replace-one":
+            yield from product(fuller, fuller)
+        else:
+            # A null record is absent.
+            yield from ((one, rest) for one in fuller)
+            yield from ((rest, one) for one in fuller)
+
+
+def laws_of_tables(law, d=1):
+    """The laws of all tables with these records; each has the same value in all its columns, which hides it least."""
+    return {places: law(np.repeat(np.array(places)[:, None], d, axis=1)) for places in TABLES}
+
+
+def largest_loss(laws, relation):
+    """The largest log-ratio of joint probabilities: selections are independent, so that the largest ones add up."""
+    logs = {places: np.log(law) for places, law in laws.items()}
+    return max(float(np.sum(np.max(logs[one] - logs[other], axis=1))) for one, other in neighbours(relation))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("d", [1, 2])
+def test_no_neighbour_is_told_apart_beyond_epsilon(shown, relation, d):
+    epsilon = 4.0 * d
+    scaler = scaler_of(relation, epsilon=epsilon)
+    worst = largest_loss(laws_of_tables(lambda X: laws_used(*shown(scaler, X)), d), relation)
+    # Half the noise, as if only d selections had to be paid for.
+    broken = largest_loss(laws_of_tables(lambda X: laws_by_hand(X, relation, epsilon, 1), d), relation)
+    assert 0.6 * epsilon < worst <= epsilon
+    assert broken > 1.2 * epsilon
+
+
+def largest_delta(laws, relation, epsilon):
+    """The largest over all pairs of the smallest delta at this epsilon, from the joint law of both bounds."""
+    joint = {places: np.multiply.outer(*law) for places, law in laws.items()}
+    excess = (joint[one] - exp(epsilon) * joint[other] for one, other in neighbours(relation))
+    return max(float(np.sum(np.maximum(difference, 0.0))) for difference in excess)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_delta_covers_the_joint_law_of_both_bounds(shown, relation):
+    epsilon, delta = 0.5, 0.02
+    scaler = scaler_of(relation, epsilon=epsilon, delta=delta)
+    worst = largest_delta(laws_of_tables(lambda X: laws_used(*shown(scaler, X))), relation, epsilon)
+    plan, _ = shown(scaler, np.zeros((2, 1)))
+    spread = 2.0 if relation == "replace-one" else 2.0 * (1.0 - TAIL)
+    assert plan.quantiles[0].scale < 2 * spread / epsilon  # less noise than at delta = 0
+    # Laws by hand are laws at delta = 0, where half the noise belongs to twice the budget.
+    twice = 4.0 * spread / plan.quantiles[0].scale
+    broken = largest_delta(laws_of_tables(lambda X: laws_by_hand(X, relation, twice)), relation, epsilon)
+    assert worst <= delta
+    assert broken > delta
+
+
+def test_extremes_act_through_the_bounds_alone():
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    X[7] = 1e7
+    further = X.copy()
+    further[7] = 1e300
+    scaler = PrivateScaler(random_state=1)
+    others = np.arange(len(X)) != 7
+    whole = scaler.fit_transform(X)
+    assert np.array_equal(scaler.fit_transform(further), whole)
+    bounds = BoundedScaler(lower=scaler.lower_, upper=scaler.upper_)
+    assert np.array_equal(bounds.fit_transform(X), whole)
+    assert (scaler.upper_ < 3.0).all()
+    # The scaler that reads its bounds off the data squeezes all other records together.
+    assert np.ptp(MinMaxScaler().fit_transform(X)[others]) > 1e-8
+    assert np.ptp(MinMaxScaler().fit_transform(further)[others]) < 1e-100
+
+
+def test_the_order_of_records_does_not_matter():
+    X = np.random.default_rng(2).lognormal(size=(2000, 2))
+    one = PrivateScaler(random_state=5).fit(X)
+    other = PrivateScaler(random_state=5).fit(X[::-1])
+    assert np.array_equal(one.lower_, other.lower_)
+    assert np.array_equal(one.upper_, other.upper_)
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def records_needed(d, relation="zero-out", tail=0.05, epsilon=1.0, points=2 * 811 + 1):
+    """From the printed rule, for delta = 0; 811 is the number of two-digit numbers from 0.001 to 1,000,000."""
+    scale = (2.0 if relation == "replace-one" else 2.0 * (1.0 - tail)) * 2 * d / epsilon
+    return int(np.ceil(scale * log(2 * d * points / 0.1) / tail))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("d", [1, 4])
+def test_too_few_records_are_refused_by_the_printed_rule(monkeypatch, relation, d):
+    needed = records_needed(d, relation)
+    drawn = []
+    words = Stream.words
+    monkeypatch.setattr(Stream, "words", lambda stream, size: drawn.append(size) or words(stream, size))
+    told = []
+    for value in (0.0, 12345.0):
+        n_public = needed - 1 if relation == "add-remove" else None
+        scaler = PrivateScaler(delta=0.0, relation=relation, n_public=n_public, random_state=0)
+        with pytest.raises(ParameterError) as caught:
+            scaler.fit(np.full((needed - 1, d), value))
+        told.append(str(caught.value))
+        assert not hasattr(scaler, "certificate_")
+    assert not drawn
+    # What it says follows from public facts: the message is the same whatever the data are.
+    assert told[0] == told[1]
+    assert told[0].startswith("epsilon=1.0: expected enough")
+    for fact in (f"n_features={d} ", "tail=0.05", f"{needed:,} records, not {needed - 1:,};", "BoundedScaler"):
+        assert fact in told[0]
+    assert told[0].endswith(".")
+    assert told[0].count(". ") == 0
+    n_public = needed if relation == "add-remove" else None
+    scaler = PrivateScaler(delta=0.0, relation=relation, n_public=n_public, random_state=0)
+    scaler.fit(np.zeros((needed, d)))
+    assert drawn
+    assert scaler.certificate_.epsilon == 1.0
+
+
+def test_a_private_number_of_records_decides_nothing():
+    few, many = np.zeros((3, 2)), np.zeros((5000, 2))
+    refused = PrivateScaler(relation="add-remove", n_public=100)
+    told = []
+    for X in (few, many):
+        with pytest.raises(ParameterError) as caught:
+            refused.fit(X)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    accepted = PrivateScaler(relation="add-remove", n_public=5000, random_state=0)
+    assert accepted.fit(few).certificate_ == accepted.fit(many).certificate_
+    with pytest.raises(ParameterError, match=r"^n_public=None: expected a public number of records under add-remove"):
+        PrivateScaler(relation="add-remove").fit(many)
+
+
+def test_what_is_not_refused_is_worth_having_and_less_is_not(monkeypatch):
+    needed = records_needed(2)
+    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    ends = {"smallest": np.full(2, 1e-3), "largest": np.full(2, 1e6)}
+    plan = plan_bounds(Budget(1.0, 0.0), relation="zero-out", n_rows=1, tail=0.05, **ends)
+    assert plan.quantiles[0].grid == decimal_grid(1e-3, 1e6)
+
+    def share_beyond_all_records(n, runs=100):
+        X = np.random.default_rng(n).normal(size=(n, 2))
+        reach, stream, wild = 1.1 * np.abs(X).max(), Stream.of(n), 0
+        for _ in range(runs):
+            wild += bool((np.abs(plan.release(X, stream)) > reach).any())
+        return wild / runs
+
+    assert share_beyond_all_records(needed) <= 0.05
+    assert share_beyond_all_records(needed // 3) > 0.5

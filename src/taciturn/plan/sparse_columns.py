@@ -41,6 +41,10 @@ _ENTRY_CLIP = 0.5
 # Gumbel noise is taken for k picks where it is so much smaller than Gaussian noise on all sums.
 _GUMBEL_DEVIATION = math.pi / math.sqrt(6.0)
 _GUMBEL_MARGIN = 1.1
+# Rows of few large entries: noise on all sums does not grow with the number of columns kept, so more of them are.
+_FEW_ENTRIES = 0.25
+_KEPT_OF_FEW = 5
+_SHARE_OF_FEW = 0.35
 
 
 def centred_target(setting: Setting, releases: Releases, target: Target) -> tuple[Target, float, FloatArray]:
@@ -115,16 +119,23 @@ def screened_columns(
     what = "the median share of a row's square that clipping its entries keeps"
     kept = releases.median(what, _CLIPPED_SHARE, shares, _LEAST_KEPT, 1.0, 1.0)
     margins = np.broadcast_to(start, (target.size, setting.n_outputs))
-    if kept * length > _GUMBEL_MARGIN * _GUMBEL_DEVIATION * entry * math.sqrt(k):
+    share, more = road.screening_share, max(k, _KEPT_OF_FEW * road.k)
+
+    def gumbel_is_smaller(n_kept: int) -> bool:
+        return kept * length > _GUMBEL_MARGIN * _GUMBEL_DEVIATION * entry * math.sqrt(n_kept)
+
+    if road.method == "two-phase" and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):
+        k, share = more, _SHARE_OF_FEW
+    if gumbel_is_smaller(k):
         # Without columns rows are never clipped, and weights are the derivatives themselves.
         bare = design.columns(np.zeros(0, dtype=np.intp))
         records = setting.records(bare, target, None, 1.0, slope, ONE, constant=False)
         scores = np.abs(row_sums(design.clipped(entry), records.weights(margins), ONE)).sum(axis=1)
         weight = ONE if setting.n_outputs == 1 else 2 * ONE
         what = f"{k:,} of {d:,} columns"
-        return np.sort(releases.largest_scores(what, road.screening_share, scores, k, ONE, weight))
+        return np.sort(releases.largest_scores(what, share, scores, k, ONE, weight))
     what = f"correlations of {d:,} columns with the target"
-    weight, noise = releases.noise(setting.loss_at(slope), lattice_square(length), what, road.screening_share)
+    weight, noise = releases.noise(setting.loss_at(slope), lattice_square(length), what, share)
     total = np.zeros((setting.n_outputs, d), dtype=np.int64)
     for rows, block in design.blocks():
         records = setting.records(block, target[rows], None, length, slope, weight, constant=False)

@@ -1,0 +1,1 @@
+"""The arena: every method on every data set at equal budgets."""

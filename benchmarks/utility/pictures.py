@@ -1,0 +1,93 @@
+"""A picture per data set: error and F1 against epsilon, a line per method."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.utility.sets import DataSet
+from benchmarks.utility.summary import Cell
+
+__all__ = ["draw_pictures", "file_name"]
+
+ERRORS = {"mse": "MSE / Var(y)", "misclassified": "misclassified", "auc": "1 - AUC"}
+
+# Ours in bold, the published ones solid, the other sound ones faint.
+_STYLES: dict[str, dict[str, Any]] = {
+    "default": {"linewidth": 2.6, "marker": "o", "zorder": 3},
+    "published": {"linewidth": 1.2, "marker": "."},
+    "sound": {"linewidth": 0.8, "linestyle": "--", "marker": ".", "alpha": 0.6},
+    "another library": {"linewidth": 0.8, "linestyle": "-.", "marker": ".", "alpha": 0.6},
+}
+
+
+def file_name(data_set: DataSet) -> str:
+    """Of a data set's picture."""
+    return re.sub(r"[^a-z0-9]+", "-", data_set.name.lower()) + ".png"
+
+
+def draw_pictures(data_sets: Sequence[DataSet], cells: Sequence[Cell], folder: Path) -> list[str]:
+    """Draw the pictures of all data sets with finished cells.
+
+    Parameters
+    ----------
+    data_sets : sequence of DataSet
+        Which.
+    cells : sequence of Cell
+        What is finished.
+    folder : Path
+        It is created if need be.
+
+    Returns
+    -------
+    list of str
+        Names of the data sets that have a picture; none without matplotlib.
+    """
+    if find_spec("matplotlib") is None:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for data_set in data_sets:
+        inside = [cell for cell in cells if cell.data_set == data_set.name and cell.results]
+        if any(cell.epsilon is not None for cell in inside):
+            _picture(data_set, inside).savefig(folder / file_name(data_set), dpi=72)
+            drawn.append(data_set.name)
+    return drawn
+
+
+def _picture(data_set: DataSet, cells: Sequence[Cell]) -> Any:
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.5, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    private = [cell for cell in cells if cell.epsilon is not None]
+    for family, style in _STYLES.items():
+        colours = ("black", "dimgray") if family == "default" else colormaps["tab10"].colors
+        names = dict.fromkeys(cell.method for cell in private if cell.family == family)
+        for name, colour in zip(names, colours, strict=False):
+            points = sorted((cell for cell in private if cell.method == name), key=lambda cell: cell.epsilon)
+            epsilons = [point.epsilon for point in points]
+            left.plot(epsilons, [point.error for point in points], label=name, color=colour, **style)
+            right.plot(epsilons, [point.f1 for point in points], color=colour, **style)
+    for cell in cells:
+        if cell.epsilon is None:
+            left.axhline(cell.error, color="black", linestyle=":", label=cell.method)
+            right.axhline(1.0 if np.isnan(cell.f1) else cell.f1, color="black", linestyle=":")
+    budgets = sorted({cell.epsilon for cell in private})
+    for axes, label in ((left, ERRORS[data_set.error]), (right, "F1 of the support")):
+        axes.set(xscale="log", xlabel="epsilon", ylabel=label)
+        axes.set_xticks(budgets, [f"{budget:g}" for budget in budgets])
+        axes.minorticks_off()
+    right.set_ylim(-0.02, 1.02)
+    if data_set.error == "mse":
+        # Beyond the error of a constant one failure looks like another.
+        left.set_ylim(0.0, 1.5)
+    figure.suptitle(f"{data_set.name}: {data_set.n_columns:,} features, k = {data_set.k}")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside right center", fontsize="x-small")
+    return figure

@@ -1,0 +1,49 @@
+"""The package's own models as competitors: everything proved, one setting each, nothing chosen on test data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taciturn
+from benchmarks.utility.methods import DELTA, Fitted, Method, fitted
+from benchmarks.utility.sets import DataSet, Problem
+
+__all__ = ["DEFAULT", "DEFAULTS", "SOUND"]
+
+SUFFIXES = {"regression": "Regressor", "classification": "Classifier"}
+
+
+def _sound(name: str, family: str, stem: str, *takes: str, **parameters: Any) -> Method:
+    """A model by the stem of its class; ``takes`` names the public facts of a data set that it is told.
+
+    Its class is looked up on the first fit, so that the arena runs without models that are not there.
+    """
+
+    def missing(data_set: DataSet) -> str | None:
+        wanted = stem + SUFFIXES[data_set.task]
+        return None if wanted in taciturn.__all__ else f"taciturn has no {wanted}"
+
+    def fit(data_set: DataSet, problem: Problem, epsilon: float, seed: int) -> Fitted:
+        told = {"n_nonzero": data_set.k, "row_bound": data_set.row_bound}
+        own = {"classes": (0, 1)} if data_set.task == "classification" else {"y_bounds": (-1.0, 1.0)}
+        kind = getattr(taciturn, stem + SUFFIXES[data_set.task])
+        chosen = own | {fact: told[fact] for fact in takes} | parameters
+        model = kind(epsilon=epsilon, delta=DELTA, x_bound=1.0, random_state=seed, **chosen)
+        return fitted(model.fit(problem.X, problem.y), problem.X_test, problem.X.shape[1])
+
+    tasks = tuple(task for task, suffix in SUFFIXES.items() if stem != "ADMM" or suffix == "Classifier")
+    return Method(name, family, tasks, fit, refuses=missing)
+
+
+DEFAULT = _sound("default", "default", "Sparse", "n_nonzero")
+DEFAULTS = (DEFAULT, _sound("default, k auto", "default", "Sparse", n_nonzero="auto"))
+
+SOUND = (
+    _sound("FrankWolfe", "sound", "FrankWolfe"),
+    _sound("Sparsified", "sound", "Sparsified", "n_nonzero"),
+    _sound("Screened", "sound", "Screened"),
+    _sound("HardThreshold", "sound", "HardThreshold", "n_nonzero"),
+    _sound("TwoStage, sound", "sound", "TwoStage", "n_nonzero"),
+    _sound("ObjectivePerturbation", "sound", "ObjectivePerturbation", "row_bound"),
+    _sound("ADMM", "sound", "ADMM", "row_bound"),
+)

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from taciturn.accounting import Budget
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer, check_positive, check_truth, without_data_values
+from taciturn.core.validation import check_choice, check_integer, check_positive, check_truth, without_data_values
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
 
-__all__ = ["PrivateClassifierMixin", "PrivateLinearModel", "PrivateRegressorMixin", "labels_of"]
+__all__ = ["PrivateClassifierMixin", "PrivateLinearModel", "PrivateRegressorMixin", "given", "labels_of"]
 
 
 class PrivateLinearModel(BaseEstimator):
@@ -130,6 +130,15 @@ class PrivateClassifierMixin(ClassifierMixin):
         margins = self.decision_function(X)
         codes = (margins > 0).astype(int) if self.classes_.size == 2 else margins.argmax(axis=1)
         return self.classes_[codes]
+
+
+def given(**named: Any) -> float | None:
+    """A positive number, or None for "auto"."""
+    ((name, value),) = named.items()
+    if isinstance(value, str):
+        check_choice(("auto",), **named)
+        return None
+    return check_positive(**{name: value})
 
 
 def labels_of(y: np.ndarray, classes: Any) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -20,7 +20,7 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
-from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin
+from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
 from taciturn.losses import HuberLoss, Loss
 from taciturn.plan.hard_threshold import plan_hard_threshold
 from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
@@ -41,14 +41,14 @@ class HardThreshold(PrivateLinearModel):
         super()._check_public()
         self._check_gaussian()
         check_integer(1, n_nonzero=self.n_nonzero)
-        if _given(row_bound=self.row_bound) is not None:
+        if given(row_bound=self.row_bound) is not None:
             check_real(self.x_bound / 256.0, math.inf, closed="left", row_bound=self.row_bound)
         check_real(0.0, 1.0, closed="left", clip_share=self.clip_share)
         check_positive(clip_share=self.clip_share)
         check_choice(("gaussian", "peeling"), threshold=self.threshold)
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
-        step = _given(step_size=self.step_size)
+        step = given(step_size=self.step_size)
         if step is not None and not step * self.x_bound * self.x_bound < _LARGEST_STEP:
             raise ParameterError(
                 "step_size", self.step_size, f"less than {_LARGEST_STEP:g} in units of x_bound", "rescale the features"
@@ -69,7 +69,7 @@ class HardThreshold(PrivateLinearModel):
         """Coefficients in mapped units, one row per output, the intercept last and zero where there is none."""
         n_rows, n_columns = X.shape
         stream = Stream.of(self.random_state)
-        row_bound, step = _given(row_bound=self.row_bound), _given(step_size=self.step_size)
+        row_bound, step = given(row_bound=self.row_bound), given(step_size=self.step_size)
         records = public_rows(self.relation, n_rows, self.n_public)
         plan = plan_hard_threshold(
             Budget(self.epsilon, self.delta),
@@ -118,15 +118,6 @@ class HardThreshold(PrivateLinearModel):
 def _by_columns(X: Any) -> Any:
     """Sparse rows as columns, of which margins read few; sums over very many rows are made in blocks of rows."""
     return X.tocsc() if sp.issparse(X) and X.shape[0] <= _MOST_ROWS_BY_COLUMNS else X
-
-
-def _given(**named: Any) -> float | None:
-    """A positive number, or None for "auto"."""
-    ((name, value),) = named.items()
-    if isinstance(value, str):
-        check_choice(("auto",), **named)
-        return None
-    return check_positive(**{name: value})
 
 
 class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):
@@ -274,7 +265,7 @@ class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):
         """
         self._check_public()
         low, high = check_y_bounds(self.y_bounds)
-        clip = _given(residual_clip=self.residual_clip)
+        clip = given(residual_clip=self.residual_clip)
         X, y = self._read(X, y, numeric=True)
         facts = {"y_bounds": (low, high), "residual_clip": self.residual_clip}
         loss = HuberLoss(1.0 if clip is None else clip)

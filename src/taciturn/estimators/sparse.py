@@ -11,23 +11,26 @@ import scipy.sparse as sp
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
-from taciturn.core.errors import WeakBudgetWarning
+from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
-from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin
+from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
 from taciturn.losses import Loss
 from taciturn.plan.sparse import METHODS, choose_road, guessed_size, open_purse
 from taciturn.plan.sparse_fit import SparseFit, SparseResult
 from taciturn.plan.sparse_setting import Setting
+from taciturn.plan.sparse_size import LEAST_FEATURES
 from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 
 __all__ = ["Sparse", "SparseRegressor"]
 
 # Below this many records times the budget's Gaussian parameter fits may be worse than a constant.
 _LEAST_INFORMATION = 40.0
+# Beyond these a clip of residuals in [-2, 2] does nothing, or leaves nothing.
+_LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
 
 
 class Sparse(PrivateLinearModel):
@@ -36,11 +39,16 @@ class Sparse(PrivateLinearModel):
     def _check_public(self) -> None:
         super()._check_public()
         self._check_gaussian()
-        if not (isinstance(self.n_nonzero, str) and self.n_nonzero == "auto"):
-            check_integer(1, n_nonzero=self.n_nonzero)
         check_choice(METHODS, method=self.method)
-        if self.row_bound != "auto":
-            check_positive(row_bound=self.row_bound)
+        if not isinstance(self.n_nonzero, str):
+            check_integer(1, n_nonzero=self.n_nonzero)
+        else:
+            check_choice(("auto",), n_nonzero=self.n_nonzero)
+            if self.method == "one-shot":
+                raise ParameterError(
+                    "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"
+                )
+        if given(row_bound=self.row_bound) is not None:
             check_real(self.x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
 
     def _fit(
@@ -59,8 +67,10 @@ class Sparse(PrivateLinearModel):
         budget = Budget(self.epsilon, self.delta)
         purse = open_purse(budget)
         records = public_rows(self.relation, n_rows, self.n_public)
-        auto = self.n_nonzero == "auto"
-        k = guessed_size(records, n_columns, purse.mu) if auto else min(int(self.n_nonzero), n_columns)
+        # Of three columns or fewer all are kept.
+        auto = isinstance(self.n_nonzero, str) and n_columns > LEAST_FEATURES
+        wanted = n_columns if isinstance(self.n_nonzero, str) else min(int(self.n_nonzero), n_columns)
+        k = guessed_size(records, n_columns, purse.mu) if auto else wanted
         road = choose_road(self.method, records, n_columns, k, purse.mu, size_known=not auto)
         enough = math.ceil(_LEAST_INFORMATION / purse.mu)
         if records < enough:
@@ -70,7 +80,9 @@ class Sparse(PrivateLinearModel):
                 WeakBudgetWarning,
                 stacklevel=3,
             )
-        row_bound = None if self.row_bound == "auto" else self.row_bound / self.x_bound
+        row_bound = given(row_bound=self.row_bound)
+        if row_bound is not None:
+            row_bound = min(row_bound / self.x_bound, math.sqrt(n_columns))
         setting = Setting(loss, records, n_outputs, bool(self.fit_intercept), row_bound, clip)
         fit = SparseFit(road, purse, setting, relation=self.relation, choose_size=auto, stream=stream)
         result = fit.solve(Design(X.tocsr() if sp.issparse(X) else X, self.x_bound), target)
@@ -79,20 +91,20 @@ class Sparse(PrivateLinearModel):
             # Sums of more could leave 64-bit integers, and refusing them would tell their number.
             assumptions = (*assumptions, f"there are at most {MOST_PRIVATE_ROWS:,} records")
         public = self._public_facts(n_rows, n_columns) | {
-            "n_nonzero": "auto" if auto else int(self.n_nonzero),
+            "n_nonzero": self.n_nonzero if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
             "row_bound": self.row_bound,
             "method": road.method,
             "reason": road.reason,
+            "prices": "every release is listed as the Gaussian one that costs as much",
         }
         self.certificate_ = certify(
-            purse.releases,
+            purse.spent(),
             budget if purse.private else Budget(math.inf, 0.0),
             relation=self.relation,
             public=public | facts,
             assumptions=("the bounds were chosen without looking at these data", *assumptions),
             seeded=stream.seeded,
             arithmetic="exact",
-            ordered=False,
         )
         return result
 
@@ -132,7 +144,7 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
         Public range of the target; predictions are clipped to it.
     n_nonzero : int or "auto", default=10
         Features in the model, the intercept not counted. "auto": a private extended Bayesian information criterion
-        chooses, never fewer than 3. It keeps neighbours of true features where columns are strongly correlated.
+        chooses, never fewer than 3 of more. It keeps neighbours of true features where columns are strongly correlated.
     method : {"auto", "two-phase", "one-shot"}, default="auto"
         "two-phase": two descents. "one-shot": correlations and one descent. "auto" chooses by public facts; the choice
         and its reason are on the certificate.
@@ -152,9 +164,10 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
     coef_ : ndarray of shape (n_features,)
         Coefficients in the units of X and y.
     coef_std_ : ndarray of shape (n_features,)
-        A bound on the standard deviation that the noise of the descents gives each coefficient (to first order, for the
-        columns that were chosen), 0 for features that are not in the model. It follows from released numbers and from
-        the worst curvature there can be, so it is far from sharp; sampling error is not in it.
+        A bound on the standard deviation that the noise of the descents gives each coefficient, in the quadratic
+        approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
+        released numbers and from the worst curvature there can be, so it is far from sharp; sampling error is not in
+        it.
     intercept_ : float
         Intercept in the units of y.
     n_iter_ : int
@@ -235,7 +248,9 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
         """
         self._check_public()
         low, high = check_y_bounds(self.y_bounds)
-        clip = None if self.residual_clip == "auto" else check_positive(residual_clip=self.residual_clip)
+        clip = given(residual_clip=self.residual_clip)
+        if clip is not None:
+            check_real(_LEAST_CLIP, _MOST_CLIP, residual_clip=clip)
         X, y = self._read(X, y, numeric=True)
         facts = {"y_bounds": (low, high), "residual_clip": self.residual_clip}
         result = self._fit(X, numeric_target(y, (low, high)), None, 1, clip, facts, ())
@@ -245,8 +260,9 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
         self.coef_std_ = result.deviations[0] * (half / self.x_bound)
         self.intercept_ = low / 2.0 + high / 2.0 + half * float(weights[-1])
         self.support_ = self.coef_ != 0.0
+        self._y_bounds = low, high
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions in the units of y, clipped to ``y_bounds``."""
-        return np.clip(self._margins(X).ravel(), *check_y_bounds(self.y_bounds))
+        return np.clip(self._margins(X).ravel(), *self._y_bounds)

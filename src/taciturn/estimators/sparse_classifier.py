@@ -49,8 +49,8 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
         then assumes that the set of labels is public.
     n_nonzero : int or "auto", default=10
         Features in the model, the intercept not counted. "auto": a private extended Bayesian information criterion
-        chooses, never fewer than 3. Where one class is rarer than one in five, give a number: clipped losses hardly see
-        rare records.
+        chooses, never fewer than 3 of more. Where one class is rarer than one in five, give a number: clipped losses
+        hardly see rare records.
     method : {"auto", "two-phase", "one-shot"}, default="auto"
         "two-phase": two descents. "one-shot": correlations and one descent. "auto" chooses by public facts; the choice
         and its reason are on the certificate.
@@ -69,9 +69,10 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients in the units of X.
     coef_std_ : ndarray of the shape of ``coef_``
-        A bound on the standard deviation that the noise of the descents gives each coefficient (to first order, for the
-        columns that were chosen), 0 for features that are not in the model. It follows from released numbers and from
-        the worst curvature there can be, so it is far from sharp; sampling error is not in it.
+        A bound on the standard deviation that the noise of the descents gives each coefficient, in the quadratic
+        approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
+        released numbers and from the worst curvature there can be, so it is far from sharp; sampling error is not in
+        it.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     n_iter_ : int

@@ -16,7 +16,7 @@ each of its outcomes is :math:`\sqrt{F(y, e)}`-GDP (:mod:`taciturn.accounting.gd
 
 The guarantee is that of the whole purse, whatever was bought. So a certificate lists every release as the Gaussian one
 of the same price: then the list costs the same in every case, under every accountant, alone and beside other releases.
-A purse should be empty in the end for that; what is left would be a statement about what was not bought.
+A purse has to be empty in the end for that; what is left would be a statement about what was not bought.
 """
 
 from __future__ import annotations
@@ -77,10 +77,23 @@ class Purse:
         if not self.private:
             self._free(what, count)
             return math.inf
-        selection_range = math.sqrt(share) * self.mu / nu(count)
+        selection_range = self.range_of(share, count)
         priced = GaussianEvent(math.sqrt(count / share) / self.mu)
         self.releases.append(Release(what, "Gumbel", 2.0 / selection_range, priced, count))
         return selection_range
+
+    def range_of(self, share: float, count: int) -> float:
+        """The range of each of ``count`` selections that would cost ``share`` together."""
+        return math.sqrt(share) * self.mu / nu(count)
+
+    def spent(self) -> tuple[Release, ...]:
+        """All that was bought, once nothing is left."""
+        if self.left > _KEPT_BACK:
+            raise CertificateError(
+                f"left={self.left!r}: expected an empty purse, of which the statement does not depend on what was "
+                "bought; this is a defect of the plan, please report it."
+            )
+        return tuple(self.releases)
 
     def _spend(self, share: float) -> None:
         if not 0.0 < share <= self.left + _ROUNDING:

@@ -19,6 +19,7 @@ from taciturn.mechanisms import (
     RoundedGaussian,
     first_k_of,
 )
+from taciturn.mechanisms.base import rounding_charge
 from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise
 from taciturn.plan.purse import Purse
 from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords
@@ -52,6 +53,11 @@ class Releases:
 
     def __init__(self, purse: Purse, relation: str, stream: Stream) -> None:
         self._purse, self._relation, self._stream = purse, relation, stream
+
+    @property
+    def private(self) -> bool:
+        """Whether there is noise."""
+        return self._purse.private
 
     def median(self, what: str, share: float, values: FloatArray, low: float, high: float, noiseless: float) -> float:
         """The median of some values on a geometric grid of public ends, or a number that needs no noise."""
@@ -96,6 +102,10 @@ class Releases:
             return first_k_of(scores, np.zeros(scores.size), k)
         sensitivity = proposal_scores(entry, weight, self._relation)
         return GumbelTopK(sensitivity, k, selection_range).release(scores, self._child("columns"))
+
+    def can_select(self, share: float, k: int) -> bool:
+        """Whether a share pays for k selections and what double precision costs them."""
+        return self._purse.range_of(share, k) > 4.0 * rounding_charge(k)
 
     def noise(
         self, loss: Loss, row_squared: int, what: str, share: float, count: int = 1

@@ -15,10 +15,13 @@ from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.plan.purse import Purse
 
-__all__ = ["METHODS", "Road", "choose_road", "guessed_size", "open_purse"]
+__all__ = ["KEPT_OF_FEW", "METHODS", "Road", "choose_road", "guessed_size", "open_purse"]
 
 METHODS = ("auto", "two-phase", "one-shot")
 """Names of the roads."""
+
+KEPT_OF_FEW = 5
+"""Columns kept per column wanted where rows have few entries."""
 
 # Below this phi a first descent tells less than correlations do.
 _LEAST_PHI = 3.0
@@ -27,6 +30,8 @@ _LEAST_SCREENED = 20
 _KEPT_PER_WANTED = (1.3, 2.0, 3.0, 5.0)
 _SCREENING_SHARES = (0.5, 0.4, 0.3, 0.25)
 _ONE_SHOT_SHARE = 0.6
+# A descent looks at all pairs of its columns once.
+_MOST_COLUMNS = 8191
 # Noise beyond this could leave the 64 bits of its sums.
 _LEAST_MU = 2.0**-16
 
@@ -94,10 +99,12 @@ def choose_road(method: str, n_rows: int, n_features: int, k: int, mu: float, *,
     strength = n_rows * mu * mu / k
     facts = f"n mu^2 / k = {strength:.3g} with {n_rows:,} records, mu = {mu:.3g} and k = {k:,}"
     if k >= n_features:
+        _check_width(k, n_features)
         return Road("all columns", "every feature may stay, so none is chosen", n_features, None, 0.0, strength)
     one_shot = method == "one-shot" or (method == "auto" and strength < _LEAST_PHI and size_known)
     if one_shot:
         reason = f"{facts}: too little for a first descent" if method == "auto" else "chosen by name"
+        _check_width(k, k)
         return Road("one-shot", reason, k, k, _ONE_SHOT_SHARE, strength)
     wanted = k * min(max(math.sqrt(strength) / 2.5, 1.5), 5.0)
     n_screened = max(_LEAST_SCREENED, math.ceil(wanted))
@@ -106,6 +113,7 @@ def choose_road(method: str, n_rows: int, n_features: int, k: int, mu: float, *,
         if method == "auto" and size_known
         else ("only a first descent tells how many features there should be" if method == "auto" else "chosen by name")
     )
+    _check_width(k, min(n_features, 3 * max(n_screened, KEPT_OF_FEW * k)))
     if n_features <= 3 * n_screened:
         return Road("two-phase", reason, k, None, 0.0, strength)
     return Road(
@@ -116,3 +124,13 @@ def choose_road(method: str, n_rows: int, n_features: int, k: int, mu: float, *,
         float(np.interp(n_screened / k, _KEPT_PER_WANTED, _SCREENING_SHARES)),
         strength,
     )
+
+
+def _check_width(k: int, n_columns: int) -> None:
+    if n_columns > _MOST_COLUMNS:
+        raise ParameterError(
+            "n_nonzero",
+            k,
+            f"a model whose descents have at most {_MOST_COLUMNS:,} columns, not {n_columns:,}",
+            "lower it, or take HardThresholdRegressor or HardThresholdClassifier",
+        )

@@ -9,7 +9,7 @@ import numpy as np
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.plan.releases import Releases
-from taciturn.plan.sparse import Road
+from taciturn.plan.sparse import KEPT_OF_FEW, Road
 from taciturn.plan.sparse_setting import Columns, FloatArray, Setting, Target, lattice_square
 from taciturn.solvers.two_phase import clipped_shares, heaviest, row_lengths, row_sums
 
@@ -43,7 +43,6 @@ _GUMBEL_DEVIATION = math.pi / math.sqrt(6.0)
 _GUMBEL_MARGIN = 1.1
 # Rows of few large entries: noise on all sums does not grow with the number of columns kept, so more of them are.
 _FEW_ENTRIES = 0.25
-_KEPT_OF_FEW = 5
 _SHARE_OF_FEW = 0.35
 
 
@@ -114,14 +113,17 @@ def screened_columns(
     if length is None:
         what = "the median length of a row"
         length = median_length(setting, releases, what, row_lengths(design), target, math.sqrt(d))
-    entry = min(_ENTRY_CLIP * length / math.sqrt(d), 1.0)
+    entry = min(_ENTRY_CLIP * length / math.sqrt(d), 1.0) if releases.private else 1.0
     shares = clipped_shares(design, entry)[setting.present(target)]
     what = "the median share of a row's square that clipping its entries keeps"
     kept = releases.median(what, _CLIPPED_SHARE, shares, _LEAST_KEPT, 1.0, 1.0)
     margins = np.broadcast_to(start, (target.size, setting.n_outputs))
-    share, more = road.screening_share, max(k, _KEPT_OF_FEW * road.k)
+    share, more = road.screening_share, max(k, KEPT_OF_FEW * road.k)
 
     def gumbel_is_smaller(n_kept: int) -> bool:
+        # Without noise correlations of entries as they are decide; and for very many columns rounding costs too much.
+        if not releases.private or not releases.can_select(share, n_kept):
+            return not releases.private
         return kept * length > _GUMBEL_MARGIN * _GUMBEL_DEVIATION * entry * math.sqrt(n_kept)
 
     if road.method == "two-phase" and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):

@@ -51,6 +51,8 @@ _ROOM_FOR_ROWS = 1.3
 # Isotropic rows of norm K have the curvature K**2 / d in every direction, and somewhat more in the steepest.
 _LEAST_CURVATURE = 1.3
 _SHRINKING_CURVATURE = 0.6
+# Of weights that are shrunk to next to nothing, so much that they are still there.
+_LEAST_KEPT = 0.01
 _ENOUGH_FOR_MOMENTUM = 60.0
 _ENOUGH_TO_PRUNE = 60.0
 
@@ -195,12 +197,12 @@ class SparseFit:
     def _descended(self, target: Target, phase: _Phase, state: _State) -> _State:
         setting, releases, d = self._setting, self._releases, state.columns.size
         width, bound = d + setting.intercept, phase.bound
+        norms = squared_row_norms(state.design, state.centre)
         if bound is None:
-            lengths = np.sqrt(squared_row_norms(state.design, state.centre)) / ONE
             what = f"the median length of a row in the {phase.name} descent"
-            bound = median_length(setting, releases, what, lengths, target, 2.0 * math.sqrt(d))
+            bound = median_length(setting, releases, what, np.sqrt(norms) / ONE, target, 2.0 * math.sqrt(d))
         bound *= phase.room
-        records = setting.records(state.design, target, state.centre, bound, phase.slope, ONE)
+        records = setting.records(state.design, target, state.centre, bound, phase.slope, ONE, norms=norms)
         what = f"the largest eigenvalue of the Gram matrix of {width:,} columns"
         steepness = releases.eigenvalue(what, phase.eigenvalue_share, records)
         steepness = min(max(steepness, _LEAST_CURVATURE * setting.n_rows / width), float(setting.n_rows)) * bound**2
@@ -209,7 +211,7 @@ class SparseFit:
 
         what = f"a gradient with {setting.n_outputs * width:,} coordinates per step of the {phase.name} descent"
         weight, noise = releases.noise(loss, lattice_square(bound), what, phase.share, phase.n_steps)
-        records = setting.records(state.design, target, state.centre, bound, phase.slope, weight)
+        records = setting.records(state.design, target, state.centre, bound, phase.slope, weight, norms=norms)
         constant = records.constant / ONE
         start = np.column_stack((state.weights, state.constants / constant)) if constant else state.weights
         radius = None if phase.reach is None else phase.reach / bound
@@ -254,5 +256,6 @@ def _shrunk(state: _State, deviation: float, n_steps: int, curvature: float) -> 
     typical = _SHRINKING_CURVATURE * curvature / k
     added = k * deviation**2 * 2.0 / (n_steps * typical**2)
     square = float(np.sum(np.square(state.weights)))
-    kept = max(0.0, 1.0 - added / (2.0 * square)) if square > 0.0 else 0.0
-    return replace(state, weights=state.weights * kept, variance=state.variance * kept**2)
+    kept = max(_LEAST_KEPT, 1.0 - added / (2.0 * square)) if square > 0.0 else 1.0
+    # Along the weights the derivative of w (1 - a / |w|**2) is two minus what is kept, more than one.
+    return replace(state, weights=state.weights * kept, variance=state.variance * (2.0 - kept) ** 2)

@@ -71,11 +71,12 @@ class Setting:
         weight: int,
         *,
         constant: bool = True,
+        norms: FloatArray | None = None,
     ) -> ClippedRecords:
         """Records with rows clipped to a bound; the constant column is as large as others of the same row."""
         row_squared = lattice_square(bound)
-        entry = round(math.sqrt(row_squared / (design.n_features + 1))) if self.intercept and constant else 0
-        norms = squared_row_norms(design, centre)
+        entry = min(round(math.sqrt(row_squared / (design.n_features + 1))), ONE) if self.intercept and constant else 0
+        norms = squared_row_norms(design, centre) if norms is None else norms
         loss = self.loss_at(slope)
         return ClippedRecords(design, target, loss, self.n_outputs, norms, row_squared, entry, weight, slope, centre)
 

@@ -37,7 +37,7 @@ _BLOCK_ENTRIES = 1 << 22
 
 
 def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
-    """Squared L2 norms of the rows less a centre, in lattice units. Exact: below 2**53 for two million columns."""
+    """Squared L2 norms of the rows less a centre, in lattice units. Exact: below 2**53 for half a million columns."""
     lattice = design.lattice
     if sp.issparse(lattice):
         norms = np.asarray(lattice.power(2).sum(axis=1), dtype=np.float64).ravel()
@@ -161,6 +161,7 @@ class ClippedRecords:
             psi = self.loss.derivative(margins[:, 0], self._target)
             psi *= self._row_bounds / self.slope
             np.rint(psi, out=psi)
+            np.nan_to_num(psi, copy=False)
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
         integers, fine = np.empty(margins.shape), 1 << 40
         np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN, out=margins)

@@ -88,15 +88,17 @@ class Descent:
 def descent_spread(n_steps: int, momentum: float, average: bool) -> float:
     r"""How much of the noise of one step a coefficient can gather over all of them, as a factor on its deviation.
 
-    *Statement.* Where the derivative of the gradient is a matrix with eigenvalues between 0 and :math:`1/\eta`, the
-    deviation of each coefficient from a run without noise is, to first order in the noise, at most this factor times
-    :math:`\eta \sigma`.
+    *Statement.* For a quadratic objective whose matrix has eigenvalues between 0 and :math:`1/\eta`, and without
+    projection, the standard deviation of each coefficient is at most this factor times :math:`\eta \sigma`.
 
-    *Proof.* The noise of step s moves a later iterate by a product of symmetric contractions applied to it, so by no
-    more in any direction than where there is no curvature at all. There a step's noise moves the iterate j steps later
-    by :math:`\rho_j = (1 - \beta^{j+1}) / (1 - \beta)`, hence the mean of iterates by the mean of these; independent
-    steps add squares. (With momentum the response in a direction of curvature h is that of a damped oscillation, which
-    never exceeds :math:`1 / (1 - \beta)` either; it is bounded by that instead.)
+    *Proof.* In the eigenvectors the steps are scalar and independent. In a direction of curvature h the noise of a
+    step moves the iterate j steps later by :math:`\eta \rho_j`, where :math:`\rho_j = (1 + \beta - \eta h) \rho_{j-1}
+    - \beta \rho_{j-2}` and :math:`\rho_0 = 1`. The roots of this recursion have the product :math:`\beta`. Real ones
+    lie in [0, 1], and :math:`\rho_j = \sum_i r_1^i r_2^{j-i}` grows as they move apart, up to
+    :math:`s_j = \sum_{i \le j} \beta^i` at h = 0. Complex ones have the modulus :math:`\sqrt\beta`, and
+    :math:`|\rho_j| \le (j + 1) \beta^{j/2} \le s_j`, because a geometric mean is below the arithmetic one. So
+    :math:`|\rho_j| \le 1 / (1 - \beta)`, a mean of iterates moves by no more times the share of them that come later,
+    and independent steps add squares. Every direction obeys the bound, hence every coordinate does.
     """
     first = (n_steps - 1 + 1) // 2 if average else n_steps - 1
     response = 1.0 / (1.0 - momentum)
@@ -134,18 +136,18 @@ def row_lengths(design: Design) -> FloatArray:
 def clipped_shares(design: Design, share: float) -> FloatArray:
     """``sum_j |x_ij| min(|x_ij|, share) / |x_i|**2``: what a row keeps of its norm when entries are clipped.
 
-    Zero rows keep everything.
+    Zero rows keep everything. Sums are exact, so that a row's share does not depend on the rows around it.
     """
-    kept = np.ones(design.shape[0])
+    kept, cap = np.ones(design.shape[0]), math.floor(share * ONE)
     for rows, block in design.blocks():
         lattice = block.lattice
         if design.is_sparse:
             products = lattice.copy()
             sizes = np.abs(lattice.data)
-            products.data = sizes * np.minimum(sizes, share * ONE)
+            products.data = sizes * np.minimum(sizes, cap)
         else:
             sizes = np.abs(lattice)
-            products = sizes * np.minimum(sizes, share * ONE)
+            products = sizes * np.minimum(sizes, cap)
         norms = squared_row_norms(block)
         np.divide(np.asarray(products.sum(axis=1)).ravel(), norms, out=kept[rows], where=norms > 0.0)
     return kept

@@ -58,12 +58,12 @@ def largest_eigenvalue(row_squared: int, n_columns: int, most_rows: int, relatio
     add-remove add or take :math:`x x^\top`, of norm :math:`\|x\|^2`. Replace-one adds :math:`x x^\top - z z^\top`,
     whose eigenvalues lie between :math:`-\|z\|^2` and :math:`\|x\|^2`: no more. A backward stable solver returns an
     eigenvalue of a matrix at a distance of at most :math:`c\, m\, 2^{-53} \lambda` for m columns and a small constant;
-    c = 4 is assumed, :math:`\lambda \le` ``most_rows * row_squared``, and both neighbours are rounded. Attained, but
-    for that, by parallel rows.
+    c = 4 is assumed, :math:`\lambda \le` ``most_rows * row_squared``, and both neighbours are rounded, in the end to an
+    integer. Attained, but for that, by parallel rows.
     """
     check_integer(1, row_squared=row_squared)
     rounding = 2.0**-50 * check_integer(1, n_columns=n_columns) * check_integer(1, most_rows=most_rows)
-    return Sensitivity(row_squared * (1.0 + rounding), "l2", check_relation(relation))
+    return Sensitivity(row_squared * (1.0 + rounding) + 1.0, "l2", check_relation(relation))
 
 
 def loss_differences(term_bound: int, relation: str) -> Sensitivity:

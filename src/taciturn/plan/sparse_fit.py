@@ -41,6 +41,8 @@ _LENGTH_SHARE = 0.03
 _EIGENVALUE_SHARE = 0.015
 _SIZE_SHARE = 0.06
 _PRUNING_SHARE = 0.04
+# Columns that were fitted and are still worthless fit worse than none, so that a small price tells them.
+_PRUNING_SEVERITY = 0.25
 # Of the second descent's.
 _SECOND_EIGENVALUE = 0.03
 
@@ -158,11 +160,13 @@ class SparseFit:
         state = _State(working, columns, centre, np.zeros((setting.n_outputs, columns.size)), start)
         if road.method == "two-phase":
             state = self._descended(target, self._first_phase(state, first_slope), state)
-            k = self._size(_SIZE_SHARE, target, clip, state, design.n_features) if self._choose_size else road.k
+            k = self._size(_SIZE_SHARE, 1.0, target, clip, state, design.n_features) if self._choose_size else road.k
             state = state.heaviest(k)
         state = self._descended(target, self._second_phase(state, clip), state)
         if self._choose_size and self._prunes(state):
-            state = state.heaviest(self._size(_PRUNING_SHARE, target, clip, state, design.n_features))
+            state = state.heaviest(
+                self._size(_PRUNING_SHARE, _PRUNING_SEVERITY, target, clip, state, design.n_features)
+            )
         return self._result(state, mean, design.n_features)
 
     def _first_phase(self, state: _State, slope: float) -> _Phase:
@@ -232,9 +236,9 @@ class SparseFit:
     def _prunes(self, state: _State) -> bool:
         return self._setting.n_rows * self._purse.mu**2 / state.columns.size >= _ENOUGH_TO_PRUNE
 
-    def _size(self, share: float, target: Target, clip: float, state: _State, n_features: int) -> int:
+    def _size(self, share: float, severity: float, target: Target, clip: float, state: _State, n_features: int) -> int:
         return chosen_size(
-            self._setting, self._releases, share, state.design, target, state.centre, clip,
+            self._setting, self._releases, share, severity, state.design, target, state.centre, clip,
             state.weights, state.constants, n_features,
         )  # fmt: skip
 

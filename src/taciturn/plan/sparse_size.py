@@ -38,6 +38,7 @@ def chosen_size(
     setting: Setting,
     releases: Releases,
     share: float,
+    severity: float,
     design: Design,
     target: Target,
     centre: FloatArray | None,
@@ -56,6 +57,8 @@ def chosen_size(
         Pays for the choice.
     share : float
         What it costs.
+    severity : float
+        Factor on the price of a column.
     design, target
         The columns that compete, and the target.
     centre : ndarray or None
@@ -86,7 +89,7 @@ def chosen_size(
     base = losses(reference)
     excesses = [losses(int(k)) - base for k in sizes]
     extended = max(0.0, 1.0 - math.log(n) / (2.0 * math.log(n_features))) if n_features > 1 else 0.0
-    price = setting.n_outputs * (0.5 * math.log(n) + extended * math.log(n_features))
+    price = severity * setting.n_outputs * (0.5 * math.log(n) + extended * math.log(n_features))
     clips = _LEAST_CLIP, _MOST_FOR_NUMBERS if setting.regression else _MOST_FOR_CLASSES
     place = releases.size(
         f"one of {sizes.size} sizes of the model", share, excesses, price * sizes.astype(np.float64), clips

@@ -1,0 +1,182 @@
+"""The page docs/audit.md: every class of the catalogue and every mutant, audited.
+
+Writes the page and exits with 1 if a mutant escapes, a control is flagged or a sound class is. Seeds are fixed, so
+that the same code gives the same page. ``--trials-factor`` multiplies the runs of the catalogue, for a quick look;
+mutants are caught at their stated numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.parallel import Parallel, delayed
+
+from taciturn.audit import AuditResult, SearchResult
+from taciturn.audit.catalogue import ENTRIES
+from taciturn.audit.catalogue.entry import Case, Entry
+from taciturn.audit.run import audit_entry
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "audit.md"
+EPSILON = 1.0
+LEAST_TRIALS = 100
+
+INTRODUCTION = """\
+# Audit
+
+A privacy library should try to break itself. `taciturn.audit` runs a release on two neighbouring data sets, looks for
+an event that tells them apart, and bounds epsilon from below by how often it happens on either. This page is written
+by `make audit`, which does so for everything that is public here, and for variants that are broken on purpose.
+
+**What an audit can show.** That a claim is false. The event is chosen on one half of the runs and counted on the other,
+so that a bound is wrong with a probability of at most 5 %, however cleverly the event was chosen; where all outcomes
+can be written down, the bound is exact.
+
+**What it cannot show.** That a claim is true. "No violation found" is a statement about one pair of data sets and one
+event. What stands behind a certificate is a proof; the audit is there for the mistakes that proofs do not see: noise of
+the wrong scale, a count that got lost, a value that nobody paid for.
+
+So silence has to mean something. The second table holds mistakes of the kind that are made, in this code or in print,
+each put into the real code for as long as its audit lasts. An audit that misses one of them is not worth its runs.
+
+Look at one class with `taciturn audit NAME --epsilon 1`, at your own release with
+[`audit`](reference.md#audit).
+"""
+
+CLASSES = """\
+## What is sound
+
+Claims are read off the certificate or the event of what is audited, at a budget of epsilon = {epsilon:g}. Routes:
+*Clopper-Pearson* bounds the probabilities of an event; *Gaussian* bounds the parameter of a release whose noise is
+Gaussian, and sees far more where delta is small; *exact* compares all outcomes. Where a budget is spread over many
+releases of which few leave a trace in the result, little can be found from outside.
+
+| class | what is looked at | claimed ε | δ | found: at least | runs | route | verdict |
+|---|---|---|---|---|---|---|---|
+"""
+
+MUTANTS = """\
+## What is broken on purpose
+
+The claim is that of the broken code itself. Searches climb to the neighbours on which a sum changes most and compare
+with the sensitivity that was declared, here as 1. The last column is the same attack without the mistake, on the code
+as it is, or for printed algorithms (`taciturn.published`) on what mends them.
+
+| mutant | what is broken | claimed | found: at least | runs | how | without the mistake |
+|---|---|---|---|---|---|---|
+"""
+
+
+def rounded_down(number: float) -> str:
+    """Three digits, never more than the number: a lower bound that is rounded up is none."""
+    if number <= 0.0 or math.isinf(number):
+        return "∞" if number > 0.0 else "0"
+    step = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return f"{math.floor(number / step) * step:.3g}"
+
+
+# ------------------------------------------------------------------ classes
+
+
+def audited(entry: Entry, factor: float, jobs: int) -> AuditResult:
+    """One entry of the catalogue."""
+    case = entry.case(EPSILON)
+    trials = max(LEAST_TRIALS, round(factor * case.trials)) if isinstance(case, Case) else None
+    return audit_entry(entry, EPSILON, trials=trials, n_jobs=jobs)
+
+
+def class_row(entry: Entry, result: AuditResult) -> str:
+    """One line of the first table."""
+    cells = (
+        f"`{entry.name}`",
+        entry.summary,
+        f"{result.claimed:.4g}",
+        f"{result.delta:g}",
+        rounded_down(result.lower_bound),
+        f"{result.trials:,}" if result.trials else "all outcomes",
+        result.route,
+        result.verdict,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+# ------------------------------------------------------------------ mutants
+
+
+def mutants() -> Any:
+    """The registry, which lives beside the tests and is no part of the package."""
+    here = str(ROOT / "tests" / "privacy")
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    return import_module("mutants")
+
+
+def tried(place: int) -> tuple[Any, Any]:
+    """What is found with and without a mistake; patches last for the attack, in this process alone."""
+    mutant = mutants().MUTANTS[place]
+    return mutant.caught(), mutant.spared()
+
+
+def mutant_row(mutant: Any, result: Any, control: Any) -> str:
+    """One line of the second table."""
+    searched = isinstance(result, SearchResult)
+    claimed, found = (1.0, result.ratio) if searched else (result.claimed, result.lower_bound)
+    runs = "" if searched else f"{result.trials:,}" if result.trials else "all outcomes"
+    cells = (
+        mutant.name,
+        mutant.breaks,
+        f"{claimed:.4g}",
+        rounded_down(found),
+        runs,
+        "search" if searched else result.route,
+        rounded_down(control.ratio if searched else control.lower_bound),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+# ------------------------------------------------------------------ the page
+
+
+def main(arguments: list[str]) -> int:
+    """Audit everything, write the page, and say what went wrong."""
+    parser = argparse.ArgumentParser(description="Audit every class and every mutant, and write docs/audit.md.")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
+    parser.add_argument("--trials-factor", type=float, default=1.0, help="on the runs of the catalogue (default: 1)")
+    options = parser.parse_args(arguments)
+    wrong, classes, broken = [], [], []
+    for number, entry in enumerate(ENTRIES, start=1):
+        result = audited(entry, options.trials_factor, options.jobs)
+        classes.append(class_row(entry, result))
+        say(f"{number}/{len(ENTRIES)} {entry.name}", result.verdict, result.claimed, result.lower_bound)
+        if result.verdict == "violated":
+            wrong.append(f"{entry.name} is flagged")
+    registry = mutants()
+    results = Parallel(n_jobs=options.jobs, return_as="generator")(
+        delayed(tried)(place) for place in range(len(registry.MUTANTS))
+    )
+    for mutant, (result, control) in zip(registry.MUTANTS, results, strict=True):
+        broken.append(mutant_row(mutant, result, control))
+        say(f"mutant: {mutant.name}", result.verdict, *registry.claim_and_finding(result))
+        if not registry.is_flagged(result):
+            wrong.append(f"the mutant {mutant.name!r} escaped")
+        if registry.is_flagged(control):
+            wrong.append(f"the control of the mutant {mutant.name!r} is flagged")
+    tables = CLASSES.format(epsilon=EPSILON) + "\n".join(classes), MUTANTS + "\n".join(broken)
+    PAGE.write_text("\n".join((INTRODUCTION, *(f"{table}\n" for table in tables))), encoding="utf-8")
+    for sentence in wrong:
+        print(sentence, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def say(what: str, verdict: str, claimed: float, found: float) -> None:
+    """A line of progress."""
+    print(f"{what}: {verdict} (claimed {claimed:.4g}, found {rounded_down(found)})", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

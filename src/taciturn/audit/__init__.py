@@ -1,0 +1,18 @@
+"""Empirical lower bounds on epsilon: what a release gives away on two neighbouring data sets, against what it claims.
+
+Three ways, from the strongest to the most general:
+
+- :func:`audit_exact` compares two laws that can be written down, outcome by outcome, without any statistics;
+- :func:`sensitivity_search` climbs to the pair of neighbours on which a score or transcript changes most;
+- :func:`audit` runs anything on two data sets many times and bounds epsilon from what came out.
+
+An audit can refute a claim. It cannot prove one: "no violation found" is a statement about one pair and one event.
+"""
+
+from taciturn.audit.engine import audit
+from taciturn.audit.exact import audit_exact
+from taciturn.audit.pair import Pair
+from taciturn.audit.result import AuditResult
+from taciturn.audit.search import SearchResult, sensitivity_search
+
+__all__ = ["AuditResult", "Pair", "SearchResult", "audit", "audit_exact", "sensitivity_search"]

@@ -166,8 +166,8 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
     coef_std_ : ndarray of shape (n_features,)
         A bound on the standard deviation that the noise of the descents gives each coefficient, in the quadratic
         approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
-        released numbers and from the worst curvature there can be, so it is far from sharp; sampling error is not in
-        it.
+        released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
+        not in it, nor is what noisy clips do, which shows at small budgets.
     intercept_ : float
         Intercept in the units of y.
     n_iter_ : int

@@ -35,7 +35,7 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
     ----------
     epsilon : float, default=1.0
         Privacy budget of this fit. ``float("inf")`` is the non-private twin: no noise, row clips that do not bind, 500
-        steps in each descent.
+        steps in each descent; derivatives are clipped at one half as ever.
     delta : float, default=1e-6
         Probability beyond epsilon, > 0: the noise is Gaussian.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
@@ -71,8 +71,8 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
     coef_std_ : ndarray of the shape of ``coef_``
         A bound on the standard deviation that the noise of the descents gives each coefficient, in the quadratic
         approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
-        released numbers and from the worst curvature there can be, so it is far from sharp; sampling error is not in
-        it.
+        released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
+        not in it, nor is what noisy clips do, which shows at small budgets.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     n_iter_ : int

@@ -93,7 +93,8 @@ def median_length(
 ) -> float:
     """The private median length of the rows of records that are not null."""
     present = lengths[setting.present(target)]
-    noiseless = max(float(present.max(initial=0.0)), _LEAST_LENGTH)
+    # A constant column lengthens rows, by the root of two at most.
+    noiseless = math.sqrt(2.0) * max(float(present.max(initial=0.0)), _LEAST_LENGTH)
     return releases.median(what, share, present, _LEAST_LENGTH, max(widest, 1.0), noiseless)
 
 

@@ -196,7 +196,8 @@ class ClippedRecords:
     def row_sums(self, weight_bound: int) -> IntArray:
         """The sum of clipped rows times ``weight_bound``, rounded down row by row; null records add nothing."""
         weights = np.floor(self._factors * weight_bound)
-        return self.design.rmatvec(weights, weight_bound)
+        sums = self.design.rmatvec(weights, weight_bound)
+        return sums if self.centre is None else sums - int(weights.sum()) * self.centre.astype(np.int64)
 
     def residuals(self, coefficients: FloatArray) -> FloatArray:
         """Margins minus targets, for a regression."""

@@ -1,0 +1,371 @@
+"""The default model tells no more than its certificate says: two runs on neighbours, with the same answers throughout.
+
+Everything that leaves a fit is a function of what its mechanisms answered; what they are asked moves between
+neighbours by no more than they declare; and what they cost is what was paid.
+"""
+
+import math
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import taciturn.estimators._linear as linear
+import taciturn.estimators.sparse as estimators
+import taciturn.plan.sparse_fit as fits
+import taciturn.plan.sparse_setting as settings
+from taciturn import SparseClassifier, SparseRegressor
+from taciturn.accounting import Budget, calibrate
+from taciturn.accounting.gdp import nu
+from taciturn.core.rng import Stream
+from taciturn.data.design import Design
+from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity import RELATIONS, largest_eigenvalue, loss_differences
+from taciturn.events import GaussianEvent
+from taciturn.losses import HuberLoss
+from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
+from taciturn.plan.purse import Purse
+from taciturn.plan.releases import Releases
+from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, squared_row_norms
+
+pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
+
+N, N_PUBLIC = 151, 170
+
+
+class LeakError(AssertionError):
+    """Something moved that must not, or further than it may."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One release: the mechanism, what it was asked, what it answered."""
+
+    mechanism: object
+    value: np.ndarray
+    answer: object
+
+    def ratio(self, other):
+        """How far the neighbour's value is away, in units of what is declared."""
+        if self.mechanism != other.mechanism or self.value.shape != other.value.shape:
+            raise LeakError("another release")
+        pairs = zip(self.value.ravel().tolist(), other.value.ravel().tolist(), strict=True)
+        changes = [a - b for a, b in pairs]  # integers of any size
+        if isinstance(self.mechanism, RoundedGaussian):
+            return math.sqrt(sum(change**2 for change in changes)) / self.mechanism.l2_sensitivity
+        sensitivity = self.mechanism.sensitivity
+        return max(max(map(abs, changes)) / sensitivity.value, (max(changes) - min(changes)) / sensitivity.spread)
+
+
+def transcript(monkeypatch, model, X, y, answers=None, n_held=None):
+    """All steps of a fit, with given answers if there are any, and with a number of records that stays public."""
+    steps = []
+    with monkeypatch.context() as patch:
+        for kind in (RoundedGaussian, ExponentialMechanism, GumbelTopK):
+
+            def release(self, value, stream, original=kind.release):
+                if answers is not None and len(steps) == len(answers):
+                    raise LeakError("one release more")
+                answer = original(self, value, stream) if answers is None else answers[len(steps)].answer
+                assert np.asarray(value).dtype == np.int64
+                steps.append(Step(self, np.array(value), answer))
+                return answer
+
+            patch.setattr(kind, "release", release)
+        if n_held is not None:
+            for module in (linear, estimators):
+                patch.setattr(module, "public_rows", lambda *facts: n_held)
+        fitted = clone(model).fit(X, y)
+    return steps, fitted
+
+
+def what_each_step_is(steps, certificate):
+    """The certificate's lines, one per step; they must come in the order of the steps and at their price."""
+    lines, mechanisms = [], iter(step.mechanism for step in steps)
+    for line in certificate.events:
+        mechanism = next(mechanisms)
+        if isinstance(mechanism, RoundedGaussian):
+            same = [mechanism, *(next(mechanisms) for _ in range(line.count - 1))]
+            assert all(line.scale <= one.event.noise_multiplier <= line.scale * (1 + 1e-4) for one in same)
+            lines += [line.what] * line.count
+        else:
+            assert line.count == (mechanism.k if isinstance(mechanism, GumbelTopK) else 1)
+            assert line.scale == 2.0 / mechanism.epsilon
+            lines.append(line.what)
+    assert next(mechanisms, None) is None
+    return lines
+
+
+def price(steps):
+    """What the mechanisms cost that were really used, as a squared Gaussian parameter."""
+    total = 0.0
+    for step in steps:
+        mechanism = step.mechanism
+        if isinstance(mechanism, RoundedGaussian):
+            total += mechanism.event.noise_multiplier**-2
+        else:
+            total += (nu(getattr(mechanism, "k", 1)) * mechanism.epsilon) ** 2
+    return total
+
+
+def compare(monkeypatch, model, first, second):
+    """Ratios by line of the certificate; raises LeakError where a neighbour shows."""
+    held = len(first[1]) if model.relation == "zero-out" else None
+    steps, fitted = transcript(monkeypatch, model, *first)
+    again, other = transcript(monkeypatch, model, *second, answers=steps, n_held=held)
+    ratios = [here.ratio(there) for here, there in zip(steps, again, strict=False)]
+    reached = {}
+    for line, step, ratio in zip(what_each_step_is(steps, fitted.certificate_), steps, ratios, strict=False):
+        reached[line] = max(reached.get(line, 0.0), ratio)
+        if ratio > 1.0:
+            raise LeakError(f"moved too far: {line}")
+        # Values beyond the magnitude would be clipped, which is allowed, but would hide how far they move.
+        assert not isinstance(step.mechanism, RoundedGaussian) or np.abs(step.value).max() <= step.mechanism.magnitude
+    if len(again) != len(steps):
+        raise LeakError("one release less")
+    for name in ("coef_", "intercept_", "coef_std_", "n_iter_", "support_"):
+        if not np.array_equal(getattr(fitted, name), getattr(other, name)):
+            raise LeakError(f"something else in {name}")
+    if fitted.certificate_ != other.certificate_:
+        raise LeakError("something else on the certificate")
+    return reached, steps, fitted
+
+
+# ------------------------------------------------------------------ tables and their neighbours
+
+WIDTHS = {"none": 12, "gumbel": 80, "gaussian": 120}
+
+
+def table(n_classes, screening, scale=1.0):
+    """Dense rows, or rows of a few ones; numbers for no classes."""
+    rng, d = np.random.default_rng(0), WIDTHS[screening]
+    X = rng.uniform(-scale, scale, (N - 1, d)) if screening != "gaussian" else (rng.random((N - 1, d)) < 0.04) * 1.0
+    signal = (X[:, 1] - X[:, 3]) / scale + 0.3 * rng.normal(size=N - 1)
+    if not n_classes:
+        return X, np.clip(0.4 * signal, -1, 1)
+    return X, np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
+
+
+def make_model(n_classes, relation="zero-out", **parameters):
+    parameters = {"n_nonzero": 6, "epsilon": 3.0, "random_state": 1} | parameters
+    common = {"relation": relation, "n_public": N_PUBLIC} | parameters
+    return SparseClassifier(classes=range(n_classes), **common) if n_classes else SparseRegressor(**common)
+
+
+def adversaries(model, X, y, layout=np.asarray):
+    """Records far beyond the row bound along fitted weights, with the worst target and others, and a short one."""
+    weights = np.atleast_2d(clone(model).fit(layout(X), y).coef_)
+    along = weights[0] if len(weights) == 1 else weights[0] - weights[1]
+    x = np.where(along != 0.0, np.sign(along), np.random.default_rng(2).choice([-1.0, 1.0], along.size))
+    worst, opposite = (-1.0, 1.0) if isinstance(model, SparseRegressor) else ((0, 1) if len(weights) == 1 else (1, 0))
+    return (x, worst), (x, opposite), (-x, opposite), (0.01 * x, 0)
+
+
+def with_record(X, y, record, layout=np.asarray):
+    return layout(np.vstack((X, record[0]))), np.append(y, record[1])
+
+
+ROADS = {
+    "6, two-phase": {"n_nonzero": 6, "method": "two-phase"},
+    "6, one-shot": {"n_nonzero": 6, "method": "one-shot"},
+    "auto, two-phase": {"n_nonzero": "auto", "method": "two-phase", "epsilon": 8.0},
+}
+DESIGNS = [("none", np.asarray), ("none", sp.csr_array), ("gumbel", np.asarray), ("gaussian", sp.csr_array)]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("screening", "layout"), DESIGNS, ids=["dense", "csr", "gumbel", "gaussian"])
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("n_classes", [0, 2, 3], ids=["numbers", "two classes", "three classes"])
+def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, n_classes, road, screening, layout, relation):
+    X, y = table(n_classes, screening)
+    model = make_model(n_classes, relation, **ROADS[road])
+    worst, *others = adversaries(model, X, y, layout)
+    with_worst = with_record(X, y, worst, layout)
+    if relation == "replace-one":
+        neighbours = [with_record(X, y, other, layout) for other in others]
+    else:
+        neighbours = [(layout(X), y)]
+    reached = {}
+    for neighbour in neighbours:
+        found, steps, fitted = compare(monkeypatch, model, with_worst, neighbour)
+        reached = {line: max(ratio, reached.get(line, 0.0)) for line, ratio in found.items()}
+    # Near enough to the bounds for one that is half as large to be seen.
+    gradients = [line for line in reached if line.startswith("a gradient")]
+    near = {line: ratio for line, ratio in reached.items() if line.startswith(("the median", "the means", "corr"))}
+    assert max(reached[line] for line in gradients) > 0.7
+    assert min(near.values()) > 0.7
+    # The road is the one that was meant, and the budget is spent on what was released, to the last thousandth.
+    assert len(gradients) == (2 if "two-phase" in road else 1)
+    screened = screening != "none" or "one-shot" in road
+    gaussian = any(line.startswith("correlations") for line in reached)
+    assert gaussian == (screening == "gaussian")
+    assert any(line[0].isdigit() for line in reached) == (screened and not gaussian)
+    assert any("sizes" in line for line in reached) == ("auto" in road)
+    whole = calibrate(Budget(model.epsilon, model.delta), GaussianEvent) ** -2
+    assert 0.999 * whole < price(steps) <= whole
+    assert (fitted.certificate_.epsilon, fitted.certificate_.bound) == (model.epsilon, "gdp")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_null_records_are_asked_about_nothing(monkeypatch, n_classes, relation):
+    X, y = table(n_classes, "none")
+    model = make_model(n_classes, relation, n_nonzero="auto")
+    spoiled = y.copy()
+    spoiled[:20] = 99
+    steps, fitted = transcript(monkeypatch, model, X, spoiled)
+    again, other = transcript(monkeypatch, model, X[20:], y[20:], n_held=None if relation == "add-remove" else N - 1)
+    assert all(here.ratio(there) == 0.0 for here, there in zip(steps, again, strict=True))
+    assert np.array_equal(fitted.coef_, other.coef_)
+    assert not np.array_equal(fitted.coef_, clone(model).fit(X, y).coef_)
+
+
+# ------------------------------------------------------------------ the same comparison refuses what is broken
+
+
+class UnclippedRows(ClippedRecords):
+    """Rows keep their length."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._row_bounds[:], self._factors[:] = self.weight_bound, 1.0
+
+
+class UnclippedSlope(ClippedRecords):
+    """Residuals are put in units of their clip, but not clipped to it."""
+
+    def weights(self, margins):
+        return np.rint((margins[:, 0] - self._target) * self._row_bounds / self.slope)[:, None]
+
+
+class EigenvalueOfWholeRows(ClippedRecords):
+    """The Gram matrix is that of rows as they are."""
+
+    def largest_eigenvalue(self):
+        whole = copy(self)
+        whole._factors = np.ones_like(self._factors)
+        return ClippedRecords.largest_eigenvalue(whole)
+
+
+def true_centre(setting, releases, design, target, *, whole):
+    return np.rint(design.lattice.mean(axis=0))
+
+
+def true_median(self, what, share, values, low, high, noiseless):
+    self._purse.selection(what, share)
+    return float(np.clip(np.median(values), low, high))
+
+
+def true_mean(setting, releases, target):
+    return target - np.rint(target.mean()), float(target.mean()) / ONE, np.zeros(1)
+
+
+def shrunk_by_private_rows(state, *facts):
+    return replace(state, weights=state.weights * (1.0 - 1.0 / state.design.shape[0]))
+
+
+def true_number(relation, n_rows, n_public):
+    return n_rows
+
+
+def as_zero_out(purse, relation, stream):
+    return Releases(purse, "zero-out", stream)
+
+
+BROKEN = {
+    "rows are not clipped": ([(settings, "ClippedRecords", UnclippedRows)], "zero-out", "moved too far"),
+    "the slope is ignored": ([(settings, "ClippedRecords", UnclippedSlope)], "zero-out", "moved too far"),
+    "eigenvalue of whole rows": (
+        [(settings, "ClippedRecords", EigenvalueOfWholeRows)],
+        "zero-out",
+        "moved too far: the largest eigenvalue",
+    ),
+    "centre read off the data": ([(fits, "column_centre", true_centre)], "zero-out", "moved too far"),
+    "target's mean read off": ([(fits, "centred_target", true_mean)], "zero-out", "moved too far"),
+    "medians read off the data": ([(Releases, "median", true_median)], "zero-out", "another release"),
+    "number of records under add-remove": (
+        [(linear, "public_rows", true_number), (estimators, "public_rows", true_number)],
+        "add-remove",
+        "moved too far|something else on the certificate",
+    ),
+    "number of records in the result": (
+        [(fits, "_shrunk", shrunk_by_private_rows)],
+        "zero-out",
+        "something else in coef_",
+    ),
+    "replacement at half its price": ([(fits, "Releases", as_zero_out)], "replace-one", "moved too far"),
+}
+
+
+def lopsided():
+    """Short rows beside one long record, and a target whose clipped residuals do not add up to zero."""
+    X, _ = table(0, "none", scale=0.05)
+    y = np.where(np.arange(N - 1) % 10 < 7, 0.1, -0.25)
+    return X, y + 0.01 * np.sign(X[:, 0])
+
+
+@pytest.mark.parametrize("name", [None, *BROKEN])
+def test_broken_variants_are_refused(monkeypatch, name):
+    X, y = lopsided()
+    patches, relation, reason = BROKEN[name] if name else ((), "replace-one", None)
+    model = make_model(0, relation, n_nonzero=6, method="two-phase")
+    worst, opposite, *_ = adversaries(model, X, y)
+    other = with_record(X, y, opposite) if relation == "replace-one" else (X, y)
+    for patch in patches:
+        monkeypatch.setattr(*patch)
+    if reason is None:
+        compare(monkeypatch, model, with_record(X, y, worst), other)
+    else:
+        with pytest.raises(LeakError, match=f"^({reason})"):
+            compare(monkeypatch, model, with_record(X, y, worst), other)
+
+
+# ------------------------------------------------------------------ sensitivities by search
+
+
+def eigenvalue_of(X):
+    """In units in which a clipped row has a squared norm of GRAM_ROW_SQUARED, for a bound of 1.2."""
+    design, row_squared = Design(X, 1.0), (6 * ONE // 5) ** 2
+    norms, target = squared_row_norms(design), np.zeros(len(X))
+    return ClippedRecords(design, target, HuberLoss(0.3), 1, norms, row_squared, 0, ONE).largest_eigenvalue()
+
+
+def scores_of(monkeypatch, relation, excesses):
+    """What the choice of a size selects from, for excess losses with one column per size."""
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: seen.append(scores) or 0)
+        releases = Releases(Purse(Budget(1.0, 1e-6)), relation, Stream.of(0))
+        releases.size("a size", 0.1, list(excesses.T), np.arange(excesses.shape[1]) * 3.0, (0.15, 1.0))
+    return seen[0]
+
+
+def moves(draw, statistic, relation, rng):
+    """How far a statistic moves between some neighbours with a first record that differs."""
+    for _ in range(150):
+        records = np.array([draw(rng) for _ in range(5)])
+        other = np.vstack((draw(rng), records[1:])) if relation == "replace-one" else records[1:]
+        yield np.abs(statistic(records) - statistic(other)).max()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_eigenvalues_and_loss_differences_move_as_far_as_declared(monkeypatch, relation):
+    def row(rng):
+        return np.ones(3) * rng.choice([1.0, 0.01]) if rng.random() < 0.7 else rng.choice([-1.0, 0.3, 1.0], 3)
+
+    declared = largest_eigenvalue(GRAM_ROW_SQUARED, 3, 5, relation).value
+    # Long rows that are all parallel attain it, but for the cut to integers.
+    assert 0.999 * declared < max(moves(row, eigenvalue_of, relation, np.random.default_rng(0))) <= declared
+
+    def excesses(rng):
+        return rng.choice([-1e6, -0.1, 0.0, 0.1, 1e6], 4)
+
+    declared = loss_differences(1 << 20, relation).value
+    found = max(
+        moves(excesses, lambda records: scores_of(monkeypatch, relation, records), relation, np.random.default_rng(0))
+    )
+    assert 0.999 * declared < found <= declared

@@ -13,7 +13,7 @@ DOCS := $(VENV)/.docs
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow lint docs bench reproduce arena arena-other ci-tools clean
+.PHONY: help demo test test-slow lint docs bench reproduce arena arena-other audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -62,11 +62,14 @@ reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the p
 	$(BIN)/taciturn reproduce all --jobs 2 $(if $(FULL),,--quick) $(if $(DATA),--data $(DATA))
 
 arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it
-	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full,--readme README.md) $(if $(DATA),--data $(DATA))
 
 arena-other: ## diffprivlib in an environment of its own, for make arena
 	$(PYTHON) -m venv build/diffprivlib
 	build/diffprivlib/bin/python -m pip --disable-pip-version-check --quiet install diffprivlib==0.6.6 scikit-learn==1.7.2
+
+audit: $(DEV) ## Audit every class and every mutant, and write docs/audit.md
+	$(BIN)/python docs/tables/audit.py --jobs 2
 
 ci-tools: ## Optional system packages for optional tests; never fails
 	@command -v chromium >/dev/null 2>&1 || (command -v apt-get >/dev/null 2>&1 \

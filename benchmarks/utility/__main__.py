@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.utility.catalogue import DATA_SETS, METHODS
 from benchmarks.utility.methods import Method
-from benchmarks.utility.report import write_report
+from benchmarks.utility.report import write_readme, write_report
 from benchmarks.utility.results import Results
 from benchmarks.utility.run import FULL, QUICK, run
 
@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("build/arena"), help="folder of the results (build/arena)")
     parser.add_argument("--forget", nargs="+", metavar="NAME", help="methods or families to be run anew")
     parser.add_argument("--report", type=Path, default=Path(__file__).parent, help="folder of the report (this one)")
+    parser.add_argument("--readme", type=Path, help="a page with marks for the table of errors")
     parser.add_argument("--report-only", action="store_true", help="write the report on what is there")
     return parser
 
@@ -69,7 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for sentence in run(plan, data_sets, methods, results, folder=options.data, jobs=options.jobs, console=console):
             console.print(sentence)
     # The report is about everything that is there, whatever was run now.
-    path = write_report(results, plan, list(DATA_SETS.values()), list(METHODS.values()), options.report)
+    everything = results, plan, list(DATA_SETS.values()), list(METHODS.values())
+    path = write_report(*everything, options.report)
+    if options.readme:
+        write_readme(*everything, options.readme)
     console.print(f"report: {path}")
     return 0
 

@@ -18,9 +18,10 @@ from benchmarks.utility.sound import DEFAULTS
 from benchmarks.utility.summary import Cell, summarise
 from benchmarks.utility.verdict import LEVEL, Verdict, judge
 
-__all__ = ["write_report"]
+__all__ = ["write_readme", "write_report"]
 
 WANTED_F1 = 0.8
+BEGIN, END = "<!-- arena: begin -->", "<!-- arena: end -->"
 
 
 def write_report(
@@ -57,6 +58,37 @@ def write_report(
     path = folder / "results.md"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def write_readme(
+    results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], path: Path
+) -> None:
+    """Put the errors of the default and of the best published method between two marks of a page."""
+    verdicts = judge(summarise(results, plan, data_sets, methods), DEFAULTS[0].name)
+    by_cell = {(verdict.ours.data_set, verdict.ours.epsilon): verdict for verdict in verdicts}
+    heads, rows = ["data set"], []
+    for epsilon in plan.epsilons:
+        heads += [f"default, epsilon {epsilon:g}", "best published"]
+    for data_set in data_sets:
+        found = [by_cell.get((data_set.name, epsilon)) for epsilon in plan.epsilons]
+        if any(found):
+            rows.append([data_set.name, *(word for verdict in found for word in _errors(verdict))])
+    words = [verdict.word for verdict in verdicts]
+    text = path.read_text(encoding="utf-8")
+    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
+    summary = (
+        f"Of {len(words)} cells the default has the lower error in {words.count('lower')}, is not significantly higher "
+        f"in {words.count('not higher')}, and has **lost** {words.count('lost')}."
+    )
+    block = "\n".join([BEGIN, "", *_table(heads, rows), "", summary, ""])
+    path.write_text(f"{before}{block}\n{after}", encoding="utf-8")
+
+
+def _errors(verdict: Verdict | None) -> tuple[str, str]:
+    if verdict is None:
+        return "", ""
+    ours = f"{verdict.ours.error:.3f}" if verdict.ours.results else "refused"
+    return f"{ours} (**lost**)" if verdict.word == "lost" else ours, f"{verdict.best.error:.3f} ({verdict.best.method})"
 
 
 def _preface(plan: Plan) -> list[str]:
@@ -96,15 +128,20 @@ def _verdicts(name: str, verdicts: Sequence[Verdict]) -> list[str]:
             verdict.ours.data_set,
             f"{verdict.ours.epsilon:g}",
             _score(verdict.ours),
+            f"{verdict.ours.nonzeros:.0f}" if verdict.ours.results else "",
             verdict.best.method,
             _words(verdict.best.setting),
             _score(verdict.best),
+            f"{verdict.best.nonzeros:.0f}",
             f"{verdict.p_value:.2g}",
             "**lost**" if verdict.word == "lost" else verdict.word,
         ]
         for verdict in verdicts
     ]
-    heads = ["set", "eps", "error / F1", "best published", "its setting", "error / F1", "p (Holm)", "error"]
+    heads = [
+        "set", "eps", "error / F1", "features", "best published", "its setting", "error / F1", "features", "p (Holm)",
+        "error",
+    ]  # fmt: skip
     return [*lines, *_table(heads, rows)]
 
 

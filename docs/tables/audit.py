@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,8 @@ from typing import Any
 from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.audit import AuditResult, SearchResult
-from taciturn.audit.catalogue import ENTRIES
-from taciturn.audit.catalogue.entry import Case, Entry
-from taciturn.audit.run import audit_entry
+from taciturn.audit.catalogue import ENTRIES, Case, Entry, ExactCase
+from taciturn.audit.run import audit_all
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "audit.md"
@@ -34,8 +34,8 @@ an event that tells them apart, and bounds epsilon from below by how often it ha
 by `make audit`, which does so for everything that is public here, and for variants that are broken on purpose.
 
 **What an audit can show.** That a claim is false. The event is chosen on one half of the runs and counted on the other,
-so that a bound is wrong with a probability of at most 5 %, however cleverly the event was chosen; where all outcomes
-can be written down, the bound is exact.
+so that the bound holds however cleverly the event was chosen: all bounds of the first table together, and each of the
+second by itself, with a confidence of 95 %. Where all outcomes can be written down, the bound is exact.
 
 **What it cannot show.** That a claim is true. "No violation found" is a statement about one pair of data sets and one
 event. What stands behind a certificate is a proof; the audit is there for the mistakes that proofs do not see: noise of
@@ -44,8 +44,7 @@ the wrong scale, a count that got lost, a value that nobody paid for.
 So silence has to mean something. The second table holds mistakes of the kind that are made, in this code or in print,
 each put into the real code for as long as its audit lasts. An audit that misses one of them is not worth its runs.
 
-Look at one class with `taciturn audit NAME --epsilon 1`, at your own release with
-[`audit`](reference.md#audit).
+Look at one class with `taciturn audit NAME --epsilon 1`, and at a release of your own with `taciturn.audit.audit`.
 """
 
 CLASSES = """\
@@ -83,11 +82,16 @@ def rounded_down(number: float) -> str:
 # ------------------------------------------------------------------ classes
 
 
-def audited(entry: Entry, factor: float, jobs: int) -> AuditResult:
-    """One entry of the catalogue."""
-    case = entry.case(EPSILON)
-    trials = max(LEAST_TRIALS, round(factor * case.trials)) if isinstance(case, Case) else None
-    return audit_entry(entry, EPSILON, trials=trials, n_jobs=jobs)
+def scaled(entry: Entry, factor: float) -> Entry:
+    """The entry with more runs, or fewer."""
+
+    def case(epsilon: float) -> Case | ExactCase:
+        made = entry.case(epsilon)
+        if not isinstance(made, Case):
+            return made
+        return replace(made, trials=max(LEAST_TRIALS, round(factor * made.trials)))
+
+    return replace(entry, case=case)
 
 
 def class_row(entry: Entry, result: AuditResult) -> str:
@@ -149,17 +153,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--trials-factor", type=float, default=1.0, help="on the runs of the catalogue (default: 1)")
     options = parser.parse_args(arguments)
     wrong, classes, broken = [], [], []
-    for number, entry in enumerate(ENTRIES, start=1):
-        result = audited(entry, options.trials_factor, options.jobs)
+    entries = [scaled(entry, options.trials_factor) for entry in ENTRIES]
+    results = audit_all(entries, EPSILON, n_jobs=options.jobs)
+    for number, (entry, result) in enumerate(zip(entries, results, strict=True), start=1):
         classes.append(class_row(entry, result))
         say(f"{number}/{len(ENTRIES)} {entry.name}", result.verdict, result.claimed, result.lower_bound)
         if result.verdict == "violated":
             wrong.append(f"{entry.name} is flagged")
     registry = mutants()
-    results = Parallel(n_jobs=options.jobs, return_as="generator")(
+    pairs = Parallel(n_jobs=options.jobs, return_as="generator")(
         delayed(tried)(place) for place in range(len(registry.MUTANTS))
     )
-    for mutant, (result, control) in zip(registry.MUTANTS, results, strict=True):
+    for mutant, (result, control) in zip(registry.MUTANTS, pairs, strict=True):
         broken.append(mutant_row(mutant, result, control))
         say(f"mutant: {mutant.name}", result.verdict, *registry.claim_and_finding(result))
         if not registry.is_flagged(result):

@@ -177,6 +177,8 @@ def _best_threshold(
     pooled = np.sort(np.concatenate(samples))
     places = np.linspace(0, pooled.size - 1, min(pooled.size, _THRESHOLDS)).astype(np.int64)
     thresholds = np.unique(pooled[places])
+    # Between values as well: where they fall into two heaps, other runs should not spill over an edge.
+    thresholds = np.unique(np.concatenate((thresholds, (thresholds[1:] + thresholds[:-1]) / 2.0)))
     below = np.array([np.searchsorted(sample, thresholds, side="left") for sample in samples])
     up_to = np.array([np.searchsorted(sample, thresholds, side="right") for sample in samples])
     trials = len(first)
@@ -184,7 +186,8 @@ def _best_threshold(
     for comparison, counts in (("<", below), ("<=", up_to), (">", trials - up_to), (">=", trials - below)):
         for likelier in (0, 1):
             values = bound(counts[likelier], counts[1 - likelier])
-            place = int(np.argmax(values))
+            best = np.flatnonzero(values == values.max())
+            place = int(best[best.size // 2])
             event = OutcomeEvent(statistic, comparison, float(thresholds[place]), likelier)
             candidates.append((float(values[place]), event))
     return max(candidates, key=operator.itemgetter(0))

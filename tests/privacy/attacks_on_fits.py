@@ -1,0 +1,238 @@
+"""Attacks on fits and on the sums inside them, beside the patches that break these."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import clone
+
+from taciturn import ADMMClassifier, HardThresholdRegressor, SparseRegressor
+from taciturn.audit import Pair, audit, sensitivity_search
+from taciturn.certificate import compose
+from taciturn.core.rng import Stream
+from taciturn.data.design import Design
+from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity import fixed_point_sum
+from taciturn.data.target import numeric_target
+from taciturn.losses import HuberLoss
+from taciturn.plan import admm, sparse_setting
+from taciturn.plan.purse import Purse
+from taciturn.plan.releases import Releases
+from taciturn.plan.sparse_setting import Setting, lattice_square
+from taciturn.solvers.admm import PENALTIES, soft_threshold
+from taciturn.solvers.clipped_records import ClippedRecords, squared_row_norms
+
+UNITS = (-1.0, 1.0)
+
+
+def one_more(X, y, canary, answer, words):
+    """The records (X, y) with and without one more, the last."""
+    return Pair((np.vstack((X, canary)), np.append(y, answer)), (X, y), "add-remove", words)
+
+
+# ------------------------------------------------------------------ gradients
+
+
+def residuals_unclipped():
+    def weights(records, margins):
+        residuals = margins[:, 0] - records._target
+        return np.rint(residuals * records._row_bounds / records.slope)[:, None]
+
+    return patch.object(ClippedRecords, "weights", weights)
+
+
+def descent(**settings):
+    """One step along a gradient that is released with noise: coefficients are the transcript."""
+    return HardThresholdRegressor(
+        delta=1e-5, relation="add-remove", row_bound=1.0, residual_clip=0.05, n_steps=1, step_size=1.0,
+        fit_intercept=False, random_state=0, **settings,
+    )  # fmt: skip
+
+
+def large_residual():
+    model = descent(n_public=4)
+    pair = one_more(0.5 * np.eye(2), np.zeros(2), [1.0, 0.0], 1.0, "one record with twenty times the largest residual")
+
+    def run(data, seed):
+        return model.set_params(random_state=seed).fit(*data).coef_
+
+    certificate = model.fit(*pair.first).certificate_
+    return audit(
+        run, pair, certificate.delta, 60, event="gaussian", claimed=certificate.epsilon, name="HardThresholdRegressor"
+    )
+
+
+def sum_clipped():
+    def sums_at(records, margins):
+        derivatives = records.loss.derivative(margins[:, 0], records._target)
+        weights = np.rint(derivatives * (records.weight_bound / records.slope))
+        total = records.design.rmatvec(weights, records.weight_bound)
+        longest = math.sqrt(records.row_squared) * records.weight_bound
+        return np.trunc(total * min(1.0, longest / max(float(np.linalg.norm(total)), 1.0))).astype(np.int64)[None]
+
+    return patch.object(ClippedRecords, "sums_at", sums_at)
+
+
+def gradient_sums():
+    """What one record can do to the first gradient, beside what it was declared to do."""
+    row_squared, weight = lattice_square(0.5), 1 << 10
+
+    def gradient(X, y):
+        design = Design(X, 1.0)
+        norms, target = squared_row_norms(design), numeric_target(y, UNITS)
+        records = ClippedRecords(design, target, HuberLoss(0.5), 1, norms, row_squared, 0, weight)
+        return records.sums(np.zeros((1, design.n_features)))
+
+    declared = fixed_point_sum(row_squared, weight, "add-remove").value
+    return sensitivity_search(gradient, (1.0, UNITS), "add-remove", declared=declared, norm="l2")
+
+
+# ------------------------------------------------------------------ noise
+
+
+def seeds_shared():
+    exact = Stream.of
+    return patch.object(Stream, "of", staticmethod(lambda random_state: exact(random_state // 2)))
+
+
+def two_folds():
+    """The difference of fits on two halves of the records: without noise, where both have the same."""
+    model, half = descent(epsilon=0.3, n_public=5), 4
+    X, y = np.tile(0.5 * np.eye(2), (4, 1)), np.tile(UNITS, 4)
+    pair = one_more(X, y, [1.0, 0.0], 1.0, "one record in the second of two folds")
+
+    def fits(data, seed):
+        parts = ([array[rows] for array in data] for rows in (slice(half), slice(half, None)))
+        return [clone(model).set_params(random_state=2 * seed + i).fit(*part) for i, part in enumerate(parts)]
+
+    def run(data, seed):
+        first, second = fits(data, seed)
+        return second.coef_ - first.coef_
+
+    composed = compose(*(fitted.certificate_ for fitted in fits(pair.first, 0)))
+    return audit(run, pair, composed.delta, 60, claimed=composed.epsilon, name="two fits of HardThresholdRegressor")
+
+
+class _OneDraw:
+    """A stream whose children for objectives all draw the same."""
+
+    def __init__(self, stream, size):
+        self._stream, self._drawn = stream, stream.spawn("objective").normals(size)
+
+    def spawn(self, label):
+        return SimpleNamespace(normals=lambda size: self._drawn) if label == "objective" else self._stream.spawn(label)
+
+
+def noise_reused():
+    exact = admm.solve_admm
+
+    def solve(blocks, n_columns, loss, *, stream, **settings):
+        return exact(blocks, n_columns, loss, stream=_OneDraw(stream, n_columns), **settings)
+
+    return patch.object(admm, "solve_admm", solve)
+
+
+def two_minimisers():
+    """Whether the noises of two iterations differ, computed from released minimisers as if the canary were not there.
+
+    The first minimiser has rho w + g(w) = -b, the second rho (w' - z + u) + g(w') = -b', with g the gradient of the
+    other records, which the attacker knows. With one draw both sides agree, but for the canary and for rounding.
+    """
+    X, y = np.array([[0.5], [-0.3], [0.8], [0.2]]), np.array([1, 0, 0, 1])
+    model = ADMMClassifier(
+        delta=1e-5, relation="add-remove", n_public=5, row_bound=1.0, classes=(0, 1), n_steps=2, fit_intercept=False,
+        random_state=0,
+    )  # fmt: skip
+    pair = one_more(X, y, [[1.0]], 1, "one record, at the bound")
+    certificate = model.fit(*pair.first).certificate_
+    rho = certificate.public["coupling"]
+
+    def gradient(w):
+        return X.T @ (expit(X @ w) - y)
+
+    def run(data, seed):
+        released = []
+
+        def recorded(values, kappa):
+            released.append((values.copy(), soft_threshold(values, kappa)))
+            return released[-1][1]
+
+        with patch.dict(PENALTIES, {"l1": recorded}):
+            model.set_params(random_state=seed).fit(*data)
+        (w, z), (with_multiplier, _) = released
+        w_next = with_multiplier - (w - z)
+        difference = rho * (w_next - z + (w - z)) + gradient(w_next) - rho * w - gradient(w)
+        return bool(np.abs(difference[0]) > 1e-5)
+
+    return audit(run, pair, certificate.delta, 60, claimed=certificate.epsilon, name="ADMMClassifier")
+
+
+# ------------------------------------------------------------------ the default model
+
+
+def audit_default(attribute, pair, event, **settings):
+    """Fits with all columns, whose coefficients are sums of noisy gradients."""
+    model = SparseRegressor(
+        delta=1e-5, relation="add-remove", row_bound=1.0, n_nonzero=1, fit_intercept=False, random_state=0, **settings
+    )
+
+    def run(data, seed):
+        return getattr(model.set_params(random_state=seed).fit(*data), attribute)
+
+    certificate = model.fit(*pair.first).certificate_
+    return audit(run, pair, certificate.delta, 60, event=event, claimed=certificate.epsilon, name="SparseRegressor")
+
+
+def one_price_for_all_steps():
+    exact = Purse.gaussian
+
+    def gaussian(purse, what, share, count=1):
+        return exact(purse, what, share, count) / math.sqrt(count)
+
+    return patch.object(Purse, "gaussian", gaussian)
+
+
+def many_gradients():
+    X, y = np.ones((4, 1)), np.ones(4)
+    pair = one_more(X, y, [1.0], 1.0, "one record more with the largest derivative")
+    return audit_default("coef_", pair, "gaussian", epsilon=3.0, n_public=150, residual_clip=0.05)
+
+
+def medians_unpaid():
+    def median(releases, what, share, values, low, high, noiseless):
+        return float(np.clip(np.sort(values)[(values.size - 1) // 2], low, high))
+
+    return patch.object(Releases, "median", median)
+
+
+def decided_median():
+    """How noisy a coefficient is said to be, which follows from the clip of the residuals."""
+    X, y = np.ones((100, 1)), np.repeat([0.0, 1.0], 50)
+    pair = one_more(X, y, [1.0], 1.0, "as many small targets as large ones, and one record that decides the median")
+
+    def wide(deviations):
+        return deviations[0] > 0.01
+
+    return audit_default("coef_std_", pair, wide, n_public=200)
+
+
+def norms_uncentred():
+    return patch.object(sparse_setting, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
+
+
+def centred_sums():
+    """The same search as for plain gradients, with rows less a public centre."""
+    bound, slope, weight = 0.5, 0.5, 1 << 10
+    centre = np.full(3, 0.75 * ONE)
+    setting = Setting(None, 10, 1, False, bound, slope)
+
+    def gradient(X, y):
+        records = setting.records(Design(X, 1.0), numeric_target(y, UNITS), centre, bound, slope, weight)
+        return records.sums(np.zeros((1, 3)))
+
+    declared = fixed_point_sum(lattice_square(bound), weight, "add-remove").value
+    return sensitivity_search(gradient, (1.0, UNITS), "add-remove", declared=declared, norm="l2")

@@ -150,6 +150,25 @@ def reproduce(
     console.print(f"written: {write_report(EXPERIMENTS, output)}", markup=False, highlight=False)
 
 
+@app.command()
+def audit(
+    name: Annotated[str, typer.Argument(help="A class, or all, or list to see what there is.")],
+    epsilon: Annotated[float, typer.Option(help="The budget that is attacked, from 0.01 to 10.")] = 1.0,
+    trials: Annotated[
+        int | None, typer.Option(min=8, help="Runs on each of two data sets. [default: the entry's own]")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+) -> None:
+    """Attack this library's own guarantees, and print what was found; exit code 1 if a claim is refuted.
+
+    Example: taciturn audit HardThresholdRegressor --epsilon 2 --jobs 2
+    """
+    from taciturn.audit.run import show_audits
+
+    if not show_audits(name, epsilon, trials, jobs):
+        raise typer.Exit(1)
+
+
 def _print_certificate(console: Console, certificate: Certificate) -> None:
     facts = Table(title="Certificate", show_header=False)
     facts.add_column(style="bold")

@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import re
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 import taciturn
+from taciturn import mechanisms
+from taciturn.audit.catalogue import ENTRIES
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -116,3 +119,20 @@ def test_import_contracts_are_kept_and_can_fail(tmp_path):
 @pytest.mark.parametrize("word", ["_param_validation", "_fit_context", "sklearn.utils._", "numpy.core"])
 def test_no_private_names_of_other_libraries(word):
     assert not [path for path in SOURCES if word in path.read_text(encoding="utf-8")]
+
+
+def test_everything_private_has_an_audit():
+    audited = {entry.subject for entry in ENTRIES}
+    public = [getattr(taciturn, name) for name in taciturn.__all__]
+    fitted = {kind.__name__ for kind in public if inspect.isclass(kind) and hasattr(kind, "fit")}
+    released = {
+        name
+        for name in mechanisms.__all__
+        if inspect.isclass(kind := getattr(mechanisms, name))
+        and hasattr(kind, "release")
+        and not getattr(kind, "_is_protocol", False)
+    }
+    assert len(fitted) > 15
+    assert len(released) > 8
+    assert not (fitted | released) - audited, "no audit entry in taciturn.audit.catalogue"
+    assert not audited - (fitted | released)

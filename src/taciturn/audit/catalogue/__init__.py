@@ -1,0 +1,35 @@
+"""Everything of the package that is audited: every mechanism, selector, estimator and scaler, by name.
+
+An :class:`Entry` makes a case at a given epsilon: an object of the package, two neighbouring data sets that are hard to
+protect, and the claim that the object makes of itself.
+"""
+
+from __future__ import annotations
+
+from taciturn.audit.catalogue.entry import KINDS, Case, Entry, ExactCase
+from taciturn.audit.catalogue.estimators import ESTIMATORS
+from taciturn.audit.catalogue.mechanisms import MECHANISMS
+from taciturn.audit.catalogue.scalers import SCALERS
+from taciturn.audit.catalogue.selectors import SELECTORS
+from taciturn.core.errors import ParameterError
+
+__all__ = ["ENTRIES", "KINDS", "Case", "Entry", "ExactCase", "find_entries"]
+
+ENTRIES: tuple[Entry, ...] = (*MECHANISMS, *SELECTORS, *SCALERS, *ESTIMATORS)
+"""In the order in which ``all`` audits them."""
+
+
+def find_entries(name: str) -> tuple[Entry, ...]:
+    """All entries for "all", those of a class by its name, or one by its own.
+
+    Examples
+    --------
+    >>> from taciturn.audit.catalogue import find_entries
+    >>> [entry.name for entry in find_entries("PermuteAndFlip")]
+    ['PermuteAndFlip/exact', 'PermuteAndFlip/sampled']
+    """
+    found = tuple(entry for entry in ENTRIES if name in ("all", entry.subject, entry.name))
+    if not found:
+        known = ", ".join(dict.fromkeys(entry.subject for entry in ENTRIES))
+        raise ParameterError("name", name, f"all, an entry, or one of {known}", "see taciturn audit list")
+    return found

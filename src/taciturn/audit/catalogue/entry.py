@@ -1,0 +1,141 @@
+"""What is audited: an entry by name, and the case that it makes at a given epsilon."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from taciturn.accounting import epsilon_of
+from taciturn.audit.engine import Run
+from taciturn.audit.pair import Pair
+from taciturn.certificate import Certificate
+from taciturn.core.errors import WeakBudgetWarning
+from taciturn.events import Event
+
+__all__ = ["KINDS", "Case", "Entry", "ExactCase", "Fit", "case_of_event", "case_of_fit", "exact_case_of_fit", "fit"]
+
+KINDS = ("mechanism", "selector", "estimator", "scaler")
+"""What can be audited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Runs on two data sets, for :func:`~taciturn.audit.audit`.
+
+    Parameters
+    ----------
+    run : callable
+        ``run(data, random_state)``: one release; picklable.
+    pair : Pair
+        The two data sets.
+    delta, claimed : float
+        The claim, read off the object itself: its certificate, or its event.
+    event : {"auto", "gaussian"}
+        How the audit looks at outcomes.
+    trials : int
+        Number of runs on each data set, unless told otherwise.
+    """
+
+    run: Run
+    pair: Pair
+    delta: float
+    claimed: float
+    event: str
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExactCase:
+    """Two laws that can be written down, for :func:`~taciturn.audit.audit_exact`.
+
+    Parameters
+    ----------
+    law : callable
+        ``law(data)``: the probability of every outcome.
+    pair : Pair
+        The two data sets.
+    delta, claimed : float
+        The claim, read off the object itself.
+    """
+
+    law: Callable[[Any], Mapping[Hashable, float]]
+    pair: Pair
+    delta: float
+    claimed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something to audit.
+
+    Parameters
+    ----------
+    name : str
+        The public name of a class, then after a slash what tells the entry from others of the same class.
+    kind : {"mechanism", "selector", "estimator", "scaler"}
+        What the class is.
+    summary : str
+        What is looked at, in a few words.
+    case : callable
+        ``case(epsilon)``: the case at this budget.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    case: Callable[[float], Case | ExactCase]
+
+    @property
+    def subject(self) -> str:
+        """The name of the class."""
+        return self.name.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A whole fit, plan and certificate included.
+
+    Parameters
+    ----------
+    model : estimator
+        Cloned for every run.
+    """
+
+    model: Any
+
+    def __call__(self, data: Any, random_state: int) -> np.ndarray:
+        """The coefficients."""
+        return np.ravel(fit(self.model, data, random_state).coef_)
+
+
+def fit(model: Any, data: Any, random_state: int) -> Any:
+    """A fitted clone."""
+    with warnings.catch_warnings():
+        # Where data sets are this small the noise is all there is, which is no disadvantage here.
+        warnings.simplefilter("ignore", WeakBudgetWarning)
+        return clone(model).set_params(random_state=random_state).fit(*data)
+
+
+def case_of_fit(model: Any, pair: Pair, trials: int, *, run: Run | None = None, event: str = "auto") -> Case:
+    """The case of a model, with the claim of its certificate.
+
+    Without a ``run`` every run is a whole fit.
+    """
+    certificate: Certificate = fit(model, pair.first, 0).certificate_
+    return Case(run or Fit(model), pair, certificate.delta, certificate.epsilon, event, trials)
+
+
+def exact_case_of_fit(model: Any, pair: Pair, law: Callable[[Any], Mapping[Hashable, float]]) -> ExactCase:
+    """The same for a law that can be written down."""
+    claim = case_of_fit(model, pair, trials=0)
+    return ExactCase(law, pair, claim.delta, claim.claimed)
+
+
+def case_of_event(cost: Event, run: Run, pair: Pair, trials: int, *, delta: float = 0.0, event: str = "auto") -> Case:
+    """The case of a release with this cost, which is accounted at a delta."""
+    return Case(run, pair, delta, epsilon_of(cost, delta), event, trials)

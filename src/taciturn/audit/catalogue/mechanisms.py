@@ -1,0 +1,269 @@
+"""Mechanisms: their laws where these can be written down, and their samplers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from taciturn.accounting import Budget, calibrate, epsilon_of
+from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_event
+from taciturn.audit.catalogue.laws import Law, law_of
+from taciturn.audit.engine import Run
+from taciturn.audit.neighbours import opposing_scores, reversed_ranks, wide_gap
+from taciturn.audit.pair import Pair
+from taciturn.core.rng import Stream
+from taciturn.data.sensitivity import Sensitivity
+from taciturn.events import GaussianEvent
+from taciturn.mechanisms import (
+    CanonicalLipschitz,
+    ExponentialMechanism,
+    FloatGaussian,
+    GumbelTopK,
+    LaplaceNoisyMax,
+    LaplaceTopK,
+    PeelingTopK,
+    PermuteAndFlip,
+    PrivateQuantile,
+    RoundedGaussian,
+    TwoSidedGeometric,
+)
+from taciturn.mechanisms.selection import Selection
+
+__all__ = ["GAUSSIAN_DELTA", "MECHANISMS"]
+
+GAUSSIAN_DELTA = 0.01
+"""For Gaussian noise, whose parameter any delta tells; with a larger one fewer runs do."""
+
+_TRIALS = 60_000
+_UNIT = Sensitivity(1.0, "linf", "zero-out")
+_K = 2
+# For the canonical Lipschitz mechanism, which at its default of one half spends hardly more than half its epsilon on
+# the pairs that are known.
+_GAMMA = 0.9
+# So far behind, in noise scales, that candidates are chosen now and then, or hardly ever.
+_NOW_AND_THEN, _SELDOM, _HARDLY_EVER = 1.0, 2.5, 25.0
+# A lead that one record turns into a tie.
+_TO_A_TIE = 2.0
+_GRID = tuple(float(point) for point in range(400))
+_LOG2_SCALE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One release of an index or of several.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is shown the data.
+    """
+
+    mechanism: Any
+
+    def __call__(self, scores: Any, random_state: int) -> tuple[int, ...]:
+        return tuple(np.atleast_1d(self.mechanism.release(scores, Stream.of(random_state))).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One release of a number or of several.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is shown the data.
+    """
+
+    mechanism: Any
+
+    def __call__(self, value: Any, random_state: int) -> np.ndarray:
+        return np.atleast_1d(self.mechanism.release(value, Stream.of(random_state)))
+
+
+@dataclass(frozen=True, slots=True)
+class LawOf:
+    """The law of a release.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is shown the data.
+    """
+
+    mechanism: Any
+
+    def __call__(self, value: Any) -> Law:
+        return law_of(self.mechanism, value)
+
+
+# ------------------------------------------------------------------ the mechanisms at a budget
+
+
+def _one(kind: type[Selection], epsilon: float) -> Selection:
+    return kind(_UNIT, epsilon)
+
+
+def _gumbel(epsilon: float) -> GumbelTopK:
+    return GumbelTopK(_UNIT, _K, epsilon / _K)
+
+
+def _laplace(epsilon: float) -> LaplaceTopK:
+    return LaplaceTopK(_UNIT, _K, epsilon)
+
+
+def _peeling(epsilon: float) -> PeelingTopK:
+    return PeelingTopK(PermuteAndFlip(_UNIT, epsilon / _K), _K)
+
+
+def _canonical(noise: str, epsilon: float) -> CanonicalLipschitz:
+    return CanonicalLipschitz(_UNIT, _K, epsilon, _GAMMA, noise)
+
+
+def _canonical_by_default(epsilon: float) -> CanonicalLipschitz:
+    return CanonicalLipschitz(_UNIT, _K, epsilon)
+
+
+def _quantile(epsilon: float) -> PrivateQuantile:
+    return PrivateQuantile(_GRID, 0.5, "add-remove", epsilon)
+
+
+def _geometric(epsilon: float) -> TwoSidedGeometric:
+    return TwoSidedGeometric(3, epsilon)
+
+
+def _rounded(epsilon: float) -> RoundedGaussian:
+    multiplier = calibrate(Budget(epsilon, GAUSSIAN_DELTA), GaussianEvent)
+    return RoundedGaussian(float(math.floor(2.0**_LOG2_SCALE / multiplier)), _LOG2_SCALE, 1 << 40)
+
+
+def _float(epsilon: float) -> FloatGaussian:
+    return FloatGaussian(1.0, calibrate(Budget(epsilon, GAUSSIAN_DELTA), GaussianEvent))
+
+
+# ------------------------------------------------------------------ what they are shown
+
+
+def _behind(scales: float, n_each: int, mechanism: Any) -> Pair:
+    return opposing_scores(scales * mechanism.scale, n_each, n_each)
+
+
+def _tied(n_each: int, mechanism: Any) -> Pair:
+    return opposing_scores(_TO_A_TIE, n_each, n_each)
+
+
+def _ranks(mechanism: Any) -> Pair:
+    return reversed_ranks(5)
+
+
+def _gap(mechanism: PrivateQuantile) -> Pair:
+    # Of 2 n values, bins beyond all others are n ranks from the median: about two noise scales.
+    return wide_gap(math.ceil(2.0 * mechanism.scale), mechanism.grid)
+
+
+def _counts(mechanism: TwoSidedGeometric) -> Pair:
+    return Pair(mechanism.sensitivity, 0, "zero-out", "A count of three falls to zero with one record")
+
+
+def _shifted_sum(mechanism: RoundedGaussian) -> Pair:
+    shifted = np.array([int(mechanism.l2_sensitivity), 0])
+    return Pair(shifted, np.zeros_like(shifted), "zero-out", "A sum of integers is moved along one axis by one record")
+
+
+def _shifted_integer(mechanism: RoundedGaussian) -> Pair:
+    return Pair(int(mechanism.l2_sensitivity), 0, "zero-out", "An integer is moved by its sensitivity")
+
+
+def _shifted_vector(mechanism: FloatGaussian) -> Pair:
+    shifted = mechanism.l2_sensitivity * np.array([0.6, 0.8])
+    return Pair(shifted, np.zeros_like(shifted), "zero-out", "A vector is moved by its sensitivity with one record")
+
+
+# ------------------------------------------------------------------ cases
+
+
+def _exact(
+    make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float, *, delta: float = 0.0
+) -> ExactCase:
+    mechanism = make(epsilon)
+    return ExactCase(LawOf(mechanism), pair_of(mechanism), delta, epsilon_of(mechanism.event, delta))
+
+
+def _sampled(
+    run: Callable[[Any], Run], make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float
+) -> Case:
+    mechanism = make(epsilon)
+    return case_of_event(mechanism.event, run(mechanism), pair_of(mechanism), _TRIALS)
+
+
+def _gaussian(make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float) -> Case:
+    mechanism = make(epsilon)
+    run, pair = Number(mechanism), pair_of(mechanism)
+    return case_of_event(mechanism.event, run, pair, _TRIALS, delta=GAUSSIAN_DELTA, event="gaussian")
+
+
+def _both(
+    name: str,
+    make: Callable[[float], Any],
+    seldom: Callable[[Any], Pair],
+    often: Callable[[Any], Pair],
+    run: Callable[[Any], Run] = Choice,
+) -> tuple[Entry, Entry]:
+    """The law on a pair that shows the most, and the sampler on one that shows much in few runs."""
+    return (
+        Entry(f"{name}/exact", "mechanism", "law of all outcomes", partial(_exact, make, seldom)),
+        Entry(f"{name}/sampled", "mechanism", "sampler", partial(_sampled, run, make, often)),
+    )
+
+
+MECHANISMS = (
+    *_both(
+        "ExponentialMechanism",
+        partial(_one, ExponentialMechanism),
+        partial(_behind, _HARDLY_EVER, 1),
+        partial(_behind, _SELDOM, 1),
+    ),
+    *_both("PermuteAndFlip", partial(_one, PermuteAndFlip), partial(_tied, 1), partial(_tied, 1)),
+    *_both(
+        "LaplaceNoisyMax",
+        partial(_one, LaplaceNoisyMax),
+        partial(_behind, _HARDLY_EVER, 1),
+        partial(_behind, _SELDOM, 1),
+    ),
+    *_both("GumbelTopK", _gumbel, partial(_behind, _HARDLY_EVER, _K), partial(_behind, _NOW_AND_THEN, _K)),
+    *_both("LaplaceTopK", _laplace, partial(_behind, _HARDLY_EVER, _K), partial(_behind, _NOW_AND_THEN, _K)),
+    *_both("PeelingTopK", _peeling, partial(_behind, _HARDLY_EVER, _K), partial(_tied, _K)),
+    *_both(
+        "CanonicalLipschitz",
+        partial(_canonical, "exponential"),
+        partial(_behind, _HARDLY_EVER, _K),
+        partial(_tied, _K),
+    ),
+    Entry(
+        "CanonicalLipschitz/gumbel",
+        "mechanism",
+        "sampler with Gumbel noise",
+        partial(_sampled, Choice, partial(_canonical, "gumbel"), partial(_tied, _K)),
+    ),
+    Entry(
+        "CanonicalLipschitz/ranks",
+        "mechanism",
+        "law of all outcomes when ranks are reversed",
+        partial(_exact, _canonical_by_default, _ranks),
+    ),
+    *_both("PrivateQuantile", _quantile, _gap, _gap, Number),
+    *_both("TwoSidedGeometric", _geometric, _counts, _counts, Number),
+    Entry(
+        "RoundedGaussian/exact",
+        "mechanism",
+        "law of all outcomes",
+        partial(_exact, _rounded, _shifted_integer, delta=GAUSSIAN_DELTA),
+    ),
+    Entry("RoundedGaussian/sampled", "mechanism", "sampler", partial(_gaussian, _rounded, _shifted_sum)),
+    Entry("FloatGaussian", "mechanism", "sampler", partial(_gaussian, _float, _shifted_vector)),
+)
+"""Every mechanism."""

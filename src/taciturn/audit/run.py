@@ -1,0 +1,176 @@
+"""Audits of the catalogue, one entry after the other, and the table that shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from taciturn.audit.catalogue import ENTRIES, Case, Entry, find_entries
+from taciturn.audit.engine import audit
+from taciturn.audit.exact import audit_exact
+from taciturn.audit.result import AuditResult
+from taciturn.core.validation import check_real
+
+__all__ = ["audit_all", "audit_entry", "entry_table", "show_audits", "verdict_table"]
+
+_CONFIDENCE = 0.95
+# Pairs have as many records as the noise asks for: near ties in a table of some thousand rows, at the lower end.
+_SMALLEST, _LARGEST = 0.01, 10.0
+
+
+def audit_entry(
+    entry: Entry,
+    epsilon: float = 1.0,
+    *,
+    trials: int | None = None,
+    confidence: float = _CONFIDENCE,
+    random_state: int = 0,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> AuditResult:
+    """Audit one entry of the catalogue.
+
+    Parameters
+    ----------
+    entry : Entry
+        What to audit.
+    epsilon : float, default=1.0
+        The budget that it is given, from 0.01 to 10.
+    trials : int, default=None
+        Runs on each of the two data sets; None: the entry's own number. Laws that are written down need none.
+    confidence : float, default=0.95
+        Probability with which the bound is a true one.
+    random_state : int, default=0
+        From which a seed for every run follows.
+    n_jobs : int, default=1
+        Number of worker processes.
+    progress : bool, default=False
+        Whether to draw a progress bar on the standard error stream.
+
+    Returns
+    -------
+    AuditResult
+        With the claim that the object makes of itself.
+
+    Examples
+    --------
+    >>> from taciturn.audit.catalogue import find_entries
+    >>> from taciturn.audit.run import audit_entry
+    >>> law, sampler = find_entries("ExponentialMechanism")
+    >>> result = audit_entry(law, epsilon=0.5)
+    >>> result.claimed, round(result.lower_bound, 6), result.verdict
+    (0.5, 0.5, 'no violation found')
+    """
+    case = entry.case(check_real(_SMALLEST, _LARGEST, epsilon=epsilon))
+    if not isinstance(case, Case):
+        return audit_exact(case.law, case.pair, case.delta, claimed=case.claimed, name=entry.name)
+    return audit(
+        case.run,
+        case.pair,
+        case.delta,
+        case.trials if trials is None else trials,
+        confidence,
+        case.event,
+        claimed=case.claimed,
+        name=entry.name,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+
+
+def audit_all(
+    entries: Sequence[Entry] = ENTRIES,
+    epsilon: float = 1.0,
+    *,
+    trials: int | None = None,
+    confidence: float = _CONFIDENCE,
+    random_state: int = 0,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> Iterator[AuditResult]:
+    """Audit some entries, each result as soon as it is there.
+
+    All bounds together are true with probability ``confidence``: each of them is made with as much less doubt as there
+    are more of them. So none of many sound mechanisms is flagged for being one of many.
+
+    Parameters
+    ----------
+    entries : sequence of Entry, default=ENTRIES
+        What to audit.
+    epsilon, trials, confidence, random_state, n_jobs, progress
+        As in :func:`audit_entry`.
+
+    Yields
+    ------
+    AuditResult
+        In the order of the entries.
+    """
+    shared = 1.0 - (1.0 - confidence) / max(1, len(entries))
+    for entry in entries:
+        yield audit_entry(
+            entry,
+            epsilon,
+            trials=trials,
+            confidence=shared,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+
+# ------------------------------------------------------------------ on the screen
+
+
+def show_audits(name: str, epsilon: float, trials: int | None, n_jobs: int) -> bool:
+    """Print what there is for "list"; audit what is asked for, print the verdicts, and say whether none is bad."""
+    console = Console()
+    if name == "list":
+        console.print(entry_table(ENTRIES))
+        return True
+    results = list(audit_all(find_entries(name), epsilon, trials=trials, n_jobs=n_jobs, progress=True))
+    console.print(verdict_table(results))
+    violated = [result for result in results if result.verdict == "violated"]
+    for result in violated:
+        console.print(str(result), style="red", markup=False, highlight=False)
+    return not violated
+
+
+def entry_table(entries: Iterable[Entry]) -> Table:
+    """What can be audited."""
+    table = Table(title="Audits")
+    for heading in ("name", "kind", "what is looked at"):
+        table.add_column(heading, overflow="fold")
+    for entry in entries:
+        table.add_row(entry.name, entry.kind, entry.summary)
+    return table
+
+
+def verdict_table(results: Iterable[AuditResult]) -> Table:
+    """Claims, what was found and verdicts."""
+    table = Table(title="Epsilon, claimed and found", caption="An audit can refute a claim. It cannot prove one.")
+    table.add_column("name", style="bold", overflow="fold")
+    for heading in ("claimed", "at least", "delta", "runs"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for result in results:
+        violated = result.verdict == "violated"
+        table.add_row(
+            result.name,
+            f"{result.claimed:.4g}",
+            _bound_in_words(result),
+            f"{result.delta:g}",
+            f"{result.trials:,}" if result.trials else "law",
+            result.verdict,
+            style="red" if violated else None,
+        )
+    return table
+
+
+def _bound_in_words(result: AuditResult) -> str:
+    """Three decimals; what runs have shown is rounded down, since a lower bound that is rounded up is none."""
+    bound = result.lower_bound
+    return f"{bound if result.route == 'exact' else math.floor(bound * 1000.0) / 1000.0:.3f}"

@@ -39,7 +39,7 @@ def are_neighbours(pair):
     if np.abs(values).max() > 1.0:
         return False
     if X.shape != X2.shape:
-        return pair.relation != "replace-one" and np.array_equal(X[:-1], X2) and np.array_equal(y[:-1], y2)
+        return pair.relation == "add-remove" and np.array_equal(X[:-1], X2) and np.array_equal(y[:-1], y2)
     changed = (X != X2).any(axis=1) | (y != y2)
     if pair.relation == "zero-out":
         return changed.sum() == 1 and y2[changed] == NULL_LABEL
@@ -60,6 +60,11 @@ PAIRS = {
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("make", PAIRS.values(), ids=PAIRS)
 def test_tables_are_neighbours_under_every_relation(make, relation):
+    if relation == "zero-out" and make("add-remove").first[1].dtype.kind != "i":
+        # The number of records is public: without a label that makes a null record there is no neighbour.
+        with pytest.raises(ParameterError, match="^relation='zero-out'"):
+            make(relation)
+        return
     pair = make(relation)
     assert pair.relation == relation
     assert are_neighbours(pair)
@@ -201,7 +206,7 @@ def test_names_differ_and_kinds_are_known():
 def test_entries_are_found_by_class_and_by_name():
     assert find_entries("all") == ENTRIES
     assert {each.subject for each in find_entries("CorrelationSelector")} == {"CorrelationSelector"}
-    assert len(find_entries("CorrelationSelector")) == 8
+    assert len(find_entries("CorrelationSelector")) == 12
     assert [each.name for each in find_entries("GumbelTopK/exact")] == ["GumbelTopK/exact"]
     with pytest.raises(ParameterError, match="^name='magic': expected all, an entry, or one of ExponentialMechanism"):
         find_entries("magic")

@@ -5,8 +5,12 @@ near ties that one record decides, one record alone against records that say not
 Where no pair is known, :func:`~taciturn.audit.sensitivity_search` looks for one.
 
 Records are rows (X, y) with features in [-1, 1] and targets in [-1, 1], or labels 0, 1, ..; the label
-:data:`NULL_LABEL` is none of them and makes a null record. Under zero-out a labelled record becomes a null one; where
-there are no labels it is left out, as it is under add-remove. Under replace-one it becomes its opposite.
+:data:`NULL_LABEL` is none of them and makes a null record. Under zero-out a labelled record becomes a null one; without
+labels there is none, and the number of records, which is public, would change. Under add-remove the record is left out,
+under replace-one it becomes its opposite.
+
+Two kinds of pairs complete each other. Where a record brings a candidate nearer that trails by much, noise that is a
+little too small shows most, and none at all does not show. Where it changes the order, that is the other way round.
 """
 
 from __future__ import annotations
@@ -292,7 +296,11 @@ def _pair(X: FloatArray, y: np.ndarray, other_row: ArrayLike, other_target: floa
         X2, y2 = X.copy(), y.copy()
         X2[-1], y2[-1] = other_row, other_target
         return Pair((X, y), (X2, y2), relation, words)
-    if relation == "zero-out" and y.dtype.kind == "i":
+    if relation == "zero-out":
+        if y.dtype.kind != "i":
+            raise ParameterError(
+                "relation", relation, "add-remove or replace-one without labels", "pass n_public to the model"
+            )
         y2 = y.copy()
         y2[-1] = NULL_LABEL
         return Pair((X, y), (X, y2), relation, words)

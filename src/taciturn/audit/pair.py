@@ -18,7 +18,9 @@ class Pair:
     Parameters
     ----------
     first, second : object
-        The data sets, for fits usually tuples (X, y). Under zero-out, leave the row out of one of them.
+        The data sets, for fits usually tuples (X, y). Under zero-out the number of records is public: give a record of
+        one of them a label outside all classes. For a fit to numbers use add-remove, with ``n_public``, and leave the
+        row out.
     relation : {"zero-out", "add-remove", "replace-one"}
         In what sense they are neighbours.
     words : str

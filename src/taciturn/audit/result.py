@@ -85,7 +85,7 @@ class AuditResult:
     def verdict(self) -> str:
         """Either "violated" or "no violation found"."""
         slack = _EXACT_SLACK if self.route == "exact" else 0.0
-        violated = self.claimed is not None and self.lower_bound > self.claimed * (1.0 + slack)
+        violated = self.claimed is not None and self.lower_bound > self.claimed * (1.0 + slack) + slack
         return "violated" if violated else "no violation found"
 
     def to_json(self, indent: int | None = 2) -> str:

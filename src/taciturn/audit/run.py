@@ -59,7 +59,7 @@ def audit_entry(
     --------
     >>> from taciturn.audit.catalogue import find_entries
     >>> from taciturn.audit.run import audit_entry
-    >>> law, sampler = find_entries("ExponentialMechanism")
+    >>> law, *samplers = find_entries("ExponentialMechanism")
     >>> result = audit_entry(law, epsilon=0.5)
     >>> result.claimed, round(result.lower_bound, 6), result.verdict
     (0.5, 0.5, 'no violation found')

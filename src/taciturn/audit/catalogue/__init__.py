@@ -26,7 +26,7 @@ def find_entries(name: str) -> tuple[Entry, ...]:
     --------
     >>> from taciturn.audit.catalogue import find_entries
     >>> [entry.name for entry in find_entries("PermuteAndFlip")]
-    ['PermuteAndFlip/exact', 'PermuteAndFlip/sampled']
+    ['PermuteAndFlip/exact', 'PermuteAndFlip/sampled', 'PermuteAndFlip/order']
     """
     found = tuple(entry for entry in ENTRIES if name in ("all", entry.subject, entry.name))
     if not found:

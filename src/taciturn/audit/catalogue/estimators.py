@@ -47,7 +47,7 @@ from taciturn.plan.sparse import METHODS
 __all__ = ["ESTIMATORS"]
 
 _GAUSSIAN = {"delta": GAUSSIAN_DELTA}
-_TRIALS, _FIT_TRIALS = 20_000, 3_000
+_TRIALS, _FIT_TRIALS, _FEW_TRIALS = 20_000, 3_000, 2_000
 _REGRESSION, _CLASSIFICATION = "add-remove", "zero-out"
 """Of a classifier's records a label makes null ones; those of a regression have to be left out."""
 
@@ -92,6 +92,14 @@ def _labels_nearly_tied(epsilon: float) -> Pair:
     return near_tie(_LEAD / epsilon, math.ceil(_LEVEL / epsilon), _CLASSIFICATION, labelled=True)
 
 
+def _numbers_in_order(epsilon: float) -> Pair:
+    return near_tie(1.0, 3, _REGRESSION)
+
+
+def _labels_in_order(epsilon: float) -> Pair:
+    return near_tie(1.0, 3, _CLASSIFICATION, labelled=True)
+
+
 def _three_classes(epsilon: float) -> Pair:
     return balanced_labels(2, 3, 1, _CLASSIFICATION)
 
@@ -105,8 +113,10 @@ def _frank_wolfe(kind: type, pair_of: Callable[[float], Pair], own: dict[str, An
     model = _model(kind, pair, epsilon, own)
     thin = own.get("n_nonzero")
     run = Steps(_steps_plan(model, *pair.first[0].shape), _n_classes(model), thin)
-    # A count takes thousands of steps of its own.
-    return case_of_fit(model, pair, _FIT_TRIALS if thin == "private-count" else _TRIALS, run=run)
+    # A count takes thousands of steps of its own, and a change of the order shows at once or never.
+    trials = _FIT_TRIALS if thin == "private-count" else _TRIALS
+    few = pair_of in (_numbers_in_order, _labels_in_order)
+    return case_of_fit(model, pair, _FEW_TRIALS if few else trials, run=run)
 
 
 def _frank_wolfe_law(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> ExactCase:
@@ -275,6 +285,26 @@ ESTIMATORS = (
             _entry(kind, "none-option", "a step and a screening", _frank_wolfe, tie, _NEVER_SCREENED),
             _entry(kind, "tested", "a step and a screening", _frank_wolfe, tie, _HARDLY_SCREENED | {"rule": "tested"}),
             _entry(kind, "adp", "a step and a screening", _frank_wolfe, tie, _HARDLY_SCREENED | {"rule": "adp"}),
+        )
+    ),
+    *(
+        _entry(kind, "order", "one step, the order changes", _frank_wolfe, pair, _ONE_STEP | own)
+        for kind, pair, own in (
+            (FrankWolfeRegressor, _numbers_in_order, {}),
+            (FrankWolfeClassifier, _labels_in_order, {}),
+            (SparsifiedRegressor, _numbers_in_order, {"n_nonzero": 1}),
+            (SparsifiedClassifier, _labels_in_order, {"n_nonzero": 1}),
+        )
+    ),
+    *(
+        _entry(kind, f"{rule}-order", "the order changes", _frank_wolfe, pair, own | {"rule": rule})
+        for kind, pair in ((ScreenedRegressor, _numbers_in_order), (ScreenedClassifier, _labels_in_order))
+        for rule, own in (
+            # A step after the screening shows what leads.
+            ("select", _SCREENED | {"n_steps": 3, "screen_at": 2}),
+            ("none-option", _NEVER_SCREENED),
+            ("tested", _HARDLY_SCREENED),
+            ("adp", _HARDLY_SCREENED),
         )
     ),
     _entry(

@@ -39,7 +39,7 @@ __all__ = ["GAUSSIAN_DELTA", "MECHANISMS"]
 GAUSSIAN_DELTA = 0.01
 """For Gaussian noise, whose parameter any delta tells; with a larger one fewer runs do."""
 
-_TRIALS = 60_000
+_TRIALS, _FEW_TRIALS = 60_000, 4_000
 _UNIT = Sensitivity(1.0, "linf", "zero-out")
 _K = 2
 # For the canonical Lipschitz mechanism, which at its default of one half spends hardly more than half its epsilon on
@@ -49,6 +49,8 @@ _GAMMA = 0.9
 _NOW_AND_THEN, _SELDOM, _HARDLY_EVER = 1.0, 2.5, 25.0
 # A lead that one record turns into a tie.
 _TO_A_TIE = 2.0
+# One that it turns round.
+_TO_AND_FRO = 1.0
 _GRID = tuple(float(point) for point in range(400))
 _LOG2_SCALE = 10
 
@@ -156,6 +158,10 @@ def _tied(n_each: int, mechanism: Any) -> Pair:
     return opposing_scores(_TO_A_TIE, n_each, n_each)
 
 
+def _swapped(n_each: int, mechanism: Any) -> Pair:
+    return opposing_scores(_TO_AND_FRO, n_each, n_each)
+
+
 def _ranks(mechanism: Any) -> Pair:
     return reversed_ranks(5)
 
@@ -194,10 +200,15 @@ def _exact(
 
 
 def _sampled(
-    run: Callable[[Any], Run], make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float
+    run: Callable[[Any], Run],
+    make: Callable[[float], Any],
+    pair_of: Callable[[Any], Pair],
+    epsilon: float,
+    *,
+    trials: int = _TRIALS,
 ) -> Case:
     mechanism = make(epsilon)
-    return case_of_event(mechanism.event, run(mechanism), pair_of(mechanism), _TRIALS)
+    return case_of_event(mechanism.event, run(mechanism), pair_of(mechanism), trials)
 
 
 def _gaussian(make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float) -> Case:
@@ -218,6 +229,12 @@ def _both(
         Entry(f"{name}/exact", "mechanism", "law of all outcomes", partial(_exact, make, seldom)),
         Entry(f"{name}/sampled", "mechanism", "sampler", partial(_sampled, run, make, often)),
     )
+
+
+def _order(name: str, make: Callable[[float], Any], k: int) -> Entry:
+    """The sampler where one record changes the order, which nobody sees but through too little noise."""
+    case = partial(_sampled, Choice, make, partial(_swapped, k), trials=_FEW_TRIALS)
+    return Entry(f"{name}/order", "mechanism", "sampler when the order changes", case)
 
 
 MECHANISMS = (
@@ -255,6 +272,14 @@ MECHANISMS = (
         "law of all outcomes when ranks are reversed",
         partial(_exact, _canonical_by_default, _ranks),
     ),
+    *(
+        _order(kind.__name__, partial(_one, kind), 1)
+        for kind in (ExponentialMechanism, PermuteAndFlip, LaplaceNoisyMax)
+    ),
+    _order("GumbelTopK", _gumbel, _K),
+    _order("LaplaceTopK", _laplace, _K),
+    _order("PeelingTopK", _peeling, _K),
+    _order("CanonicalLipschitz", partial(_canonical, "exponential"), _K),
     *_both("PrivateQuantile", _quantile, _gap, _gap, Number),
     *_both("TwoSidedGeometric", _geometric, _counts, _counts, Number),
     Entry(

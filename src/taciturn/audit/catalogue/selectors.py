@@ -30,7 +30,7 @@ Selected = tuple[int, ...]
 
 _RELATION = "add-remove"
 _DELTA = 1e-6
-_TRIALS, _FIT_TRIALS = 20_000, 3_000
+_TRIALS, _FIT_TRIALS, _FEW_TRIALS = 20_000, 3_000, 2_000
 # For the canonical Lipschitz mechanism, whose utilities see gamma times the lead.
 _GAMMA = 0.9
 # In units of 1 / epsilon, like the noise: a candidate that trails by so much is chosen now and then, or seldom.
@@ -125,9 +125,7 @@ def _in_order(indices: np.ndarray | tuple[int, ...]) -> Selected:
     return tuple(sorted(int(index) for index in indices))
 
 
-def _correlation_parts(
-    mechanism: str, k: int, lead: float, epsilon: float
-) -> tuple[CorrelationSelector, TopKPlan, Pair]:
+def _correlation_parts(mechanism: str, k: int, epsilon: float) -> tuple[CorrelationSelector, TopKPlan]:
     selector = CorrelationSelector(
         epsilon=epsilon,
         delta=_DELTA if mechanism == "gumbel" else 0.0,
@@ -144,25 +142,33 @@ def _correlation_parts(
         method=mechanism,
         gamma=_GAMMA,
     )
-    lead /= epsilon
-    return selector, plan, near_tie(lead, math.ceil(lead) + 2, _RELATION, n_each=k)
+    return selector, plan
+
+
+def _leading_by(lead: float, k: int) -> Pair:
+    return near_tie(lead, math.ceil(lead) + 2, _RELATION, n_each=k)
 
 
 def _correlation(mechanism: str, epsilon: float) -> Case:
-    selector, plan, pair = _correlation_parts(mechanism, 1, _SHORT_LEAD, epsilon)
-    return case_of_fit(selector, pair, _TRIALS, run=Correlations(plan))
+    selector, plan = _correlation_parts(mechanism, 1, epsilon)
+    return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1), _TRIALS, run=Correlations(plan))
+
+
+def _correlation_order(mechanism: str, epsilon: float) -> Case:
+    selector, plan = _correlation_parts(mechanism, 1, epsilon)
+    return case_of_fit(selector, _leading_by(1.0, 1), _FEW_TRIALS, run=Correlations(plan))
 
 
 def _correlation_law(mechanism: str, epsilon: float) -> ExactCase:
-    selector, plan, pair = _correlation_parts(mechanism, 2, _LONG_LEAD, epsilon)
-    return exact_case_of_fit(selector, pair, CorrelationLaw(plan))
+    selector, plan = _correlation_parts(mechanism, 2, epsilon)
+    return exact_case_of_fit(selector, _leading_by(_LONG_LEAD / epsilon, 2), CorrelationLaw(plan))
 
 
-def _kendall(delta: float, n_reversed: int, epsilon: float) -> Case:
+def _kendall(delta: float, n_reversed: int, epsilon: float, *, trials: int = _TRIALS) -> Case:
     pair = rank_reversal(_RANKED, n_reversed)
     selector = KendallSelector(epsilon=epsilon, delta=delta, relation=pair.relation, n_features_to_select=1)
     plan = plan_kendall(Budget(epsilon, delta), 2, 1, pair.relation, _RANKED)
-    return case_of_fit(selector, pair, _TRIALS, run=Ranks(plan))
+    return case_of_fit(selector, pair, trials, run=Ranks(plan))
 
 
 def _block_vote(epsilon: float) -> Case:
@@ -188,8 +194,18 @@ SELECTORS = (
         Entry(f"CorrelationSelector/{name}-exact", "selector", "law of all pairs", partial(_correlation_law, name))
         for name in _PRIVATE_MECHANISMS
     ),
+    *(
+        Entry(f"CorrelationSelector/{name}-order", "selector", "the order changes", partial(_correlation_order, name))
+        for name in _PRIVATE_MECHANISMS
+    ),
     Entry("KendallSelector", "selector", "pure: a record that reverses ranks", partial(_kendall, 0.0, 0)),
     Entry("KendallSelector/gumbel", "selector", "with a delta", partial(_kendall, _DELTA, _REVERSED)),
+    Entry(
+        "KendallSelector/gumbel-order",
+        "selector",
+        "with a delta, the order changes",
+        partial(_kendall, _DELTA, 0, trials=_FEW_TRIALS),
+    ),
     Entry("BlockVoteSelector", "selector", "a block that changes its vote", _block_vote),
 )
 """Every selector."""

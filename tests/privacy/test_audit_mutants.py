@@ -7,7 +7,13 @@ from mutants import MUTANTS, claim_and_finding, is_flagged
 MARGIN = 1.25
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+SLOW = ("selection per feature", "printed class sizes", "slope of one", "blocks by position")
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [pytest.param(each, marks=pytest.mark.slow if each.name in SLOW else (), id=each.name) for each in MUTANTS],
+)
 def test_a_mutant_is_caught_and_the_same_attack_spares_what_is_sound(mutant):
     broken, sound = mutant.caught(), mutant.spared()
     claimed, found = claim_and_finding(broken)

@@ -94,7 +94,23 @@ def audited(case, claimed, trials):
     return audit(case.run, case.pair, case.delta, trials, event=case.event, claimed=claimed)
 
 
-@pytest.mark.parametrize(("name", "trials"), (MUCH | LITTLE).items())
+# One or two of each family are quick; the catalogue has them all.
+SLOW = (
+    "FrankWolfeRegressor",
+    "HardThresholdRegressor",
+    "HardThresholdRegressor/peeling",
+    "CorrelationSelector/gumbel",
+    "BlockVoteSelector",
+    "TwoStageRegressor",
+    "ADMMClassifier/l1",
+    "SparseRegressor",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "trials"),
+    [pytest.param(*each, marks=pytest.mark.slow if each[0] in SLOW else ()) for each in (MUCH | LITTLE).items()],
+)
 def test_sound_classes_are_not_flagged_and_broken_ones_are(name, trials):
     entry = BY_NAME[name]
     sound = entry.case(1.0)

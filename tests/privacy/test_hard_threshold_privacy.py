@@ -101,9 +101,9 @@ class UnclippedRows(ClippedRecords):
 class RoundedAfterClipping(ClippedRecords):
     """Softmax residuals rounded to the nearest integer, each on its own, at a coarse scale."""
 
-    def weights(self, coefficients):
+    def weights(self, margins):
         labels = np.eye(self.n_outputs)[self._codes]
-        raw = self.loss.derivative(self.margins(coefficients), labels) * self._row_bounds[:, None] / 1e4
+        raw = self.loss.derivative(margins, labels) * self._row_bounds[:, None] / 1e4
         return 1e4 * np.ceil(np.abs(raw)) * np.sign(raw)
 
 

@@ -158,6 +158,7 @@ def test_seeds_are_distinct_even_where_draws_repeat(monkeypatch):
     assert np.unique(engine._seeds(0, 4)).size == 8
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_workers():
     pair = Pair(np.zeros(3), np.array([1.0, 0.0, 0.0]), "zero-out", "One mean differs")
     alone, shared = (audit(shifted_normals, pair, 1e-3, 1_100, claimed=1.0, n_jobs=jobs) for jobs in (1, 2))

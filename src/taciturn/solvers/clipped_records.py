@@ -223,7 +223,7 @@ class ClippedRecords:
 
         Rows are cut to integers first, so that the matrix is exact and only the eigenvalue itself is rounded.
         """
-        gram, start = np.zeros((self.width, self.width)), 0
+        gram = np.zeros((self.width, self.width))
         step = max(1, _BLOCK_ENTRIES // self.width)
         for start in range(0, self._factors.size, step):
             block = self.design.lattice[start : start + step]
@@ -237,7 +237,5 @@ class ClippedRecords:
             rows *= (unit * self._factors[start : start + step])[:, None]
             np.trunc(rows, out=rows)
             gram += rows.T @ rows
-        if not self.width:
-            return 0
         last = self.width - 1
         return round(float(eigvalsh(gram, subset_by_index=(last, last))[0]))

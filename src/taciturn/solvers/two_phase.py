@@ -100,7 +100,7 @@ def descent_spread(n_steps: int, momentum: float, average: bool) -> float:
     :math:`|\rho_j| \le 1 / (1 - \beta)`, a mean of iterates moves by no more times the share of them that come later,
     and independent steps add squares. Every direction obeys the bound, hence every coordinate does.
     """
-    first = (n_steps - 1 + 1) // 2 if average else n_steps - 1
+    first = n_steps // 2 if average else n_steps - 1
     response = 1.0 / (1.0 - momentum)
     kept = np.arange(first, n_steps)
     shares = [np.count_nonzero(kept >= s) / kept.size for s in range(n_steps)]

@@ -18,6 +18,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _BLOCK_ENTRIES = 1 << 22
+# Of a block that stays in a cache while it is put on the lattice.
+_CACHED_ENTRIES = 1 << 18
 
 
 class Design:
@@ -76,10 +78,12 @@ class Design:
     def _build(self, dtype: type) -> Any:
         X = self._source
         if not sp.issparse(X):
-            lattice = to_lattice(X, self.x_bound).astype(dtype, copy=False)
-            if not self._intercept:
-                return lattice
-            return np.column_stack((lattice, np.full(lattice.shape[0], ONE, dtype=dtype)))
+            lattice = np.empty(self.shape, dtype=dtype)
+            step = max(1, _CACHED_ENTRIES // max(1, self.shape[1]))
+            for start in range(0, self.shape[0], step):
+                lattice[start : start + step, : self.n_features] = to_lattice(X[start : start + step], self.x_bound)
+            lattice[:, self.n_features :] = ONE
+            return lattice
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -101,8 +105,11 @@ class Design:
         return type(X)((entries, indices, indptr), shape=shape, copy=False)
 
     def rows(self, start: int, stop: int) -> Design:
-        """The design of a contiguous block of rows."""
-        return Design(self._source[start:stop], self.x_bound, intercept=self._intercept)
+        """The design of a contiguous block of rows; dense integers that are there already are shared."""
+        block = Design(self._source[start:stop], self.x_bound, intercept=self._intercept)
+        if self._built is not None and not self.is_sparse:
+            block._built = self._built[start:stop]
+        return block
 
     def blocks(self) -> Iterator[tuple[slice, Design]]:
         """Contiguous blocks of rows of a few million stored entries, for passes that keep nothing."""
@@ -114,7 +121,10 @@ class Design:
 
     def columns(self, indices: NDArray[np.intp]) -> Design:
         """The design of some of the features, without an intercept column."""
-        return Design(self._source[:, indices], self.x_bound)
+        part = Design(self._source[:, indices], self.x_bound)
+        if self._built is not None and not self.is_sparse:
+            part._built = self._built[:, indices]
+        return part
 
     def clipped(self, share: float) -> Design:
         """The same features clipped to a share of their bound, which becomes the new one."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,8 +34,8 @@ GRAM_ROW_SQUARED = 1 << 26
 _ROOM = 1.0 - 2.0**-28
 # Probabilities are zero or one long before.
 _LARGEST_MARGIN = 2.0**24
-# Entries of a block of rows that is looked at at once.
-_BLOCK_ENTRIES = 1 << 22
+# Entries of a block of rows that is looked at at once: few enough to stay in a cache from the margins to the sums.
+_BLOCK_ENTRIES = 1 << 18
 
 
 def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
@@ -49,8 +51,15 @@ def squared_row_norms(design: Design, centre: FloatArray | None = None) -> Float
     return np.concatenate(centred) if centred else np.zeros(0)
 
 
+def _finite(values: FloatArray) -> FloatArray:
+    """The values, with zero for what is no number. Only steps beyond all reason overflow: their sum is tried first."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(values.sum())
+    return values if math.isfinite(total) else np.nan_to_num(values)
+
+
 def row_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
-    """Contiguous blocks of rows of a few million entries."""
+    """Contiguous blocks of rows that fit into a cache."""
     step = max(1, _BLOCK_ENTRIES // max(1, matrix.shape[1]))
     for start in range(0, matrix.shape[0], step):
         yield matrix[start : start + step]
@@ -138,7 +147,8 @@ class ClippedRecords:
         bits = 36 - math.frexp(largest)[1] if largest > 0.0 else 0
         integers = np.rint(np.ldexp(weights, bits)).T
         lattice = self.design.lattice
-        if sp.issparse(lattice) and lattice.format == "csr":
+        in_rows = lattice.format == "csr" if sp.issparse(lattice) else 2 * support.size > n_features
+        if in_rows:
             # Taking columns out of rows is slower than a product with all of them.
             spread = np.zeros((n_features, self.n_outputs))
             spread[support] = integers
@@ -155,16 +165,14 @@ class ClippedRecords:
 
     def weights(self, margins: FloatArray) -> FloatArray:
         """Derivatives at some margins as integer weights of the rows as they are, one column per output."""
-        # Only steps beyond all reason overflow; a margin that is not a number then counts as zero.
-        margins = np.nan_to_num(margins)
+        margins = _finite(margins)
         if self.n_outputs == 1:
             psi = self.loss.derivative(margins[:, 0], self._target)
             psi *= self._row_bounds / self.slope
-            np.rint(psi, out=psi)
-            np.nan_to_num(psi, copy=False)
+            psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
         integers, fine = np.empty(margins.shape), 1 << 40
-        np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN, out=margins)
+        margins = np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN)
         softmax_residuals(np.rint(margins * 2.0**32).astype(np.int64), 2.0**-32, self._codes, fine, integers)
         scale = _ROOM / (fine * self.slope)
         if self.slope < 1.0:
@@ -179,7 +187,28 @@ class ClippedRecords:
 
     def sums(self, coefficients: FloatArray) -> IntArray:
         """:meth:`sums_at` the margins of these coefficients."""
-        return self.sums_at(self.margins(coefficients))
+        total = np.zeros((self.n_outputs, self.width), dtype=np.int64)
+        for part in self._parts:
+            total += part.sums_at(part.margins(coefficients))
+        return total
+
+    @cached_property
+    def _parts(self) -> list[ClippedRecords]:
+        """The same records in blocks of rows, as views; all in one where they are stored sparsely."""
+        if self.design.is_sparse:
+            return [self]
+        n_rows, step = self._factors.size, max(1, _BLOCK_ENTRIES // max(1, self.width))
+        # Built once, for all blocks to share.
+        self.design.lattice  # noqa: B018
+        return [self._rows(slice(start, start + step)) for start in range(0, n_rows, step)]
+
+    def _rows(self, rows: slice) -> ClippedRecords:
+        part = copy(self)
+        part.design = self.design.rows(rows.start, rows.stop)
+        part._row_bounds, part._factors, part._target = self._row_bounds[rows], self._factors[rows], self._target[rows]
+        if not isinstance(self.loss, HuberLoss):
+            part._codes = self._codes[rows]
+        return part
 
     def sums_at(self, margins: FloatArray) -> IntArray:
         """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
@@ -201,11 +230,11 @@ class ClippedRecords:
 
     def residuals(self, coefficients: FloatArray) -> FloatArray:
         """Margins minus targets, for a regression."""
-        return np.nan_to_num(self.margins(coefficients), copy=False)[:, 0] - self._target
+        return _finite(self.margins(coefficients))[:, 0] - self._target
 
     def losses(self, coefficients: FloatArray) -> FloatArray:
         """The log-loss of every record, for classes; null records lose nothing."""
-        margins = np.nan_to_num(self.margins(coefficients), copy=False)
+        margins = _finite(self.margins(coefficients))
         if self.n_outputs == 1:
             margins = np.column_stack((np.zeros(len(margins)), margins))
         codes = np.maximum(self._codes, 0)

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from benchmarks.utility.sets import DataSet, Records, divided_by
 from taciturn import BoundedScaler
 from taciturn.core.errors import DataError
-from taciturn.reproduce.data import DATA_VARIABLE
+from taciturn.datasets import DATA_VARIABLE
 
 __all__ = ["REAL", "scale_blogfeedback", "scale_residential"]
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         SparsifiedRegressor,
         TwoStageClassifier,
         TwoStageRegressor,
+        private_score,
     )
     from taciturn.scalers import BoundedScaler, PrivateScaler
     from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
@@ -65,6 +66,7 @@ _HOMES = {
     "WeakBudgetWarning": "taciturn.core.errors",
     "certificate_of": "taciturn.certificate",
     "compose": "taciturn.certificate",
+    "private_score": "taciturn.estimators",
 }
 
 __all__ = [
@@ -95,6 +97,7 @@ __all__ = [
     "__version__",
     "certificate_of",
     "compose",
+    "private_score",
 ]
 
 

@@ -26,7 +26,7 @@ from taciturn.selectors.block_vote import blocks_by_slot, count_votes
 RUNNER = CliRunner()
 BY_NAME = pytest.mark.parametrize("each", ENTRIES, ids=lambda each: each.name)
 SAMPLED = [each for each in ENTRIES if isinstance(each.case(1.0), Case)]
-OF_FITS = [each for each in SAMPLED if each.kind != "mechanism"]
+OF_FITS = [each for each in SAMPLED if each.kind not in ("mechanism", "score")]
 
 
 # ------------------------------------------------------------------ pairs
@@ -81,7 +81,7 @@ def test_cases_use_neighbours(each):
     pair = each.case(1.0).pair
     assert pair.relation in RELATIONS
     assert pair.words[0].isupper() or pair.words[0].isdigit()
-    if each.kind in ("selector", "estimator"):
+    if each.kind in ("selector", "estimator", "score"):
         assert are_neighbours(pair)
     elif each.kind == "scaler":
         (X,), (X2,) = pair.first, pair.second
@@ -277,7 +277,8 @@ def test_claims_of_fits_are_read_off_their_certificates(monkeypatch):
         return fitted
 
     monkeypatch.setattr(entry, "fit", lying)
-    cases = [each.case(1.0) for each in ENTRIES if each.kind != "mechanism" and each.subject != "BoundedScaler"]
+    kinds = ("mechanism", "score")
+    cases = [each.case(1.0) for each in ENTRIES if each.kind not in kinds and each.subject != "BoundedScaler"]
     assert {(case.claimed, case.delta) for case in cases} == {(0.123, 0.045)}
 
 

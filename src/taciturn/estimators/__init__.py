@@ -5,6 +5,7 @@ from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegr
 from taciturn.estimators.hard_threshold import HardThresholdRegressor
 from taciturn.estimators.hard_threshold_classifier import HardThresholdClassifier
 from taciturn.estimators.objective_perturbation import ObjectivePerturbationClassifier, ObjectivePerturbationRegressor
+from taciturn.estimators.scoring import private_score
 from taciturn.estimators.screened import ScreenedClassifier, ScreenedRegressor
 from taciturn.estimators.sparse import SparseRegressor
 from taciturn.estimators.sparse_classifier import SparseClassifier
@@ -27,4 +28,5 @@ __all__ = [
     "SparsifiedRegressor",
     "TwoStageClassifier",
     "TwoStageRegressor",
+    "private_score",
 ]

@@ -1,4 +1,4 @@
-"""Everything of the package that is audited: every mechanism, selector, estimator and scaler, by name.
+"""Everything of the package that is audited: every mechanism, selector, estimator, scaler and score, by name.
 
 An :class:`Entry` makes a case at a given epsilon: an object of the package, two neighbouring data sets that are hard to
 protect, and the claim that the object makes of itself.
@@ -10,12 +10,13 @@ from taciturn.audit.catalogue.entry import KINDS, Case, Entry, ExactCase
 from taciturn.audit.catalogue.estimators import ESTIMATORS
 from taciturn.audit.catalogue.mechanisms import MECHANISMS
 from taciturn.audit.catalogue.scalers import SCALERS
+from taciturn.audit.catalogue.scores import SCORES
 from taciturn.audit.catalogue.selectors import SELECTORS
 from taciturn.core.errors import ParameterError
 
 __all__ = ["ENTRIES", "KINDS", "Case", "Entry", "ExactCase", "find_entries"]
 
-ENTRIES: tuple[Entry, ...] = (*MECHANISMS, *SELECTORS, *SCALERS, *ESTIMATORS)
+ENTRIES: tuple[Entry, ...] = (*MECHANISMS, *SELECTORS, *SCALERS, *ESTIMATORS, *SCORES)
 """In the order in which ``all`` audits them."""
 
 

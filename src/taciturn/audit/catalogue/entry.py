@@ -19,7 +19,7 @@ from taciturn.events import Event
 
 __all__ = ["KINDS", "Case", "Entry", "ExactCase", "Fit", "case_of_event", "case_of_fit", "exact_case_of_fit", "fit"]
 
-KINDS = ("mechanism", "selector", "estimator", "scaler")
+KINDS = ("mechanism", "selector", "estimator", "scaler", "score")
 """What can be audited."""
 
 
@@ -76,9 +76,9 @@ class Entry:
     Parameters
     ----------
     name : str
-        The public name of a class, then after a slash what tells the entry from others of the same class.
-    kind : {"mechanism", "selector", "estimator", "scaler"}
-        What the class is.
+        The public name of a class or function, then after a slash what tells the entry from others of the same one.
+    kind : {"mechanism", "selector", "estimator", "scaler", "score"}
+        What it is.
     summary : str
         What is looked at, in a few words.
     case : callable
@@ -92,7 +92,7 @@ class Entry:
 
     @property
     def subject(self) -> str:
-        """The name of the class."""
+        """The name of the class or function."""
         return self.name.partition("/")[0]
 
 

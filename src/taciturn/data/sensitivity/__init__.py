@@ -33,6 +33,7 @@ from taciturn.data.sensitivity.descent import (
 )
 from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.data.sensitivity.ranks import kendall_scores
+from taciturn.data.sensitivity.scores import error_sum, outcome_counts
 from taciturn.data.sensitivity.screening import safe_rule, screening_test, unscaled_rule
 from taciturn.data.sensitivity.sums import (
     correlation_scores,
@@ -53,6 +54,7 @@ __all__ = [
     "clipped_count",
     "correlation_scores",
     "curvature_sum",
+    "error_sum",
     "fixed_point_sum",
     "gradient_scores",
     "kendall_scores",
@@ -60,6 +62,7 @@ __all__ = [
     "lattice_gradient_scores",
     "loss_differences",
     "objective_tilt",
+    "outcome_counts",
     "proposal_scores",
     "public_rows",
     "quantile_scores",

@@ -1,0 +1,109 @@
+"""Scores of a model that always predicts the same: the law of its accuracy, and its squared error as released."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from taciturn.accounting import Budget
+from taciturn.audit.catalogue.entry import Case, Entry, ExactCase
+from taciturn.audit.catalogue.laws import Law, law_of
+from taciturn.audit.neighbours import mislabelled_record, residual_jump
+from taciturn.audit.pair import Pair
+from taciturn.certificate import Certificate
+from taciturn.estimators.scoring import PrivateScore, private_score
+from taciturn.plan.score import ScorePlan, plan_score
+
+__all__ = ["SCORES"]
+
+Table = tuple[np.ndarray, np.ndarray]
+
+_TRIALS = 3_000
+_N_OTHERS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A whole score, plan and certificate included.
+
+    Parameters
+    ----------
+    model : estimator
+        What is scored.
+    epsilon : float
+        The budget.
+    relation : str
+        What one record more or less means.
+    """
+
+    model: Any
+    epsilon: float
+    relation: str
+
+    def release(self, data: Table, random_state: int) -> PrivateScore:
+        """The score of some records, of which one more or less is no news."""
+        return private_score(
+            self.model,
+            *data,
+            epsilon=self.epsilon,
+            relation=self.relation,
+            n_public=_N_OTHERS + 1,
+            random_state=random_state,
+        )
+
+    def __call__(self, data: Table, random_state: int) -> np.ndarray:
+        return np.array([self.release(data, random_state).value])
+
+    def certificate(self, pair: Pair) -> Certificate:
+        """What it claims."""
+        return self.release(pair.first, 0).certificate
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyLaw:
+    """The law of the accuracy of a model that always predicts 0.
+
+    Parameters
+    ----------
+    plan : ScorePlan
+        With how much noise.
+    """
+
+    plan: ScorePlan
+
+    def __call__(self, data: Table) -> Law:
+        _, y = data
+        ends = {"less": 0, "more": y.size}
+        values: Law = {}
+        for count, probability in law_of(self.plan.mechanism, int(np.sum(y == 0))).items():
+            value = min(max(ends.get(count, count), 0), y.size) / y.size
+            values[value] = values.get(value, 0.0) + probability
+        return values
+
+
+def _accuracy_law(epsilon: float) -> ExactCase:
+    # The model is right about the one record that differs, and wrong about all others.
+    pair = mislabelled_record(_N_OTHERS, "zero-out")
+    model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
+    claim = Scored(model, epsilon, pair.relation).certificate(pair)
+    plan = plan_score(Budget(epsilon, 0.0), "accuracy", finest=1, counts=False, relation=pair.relation)
+    return ExactCase(AccuracyLaw(plan), pair, claim.delta, claim.epsilon)
+
+
+def _squared_error(epsilon: float) -> Case:
+    pair = residual_jump(1.0, _N_OTHERS, 1, "add-remove")
+    model = DummyRegressor(strategy="constant", constant=1.0).fit([[0.0]], [1.0])
+    model.y_bounds = (-1.0, 1.0)
+    run = Scored(model, epsilon, pair.relation)
+    claim = run.certificate(pair)
+    return Case(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
+
+
+SCORES = (
+    Entry("private_score/exact", "score", "law of an accuracy", _accuracy_law),
+    Entry("private_score/sampled", "score", "a mean squared error", _squared_error),
+)
+"""Every score."""

@@ -1,0 +1,106 @@
+"""Plans for the score of a public model on private records."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.accounting import Budget, calibrate
+from taciturn.certificate import Release
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_real
+from taciturn.data.sensitivity import error_sum, outcome_counts
+from taciturn.events import GaussianEvent, NotPrivateEvent
+from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric
+from taciturn.plan.lattice import term_noise
+
+__all__ = ["ScorePlan", "plan_score"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Noise for less has a scale that is no double.
+_LEAST_EPSILON = 1e-290
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePlan:
+    """With how much noise sums over records will be released.
+
+    Parameters
+    ----------
+    budget : Budget
+        What the release may cost; its delta is 0 where the noise is geometric.
+    term_bound : int
+        The integer that stands for a term of one.
+    mechanism : TwoSidedGeometric or RoundedGaussian or None
+        None where nothing is private.
+    deviation : float
+        Standard deviation of the noise on each sum, in units of ``term_bound``.
+    releases : tuple of Release
+        For the certificate.
+    """
+
+    budget: Budget
+    term_bound: int
+    mechanism: TwoSidedGeometric | RoundedGaussian | None
+    deviation: float
+    releases: tuple[Release, ...]
+
+    def release(self, sums: IntArray, stream: Stream) -> FloatArray:
+        """Sums of integers between 0 and ``term_bound`` with noise, in units of it."""
+        noisy = sums if self.mechanism is None else self.mechanism.release(sums, stream.spawn("score"))
+        return noisy / self.term_bound
+
+
+def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation: str) -> ScorePlan:
+    r"""Plan the release of one sum of terms in [0, 1], or of the counts of right and wrong predictions by class.
+
+    Two-sided geometric noise, which is pure and leaves delta unused, or Gaussian noise where that deviates less. For
+    one number this is rare: delta has to be a good part of epsilon.
+
+    Parameters
+    ----------
+    budget : Budget
+        For the release; an infinite epsilon means no noise.
+    what : str
+        What is released, in words.
+    finest : int
+        The integer that stands for a term of one where the noise does not ask for another one. Gaussian noise does:
+        terms are then rounded to about one part in 2**16.
+    counts : bool
+        Whether records are counted by class (``data.sensitivity.outcome_counts``) and not summed (``error_sum``).
+    relation : str
+        What one record more or less means.
+    """
+    if math.isinf(budget.epsilon):
+        return ScorePlan(Budget(math.inf, 0.0), finest, None, 0.0, (Release(what, "none", 0.0, NotPrivateEvent()),))
+    check_real(_LEAST_EPSILON, math.inf, epsilon=budget.epsilon)
+    sensitivity = outcome_counts if counts else error_sum
+    geometric = TwoSidedGeometric(int(sensitivity(finest, "l1", relation).value), budget.epsilon)
+    release = Release(what, "two-sided geometric", 1.0 / budget.epsilon, geometric.event)
+    deviation = _geometric_deviation(geometric) / finest
+    plan = ScorePlan(Budget(budget.epsilon, 0.0), finest, geometric, deviation, (release,))
+    if budget.delta == 0.0:
+        return plan
+    # Where no Gaussian noise is enough, or sums would have no room for it, there is no choice.
+    with suppress(ParameterError):
+        multiplier = calibrate(budget, GaussianEvent)
+        term_bound, noise = term_noise(relation, multiplier * sensitivity(1, "l2", relation).value)
+        gaussian = replace(noise, l2_sensitivity=sensitivity(term_bound, "l2", relation).value)
+        deviation = math.sqrt(4.0**gaussian.log2_scale + 1.0 / 12.0) / term_bound
+        if deviation < plan.deviation:
+            release = Release(what, "Gaussian", gaussian.event.noise_multiplier, gaussian.event)
+            return ScorePlan(budget, term_bound, gaussian, deviation, (release,))
+    return plan
+
+
+def _geometric_deviation(noise: TwoSidedGeometric) -> float:
+    r""":math:`1 / (\sqrt 2 \sinh(r / 2))` for noise of rate r, written so that a large rate does not overflow."""
+    half = noise.epsilon / (2.0 * noise.sensitivity)
+    return math.sqrt(2.0) * math.exp(-half) / -math.expm1(-2.0 * half)

@@ -1,0 +1,179 @@
+"""Charts as inline SVG: named coefficients as bars, an attacker's odds as a region."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from taciturn.report.formats import number
+from taciturn.report.markup import Markup, element
+from taciturn.report.odds import posterior_range
+from taciturn.report.page import Drawing
+
+__all__ = ["MOST_BARS", "WHISKER", "Bar", "coefficient_chart", "largest", "odds_chart", "reach_of", "shortened"]
+
+MOST_BARS = 40
+WHISKER = 2.0
+"""Standard deviations on either side of a value."""
+
+_WIDTH, _LEFT, _RIGHT = 640.0, 205.0, 75.0
+_ROW, _BAR, _TOP, _CAP = 22.0, 12.0, 24.0, 4.0
+_TICKS = 6
+_SIDE, _MARGIN_LEFT, _MARGIN = 300.0, 62.0, 14.0
+_FONT, _GAP = 13.0, 10.0
+_NARROWEST = 0.58
+_CURVE_POINTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One coefficient: its name, its value, and the standard deviation of its noise where that is known."""
+
+    name: str
+    value: float
+    deviation: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the whisker, or of the value alone."""
+        reach = WHISKER * (self.deviation or 0.0)
+        return self.value - reach, self.value + reach
+
+
+def largest(bars: Sequence[Bar]) -> list[Bar]:
+    """The bars that a chart shows: the largest, by size."""
+    return sorted(bars, key=lambda bar: -abs(bar.value))[:MOST_BARS]
+
+
+def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float]) -> Drawing:
+    """Horizontal bars by size, to the right of zero for positive values and to the left for negative ones.
+
+    Parameters
+    ----------
+    bars : sequence of Bar
+        Of more than 40 the largest are drawn.
+    title : str
+        Name of the chart.
+    reach : tuple of float
+        Ends of the scale, from :func:`reach_of` the bars of all charts that are to be compared.
+    """
+    bars = largest(bars)
+    low, high = reach
+    scale = (_WIDTH - _LEFT - _RIGHT) / (high - low)
+
+    def place(value: float) -> float:
+        return _LEFT + (value - low) * scale
+
+    bottom = _TOP + _ROW * len(bars)
+    shapes = []
+    for tick in _ticks(low, high):
+        x = place(tick)
+        kind = "axis" if tick == 0.0 else "grid"
+        shapes.append(element("line", x1=x, x2=x, y1=_TOP - 4.0, y2=bottom, class_=kind))
+        shapes.append(element("text", f"{tick:g}", x=x, y=_TOP - 9.0, class_="small middle"))
+    shapes += [_row(bar, _TOP + _ROW * (i + 0.5), place) for i, bar in enumerate(bars)]
+    return Drawing(title, _WIDTH, bottom + 6.0, Markup("".join(shapes)))
+
+
+def reach_of(bars: Sequence[Bar]) -> tuple[float, float]:
+    """The smallest scale that holds zero, all bars and all whiskers."""
+    ends = [end for bar in bars for end in bar.ends]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    return (low, high) if low < high else (-1.0, 1.0)
+
+
+def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
+    zero, end = place(0.0), place(bar.value)
+    noise = "" if bar.deviation is None else f", noise {number(bar.deviation)}"
+    shapes = [
+        element("title", f"{bar.name}: {number(bar.value)}{noise}"),
+        element("text", shortened(bar.name, _LEFT - _GAP), x=_LEFT - _GAP, y=middle + 4.5, class_="number"),
+        element(
+            "rect",
+            x=min(zero, end),
+            y=middle - _BAR / 2.0,
+            width=abs(end - zero),
+            height=_BAR,
+            class_="minus" if bar.value < 0.0 else "plus",
+        ),
+        element("text", number(bar.value), x=_WIDTH - 2.0, y=middle + 4.5, class_="number"),
+    ]
+    if bar.deviation:
+        first, last = map(place, bar.ends)
+        caps = "".join(f"M{x:.2f} {middle - _CAP:g}V{middle + _CAP:g}" for x in (first, last))
+        shapes.append(element("path", d=f"M{first:.2f} {middle:g}H{last:.2f}{caps}", class_="whisker"))
+    return element("g", *shapes)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers between the ends, zero among them."""
+    rough = (high - low) / _TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= rough)
+    return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def shortened(name: str, room: float) -> str:
+    """A name that fits, its middle left out if need be: names of one table often begin alike, and often end alike."""
+    if _extent(name) <= room:
+        return name
+    # No more than the narrowest letters that fit, so that names of any length are quick to shorten.
+    kept = min(len(name), math.ceil(room / (_FONT * _NARROWEST)))
+    while kept > 2 and _extent(name[: kept - kept // 2]) + _extent("…" + name[len(name) - kept // 2 :]) > room:
+        kept -= 1
+    return f"{name[: kept - kept // 2]}…{name[len(name) - kept // 2 :]}"
+
+
+def _extent(text: str) -> float:
+    """About how wide a text is; fonts differ, so rather too much."""
+    widths = (
+        1.05
+        if unicodedata.east_asian_width(c) in "WF"
+        else 0.9
+        if c in "mwMW@%"
+        else 0.74
+        if c.isupper()
+        else _NARROWEST
+        for c in text
+    )
+    return _FONT * sum(widths)
+
+
+def odds_chart(epsilon: float, title: str) -> Drawing:
+    """What a suspicion can become at this epsilon: posterior against prior, from the lowest to the highest."""
+
+    def at(prior: float, posterior: float) -> str:
+        return f"{_MARGIN_LEFT + _SIDE * prior:.2f} {_MARGIN + _SIDE * (1.0 - posterior):.2f}"
+
+    # Closer together at the ends, where the curves are steep for a large epsilon.
+    priors = [(1.0 - math.cos(math.pi * k / _CURVE_POINTS)) / 2.0 for k in range(_CURVE_POINTS + 1)]
+    lower = [at(prior, posterior_range(prior, epsilon)[0]) for prior in priors]
+    upper = [at(prior, posterior_range(prior, epsilon)[1]) for prior in priors]
+    shapes = [element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region")]
+    left, right, top, bottom = _MARGIN_LEFT, _MARGIN_LEFT + _SIDE, _MARGIN, _MARGIN + _SIDE
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        x, y = left + _SIDE * share, bottom - _SIDE * share
+        kind = "grid" if share else "axis"
+        shapes += [
+            element("line", x1=x, x2=x, y1=top, y2=bottom, class_=kind),
+            element("line", x1=left, x2=right, y1=y, y2=y, class_=kind),
+            element("text", f"{share:.0%}", x=x, y=bottom + 18.0, class_="small middle"),
+            element("text", f"{share:.0%}", x=left - 7.0, y=y + 4.0, class_="small number"),
+        ]
+    shapes += [
+        element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
+        element("path", d="M" + "L".join(upper), class_="curve"),
+        element("path", d="M" + "L".join(lower), class_="curve"),
+        element("text", "believed before", x=left + _SIDE / 2.0, y=bottom + 38.0, class_="middle"),
+        element(
+            "text",
+            "believed afterwards",
+            x=0.0,
+            y=0.0,
+            transform=f"translate(14 {top + _SIDE / 2.0:g}) rotate(-90)",
+            class_="middle",
+        ),
+    ]
+    return Drawing(title, right + 20.0, bottom + 46.0, Markup("".join(shapes)), wide=False)

@@ -1,0 +1,139 @@
+"""A model's coefficients as charts and tables, with how to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taciturn.report.charts import MOST_BARS, WHISKER, Bar, coefficient_chart, largest, reach_of
+from taciturn.report.formats import number
+from taciturn.report.page import Page
+
+if TYPE_CHECKING:
+    from taciturn.modelfile import Model
+
+__all__ = ["show_coefficients"]
+
+_MOST_ROWS = 1000
+
+
+def show_coefficients(page: Page, model: Model) -> None:
+    """A chart and a table for each output, and what they mean."""
+    outputs = list(_outputs(model))
+    used = {bar.name for _, _, bars in outputs for bar in bars}
+    page.paragraph(
+        f"{len(used):,} of {len(model.feature_names):,} features have a coefficient other than zero. {_meaning(model)}"
+    )
+    page.paragraph(
+        "Columns of numbers are mapped from their bounds to [-1, 1], so a coefficient tells what changes from the "
+        "middle of the bounds to the upper bound; the effect per unit tells the same for one unit of the column as it "
+        "stands in the table. Yes-or-no columns and categories are 1 where true and 0 where not, and both numbers are "
+        "the change from no to yes."
+    )
+    page.paragraph(_about_noise(model) if used else "The model is its intercept alone.")
+    halves = {
+        name: column.upper / 2.0 - column.lower / 2.0
+        for name, column in model.bounds.used
+        if column.lower is not None and column.upper is not None
+    }
+    # One scale for all, so that charts can be compared.
+    reach = reach_of([bar for _, _, bars in outputs for bar in bars])
+    for subject, intercept, bars in outputs:
+        if len(outputs) > 1:
+            page.section(subject[0].upper() + subject[1:], level=3)
+        if bars:
+            _show_bars(page, subject, bars, reach, halves)
+        page.paragraph(
+            f"Intercept: {number(intercept)}. This is the {_unit(model)} of a record with every column of numbers in "
+            "the middle of its bounds and nothing else true."
+        )
+
+
+def _outputs(model: Model) -> Iterator[tuple[str, float, list[Bar]]]:
+    """What is modelled, its intercept and its coefficients other than zero, by size."""
+    estimator, names = model.estimator, model.feature_names
+    coefficients = _rows(estimator.coef_)
+    deviations = _rows(estimator.coef_std_) if hasattr(estimator, "coef_std_") else None
+    subjects = _subjects(model)
+    for i, (subject, intercept) in enumerate(zip(subjects, np.atleast_1d(estimator.intercept_), strict=True)):
+        bars = [
+            Bar(str(names[j]), float(coefficients[i, j]), None if deviations is None else float(deviations[i, j]))
+            for j in np.flatnonzero(coefficients[i])
+        ]
+        yield subject, float(intercept), sorted(bars, key=lambda bar: -abs(bar.value))
+
+
+def _rows(array: Any) -> np.ndarray:
+    """One row per output, however the estimator stores them."""
+    return np.atleast_2d(array.toarray() if hasattr(array, "toarray") else array)
+
+
+def _subjects(model: Model) -> list[str]:
+    target = model.bounds.target.name
+    if model.task == "regress":
+        return [target]
+    classes = [str(label) for label in model.estimator.classes_]
+    return (
+        [f"{target} ({classes[1]} against {classes[0]})"]
+        if len(classes) == 2
+        else [f"class {label}" for label in classes]
+    )
+
+
+def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, float], halves: dict[str, float]) -> None:
+    shown = f"{len(bars):,}" if len(bars) <= MOST_BARS else f"{MOST_BARS} largest of {len(bars):,}"
+    first = ", ".join(f"{bar.name} ({number(bar.value)})" for bar in bars[:3])
+    lines = ", with the noise as thin lines" if any(bar.deviation for bar in bars) else ""
+    page.figure(
+        coefficient_chart(bars, f"Coefficients: {subject}", reach),
+        f"Horizontal bars of {len(largest(bars))} coefficients by size, positive ones to the right of zero and "
+        f"negative ones to the left{lines}. The largest: {first}. The table below has the numbers.",
+        f"The {shown} coefficients of {subject} other than zero{lines}.",
+    )
+    header, rows = ["feature", "coefficient", "effect per unit"], []
+    for bar in bars[:_MOST_ROWS]:
+        rows.append([bar.name, number(bar.value), number(bar.value / halves.get(bar.name, 1.0))])
+        if bar.deviation is not None:
+            rows[-1].append(number(bar.deviation))
+    if len(rows[0]) > len(header):
+        header.append("noise (standard deviation)")
+    rest = "" if len(bars) <= _MOST_ROWS else f": the largest {_MOST_ROWS:,} of {len(bars):,}, the model file has all"
+    page.table(header, rows, f"Coefficients of {subject}{rest}", numeric={1, 2, 3})
+
+
+def _meaning(model: Model) -> str:
+    if model.task == "regress":
+        return "A coefficient is a change of the prediction, in the units of the target."
+    classes = model.estimator.classes_
+    if len(classes) == 2:
+        return (
+            f"A coefficient is a change of the log-odds of {classes[1]} against {classes[0]}: 0.7 more about doubles "
+            "the odds, 0.7 less about halves them."
+        )
+    return (
+        "Every class has a score of its own, and a coefficient is a change of that score: the score of one class minus "
+        "that of another is the log-odds of the one against the other."
+    )
+
+
+def _unit(model: Model) -> str:
+    if model.task == "regress":
+        return "prediction"
+    return "log-odds" if len(model.estimator.classes_) == 2 else "score"
+
+
+def _about_noise(model: Model) -> str:
+    if model.certificate.status == "not private":
+        return "There is no noise in these numbers. How they would differ in another sample is not stated here."
+    if not hasattr(model.estimator, "coef_std_"):
+        return (
+            "This method does not state how large the noise of each coefficient is. Nor is it stated how coefficients "
+            "would differ in another sample."
+        )
+    return (
+        f"The thin lines reach {WHISKER:g} standard deviations of the privacy noise to either side. The standard "
+        "deviation is a bound, mostly far from sharp, on what the noise of the gradients does to a coefficient. How "
+        "coefficients would differ in another sample, and that features were chosen under noise, is not in it."
+    )

@@ -1,0 +1,133 @@
+"""The report on a fitted model: what it says, what it gives away, what was taken for granted."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from taciturn._version import __version__
+from taciturn.certificate import Certificate, Release
+from taciturn.events import NotPrivateEvent
+from taciturn.report.coefficients import show_coefficients
+from taciturn.report.formats import fact, flattened, number
+from taciturn.report.guarantee import banners, in_three_sentences, show_odds, summary
+from taciturn.report.page import Page
+
+if TYPE_CHECKING:
+    from taciturn.modelfile import Model
+    from taciturn.tables import TableBounds
+    from taciturn.tables.columns import Column
+
+__all__ = ["model_report"]
+
+_MOST_COLUMNS = 1000
+_TASKS = {"regress": "regression", "classify": "classification"}
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
+
+
+def model_report(model: Model) -> str:
+    """The report on a model as one HTML file.
+
+    It holds what the certificate paid for (coefficients, intercept, bounds found privately), what the certificate says,
+    and the owner's public statements. Nothing else comes from data, so the report may go wherever the model may.
+
+    Parameters
+    ----------
+    model : taciturn.modelfile.Model
+        A fitted model with its bounds and the command that made it.
+
+    Returns
+    -------
+    str
+        The text of ``report.html``.
+    """
+    certificate = model.certificate
+    page = Page(f"Model of \u201c{model.bounds.target.name}\u201d ({_TASKS[model.task]})")
+    page.paragraph(summary(certificate, type(model.estimator).__name__))
+    for warning in banners(certificate):
+        page.banner(warning)
+    page.section("The guarantee")
+    page.points(in_three_sentences(certificate), ordered=True)
+    page.section("The model")
+    show_coefficients(page, model)
+    page.section("What an attacker can come to believe")
+    show_odds(page, certificate)
+    page.section("What was released")
+    _list_releases(page, certificate)
+    page.section("What was assumed public")
+    _list_public(page, certificate, model.bounds)
+    page.section("How it was made")
+    page.code_block(model.command, "The command that made it")
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    page.paragraph(
+        f"This page was written by taciturn {__version__} with Python {platform.python_version()}, {libraries}."
+    )
+    page.section("The certificate")
+    page.paragraph(str(certificate))
+    page.code_block(certificate.to_json(), "The certificate as JSON", folded=True)
+    page.signature(("Name", "Date", "Signature"))
+    return page.render()
+
+
+def _list_releases(page: Page, certificate: Certificate) -> None:
+    if not certificate.events:
+        page.paragraph("Nothing that depends on the data.")
+        return
+    page.paragraph(
+        "All that was computed from the records and left the fit. Noise of 10 sensitivities is ten times as large as "
+        "what one record can change."
+    )
+    page.table(
+        ("what", "noise", "how often", "scale in sensitivities"),
+        [(release.what, *_noise(release)) for release in certificate.events],
+        "Every release, in order" if certificate.ordered else "Every release",
+        numeric={2, 3},
+    )
+
+
+def _noise(release: Release) -> tuple[str, str, str]:
+    if isinstance(release.event, NotPrivateEvent):
+        return "none", f"{release.count:,}", "none"
+    return release.noise, f"{release.count:,}", number(release.scale)
+
+
+def _list_public(page: Page, certificate: Certificate, bounds: TableBounds) -> None:
+    page.paragraph("The guarantee takes the following as known to everybody. It protects none of it.")
+    page.facts(flattened(certificate.public))
+    if certificate.assumptions:
+        page.paragraph("It presupposes that")
+        page.points(certificate.assumptions)
+    page.section("Target and columns", level=3)
+    target = bounds.target
+    if target.lower is not None:
+        stated = f"numbers from {fact(target.lower)} to {fact(target.upper)}"
+    else:
+        stated = "labels found in the table" if target.classes is None else f"classes {fact(target.classes)}"
+    page.paragraph(
+        f"Target: {target.name}, {stated}. Numbers beyond the bounds of a column count as the nearest bound."
+    )
+    n_columns = len(bounds.order or ()) + sum(column.type == "ignore" for column in bounds.columns.values())
+    page.table(
+        ("column", "values", "where missing", "source"),
+        itertools.islice(_columns(bounds), _MOST_COLUMNS),
+        f"All {n_columns:,} columns" if n_columns <= _MOST_COLUMNS else f"{_MOST_COLUMNS:,} of {n_columns:,} columns",
+    )
+
+
+def _columns(bounds: TableBounds) -> Iterator[tuple[str, str, str, str]]:
+    found = set(bounds.found_privately)
+    for name, column in bounds.used:
+        filled = f"{fact(bounds.missing[name])} is filled in" if name in bounds.missing else "refused"
+        yield name, _values(column), filled, "found privately" if name in found else "bounds file"
+    for name, column in bounds.columns.items():
+        if column.type == "ignore":
+            yield name, "not used", "", "bounds file"
+
+
+def _values(column: Column) -> str:
+    if column.type == "number":
+        return f"numbers from {fact(column.lower)} to {fact(column.upper)}"
+    return "yes or no" if column.type == "boolean" else f"one of: {fact(column.categories)}"

@@ -1,0 +1,55 @@
+r"""What a guarantee leaves to somebody who wants to know whether a person is in the data.
+
+Let P and Q be the laws of what is released with the person and without, (epsilon, delta)-indistinguishable in both
+directions. Let a signal S tell outright, with probability delta, whether the person is in the data, and else answer
+truly with probability :math:`e^\varepsilon / (1 + e^\varepsilon)` (randomised response). No pair that is
+(epsilon, delta)-indistinguishable lets a test do better than S does [1]_, so by Blackwell's theorem the release is a
+random function of S and nobody learns more from it. Given S the posterior is an end of :func:`posterior_range`, except
+with probability delta. Given the release it is a mean of those: beyond the range by at most delta on average, and by
+more than t with probability at most delta / t (Markov). The best test on S gives :func:`highest_power`.
+
+References
+----------
+.. [1] Kairouz, Oh and Viswanath, *The composition theorem for differential privacy* (2015).
+"""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["highest_power", "posterior_range"]
+
+
+def posterior_range(prior: float, epsilon: float) -> tuple[float, float]:
+    r"""Between what a suspicion of probability ``prior`` can become, delta apart.
+
+    .. math:: \frac{p}{p + (1 - p) e^{\varepsilon}} \quad\text{and}\quad \frac{p}{p + (1 - p) e^{-\varepsilon}}
+
+    Examples
+    --------
+    >>> low, high = posterior_range(0.5, 1.0)
+    >>> round(low, 4), round(high, 4)
+    (0.2689, 0.7311)
+    """
+    if prior in (0.0, 1.0):
+        return prior, prior
+    # In terms of exp(-epsilon), which cannot overflow.
+    factor = math.exp(-epsilon)
+    return prior * factor / (prior * factor + 1.0 - prior), prior / (prior + (1.0 - prior) * factor)
+
+
+def highest_power(level: float, epsilon: float, delta: float) -> float:
+    r"""The probability at most with which a test finds that a person is in the data.
+
+    .. math:: \min\{1,\; e^{\varepsilon} \alpha + \delta,\; 1 - e^{-\varepsilon} (1 - \delta - \alpha)\}
+
+    for a test that wrongly finds so with probability :math:`\alpha` (``level``).
+
+    Examples
+    --------
+    >>> round(highest_power(0.05, 1.0, 1e-6), 4)
+    0.1359
+    """
+    factor = math.exp(-epsilon)
+    by_false_alarms = level / factor + delta if factor > 0.0 else 1.0
+    return min(1.0, by_false_alarms, 1.0 - factor * (1.0 - delta - level))

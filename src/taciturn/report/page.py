@@ -1,0 +1,267 @@
+"""One self-contained HTML file, built from text, tables and figures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from taciturn._version import __version__
+from taciturn.core.errors import ParameterError
+from taciturn.core.validation import check_integer
+from taciturn.report.markup import Markup, element
+from taciturn.report.style import SCRIPT, STYLE
+
+__all__ = ["Drawing", "Page"]
+
+_DEEPEST_LEVEL = 4
+_SECTIONS_WITHOUT_CONTENTS = 5
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_SVG_HEAD = 1000
+# Tables up to this long are not split between printed pages.
+_MOST_ROWS_TOGETHER = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An inline SVG image.
+
+    Parameters
+    ----------
+    title : str
+        Its name in a few words.
+    width, height : float
+        Size in pixels, before it is fitted to the page.
+    body : Markup
+        The shapes, made by :func:`taciturn.report.markup.element`.
+    wide : bool, default=True
+        Whether it fills the width of the page and scrolls where that is too narrow to be read.
+    """
+
+    title: str
+    width: float
+    height: float
+    body: Markup
+    wide: bool = True
+
+
+class Page:
+    """One HTML file that loads nothing, reads well printed, in the dark and without its script.
+
+    Blocks stand in the order in which they are added; those before the first section belong to the page's head. All
+    text is escaped. More than five sections get a list of contents.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the page.
+    lang : str, default="en"
+        Language of the text.
+
+    Examples
+    --------
+    >>> from taciturn.report import Page
+    >>> page = Page("Two numbers")
+    >>> page.section("Numbers")
+    >>> page.table(["name", "value"], [["one", "1"], ["two", "2"]], "All of them.", numeric={1})
+    >>> page.render().startswith("<!doctype html>")
+    True
+    """
+
+    def __init__(self, title: str, lang: str = "en") -> None:
+        self.title = title
+        self.lang = lang
+        self._head: list[Markup] = []
+        self._main: list[Markup] = []
+        self._sections: list[tuple[str, str]] = []
+        self._ids: set[str] = set()
+        self._level = 1
+        self._n_figures = 0
+
+    def section(self, title: str, level: int = 2) -> None:
+        """Begin a section; level 3 is a part of the last one of level 2."""
+        deepest = min(self._level + 1, _DEEPEST_LEVEL)
+        self._level = check_integer(2, deepest, level=level)
+        anchor = self._anchor(title)
+        if level == 2:
+            self._sections.append((title, anchor))
+        self._main.append(element(f"h{level}", title, id=anchor))
+
+    def paragraph(self, text: str) -> None:
+        """A paragraph."""
+        self._add(element("p", text))
+
+    def points(self, texts: Iterable[str], *, ordered: bool = False) -> None:
+        """A list of sentences."""
+        self._add(element("ol" if ordered else "ul", *(element("li", text) for text in texts)))
+
+    def banner(self, text: str) -> None:
+        """A warning that nobody should overlook."""
+        self._add(element("div", text, class_="banner", role="note"))
+
+    def facts(self, facts: Iterable[tuple[str, str]]) -> None:
+        """Terms and what is to be said of them."""
+        self._add(element("dl", *(element("div", element("dt", a), element("dd", b)) for a, b in facts)))
+
+    def table(
+        self,
+        header: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        caption: str,
+        numeric: Collection[int] = (),
+        *,
+        folded: bool = False,
+    ) -> None:
+        """A table, sortable where scripts run.
+
+        Parameters
+        ----------
+        header : sequence of str
+            Names of the columns.
+        rows : iterable of sequences of str
+            The lines; the first cell of each is its heading.
+        caption : str
+            What the table shows.
+        numeric : collection of int, default=()
+            Columns that hold numbers.
+        folded : bool, default=False
+            Whether to show the caption alone until it is opened.
+        """
+        rows = [tuple(row) for row in rows]
+        wrong = next((len(row) for row in rows if len(row) != len(header)), None)
+        if wrong is not None:
+            raise ParameterError(
+                "len(row)", wrong, f"{len(header)}, the number of columns", "give every row a cell each"
+            )
+        classes = ["number" if column in numeric else None for column in range(len(header))]
+        head = (element("th", text, scope="col", class_=kind) for text, kind in zip(header, classes, strict=True))
+        lines = [
+            element(
+                "tr",
+                *(
+                    element("td" if column else "th", text, scope=None if column else "row", class_=classes[column])
+                    for column, text in enumerate(row)
+                ),
+            )
+            for row in rows
+        ]
+        inside = element(
+            "table",
+            element("caption", caption),
+            element("thead", element("tr", *head)),
+            element("tbody", *lines),
+            class_="sortable" if len(rows) > _MOST_ROWS_TOGETHER else "sortable short",
+        )
+        block = _scrolling(inside, caption)
+        self._add(element("details", element("summary", caption), block) if folded else block)
+
+    def figure(self, image: Drawing | bytes, alt: str, caption: str) -> None:
+        """An image with the text that stands for it where it cannot be seen.
+
+        Parameters
+        ----------
+        image : Drawing or bytes
+            A drawing of the kit, or the content of a PNG or SVG file.
+        alt : str
+            What it shows.
+        caption : str
+            What stands below it.
+        """
+        if not alt.strip():
+            raise ParameterError("alt", alt, "a text that stands for the image", "say what it shows")
+        if isinstance(image, bytes):
+            inside = _embedded(image, alt, caption)
+        else:
+            self._n_figures += 1
+            inside = _inline(image, alt, f"drawing-{self._n_figures}")
+        self._add(element("figure", inside, element("figcaption", caption)))
+
+    def code_block(self, text: str, label: str, *, folded: bool = False) -> None:
+        """Text to copy, such as a command or a citation; ``folded`` shows its label alone until it is opened."""
+        pre = element("pre", element("code", text))
+        if folded:
+            self._add(element("details", element("summary", label), element("div", element("p"), pre, class_="code")))
+        else:
+            self._add(element("div", element("p", element("span", label)), pre, class_="code"))
+
+    def signature(self, labels: Iterable[str]) -> None:
+        """Lines to sign on, in print only."""
+        self._add(element("div", *(element("span", label) for label in labels), class_="signature"))
+
+    def render(self) -> str:
+        """The whole file."""
+        digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+        policy = (
+            f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
+            "base-uri 'none'; form-action 'none'"
+        )
+        head = element(
+            "head",
+            element("meta", charset="utf-8"),
+            element("meta", http_equiv="Content-Security-Policy", content=policy),
+            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            element("meta", name="color-scheme", content="light dark"),
+            element("title", self.title),
+            element("style", Markup(STYLE)),
+        )
+        body = element(
+            "body",
+            element("a", "Skip to the content", class_="skip", href="#content"),
+            element("header", element("h1", self.title), *self._head),
+            self._contents(),
+            element("main", *self._main, id="content", tabindex="-1"),
+            element("footer", f"Written by taciturn {__version__}. This file is complete and loads nothing."),
+            element("script", Markup(SCRIPT)),
+        )
+        return f"<!doctype html>\n{element('html', head, body, lang=self.lang)}\n"
+
+    def _add(self, block: Markup) -> None:
+        (self._main if self._level > 1 else self._head).append(block)
+
+    def _anchor(self, title: str) -> str:
+        slug = "section-" + (re.sub("[^a-z0-9]+", "-", title.lower()).strip("-") or "untitled")
+        anchor, number = slug, 1
+        while anchor in self._ids:
+            number += 1
+            anchor = f"{slug}-{number}"
+        self._ids.add(anchor)
+        return anchor
+
+    def _contents(self) -> Markup:
+        if len(self._sections) <= _SECTIONS_WITHOUT_CONTENTS:
+            return Markup("")
+        entries = (element("li", element("a", title, href=f"#{anchor}")) for title, anchor in self._sections)
+        inside = element("div", element("p", "Contents"), element("ol", *entries))
+        return element("nav", inside, aria_label="Contents")
+
+
+def _scrolling(inside: Markup, label: str) -> Markup:
+    """A box that scrolls sideways, also by keyboard, so that the page need not."""
+    return element("div", inside, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def _embedded(content: bytes, alt: str, caption: str) -> Markup:
+    # As an image even where it is SVG: what a browser loads as one cannot run scripts or load anything.
+    kind = "png" if content.startswith(_PNG_SIGNATURE) else "svg+xml" if b"<svg" in content[:_SVG_HEAD] else None
+    if kind is None:
+        raise ParameterError("image", f"{len(content)} bytes", "the content of a PNG or SVG file", "save it as PNG")
+    source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+    return _scrolling(element("img", alt=alt, src=source, class_="wide"), caption)
+
+
+def _inline(drawing: Drawing, alt: str, anchor: str) -> Markup:
+    svg = element(
+        "svg",
+        element("title", drawing.title, id=f"{anchor}-title"),
+        element("desc", alt, id=f"{anchor}-desc"),
+        drawing.body,
+        role="img",
+        aria_labelledby=f"{anchor}-title {anchor}-desc",
+        viewBox=f"0 0 {drawing.width:g} {drawing.height:g}",
+        width=drawing.width,
+        height=drawing.height,
+        class_="wide" if drawing.wide else None,
+    )
+    return _scrolling(svg, drawing.title) if drawing.wide else svg

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from test_report_page import EVIL, REPORTS
+from reported import EVIL, REPORTS
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE = 60.0

@@ -1,0 +1,251 @@
+"""Models to report on, and what reads a page back."""
+
+import base64
+import hashlib
+import itertools
+import json
+import math
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+
+from taciturn import Budget, Certificate
+from taciturn.certificate import Release, certify
+from taciturn.events import NotPrivateEvent, PureEvent
+from taciturn.report import Page, model_report
+from taciturn.report.charts import odds_chart
+from taciturn.tables import TableBounds, TableSchema
+
+EVIL = '<script>alert(1)</script>&"'
+QUOTED = "blood \"pressure\" 'systolic'"
+PNG = b"\x89PNG\r\n\x1a\n" + b"not read any further"
+
+
+# ------------------------------------------------------------------ models to report on
+
+
+class Fitted:
+    """Holds what a report may read, and nothing else: another attribute is an error."""
+
+    __slots__ = ("classes_", "coef_", "coef_std_", "intercept_")
+
+    def __init__(self, **attributes):
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+
+def certificate_of_fit(epsilon=1.0, *, seeded=False, **changes):
+    releases = (
+        Release("the mean of the target", "Laplace", 10.0, PureEvent(epsilon / 4)),
+        Release("a selected feature", "Gumbel", 4.0, PureEvent(epsilon / 4), count=3),
+    )
+    public = {"features": 4, "records": 12345, "nested": {"a list": list(range(30))}}
+    details = {"relation": "zero-out", "public": public, "assumptions": ("bounds came first",), "arithmetic": "exact"}
+    return certify(releases, Budget(epsilon, 1e-6), seeded=seeded, **(details | changes))
+
+
+BOUNDS = f"""
+[columns.age]
+type = "number"
+lower = 10
+upper = 110
+[columns.{json.dumps(EVIL)}]
+type = "number"
+lower = -0.5
+upper = 0.5
+[columns.smoker]
+type = "boolean"
+[columns.region]
+type = "category"
+categories = ["north", "south"]
+[columns.id]
+type = "ignore"
+[missing]
+age = 50
+"""
+
+
+def bounds_of(name, stated):
+    kinds = ("number", "number", "boolean", "category", "category", "number")
+    schema = TableSchema(("age", EVIL, "smoker", "region", "id", name), kinds)
+    return TableBounds.from_toml(f"[target]\nname = {json.dumps(name)}\n{stated}\n{BOUNDS}").for_table(schema)
+
+
+def regression(certificate=None, **fitted):
+    bounds = bounds_of(QUOTED, "lower = 0\nupper = 250")
+    values = {"coef_": np.array([20.0, -8.0, 0.0, 5.0, 1e-5]), "intercept_": 120.0, "coef_std_": np.full(5, 2.0)}
+    return SimpleNamespace(
+        task="regress",
+        bounds=bounds,
+        estimator=Fitted(**(values | fitted)),
+        certificate=certificate or certificate_of_fit(),
+        feature_names=bounds.feature_names,
+        command=f"taciturn fit table.csv --target {QUOTED!r} -o out",
+    )
+
+
+def classification(classes, certificate=None):
+    bounds = bounds_of("y", f"classes = {json.dumps(classes)}")
+    n_outputs = 1 if len(classes) == 2 else len(classes)
+    coefficients = np.arange(1.0, 5 * n_outputs + 1).reshape(n_outputs, 5) * np.array([1.0, -1.0, 0.0, 0.5, -0.25])
+    return SimpleNamespace(
+        task="classify",
+        bounds=bounds,
+        estimator=Fitted(coef_=coefficients, intercept_=np.zeros(n_outputs), classes_=np.array(classes)),
+        certificate=certificate or certificate_of_fit(),
+        feature_names=bounds.feature_names,
+        command="taciturn fit table.csv",
+    )
+
+
+def without_noise():
+    return certify(
+        [Release("everything", "none", 0.0, NotPrivateEvent())],
+        Budget(math.inf, 0.0),
+        relation="zero-out",
+        public={},
+        seeded=False,
+        arithmetic="exact",
+    )
+
+
+def as_published(proved):
+    content = json.loads(certificate_of_fit().to_json()) | {"status": "as published", "proved_epsilon": proved}
+    return Certificate.from_json(json.dumps(content | {"errata": ["Lemma 2 is false"]}))
+
+
+def kitchen_sink():
+    """A page with everything that the kit has."""
+    page = Page(f"Title {EVIL}")
+    page.paragraph(f"Head {EVIL}")
+    page.banner(f"Banner {EVIL}")
+    for title in (EVIL, "Second", "Second", "%%%", "%%%", "Sixth"):
+        page.section(title)
+    page.section("Part", level=3)
+    page.points([EVIL, "two"])
+    page.facts([(EVIL, EVIL)])
+    page.table([EVIL, "n"], [[EVIL, "1"], ["b", "2"]], f"Caption {EVIL}", numeric={1})
+    page.table(["long"], [[str(i)] for i in range(40)], "Folded", folded=True)
+    page.figure(PNG, f"A picture {EVIL}", EVIL)
+    page.figure(b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>', "An image", "Caption")
+    page.figure(odds_chart(1.0, EVIL), f"A drawing {EVIL}", EVIL)
+    page.code_block(EVIL, EVIL)
+    page.code_block(EVIL, EVIL, folded=True)
+    page.signature(["Name"])
+    return page.render()
+
+
+REPORTS = {
+    "regression": lambda: model_report(regression()),
+    "binary": lambda: model_report(classification([False, True], certificate_of_fit(2.0, seeded=True))),
+    "multi-class": lambda: model_report(classification(["low", EVIL, "high"])),
+    "not private": lambda: model_report(regression(without_noise())),
+    "as published": lambda: model_report(regression(as_published(3.5))),
+    "empty": lambda: model_report(regression(coef_=np.zeros(5))),
+    "kit": kitchen_sink,
+}
+
+
+VOID = {"meta", "img", "link", "input", "base", "br", "hr"}
+LOADING = {"link", "iframe", "object", "embed", "base", "form", "audio", "video", "source", "image", "use"}
+
+
+class Element:
+    def __init__(self, name, attributes):
+        self.name, self.attributes, self.children, self.text = name, attributes, [], ""
+
+    def walk(self):
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def find(self, *names):
+        return [found for found in self.walk() if found.name in names]
+
+    def words(self):
+        return self.text + "".join(child.words() for child in self.children)
+
+
+class Tree(HTMLParser):
+    """The elements of a page, and what is wrong with their nesting."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.root = Element("root", {})
+        self.open, self.faults = [self.root], []
+        self.feed(text)
+        self.close()
+        self.faults += [f"<{element.name}> is not closed" for element in self.open[1:]]
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        if len(set(names)) < len(names):
+            self.faults.append(f"<{tag}> has an attribute twice")
+        element = Element(tag, dict(attrs))
+        self.open[-1].children.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag):
+        if self.open[-1].name != tag:
+            self.faults.append(f"</{tag}> closes <{self.open[-1].name}>")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data):
+        self.open[-1].text += data
+
+
+def faults_of(text):
+    """What a reader, a screen reader or a browser would stumble over."""
+    tree = Tree(text)
+    root, faults = tree.root, list(tree.faults)
+
+    def expect(condition, fault):
+        if not condition:
+            faults.append(fault)
+
+    expect(text.startswith("<!doctype html>"), "no doctype")
+    expect(root.find("html")[0].attributes.get("lang"), "no language")
+    expect(root.find("title")[0].words().strip(), "no title")
+    for name in ("h1", "main", "header", "footer"):
+        expect(len(root.find(name)) == 1, f"not one <{name}>")
+    levels = [int(heading.name[1]) for heading in root.find("h1", "h2", "h3", "h4", "h5", "h6")]
+    expect(all(b <= a + 1 for a, b in itertools.pairwise(levels)), "a gap between headings")
+    expect(all(heading.words().strip() for heading in root.find("h1", "h2", "h3", "h4")), "an empty heading")
+    ids = [element.attributes["id"] for element in root.walk() if "id" in element.attributes]
+    expect(len(set(ids)) == len(ids), "an id twice")
+    for element in root.walk():
+        named = element.attributes
+        expect(element.name not in LOADING, f"<{element.name}> can load something")
+        expect(not any(name.startswith("on") for name in named), "an inline handler")
+        source = named.get("src", "data:")
+        expect(source.startswith("data:image/"[: len(source)]), "a source from elsewhere")
+        expect(named.get("href", "#").startswith("#"), "a link to elsewhere")
+        expect(named.get("href", "#content")[1:] in ids, "a link to nowhere")
+        for label in named.get("aria-labelledby", "").split():
+            expect(label in ids, "a label that does not exist")
+    for image in root.find("img"):
+        expect(image.attributes.get("alt", "").strip(), "an image without alt")
+    for drawing in root.find("svg"):
+        expect(drawing.attributes.get("role") == "img", "a drawing without a role")
+        labels = drawing.attributes.get("aria-labelledby", "").split()
+        texts = {e.attributes.get("id"): e.words() for e in drawing.children if e.name in ("title", "desc")}
+        expect(len(labels) == 2 and all(texts.get(label, "").strip() for label in labels), "a drawing without words")
+    for figure in root.find("figure"):
+        expect(any(caption.words().strip() for caption in figure.find("figcaption")), "a figure without caption")
+    for table in root.find("table"):
+        expect(table.children[0].name == "caption" and table.children[0].words().strip(), "a table without caption")
+        expect(all("scope" in heading.attributes for heading in table.find("th")), "a heading cell without scope")
+        widths = {len(row.children) for row in table.find("tr")}
+        expect(len(widths) == 1, "a ragged table")
+    policies = [m.attributes["content"] for m in root.find("meta") if "http-equiv" in m.attributes]
+    scripts = root.find("script")
+    expect(len(scripts) == 1, "not one script")
+    digests = [base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode() for script in scripts]
+    expect(len(policies) == 1 and f"script-src 'sha256-{digests[0]}';" in policies[0], "a script that may not run")
+    expect(policies and policies[0].startswith("default-src 'none';"), "no policy against loading")
+    styles = "".join(style.text for style in root.find("style"))
+    expect("url(" not in styles and "@import" not in styles, "a style that loads something")
+    return faults

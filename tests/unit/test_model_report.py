@@ -1,0 +1,249 @@
+"""What the report on a model says."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from reported import (
+    EVIL,
+    QUOTED,
+    Tree,
+    as_published,
+    certificate_of_fit,
+    classification,
+    faults_of,
+    regression,
+    without_noise,
+)
+
+from taciturn import Budget, Certificate, FrankWolfeClassifier, FrankWolfeRegressor
+from taciturn.certificate import Release, certify, compose
+from taciturn.events import PureEvent
+from taciturn.modelfile import Model
+from taciturn.report import model_report
+from taciturn.tables import TableBounds, TableSchema
+
+# ------------------------------------------------------------------ the report on a model
+
+
+def table_of(root, caption):
+    (table,) = [t for t in root.find("table") if t.children[0].words() == caption]
+    return [[cell.words() for cell in row.children] for row in table.find("tr")]
+
+
+def parts_of(root):
+    """The words of the page by section."""
+    found = {"": ""}
+    for element in [*root.find("header")[0].children, *root.find("main")[0].children]:
+        if element.name == "h2":
+            found[element.words()] = ""
+        found[list(found)[-1]] += element.words() + "\n"
+    return found
+
+
+def test_the_report_has_its_parts_in_order():
+    assert list(parts_of(Tree(model_report(regression())).root))[1:] == [
+        "The guarantee",
+        "The model",
+        "What an attacker can come to believe",
+        "What was released",
+        "What was assumed public",
+        "How it was made",
+        "The certificate",
+    ]
+
+
+def test_coefficients_are_told_in_the_units_of_the_columns():
+    rows = table_of(Tree(model_report(regression())).root, f"Coefficients of {QUOTED}")
+    assert rows[0] == ["feature", "coefficient", "effect per unit", "noise (standard deviation)"]
+    table = {name: [float(cell) for cell in cells] for name, *cells in rows[1:]}
+    assert list(table) == ["age", EVIL, "region=north", "region=south"]
+    # From 10 to 110 are 100 years for a change of two encoded units, from -0.5 to 0.5 is one.
+    assert table["age"] == [20.0, 20.0 * 2 / 100, 2.0]
+    assert table[EVIL] == [-8.0, -8.0 * 2 / 1, 2.0]
+    assert table["region=north"] == [5.0, 5.0, 2.0]
+    assert table["region=south"] == [1e-5, 1e-5, 2.0]
+
+
+def test_charts_of_several_classes_share_one_scale():
+    model = classification(["low", "middle", "high"])
+    root = Tree(model_report(model)).root
+    charts = [svg for svg in root.find("svg") if svg.find("g")]
+    assert len(charts) == 3
+    assert [h.words() for h in root.find("h3")][:3] == ["Class low", "Class middle", "Class high"]
+    scales = []
+    for chart, coefficients in zip(charts, model.estimator.coef_, strict=True):
+        widths = sorted(float(bar.attributes["width"]) for bar in chart.find("rect"))
+        sizes = sorted(abs(value) for value in coefficients if value)
+        scales += [width / size for width, size in zip(widths, sizes, strict=True)]
+    # To a hundredth of a pixel; scales of their own would differ by a factor of 3.
+    assert max(scales) == pytest.approx(min(scales), rel=0.01)
+    assert "the score of one class minus that of another is the log-odds" in root.words()
+
+
+def test_meaning_depends_on_the_task():
+    one = parts_of(Tree(model_report(regression())).root)["The model"]
+    two = parts_of(Tree(model_report(classification(["no", "yes"]))).root)["The model"]
+    assert "change of the prediction, in the units of the target" in one
+    assert "Intercept: 120.0. This is the prediction of" in one
+    assert "log-odds of yes against no" in two
+    assert "does not state how large the noise" in two
+    assert "thin lines reach 2 standard deviations" in one
+
+
+def test_the_guarantee_is_three_sentences_with_the_numbers_of_the_certificate():
+    model = regression(certificate_of_fit(1.0))
+    (points,) = [e for e in Tree(model_report(model)).root.find("ol") if "record" in e.words()]
+    first, second, third = (item.words() for item in points.children)
+    assert "left out of the data" in first
+    assert "2.719 (epsilon = 1), up to an additional probability of 1e-06 (delta)" in first
+    twice = model.certificate.for_group(2).epsilon
+    assert 1.9999 < twice <= 2.0
+    assert "with 2 records the factor is 7.39 (epsilon = 2), at the same delta" in second
+    assert "not what is true of everybody" in third
+    assert "bounds file" in third
+    replaced = model_report(regression(certificate_of_fit(relation="replace-one")))
+    assert "been replaced, no outcome" in replaced
+    assert "left out of the data, no outcome" not in replaced
+    group = model_report(regression(certificate_of_fit().for_group(3)))
+    assert "the records (up to 3) of any one person" in group
+    assert "For a person with 6 records" in group
+
+
+def test_odds_are_told_in_a_table_and_in_words():
+    root = Tree(model_report(regression(certificate_of_fit(1.0)))).root
+    rows = table_of(root, "What a suspicion can become")[1:]
+    for (before, least, most), prior in zip(rows, (0.01, 0.1, 0.5, 0.9), strict=True):
+        assert before == f"{prior:.0%}"
+        low = prior / (prior + (1 - prior) * math.e)
+        high = prior * math.e / (1 + prior * (math.e - 1))
+        assert 0.995 * 100 * low < float(least[:-1]) <= 100 * low
+        assert 100 * high <= float(most[:-1]) < 1.005 * 100 * high
+    words = parts_of(root)["What an attacker can come to believe"]
+    assert "with a probability of at most 0.0001 the model takes" in words
+    # 0.05 e + 1e-6 = 0.13592
+    assert "points at 5% of the people who are not in the data points at no more than 13.6%" in words
+    pure = certify(
+        [Release("x", "Laplace", 1.0, PureEvent(1.0))],
+        Budget(1.0, 0.0),
+        relation="zero-out",
+        public={},
+        seeded=False,
+        arithmetic="exact",
+    )
+    assert "Delta is for what lies beyond" not in model_report(regression(pure))
+
+
+def test_releases_facts_assumptions_and_bounds_are_listed():
+    model = regression()
+    root = Tree(model_report(model)).root
+    assert table_of(root, "Every release, in order")[1:] == [
+        ["the mean of the target", "Laplace", "1", "10.00"],
+        ["a selected feature", "Gumbel", "3", "4.000"],
+    ]
+    both = compose(certificate_of_fit(), certificate_of_fit())
+    assert len(table_of(Tree(model_report(regression(both))).root, "Every release")) == 5
+    facts = {e.children[0].words(): e.children[1].words() for e in root.find("dl")[0].children}
+    assert facts["records"] == "12,345"
+    assert facts["nested: a list"].endswith("18, 19 and 10 more")
+    public = parts_of(root)["What was assumed public"]
+    assert "bounds came first" in public
+    assert f"Target: {QUOTED}, numbers from 0 to 250" in public
+    assert table_of(root, "All 5 columns")[1:] == [
+        ["age", "numbers from 10 to 110", "50 is filled in", "bounds file"],
+        [EVIL, "numbers from -0.5 to 0.5", "refused", "bounds file"],
+        ["smoker", "yes or no", "refused", "bounds file"],
+        ["region", "one of: north, south", "refused", "bounds file"],
+        ["id", "not used", "", "bounds file"],
+    ]
+
+
+def test_bounds_found_privately_are_told_apart():
+    model = regression()
+    content = json.loads(model.bounds.to_json()) | {"found_privately": ["age"]}
+    model.bounds = TableBounds.from_json(json.dumps(content))
+    sources = {row[0]: row[3] for row in table_of(Tree(model_report(model)).root, "All 5 columns")}
+    assert sources["age"] == "found privately"
+    assert sources["smoker"] == "bounds file"
+
+
+def test_the_command_and_the_whole_certificate_are_in_the_file():
+    model = regression()
+    blocks = [pre.words() for pre in Tree(model_report(model)).root.find("pre")]
+    assert blocks[0] == model.command
+    assert Certificate.from_json(blocks[1]) == model.certificate
+
+
+@pytest.mark.parametrize(
+    ("certificate", "banners"),
+    [
+        (certificate_of_fit(), []),
+        (certificate_of_fit(seeded=True), ["Seeded: whoever knows the seed can undo the noise."]),
+        (without_noise(), ["Not private: "]),
+        (as_published(3.5), ["As published, not verified: the guarantee is the authors' claim, and epsilon = 3.5 is"]),
+        (as_published("inf"), ["As published, not verified: the guarantee is the authors' claim, and nothing is pr"]),
+        (as_published(None), ["As published, not verified: the guarantee is the authors' claim, and nothing is pr"]),
+    ],
+    ids=["proved", "seeded", "not private", "published", "refuted", "unknown"],
+)
+def test_warnings_stand_at_the_top(certificate, banners):
+    root = Tree(model_report(regression(certificate))).root
+    found = [e.words() for e in root.find("header")[0].walk() if e.attributes.get("class") == "banner"]
+    assert len(found) == len(banners)
+    assert all(text.startswith(start) for text, start in zip(found, banners, strict=True))
+
+
+@pytest.mark.parametrize("certificate", [without_noise(), as_published("inf"), as_published(None)])
+def test_nothing_is_drawn_where_nothing_is_proved(certificate):
+    odds = parts_of(Tree(model_report(regression(certificate))).root)["What an attacker can come to believe"]
+    assert "Anything: nothing is proved that would limit it." in odds
+    assert "13.6%" not in odds
+
+
+def test_odds_of_a_published_claim_are_those_that_are_proved():
+    root = Tree(model_report(regression(as_published(3.5)))).root
+    assert "at epsilon = 3.5" in parts_of(root)["What an attacker can come to believe"]
+
+
+def test_the_same_model_gives_the_same_report():
+    assert model_report(regression()) == model_report(regression())
+    assert model_report(regression()) != model_report(regression(intercept_=119.0))
+
+
+@pytest.mark.parametrize("stored", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", [FrankWolfeRegressor, FrankWolfeClassifier])
+def test_a_model_that_was_really_fitted_is_reported(kind, stored):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (500, 2))
+    regress = kind is FrankWolfeRegressor
+    stated = "lower = -1\nupper = 1" if regress else "classes = [0, 1]"
+    bounds = TableBounds.from_toml(f'[target]\nname = "y"\n{stated}\n[defaults]\nlower = -10\nupper = 10')
+    schema = TableSchema(("a", "b", "y"), ("number",) * 3)
+    details = {"epsilon": 5.0, "n_steps": 20, "random_state": 0} | ({} if regress else {"classes": (0, 1)})
+    estimator = kind(**details).fit(X, X[:, 0] if regress else X[:, 0] > 0)
+    fitted = dict(zip("ab", estimator.coef_.ravel(), strict=True))
+    model = Model.of(bounds, schema, estimator.sparsify() if stored == "sparse" else estimator, "the command")
+    page = model_report(model)
+    assert faults_of(page) == []
+    caption = "Coefficients of y" if regress else "Coefficients of y (1 against 0)"
+    rows = table_of(Tree(page).root, caption)[1:]
+    assert {row[0]: float(row[1]) for row in rows} == pytest.approx({k: v for k, v in fitted.items() if v}, rel=1e-3)
+    assert {row[0]: float(row[2]) for row in rows} == pytest.approx(
+        {k: v / 10 for k, v in fitted.items() if v}, rel=1e-3
+    )
+
+
+def test_tables_of_wide_models_are_cut():
+    names = [f"c{i}" for i in range(1500)]
+    bounds = TableBounds.from_toml('[target]\nname = "y"\nlower = 0\nupper = 1\n[defaults]\nlower = 0\nupper = 4')
+    schema = TableSchema((*names, "y"), ("number",) * 1501)
+    model = regression(coef_=np.arange(1.0, 1501.0), coef_std_=np.ones(1500))
+    model.bounds, model.feature_names = bounds.for_table(schema), names
+    page = model_report(model)
+    root = Tree(page).root
+    rows = table_of(root, "Coefficients of y: the largest 1,000 of 1,500, the model file has all")
+    assert len(rows) == 1001
+    assert rows[1][:3] == ["c1499", "1,500", "750.0"]
+    assert len(table_of(root, "1,000 of 1,500 columns")) == 1001
+    assert "The 40 largest of 1,500 coefficients" in page

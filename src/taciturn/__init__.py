@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TwoStageRegressor,
         private_score,
     )
+    from taciturn.modelfile import load
     from taciturn.scalers import BoundedScaler, PrivateScaler
     from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 
@@ -66,6 +67,7 @@ _HOMES = {
     "WeakBudgetWarning": "taciturn.core.errors",
     "certificate_of": "taciturn.certificate",
     "compose": "taciturn.certificate",
+    "load": "taciturn.modelfile",
     "private_score": "taciturn.estimators",
 }
 
@@ -97,6 +99,7 @@ __all__ = [
     "__version__",
     "certificate_of",
     "compose",
+    "load",
     "private_score",
 ]
 

@@ -17,8 +17,8 @@ def certificate_of(estimator: Any) -> Certificate:
 
     An estimator with a ``certificate_`` has its own. For a ``Pipeline``, ``FeatureUnion`` or
     ``ColumnTransformer`` the certificates of all parts are composed, those of parts inside parts included;
-    "passthrough" and "drop" learn nothing. A part without a certificate, say ``StandardScaler``, whose means
-    and variances are the data's own, is refused: no statement could cover it.
+    "passthrough", "drop" and ``TableEncoder`` learn nothing. A part without a certificate, say
+    ``StandardScaler``, whose means and variances are the data's own, is refused: no statement could cover it.
 
     Parameters
     ----------
@@ -87,7 +87,12 @@ def _learns_nothing(part: Any) -> bool:
     if part is None or isinstance(part, str):
         return part in (None, "passthrough", "drop")
     # What FeatureUnion and ColumnTransformer put in the place of "passthrough" when they are fitted.
-    return type(part).__name__ == "FunctionTransformer" and part.func is None
+    if type(part).__name__ == "FunctionTransformer":
+        return part.func is None
+    # Here rather than above, as it takes scikit-learn. The encoder maps each record by what was stated in public.
+    from taciturn.tables import TableEncoder
+
+    return type(part) is TableEncoder
 
 
 def _refusal(estimator: Any, name: str) -> str:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import without_data_values
+from taciturn.data.unit_range import centre_and_half, to_unit_range
 
 __all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of", "one_per_column"]
 
@@ -47,14 +48,7 @@ class LinearScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             np.clip(out.data, -bounds, bounds, out=out.data)
             out.data /= bounds
             return out
-        centre, half = self._middle()
-        out = np.clip(X, self.lower_, self.upper_)
-        out -= centre
-        out /= half
-        # The centre is rounded, so the quotient may miss an end by one unit in the last place.
-        np.copyto(out, -1.0, where=self.lower_ >= X)
-        np.copyto(out, 1.0, where=self.upper_ <= X)
-        return out
+        return to_unit_range(X, self.lower_, self.upper_)
 
     def inverse_transform(self, X: Any) -> Any:
         """Map [-1, 1] back to the bounds; what lies beyond -1 or 1 is clipped.
@@ -79,7 +73,7 @@ class LinearScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             np.clip(out.data, -1.0, 1.0, out=out.data)
             out.data *= bounds
             return out
-        centre, half = self._middle()
+        centre, half = centre_and_half(self.lower_, self.upper_)
         out = np.clip(X, -1.0, 1.0)
         out *= half
         out += centre
@@ -87,11 +81,6 @@ class LinearScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         np.copyto(out, self.lower_, where=X <= -1.0)
         np.copyto(out, self.upper_, where=X >= 1.0)
         return out
-
-    def _middle(self) -> tuple[FloatArray, FloatArray]:
-        """Centre and half width of every column, neither overflowing nor, for the width, vanishing."""
-        centre = self.lower_ / 2.0 + self.upper_ / 2.0
-        return centre, np.maximum(self.upper_ - centre, centre - self.lower_)
 
 
 class BoundedScaler(LinearScaler):

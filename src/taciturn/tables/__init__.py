@@ -1,0 +1,48 @@
+"""Tables on disk and in memory, with what is public about their columns, as features for a model."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from taciturn.tables.bounds import TableBounds
+    from taciturn.tables.bounds_toml import bounds_template
+    from taciturn.tables.columns import Column, Target
+    from taciturn.tables.encoder import TableEncoder
+    from taciturn.tables.raw import read_numbers
+    from taciturn.tables.reading import read_batches, read_schema, read_table
+    from taciturn.tables.schema import TableSchema
+
+# Loaded on first use: a template needs neither scikit-learn nor scipy.
+_HOMES = {
+    "Column": "columns",
+    "TableBounds": "bounds",
+    "TableEncoder": "encoder",
+    "TableSchema": "schema",
+    "Target": "columns",
+    "bounds_template": "bounds_toml",
+    "read_batches": "reading",
+    "read_numbers": "raw",
+    "read_schema": "reading",
+    "read_table": "reading",
+}
+
+__all__ = [
+    "Column",
+    "TableBounds",
+    "TableEncoder",
+    "TableSchema",
+    "Target",
+    "bounds_template",
+    "read_batches",
+    "read_numbers",
+    "read_schema",
+    "read_table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"taciturn.tables.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'taciturn.tables' has no attribute {name!r}")

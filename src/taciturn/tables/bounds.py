@@ -1,0 +1,273 @@
+"""What the owner of a table states about it in public: bounds, categories, classes, and what stands for a gap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from taciturn.core.errors import DataError
+from taciturn.tables.bounds_toml import content_of
+from taciturn.tables.columns import KEYS, Column, Target, repeated
+from taciturn.tables.schema import LABEL, TableSchema, is_index
+from taciturn.tables.words import quoted, refusal
+
+__all__ = ["TableBounds", "lacking"]
+
+
+@dataclass(frozen=True)
+class TableBounds:
+    """The owner's public statement about a table, as in ``bounds.toml``.
+
+    **Privacy.** Everything in it counts as public: it must be written from knowledge of the columns, not from the
+    table. Bounds that were found privately are listed as such; the certificate has their price.
+
+    Parameters
+    ----------
+    target : Target
+        The column to predict.
+    columns : mapping of str to Column, default={}
+        The columns, by name.
+    defaults : Column, default=None
+        For columns of numbers that ``columns`` does not list.
+    missing : mapping, default={}
+        What to fill in for missing values, by column; columns that are not listed may have none.
+    order : tuple of str, default=None
+        The columns that enter the model, in the order of the table. None until :meth:`for_table` has seen its names.
+    found_privately : tuple of str, default=()
+        Columns whose bounds were paid for rather than stated.
+
+    Examples
+    --------
+    >>> from taciturn.tables import TableBounds
+    >>> bounds = TableBounds.from_toml('''
+    ... [target]
+    ... name = "ill"
+    ... classes = [false, true]
+    ... [columns.age]
+    ... type = "number"
+    ... lower = 0
+    ... upper = 110
+    ... ''')
+    >>> bounds.column("age")
+    Column(type='number', lower=0.0, upper=110.0, categories=())
+    """
+
+    target: Target
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    defaults: Column | None = None
+    missing: Mapping[str, Any] = field(default_factory=dict)
+    order: tuple[str, ...] | None = None
+    found_privately: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        target = self.target.checked()
+        columns = {name: column.checked(f"columns.{quoted(name)}") for name, column in self.columns.items()}
+        if target.name in columns:
+            raise refusal(
+                "target.name",
+                target.name,
+                "a column without a section in [columns]",
+                "describe the target in [target] alone",
+            )
+        # A frozen value is set up by the back door.
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "columns", MappingProxyType(columns))
+        if self.defaults is not None:
+            object.__setattr__(self, "defaults", self.defaults.checked("defaults"))
+        fills = {name: self._checked_fill(name, value) for name, value in self.missing.items()}
+        object.__setattr__(self, "missing", MappingProxyType(fills))
+        for place, names in (("order", self.order or ()), ("found_privately", self.found_privately)):
+            for name in names:
+                if not self._describes(name):
+                    raise refusal(place, name, "columns that enter the model", "describe it in [columns]")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Read-only views cannot be pickled.
+        parts = (self.target, dict(self.columns), self.defaults, dict(self.missing), self.order, self.found_privately)
+        return (TableBounds, parts)
+
+    def __repr__(self) -> str:
+        listed = len(self.columns) if self.order is None else len(self.order)
+        return f"TableBounds(target={quoted(self.target.name)}, {listed} columns)"
+
+    def column(self, name: str) -> Column | None:
+        """What is stated about a column, if anything is."""
+        return self.columns.get(name, self.defaults)
+
+    @property
+    def used(self) -> Iterator[tuple[str, Column]]:
+        """The columns that enter the model with their names, in the order of the table."""
+        for name in self.order or ():
+            yield name, self.columns.get(name) or self.defaults  # type: ignore[misc]
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the features, in the order of the coefficients."""
+        return [feature for name, column in self.used for feature in column.features(name)]
+
+    def for_table(self, schema: TableSchema) -> TableBounds:
+        """The same statement with ``order`` filled in, checked against the names of a table.
+
+        Where ``order`` is known already, the table must have these columns, and others are passed over.
+        """
+        present = set(schema.names)
+        if self.order is not None:
+            for name in self.order:
+                if name not in present and not (schema.sparse and is_index(name)):
+                    raise DataError(lacking(name, schema))
+            return self
+        for place, names in (("columns", self.columns), ("missing", self.missing)):
+            for name in names:
+                if name not in present and name != self.target.name:
+                    raise refusal(
+                        place,
+                        name,
+                        "the name of a column of the table",
+                        f"check the spelling, or take the entry out{_delimiter_hint(schema)}",
+                    )
+        self._check_described(schema)
+        order = tuple(name for name in schema.names if name != self.target.name and self._describes(name))
+        if not order:
+            raise refusal("columns", list(self.columns), "at least one column that enters the model", "describe one")
+        resolved = replace(self, order=order)
+        twice = repeated(resolved.feature_names)
+        if twice is not None:
+            raise refusal("columns", twice, "features with different names", "rename a column or a category")
+        return resolved
+
+    def _check_described(self, schema: TableSchema) -> None:
+        """Refuse a column of the table that nothing is stated about."""
+        # Where none of the names is known, the header may be missing, and its names may be cells.
+        known = bool(self.columns) or self.target.name in schema.names
+        for position, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True), start=1):
+            if name in self.columns or name == self.target.name or (self.defaults is not None and kind == "number"):
+                continue
+            beyond = "" if self.defaults is None else " that is not plainly one of numbers"
+            raise refusal(
+                "columns",
+                list(self.columns),
+                f"a section for every column of the table{beyond}, such as {quoted(name) if known else position}",
+                f'add one, with type = "ignore" to leave the column out{_delimiter_hint(schema)}',
+            )
+
+    def _describes(self, name: str) -> bool:
+        column = self.column(name)
+        return column is not None and column.type != "ignore"
+
+    def _checked_fill(self, name: str, value: Any) -> Any:
+        place = f"missing.{quoted(name)}"
+        if name == self.target.name:
+            return self.target.checked_fill(place, value)
+        column = self.column(name)
+        if column is None or column.type == "ignore":
+            raise refusal(place, value, "a column that enters the model", "describe it in [columns], or take it out")
+        return column.checked_fill(place, value)
+
+    # ------------------------------------------------------------------ text
+
+    @classmethod
+    def from_toml(cls, text: str) -> TableBounds:
+        """Read ``bounds.toml``; every mistake is one sentence that names its place."""
+        return cls._from_content(content_of(text), ())
+
+    @classmethod
+    def from_json(cls, text: str) -> TableBounds:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            content = None
+        return cls._from_content(content, ("order", "found_privately"))
+
+    def to_json(self) -> str:
+        """The statement as JSON text; :meth:`from_json` reads it back."""
+        content: dict[str, Any] = {
+            "target": _stated(self.target),
+            "columns": {name: _stated(column) for name, column in self.columns.items()},
+            "missing": dict(self.missing),
+            "found_privately": list(self.found_privately),
+        }
+        if self.defaults is not None:
+            content["defaults"] = {"lower": self.defaults.lower, "upper": self.defaults.upper}
+        if self.order is not None:
+            content["order"] = list(self.order)
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def _from_content(cls, content: Any, more: tuple[str, ...]) -> TableBounds:
+        sections = _section("bounds", content, ("target", "columns", "defaults", "missing", *more))
+        target = _section("target", sections.get("target"), ("name", "lower", "upper", "classes"))
+        if "classes" in target:
+            target = target | {"classes": _listed("target.classes", target["classes"])}
+        columns = _section("columns", sections.get("columns", {}), None)
+        defaults = _section("defaults", sections.get("defaults", {}), KEYS["number"])
+        return cls(
+            target=Target(**({"name": None} | target)),
+            columns={name: _column(f"columns.{quoted(name)}", stated) for name, stated in columns.items()},
+            defaults=Column("number", **defaults) if "defaults" in sections else None,
+            missing=_section("missing", sections.get("missing", {}), None),
+            order=_names("order", sections["order"]) if "order" in sections else None,
+            found_privately=_names("found_privately", sections.get("found_privately", [])),
+        )
+
+
+def lacking(name: str, schema: TableSchema) -> str:
+    """The sentence for a column that a table does not have."""
+    remedy = f"check the names in its header{_delimiter_hint(schema)}"
+    if schema.sparse:
+        remedy = f"the target of a libsvm file is called {quoted(LABEL)}, and its columns go by their indices"
+    return f"table: expected a column {quoted(name)}, got a table without it; {remedy}."
+
+
+def _delimiter_hint(schema: TableSchema) -> str:
+    if len(schema.names) != 1:
+        return ""
+    return ", and check the delimiter, as there is one column only (commas for .csv, tabs for .tsv)"
+
+
+def _stated(stated: Column | Target) -> dict[str, Any]:
+    """What a file says about a column: all that is not blank."""
+    values = {name: getattr(stated, name) for name in stated.__slots__}
+    return {name: value for name, value in values.items() if value is not None and value != ()}
+
+
+def _section(place: str, content: Any, allowed: tuple[str, ...] | None) -> dict[str, Any]:
+    """A table of TOML or an object of JSON whose keys are known; None allows all of them."""
+    if not isinstance(content, dict):
+        raise refusal(place, content, "a section with keys and values", "write it as docs/model-file.md shows")
+    for key in content:
+        if allowed is not None and key not in allowed:
+            listed = ", ".join(allowed)
+            raise refusal(
+                place, key, f"no key but {listed}", "check the spelling, and put column names with dots in quotes"
+            )
+    return content
+
+
+def _column(place: str, content: Any) -> Column:
+    stated = _section(place, content, None)
+    kind = stated.get("type")
+    allowed = KEYS.get(kind) if isinstance(kind, str) else None
+    if allowed is None:
+        return Column(kind).checked(place)  # type: ignore[arg-type]
+    _section(place, stated, ("type", *allowed))
+    if "categories" in stated:
+        stated = stated | {"categories": _listed(f"{place}.categories", stated["categories"])}
+    return Column(**stated)
+
+
+def _listed(place: str, content: Any) -> tuple[Any, ...]:
+    if not isinstance(content, list):
+        raise refusal(place, content, "a list", "put the values in square brackets")
+    # A list inside the list could not be told apart from others by its value.
+    return tuple(tuple(value) if isinstance(value, list) else value for value in content)
+
+
+def _names(place: str, content: Any) -> tuple[str, ...]:
+    listed = _listed(place, content)
+    if not all(isinstance(name, str) for name in listed) or repeated(listed) is not None:
+        raise refusal(place, content, "names, each once", "ask for a fresh copy")
+    return listed

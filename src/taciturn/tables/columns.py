@@ -1,0 +1,181 @@
+"""What is public about one column: its type, and its bounds, categories or classes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from taciturn.tables.words import refusal
+
+__all__ = ["KEYS", "Column", "Target", "repeated"]
+
+KEYS = {"number": ("lower", "upper"), "boolean": (), "category": ("categories",), "ignore": ()}
+"""The types of columns, and what has to be stated about each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What is public about one column.
+
+    Parameters
+    ----------
+    type : {"number", "boolean", "category", "ignore"}
+        How the column enters the model; "ignore" leaves it out.
+    lower, upper : float, default=None
+        For numbers: the range that the column can have by its nature.
+    categories : tuple of str, default=()
+        For categories: every value that gets a feature of its own.
+    """
+
+    type: str
+    lower: float | None = None
+    upper: float | None = None
+    categories: tuple[str, ...] = ()
+
+    def features(self, name: str) -> list[str]:
+        """The names of the features that the column becomes."""
+        if self.type == "category":
+            return [f"{name}={category}" for category in self.categories]
+        return [] if self.type == "ignore" else [name]
+
+    def checked(self, place: str) -> Column:
+        """The column with bounds as floats; mistakes are refused with their place."""
+        if not isinstance(self.type, str) or self.type not in KEYS:
+            raise refusal(
+                f"{place}.type",
+                self.type,
+                'one of "number", "boolean", "category", "ignore"',
+                "set it to one of them, and put names with dots in quotes",
+            )
+        if self.type == "number":
+            lower, upper = _range(place, self.lower, self.upper)
+            return replace(self, lower=lower, upper=upper)
+        if self.type == "category":
+            _check_categories(f"{place}.categories", self.categories)
+        return self
+
+    def checked_fill(self, place: str, value: Any) -> Any:
+        """What stands for a missing value of this column, refused where it is no value of it."""
+        if self.type == "number":
+            return _inside(place, value, self.lower, self.upper)
+        if self.type == "boolean" and not isinstance(value, bool):
+            raise refusal(place, value, "true or false, as the column is boolean", "fill in one of them")
+        if self.type == "category" and value not in self.categories:
+            raise refusal(place, value, "one of the categories of the column", "fill in one of them, or add it there")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is public about the column to predict: its range, or its classes.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    lower, upper : float, default=None
+        The range of a target that is a number.
+    classes : tuple of str, of int or of bool, default=None
+        The labels of a target that is a class. None, where there is no range either: the labels are taken from the
+        table, and their set counts as public.
+    """
+
+    name: str
+    lower: float | None = None
+    upper: float | None = None
+    classes: tuple[Any, ...] | None = None
+
+    @property
+    def task(self) -> str:
+        """Whether to "regress" or to "classify"."""
+        return "classify" if self.lower is None else "regress"
+
+    def checked(self) -> Target:
+        """The target with bounds as floats; mistakes are refused with their place."""
+        if not isinstance(self.name, str):
+            raise refusal("target.name", self.name, "the name of the column to predict", "write it in quotes")
+        if self.lower is None and self.upper is None:
+            if self.classes is not None:
+                _check_labels(self.classes)
+            return self
+        if self.classes is not None:
+            raise refusal(
+                "target.classes",
+                list(self.classes),
+                "no classes beside lower and upper",
+                "take out what does not apply",
+            )
+        lower, upper = _range("target", self.lower, self.upper)
+        return replace(self, lower=lower, upper=upper)
+
+    def checked_fill(self, place: str, value: Any) -> Any:
+        """What stands for a missing value of the target, refused where it is no value of it."""
+        if self.task == "regress":
+            return _inside(place, value, self.lower, self.upper)
+        if self.classes is None or (type(value), value) not in [(type(label), label) for label in self.classes]:
+            raise refusal(place, value, "one of the classes that [target] lists", "fill in a class, or take it out")
+        return value
+
+
+def repeated(values: Iterable[Any]) -> Any:
+    """The first value that occurs more than once, or None."""
+    return next((value for value, count in Counter(values).items() if count > 1), None)
+
+
+def _check_labels(classes: tuple[Any, ...]) -> None:
+    kinds = {type(label) for label in classes}
+    plain = len(kinds) == 1 and kinds <= {str, int, bool}
+    if not plain or len(classes) < 2 or repeated(classes) is not None:
+        raise refusal(
+            "target.classes",
+            list(classes),
+            "at least two different labels, all text, all whole numbers or all true and false",
+            "list every label that a record may carry, once",
+        )
+    # Up to here a label that is read as a double is the label that was meant.
+    if kinds == {int} and max(map(abs, classes)) >= 2**53:
+        raise refusal("target.classes", list(classes), "labels below 2**53", "rename them, or write them in quotes")
+
+
+def _check_categories(place: str, categories: tuple[Any, ...]) -> None:
+    if not categories:
+        raise refusal(place, [], "at least one category", "list the public categories of the column")
+    for category in categories:
+        if not isinstance(category, str):
+            raise refusal(place, category, "text", "write every category in quotes, numbers too")
+    twice = repeated(categories)
+    if twice is not None:
+        raise refusal(place, twice, "every category once", "take the second one out")
+
+
+def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:
+    low, high = _number(f"{place}.lower", lower), _number(f"{place}.upper", upper)
+    # Half of the width has to be a positive number too.
+    if not high / 2.0 - low / 2.0 > 0.0:
+        raise refusal(
+            f"{place}.lower",
+            lower,
+            f"a number below {place}.upper={high!r}",
+            "exchange or widen the bounds, or leave out a column that can have one value only",
+        )
+    return low, high
+
+
+def _inside(place: str, value: Any, lower: Any, upper: Any) -> float:
+    number = _number(place, value)
+    if not lower <= number <= upper:
+        raise refusal(place, value, f"a number within the bounds, from {lower!r} to {upper!r}", "fill in such a one")
+    return number
+
+
+def _number(place: str, value: Any) -> float:
+    try:
+        number = float(value) if type(value) in (int, float) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise refusal(place, value, "a finite number", "give what the values can be by their nature, without quotes")
+    return number

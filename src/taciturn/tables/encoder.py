@@ -1,0 +1,198 @@
+"""A table with named columns, as the matrix of features that a model takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from taciturn.core.errors import DataError, DataTypeError
+from taciturn.tables.bounds import TableBounds, lacking
+from taciturn.tables.encoding import Encoding
+from taciturn.tables.schema import TableSchema, kind_of
+from taciturn.tables.words import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TableEncoder"]
+
+# Rows that are encoded at a time; columns of a block stay in the processor's cache.
+_ROWS = 1 << 13
+# Rows that tell the kinds of a pandas table's columns.
+_FIRST_ROWS = 1000
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Encode the columns of a table by what was stated about them in public.
+
+    Numbers are clipped to their bounds and mapped linearly to [-1, 1], as :class:`taciturn.BoundedScaler` does it.
+    Truth values become 0 and 1. A category becomes one feature for each one that is listed, 1 where it applies; one
+    that is not listed gives zeros.
+
+    **Privacy.** Costs nothing: no fitted attribute depends on a value of the table, only on the names and types of its
+    columns, and each record is encoded by itself. Values beyond the bounds and outside the lists are passed over
+    silently, since their number would be a release.
+
+    Parameters
+    ----------
+    bounds : TableBounds
+        The public statement about the columns.
+
+    Attributes
+    ----------
+    bounds_ : TableBounds
+        The same, with the columns that enter the model in their order.
+    n_features_in_ : int
+        Number of columns that enter the model.
+    feature_names_in_ : ndarray of str
+        Their names. ``get_feature_names_out`` has the names of the features.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from taciturn.tables import TableBounds, TableEncoder
+    >>> bounds = TableBounds.from_toml('''
+    ... target = {name = "ill", classes = ["no", "yes"]}
+    ... [columns]
+    ... age = {type = "number", lower = 0, upper = 100}
+    ... region = {type = "category", categories = ["north", "south"]}
+    ... ''')
+    >>> table = pa.table({"age": [25, 130], "region": ["south", "elsewhere"], "ill": ["no", "no"]})
+    >>> encoder = TableEncoder(bounds=bounds).fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'region=north', 'region=south']
+    >>> encoder.transform(table)
+    array([[-0.5,  0. ,  1. ],
+           [ 1. ,  0. ,  0. ]])
+    """
+
+    def __init__(self, *, bounds: TableBounds) -> None:
+        self.bounds = bounds
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Check the bounds against the names of the columns.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow Table or RecordBatch, or TableSchema
+            Only names and types are used.
+        y : None
+            Ignored.
+        """
+        if not isinstance(self.bounds, TableBounds):
+            raise DataTypeError("bounds: expected a TableBounds, got something else; read them with from_toml.")
+        self.bounds_ = self.bounds.for_table(_schema_of(X))
+        self.n_features_in_ = len(self.bounds_.order)
+        self.feature_names_in_ = np.array(self.bounds_.order, dtype=object)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Encode a table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow Table or RecordBatch
+            With the columns that enter the model, in any order; others are passed over.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Doubles in [-1, 1].
+        """
+        check_is_fitted(self)
+        encoding = Encoding(self.bounds_)
+        table = _arrow_table(X, self.bounds_.order)
+        out = np.zeros((table.num_rows, encoding.n_features))
+        start = 0
+        for batch in table.to_batches(max_chunksize=_ROWS):
+            stop = start + batch.num_rows
+            encoding.fill(batch.columns, out[start:stop])
+            start = stop
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the features, such as "age" and "region=north".
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored: the names of the columns are known.
+        """
+        check_is_fitted(self)
+        return np.array(self.bounds_.feature_names, dtype=object)
+
+
+def _is_pandas(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")
+
+
+def _schema_of(X: Any) -> TableSchema:
+    """Names and kinds of the columns of a table in memory."""
+    if isinstance(X, TableSchema):
+        return X
+    if _is_pandas(X):
+        first = X.head(_FIRST_ROWS)
+        kinds = (_pandas_kind(first.iloc[:, i]) for i in range(X.shape[1]))
+        return TableSchema(tuple(map(str, X.columns)), tuple(kinds))
+    schema = _as_arrow(X).schema
+    return TableSchema(tuple(schema.names), tuple(map(kind_of, schema.types)))
+
+
+def _arrow_table(X: Any, names: tuple[str, ...]) -> pa.Table:
+    """The named columns of a table in memory, in that order."""
+    import pyarrow as pa
+
+    if not _is_pandas(X):
+        table = _as_arrow(X)
+        schema = TableSchema(tuple(table.schema.names), ("unknown",) * len(table.schema.names))
+        _check_present(names, schema)
+        return table.select(list(names))
+    given = tuple(map(str, X.columns))
+    schema = TableSchema(given, ("unknown",) * len(given))
+    _check_present(names, schema)
+    places = {name: i for i, name in enumerate(given)}
+    return pa.table({name: _pandas_column(name, X.iloc[:, places[name]]) for name in names})
+
+
+def _check_present(names: tuple[str, ...], schema: TableSchema) -> None:
+    present = set(schema.names)
+    for name in names:
+        if name not in present:
+            raise DataError(lacking(name, schema))
+
+
+def _as_arrow(X: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
+    if not hasattr(X, "__arrow_c_stream__"):
+        raise DataTypeError(
+            "X: expected a table with named columns, got something else; pass a DataFrame of pandas or polars or a "
+            "pyarrow Table."
+        )
+    return pa.table(X)
+
+
+def _pandas_kind(column: Any) -> str:
+    try:
+        return kind_of(_pandas_column("", column).type)
+    except DataError:
+        return "unknown"
+
+
+def _pandas_column(name: str, column: Any) -> Any:
+    """One column as Arrow, with NaN as a gap."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        pass
+    # Outside the handler: what Arrow says quotes a value.
+    raise DataError(
+        f"column {quoted(name)}: expected values of one type, got several; make them all numbers or all text."
+    )

@@ -1,0 +1,120 @@
+"""libsvm files: sparse rows of numbers, with the target in front."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from taciturn.core.errors import DataError
+from taciturn.data.unit_range import to_unit_range
+from taciturn.tables.bounds import TableBounds, lacking
+from taciturn.tables.columns import Target
+from taciturn.tables.encoding import Labels, bounded_target, feature_bounds, missing_value, not_boolean
+from taciturn.tables.files import TableFile, each_without_cells
+from taciturn.tables.schema import LABEL, TableSchema, is_index
+from taciturn.tables.words import quoted, refusal
+
+__all__ = ["SparseEncoding", "libsvm_blocks", "libsvm_schema", "numeric_target"]
+
+_BLOCK = 1 << 23
+"""About as many bytes are parsed at a time."""
+
+_MOST_INDEX = 4_000_000
+
+
+def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    """Rows and labels in blocks; columns are the indices as they stand in the file."""
+    from sklearn.datasets import load_svmlight_file
+
+    def blocks() -> Iterator[tuple[Any, NDArray[np.float64]]]:
+        with file.open() as opened:
+            while lines := opened.readlines(_BLOCK):
+                rows, labels = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=True)
+                if rows.shape[1] > _MOST_INDEX + 1:
+                    raise DataError(
+                        f"{file.name}: expected indices up to {_MOST_INDEX:,}, got larger ones; number the columns "
+                        "from 1 on."
+                    )
+                if labels.size:
+                    yield rows, labels
+
+    return each_without_cells(file, blocks)
+
+
+def libsvm_schema(file: TableFile) -> TableSchema:
+    """The target and one column for every index up to the largest; one needs to read the file for that."""
+    first, last = 1, 0
+    for rows, _ in libsvm_blocks(file):
+        if rows.nnz:
+            last = max(last, int(rows.indices.max()))
+            first = min(first, int(rows.indices.min()))
+    names = (LABEL, *map(str, range(first, last + 1)))
+    return TableSchema(names, ("number",) * len(names), sparse=True)
+
+
+class SparseEncoding:
+    """The map from entries with an index to features.
+
+    Parameters
+    ----------
+    bounds : TableBounds
+        With its ``order`` known: names that are indices, and columns that leave a zero where it is.
+    """
+
+    def __init__(self, bounds: TableBounds) -> None:
+        self._names = bounds.order or ()
+        for name, column in bounds.used:
+            if not is_index(name):
+                raise DataError(lacking(name, TableSchema((LABEL,), ("number",), sparse=True)))
+            if column.type == "category" or (column.type == "number" and column.lower != -column.upper):
+                raise refusal(
+                    f"columns.{quoted(name)}",
+                    column.type if column.type == "category" else (column.lower, column.upper),
+                    "numbers with lower = -upper in a libsvm table, whose zeros would fill up otherwise",
+                    "widen the bounds until they are symmetric about zero",
+                )
+        self._upper = feature_bounds(bounds)[1]
+        self._truths = np.array([column.type == "boolean" for _, column in bounds.used])
+        self._fills = np.array([float(bounds.missing.get(name, math.nan)) for name in self._names])
+        # Indices beyond the largest that a file may have share one place more.
+        indices = np.array([min(int(name), _MOST_INDEX + 1) for name in self._names])
+        self._place = np.full(int(indices.max()) + 2, -1, dtype=np.int64)
+        self._place[indices] = np.arange(indices.size)
+
+    def encode(self, rows: Any) -> sp.csr_matrix:
+        """Rows as features; indices that do not enter the model are dropped."""
+        columns = self._place[np.minimum(rows.indices, self._place.size - 1)]
+        kept = columns >= 0
+        at_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[kept]
+        columns, entries = columns[kept], rows.data[kept]
+        gaps = np.isnan(entries)
+        entries[gaps] = self._fills[columns[gaps]]
+        self._check(columns[np.isnan(entries)], missing_value)
+        wrong = self._truths[columns] & (entries != 0.0) & (entries != 1.0)
+        self._check(columns[wrong], not_boolean)
+        bounds = self._upper[columns]
+        entries = to_unit_range(entries, -bounds, bounds, out=entries)
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(at_row, minlength=rows.shape[0]))))
+        out = sp.csr_matrix((entries, columns, indptr), shape=(rows.shape[0], len(self._names)))
+        out.sort_indices()
+        return out
+
+    def _check(self, wrong: NDArray[np.int64], sentence: Callable[[str], str]) -> None:
+        """Refuse the first of the columns that have a wrong entry."""
+        if wrong.size:
+            raise DataError(sentence(self._names[wrong.min()]))
+
+
+def numeric_target(target: Target, fill: Any, labels: NDArray[np.float64]) -> NDArray[Any]:
+    """The numbers in front of the lines as a target."""
+    if target.task == "regress":
+        return bounded_target(target, fill, labels)
+    if target.classes is None:
+        return labels
+    return Labels(target, fill).of_numbers(labels)

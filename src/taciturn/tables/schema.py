@@ -1,0 +1,82 @@
+"""The layout of a table: names and kinds of its columns, never a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from taciturn.core.errors import DataError
+
+__all__ = ["LABEL", "MOST_COLUMNS", "TableSchema", "is_index", "kind_of"]
+
+LABEL = "label"
+"""What the number at the beginning of a libsvm line is called."""
+
+MOST_COLUMNS = 50_000
+"""Tables that store every cell are refused beyond this; libsvm files may be wider."""
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Names and kinds of the columns of a table, which count as public.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The names, in the order of the table.
+    kinds : tuple of str
+        For each "number", "boolean", "category" (text), "date" or "unknown".
+    sparse : bool, default=False
+        Whether cells that are zero are not stored.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    sparse: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.sparse and len(self.names) > MOST_COLUMNS:
+            raise DataError(
+                f"table: expected at most {MOST_COLUMNS:,} columns, got {len(self.names):,}; write so wide a table as "
+                "a libsvm file, or leave columns out."
+            )
+        if len(set(self.names)) < len(self.names):
+            # Not by their names: where the header is missing, these are cells.
+            first, second = _twice(self.names)
+            raise DataError(
+                f"table: expected every column name once, got the same one for columns {first} and {second}; rename "
+                "one of them, or add a line of names if there is none."
+            )
+
+    def __repr__(self) -> str:
+        return f"TableSchema({len(self.names)} columns{', sparse' if self.sparse else ''})"
+
+
+def _twice(names: tuple[str, ...]) -> tuple[int, int]:
+    """The positions of the first two columns with one name, counted from 1."""
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names, start=1):
+        if name in seen:
+            return seen[name], position
+        seen[name] = position
+    raise AssertionError("unreachable")
+
+
+def is_index(name: str) -> bool:
+    """Whether a column can stand in a libsvm file, which has all of them: cells that are not stored are zero."""
+    return name.isdecimal() and name.isascii() and name == str(int(name[:20]))
+
+
+def kind_of(arrow_type: Any) -> str:
+    """The kind of a column by its Arrow type."""
+    from pyarrow import types
+
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_boolean(arrow_type):
+        return "boolean"
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+        return "number"
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type) or types.is_string_view(arrow_type):
+        return "category"
+    return "date" if types.is_temporal(arrow_type) else "unknown"

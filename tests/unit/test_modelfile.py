@@ -1,0 +1,370 @@
+"""model.json and back: every public estimator, bit for bit; every damage, one sentence."""
+
+import inspect
+import json
+import math
+import pickle
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import is_classifier
+
+import taciturn
+from taciturn import certificate_of, compose, estimators, load
+from taciturn.core.errors import ParameterError, TaciturnError
+from taciturn.modelfile import Model
+from taciturn.tables import Column, TableBounds, TableEncoder, Target
+
+PAGE = Path(__file__).parents[2] / "docs" / "model-file.md"
+N = 300
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.uniform(0, 110, N),
+        "smoker": RNG.random(N) < 0.5,
+        "region": RNG.choice(["north", "south"], N),
+        "dose": RNG.normal(0, 1, N),
+    }
+)
+SCORE = FRAME["age"] / 110 + FRAME["smoker"] + FRAME["dose"] / 3
+COLUMNS = {
+    "age": Column("number", 0, 110),
+    "smoker": Column("boolean"),
+    "region": Column("category", categories=("north", "south")),
+    "dose": Column("number", -2.5, 3),
+}
+TARGETS = {
+    "number": (Target("y", -1, 3), SCORE.to_numpy()),
+    "words": (Target("y", classes=("well", "ill")), np.where(SCORE > 1, "ill", "well")),
+    "truth": (Target("y", classes=(False, True)), (SCORE > 1).to_numpy()),
+    "three": (Target("y", classes=(3, 1, 2)), np.digitize(SCORE, (0.7, 1.3)) + 1),
+    "unstated": (Target("y"), np.where(SCORE > 1, "inf", "0")),
+}
+KINDS = {name: kind for name, kind in vars(estimators).items() if inspect.isclass(kind) and hasattr(kind, "fit")}
+CASES = [
+    (name, target)
+    for name, kind in KINDS.items()
+    for target in (["words", "truth", "three", "unstated"] if "Classifier" in name else ["number"])
+    if (name, target) != ("ADMMClassifier", "three")
+]
+
+
+def fitted(name="SparseRegressor", target="number", frame=FRAME, **parameters):
+    stated, y = TARGETS[target]
+    if stated.task == "regress":
+        parameters["y_bounds"] = (stated.lower, stated.upper)
+    elif stated.classes is not None:
+        parameters["classes"] = stated.classes
+    bounds = TableBounds(stated, COLUMNS)
+    encoder = TableEncoder(bounds=bounds).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
+        estimator = KINDS[name](**({"random_state": 7} | parameters)).fit(encoder.transform(frame), y)
+    return Model(stated.task, encoder.bounds_, encoder, estimator, 'taciturn fit "t.csv" --seed ...')
+
+
+def same(first, second):
+    """Equal to the last bit, in type, shape and value."""
+    if isinstance(first, np.ndarray):
+        return type(second) is np.ndarray and first.dtype == second.dtype and first.tobytes() == second.tobytes()
+    return type(first) is type(second) and first == second
+
+
+def test_every_public_estimator_is_here():
+    assert {name for name, _ in CASES} == {
+        name for name in taciturn.__all__ if name.endswith(("Regressor", "Classifier"))
+    }
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_a_model_comes_back_bit_for_bit(tmp_path, name, target):
+    model = fitted(name, target)
+    path = tmp_path / "model.json"
+    path.write_text(model.to_json(), encoding="utf-8")
+    loaded = load(path)
+    before, after = model.pipeline(), loaded
+    public = {key: value for key, value in vars(model.estimator).items() if key.endswith("_")}
+    restored = {key: value for key, value in vars(loaded[-1]).items() if key.endswith("_")}
+    assert set(restored) == set(public)
+    # Whatever else a fit leaves has to be restored too.
+    assert {key for key in vars(model.estimator) if key[0] == "_"} == {key for key in vars(loaded[-1]) if key[0] == "_"}
+    assert all(same(public[key], restored[key]) for key in public if key != "certificate_")
+    assert restored["certificate_"] == public["certificate_"]
+    assert certificate_of(loaded) == model.certificate
+    saved = model.estimator.get_params() | {"random_state": None}
+    assert loaded[-1].get_params() == saved
+    y = TARGETS[target][1]
+    tables = (FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME))
+    for table in tables:
+        for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+            if hasattr(before, method):
+                assert same(getattr(before, method)(FRAME), getattr(after, method)(table)), method
+        assert before.score(FRAME, y) == after.score(table, y)
+    # The model file of the model that was read is the same file.
+    assert Model.from_json(model.to_json()).to_json() == model.to_json()
+    assert pickle.loads(pickle.dumps(after)).predict(FRAME).tobytes() == after.predict(FRAME).tobytes()
+
+
+def test_a_coefficient_that_is_off_by_one_bit_would_be_seen():
+    model = fitted()
+    text = model.to_json()
+    coefficient = model.estimator.coef_[0]
+    assert repr(float(coefficient)) in text
+    other = text.replace(repr(float(coefficient)), repr(float(np.nextafter(coefficient, 9.0))), 1)
+    read = Model.from_json(other)
+    assert not same(model.estimator.coef_, read.estimator.coef_)
+    assert not same(model.pipeline().predict(FRAME), read.pipeline().predict(FRAME))
+
+
+def test_a_model_without_privacy_and_one_with_names_and_one_that_is_sparse():
+    model = fitted(epsilon=math.inf)
+    read = Model.from_json(model.to_json())
+    assert read.estimator.epsilon == math.inf
+    assert read.certificate.status == "not private"
+    named = fitted("SparseClassifier", "three")
+    frame = named.encoder.set_output(transform="pandas").transform(FRAME)
+    named.estimator.fit(frame, TARGETS["three"][1])
+    read = Model.from_json(named.to_json())
+    assert read.estimator.feature_names_in_.tolist() == list(frame.columns)
+    # With warnings as errors: an estimator that knows names is given names.
+    assert same(read.pipeline().predict_proba(FRAME), named.pipeline().predict_proba(FRAME))
+    for target in ("number", "three"):
+        sparse = fitted("SparseRegressor" if target == "number" else "SparseClassifier", target)
+        sparse.estimator.sparsify()
+        read = Model.from_json(sparse.to_json())
+        assert sp.issparse(read.estimator.coef_)
+        assert same(read.pipeline().predict(FRAME), sparse.pipeline().predict(FRAME))
+
+
+def test_the_bounds_of_the_fit_stay_with_the_model():
+    model = fitted(epsilon=math.inf)
+    expected = model.pipeline().predict(FRAME.assign(age=1e9))
+    assert expected.max() <= 3
+    model.estimator.set_params(y_bounds=(-0.1, 0.1))
+    assert same(Model.from_json(model.to_json()).pipeline().predict(FRAME.assign(age=1e9)), expected)
+
+
+def test_composed_certificates_are_kept():
+    model = fitted()
+    model.estimator.certificate_ = compose(model.certificate, fitted("HardThresholdRegressor").certificate)
+    assert Model.from_json(model.to_json()).certificate == model.certificate
+
+
+def test_the_file_is_readable_and_tells_no_seed():
+    model = fitted(random_state=918273645)
+    text = model.to_json()
+    assert "918273645" not in text
+    assert json.loads(text)["certificate"]["seeded"] is True
+    assert len(text.splitlines()) == len(json.loads(text)) + 2
+    assert text.isascii()
+
+
+def test_a_file_written_by_hand_predicts_what_its_numbers_say():
+    certificate = json.loads(fitted("FrankWolfeRegressor").certificate.to_json())
+    by_hand = {
+        "format": "taciturn model",
+        "version": 1,
+        "taciturn": "0.1.0",
+        "task": "regress",
+        "target": "income",
+        "bounds": {
+            "target": {"name": "income", "lower": 0, "upper": 100},
+            "columns": {
+                "age": {"type": "number", "lower": 20, "upper": 60},
+                "region": {"type": "category", "categories": ["north", "south"]},
+            },
+            "missing": {"age": 30},
+            "order": ["age", "region"],
+        },
+        "features": ["age", "region=north", "region=south"],
+        "estimator": "FrankWolfeRegressor",
+        "parameters": {
+            "epsilon": 1.0, "delta": 1e-6, "relation": "zero-out", "n_public": None, "x_bound": 1.0,
+            "y_bounds": [0, 100], "radius": 10.0, "loss": "huber", "residual_clip": None, "n_steps": "auto",
+            "fit_intercept": True,
+        },
+        "coefficients": [8.0, 2.0, -4.0],
+        "intercept": 50,
+        "classes": None,
+        "coefficient_std": None,
+        "n_steps": 10,
+        "sparse": False,
+        "named": False,
+        "certificate": certificate,
+        "command": "by hand",
+    }  # fmt: skip
+    model = Model.from_json(json.dumps(by_hand))
+    table = pa.table({"region": ["north", "south", "moon"], "age": [50, None, 1e9]})
+    # Ages 50, 30 and beyond 60 are 0.5, -0.5 and 1.
+    assert model.pipeline().predict(table).tolist() == [50 + 4 + 2, 50 - 4 - 4, 50 + 8]
+    assert model.feature_names == ("age", "region=north", "region=south")
+    assert model.bounds.missing == {"age": 30}
+    # The page describes the same keys.
+    described = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert described == list(by_hand)
+
+
+# ------------------------------------------------------------------ damage
+
+
+@pytest.fixture(scope="module")
+def content():
+    return {
+        "regress": json.loads(fitted().to_json()),
+        "classify": json.loads(fitted("SparseClassifier", "three").to_json()),
+    }
+
+
+def damaged(content, path, value):
+    """A copy with one entry exchanged."""
+    copy = json.loads(json.dumps(content))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    if value is KeyError:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return json.dumps(copy)
+
+
+NAN, LARGE = float("nan"), float("1e400")
+KEYS = (
+    "format version taciturn task target bounds features estimator parameters coefficients intercept classes "
+    "coefficient_std n_steps sparse named certificate command"
+)
+WRONG = [
+    ("classify", [key], value)
+    for key in KEYS.split()
+    for value in ({}, [[]], 3.5, "x", True)
+    if (key, value) not in [("command", "x"), ("taciturn", "x"), ("sparse", True), ("named", True)]
+]
+DAMAGE = [
+    *[("regress", [key], KeyError) for key in KEYS.split()],
+    *WRONG,
+    ("regress", ["version"], 2),
+    ("regress", ["task"], "classify"),
+    ("classify", ["task"], "regress"),
+    ("regress", ["estimator"], "SparseClassifier"),
+    ("regress", ["estimator"], "StandardScaler"),
+    ("regress", ["estimator"], "private_score"),
+    ("regress", ["estimator"], ["SparseRegressor"]),
+    ("regress", ["parameters", "random_state"], 3),
+    ("regress", ["parameters", "epsilon"], -1),
+    ("regress", ["parameters", "epsilon"], KeyError),
+    ("regress", ["parameters", "y_bounds"], [1, 0]),
+    ("regress", ["parameters", "y_bounds"], "ab"),
+    ("regress", ["parameters", "relation"], "none"),
+    ("regress", ["parameters", "whatever"], 1),
+    ("regress", ["coefficients", 0], NAN),
+    ("regress", ["coefficients", 0], LARGE),
+    ("regress", ["coefficients", 0], "0.5"),
+    ("regress", ["coefficients", 0], None),
+    ("regress", ["coefficients", 0], True),
+    ("regress", ["coefficients", 0], 10**400),
+    ("regress", ["coefficients"], [0.0]),
+    ("regress", ["coefficients"], [[0.0] * 5]),
+    ("regress", ["coefficients", 0], [0.0]),
+    ("regress", ["coefficients", 0], [[0.0]]),
+    ("regress", ["intercept"], [0.0]),
+    ("regress", ["intercept"], NAN),
+    ("regress", ["coefficient_std"], [0.0]),
+    ("regress", ["n_steps"], -1),
+    ("regress", ["n_steps"], 1.5),
+    ("regress", ["features"], ["age"]),
+    ("regress", ["features", 0], "AGE"),
+    ("regress", ["target"], "z"),
+    ("regress", ["bounds", "order"], KeyError),
+    ("regress", ["bounds", "order"], ["age", "age"]),
+    ("regress", ["bounds", "order"], ["nobody"]),
+    ("regress", ["bounds", "columns", "age", "lower"], 111),
+    ("regress", ["bounds", "columns", "age", "lower"], NAN),
+    ("regress", ["bounds", "target", "name"], 3),
+    ("regress", ["bounds", "found_privately"], ["nobody"]),
+    ("classify", ["classes"], ["a", "b"]),
+    ("classify", ["classes"], [1, 1, 2]),
+    ("classify", ["classes"], [1, "b", 2]),
+    ("classify", ["classes"], [[1], [2], [3]]),
+    ("classify", ["coefficients", 1], KeyError),
+    ("regress", ["certificate", "epsilon"], "much"),
+    ("regress", ["certificate", "events"], [3]),
+    ("regress", ["certificate", "events"], [{"what": 1}]),
+    ("regress", ["certificate", "schema"], 99),
+    ("regress", ["certificate", "public"], 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "path", "value"), DAMAGE, ids=lambda part: str(part)[:40])
+def test_a_damaged_file_is_one_sentence(content, task, path, value):
+    # No key may be missing, and none of these values is what a model has there.
+    with pytest.raises(TaciturnError) as caught:
+        Model.from_json(damaged(content[task], path, value))
+    sentence = str(caught.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert len(sentence) < 500
+
+
+def test_a_file_of_another_version_names_the_program_to_use(content):
+    text = damaged(content["regress"], ["version"], 2).replace('"taciturn": "0.1.0"', '"taciturn": "3.4"', 1)
+    with pytest.raises(TaciturnError, match=r"^model: expected version 1, which .*; read it with taciturn 3\.4\.$"):
+        Model.from_json(text)
+
+
+def test_whole_files_that_are_something_else(tmp_path, content):
+    whole = json.dumps(content["regress"])
+    for text in ("", "{}", "[]", "null", "NaN", whole[:-1], whole[: len(whole) // 2], whole + "}", "[" * 100_000):
+        with pytest.raises(
+            TaciturnError, match="^model: expected JSON with format 'taciturn model', got something else"
+        ):
+            Model.from_json(text)
+    path = tmp_path / "model.json"
+    with pytest.raises(ParameterError, match="^model='.*model.json': expected a file that exists"):
+        load(path)
+    with pytest.raises(ParameterError, match="expected a file, got a folder"):
+        load(tmp_path)
+    path.write_bytes(b"")
+    with pytest.raises(ParameterError, match="got one of 0 bytes"):
+        load(path)
+    path.write_bytes(b"\xff\xfe{}")
+    with pytest.raises(TaciturnError, match="^model: expected JSON"):
+        load(path)
+
+
+# ------------------------------------------------------------------ parts that do not go together
+
+
+def test_parts_that_do_not_go_together_are_refused():
+    model, other = fitted(), fitted("SparseClassifier", "three")
+    for parts, message in (
+        (("guess", model.bounds, model.encoder, model.estimator), "^task='guess'"),
+        (
+            ("classify", model.bounds, model.encoder, model.estimator),
+            "^task='classify': expected the task of SparseReg",
+        ),
+        (
+            ("classify", model.bounds, model.encoder, other.estimator),
+            "^task='classify': expected the task of the target",
+        ),
+        (("regress", model.bounds, other.encoder, model.estimator), "^bounds=.*: expected those of the encoder"),
+        (("regress", model.bounds, model.encoder, model.encoder), "^estimator='TableEncoder': expected one of ADMM"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            Model(*parts, "")
+    narrow = TableBounds(model.bounds.target, {"age": COLUMNS["age"]}, order=("age",))
+    with pytest.raises(ParameterError, match="^n_features_in_=5: expected one for each feature"):
+        Model("regress", narrow, TableEncoder(bounds=narrow).fit(FRAME), model.estimator, "")
+    schema = taciturn.tables.TableSchema((*FRAME.columns, "y"), ("number", "boolean", "category", "number", "number"))
+    made = Model.of(TableBounds(model.bounds.target, COLUMNS), schema, model.estimator, model.command)
+    assert made.to_json() == model.to_json()
+    assert is_classifier(other.estimator)
+    other.estimator.set_params(classes=[(1,), (2,)])
+    with pytest.raises(ParameterError, match="^classes=.*: expected a number, a text, a list of them or None"):
+        other.to_json()

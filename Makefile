@@ -34,8 +34,9 @@ $(DOCS): pyproject.toml $(CORE)
 	$(PIP) install --editable '.[docs]'
 	@touch $@
 
-demo: $(CORE) ## Install, then select features of the breast cancer data privately
-	@$(BIN)/taciturn demo
+demo: $(CORE) ## Install, then walk the road from a table to a report on the breast cancer data
+	@rm -rf build/demo
+	@$(BIN)/taciturn demo --output build/demo
 
 test: $(DEV) ## Every test that is not marked slow
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
@@ -52,6 +53,7 @@ lint: $(DEV) ## ruff, mypy (strict where privacy is decided), import contracts
 docs: $(DOCS) ## Build the pages into site/, strictly
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
+	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/examples.py
 	$(BIN)/mkdocs build --strict --quiet
 
@@ -60,6 +62,7 @@ bench: $(DEV) ## Ratios to named baselines, measured in one run
 
 reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the papers' numbers of trials
 	$(BIN)/taciturn reproduce all --jobs 2 $(if $(FULL),,--quick) $(if $(DATA),--data $(DATA))
+	$(BIN)/python docs/tables/reproduction.py reproduction/results.json
 
 arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it
 	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full,--readme README.md) $(if $(DATA),--data $(DATA))

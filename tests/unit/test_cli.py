@@ -1,4 +1,4 @@
-import re
+import resource
 import subprocess
 import sys
 
@@ -9,38 +9,51 @@ from taciturn import __version__
 from taciturn.cli import app
 
 RUNNER = CliRunner()
+COMMANDS = ("demo", "init", "fit", "show", "predict", "score", "select", "compare", "audit", "reproduce")
 
 
-def test_the_demo_shows_ten_features_and_the_certificate():
-    result = RUNNER.invoke(app, ["demo", "--seed", "0"], env={"COLUMNS": "100"})
-    assert result.exit_code == 0
-    features = re.findall(r"│ ((?:mean|worst) [a-z ]+?|[a-z ]+? error)\s+│", result.output)
-    assert len(features) == len(set(features)) == 10
-    for part in ("epsilon", "zero-out", "proved", "In words", "reproduction only", "a person with 2 records"):
-        assert part in result.output
-
-
-def test_the_demo_without_a_seed_is_not_marked_as_seeded():
-    result = RUNNER.invoke(app, ["demo", "--features", "2", "--epsilon", "0.5"], env={"COLUMNS": "100"})
-    assert "reproduction only" not in result.output
-    assert "epsilon = 0.5" in result.output
-
-
-def test_version_and_help():
+def test_version_and_the_list_of_commands():
     assert RUNNER.invoke(app, ["--version"]).output.strip() == f"taciturn {__version__}"
-    help_text = RUNNER.invoke(app, ["demo", "--help"], env={"COLUMNS": "100"}).output
-    assert "Example: taciturn demo --epsilon 0.5 --features 5" in help_text
+    help_text = RUNNER.invoke(app, ["--help"], env={"COLUMNS": "100"}).output
+    listed = [line.split()[0] for line in help_text.partition("Commands:")[2].splitlines() if line.startswith("  ")]
+    assert tuple(listed[: len(COMMANDS)]) == COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_text_has_an_example_that_is_a_command_line_of_it(command):
+    help_text = " ".join(RUNNER.invoke(app, [command, "--help"], env={"COLUMNS": "100"}).output.split())
+    example = help_text.partition("Example: ")[2].partition(" Arguments:")[0].partition(" Options:")[0]
+    assert example.startswith(f"taciturn {command}")
+    # Every option of the example is one of the command's.
+    for word in example.split():
+        if word.startswith("--"):
+            assert f"{word} " in help_text.replace(example, "")
+
+
+def test_help_takes_less_than_two_fifths_of_a_second_and_loads_nothing_heavy():
+    code = (
+        "import sys\nsys.argv = ['taciturn', '--help']\nfrom taciturn.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = ('numpy', 'scipy', 'sklearn', 'numba', 'pyarrow', 'pandas', 'matplotlib', 'dp_accounting')\n"
+        "print('loaded', [name for name in heavy if name in sys.modules])"
+    )
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert run.stdout.splitlines()[-1] == "loaded []"
+    # Processor time: the machine that runs the tests is busy with others.
+    assert min(spent) < 0.4
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["demo", "--epsilon", "-1"], 1, "taciturn: epsilon=-1.0: expected a number > 0"),
-        (["demo", "--delta", "1"], 1, "taciturn: delta=1.0: expected a number in [0, 1)"),
         (["demo", "--features", "31"], 2, "Invalid value for '--features'"),
-        (["demo", "--seed", "-1"], 1, "taciturn: random_state=-1: expected None or an integer >= 0"),
         (["demo", "--epsilon", "much"], 2, "Invalid value for '--epsilon'"),
-        (["reproduce", "magic"], 1, "taciturn: name='magic': expected all or one of dpsis-table-1"),
+        (["reproduce", "magic"], 1, "taciturn: name='magic': expected all or one of"),
         (["reproduce", "all", "--trials", "0"], 2, "Invalid value for '--trials'"),
         (["reproduce", "all", "--data", "no such folder"], 2, "Invalid value for '--data'"),
     ],

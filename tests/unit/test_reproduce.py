@@ -2,36 +2,23 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from taciturn import BlockVoteSelector
 from taciturn.cli import app
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
-from taciturn.published import TwoStageSelector
-from taciturn.reproduce import (
-    EXPERIMENTS,
-    Dataset,
-    Experiment,
-    Layout,
-    Published,
-    find_experiment,
-    load_dataset,
-    run_experiment,
-    write_report,
-)
-from taciturn.reproduce import data as data_module
-from taciturn.reproduce.dpsis import reference_top, scale_and_count, selections
-from taciturn.reproduce.summary import Summary, judge, summarise
-
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+from taciturn.datasets import DATASETS
+from taciturn.reproduce import EXPERIMENTS, run_experiment
+from taciturn.reproduce.experiment import SYNTHETIC, Case, Claim, Experiment, Finding, Picture, Published, Table
+from taciturn.reproduce.numbers import Numbers, Summary
+from taciturn.reproduce.records import source_digest
+from taciturn.reproduce.verdicts import judge_claim, judge_items, judge_number
 
 
-def nothing(dataset):
+def nothing(dataset, **options):
     return dataset
 
 
@@ -43,17 +30,14 @@ def a_few_numbers(prepared, seed):
 PLAIN = Experiment(
     name="plain",
     paper="No paper",
-    item="Table 0",
     summary="uniform numbers",
     relation="zero-out",
     scaling="none",
     notes=("Nothing to read.",),
-    datasets=(),
     trials=6,
     quick_trials=2,
     prepare=nothing,
     run=a_few_numbers,
-    layout=Layout(lines=("size",), across="size"),
 )
 
 
@@ -63,22 +47,6 @@ def lines_of(folder):
 
 def rows_of(folder):
     return {(line["case"], line["trial"]): line["rows"] for line in lines_of(folder)}
-
-
-@pytest.fixture
-def no_data_anywhere(monkeypatch, tmp_path):
-    monkeypatch.delenv("TACITURN_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def tiny(monkeypatch, tmp_path, no_data_anywhere):
-    """A folder with one data set of 6 records and 3 features, known to the loader as ``tiny``."""
-    monkeypatch.setitem(data_module._FACTS, "tiny", data_module._Facts((6, 3), (4, 2), "its makers"))
-    folder = tmp_path / "data"
-    folder.mkdir()
-    np.savez(folder / "tiny.npz", X=np.arange(18.0).reshape(6, 3), y=np.array([0, 0, 1, 0, 1, 0], dtype=np.int8))
-    return folder
 
 
 # ------------------------------------------------------------------ the runner
@@ -126,7 +94,7 @@ def test_results_do_not_depend_on_the_number_of_jobs_or_trials_asked_for(tmp_pat
 
 
 def test_trials_of_another_state_of_the_code_or_of_another_file_are_run_again(tmp_path, tiny):
-    experiment = replace(PLAIN, datasets=("tiny",))
+    experiment = replace(PLAIN, cases=(Case("tiny", dataset="tiny"),))
     out = tmp_path / "out"
     run_experiment(experiment, out, trials=2, data=tiny)
     run_experiment(experiment, out, trials=2, data=tiny)
@@ -149,170 +117,134 @@ def test_bad_numbers_of_trials_and_jobs_are_refused_before_anything_is_written(t
     assert not (tmp_path / "out").exists()
 
 
-# ------------------------------------------------------------------ the data
+# ------------------------------------------------------------------ cases and their data
 
 
-def test_a_data_set_is_looked_for_in_three_places(tiny, tmp_path, monkeypatch):
-    loaded = load_dataset("tiny", tiny)
-    np.testing.assert_array_equal(loaded.X, np.arange(18.0).reshape(6, 3))
-    np.testing.assert_array_equal(loaded.y, [0, 0, 1, 0, 1, 0])
-    monkeypatch.setenv("TACITURN_DATA", str(tiny))
-    assert load_dataset("tiny").digest == load_dataset("tiny", tmp_path / "elsewhere").digest == loaded.digest
-    monkeypatch.delenv("TACITURN_DATA")
-    cache = tmp_path / "cache" / "taciturn"
-    cache.mkdir(parents=True)
-    (tiny / "tiny.npz").rename(cache / "tiny.npz")
-    assert load_dataset("tiny", tiny).digest == loaded.digest
+def test_options_settings_and_missing_data(tmp_path, tiny, no_data_anywhere):
+    seen = []
 
-
-def test_a_missing_data_set_is_described(tiny, tmp_path):
-    (tiny / "tiny.npz").unlink()
-    with pytest.raises(DataError) as raised:
-        load_dataset("tiny", tiny)
-    for part in ("tiny.npz", "6 x 3", str(tiny), str(tmp_path / "cache" / "taciturn"), "its makers", "TACITURN_DATA"):
-        assert part in str(raised.value)
-    with pytest.raises(ParameterError, match="name='magic': expected one of alon, borovecki"):
-        load_dataset("magic")
-
-
-LABELS = np.array([0, 0, 1, 0, 1, 0])
-
-
-@pytest.mark.parametrize(
-    ("arrays", "sentence"),
-    [
-        ({"X": np.ones((6, 4)), "y": LABELS}, "expected X of 6 x 3 numbers"),
-        ({"X": np.ones((6, 3)), "y": LABELS[:5]}, "expected X of 6 x 3 numbers"),
-        ({"X": np.full((6, 3), "1.5"), "y": LABELS}, "expected X of 6 x 3 numbers"),
-        ({"X": np.ones((6, 3)), "y": 1 - LABELS}, "expected classes of 4, 2 records"),
-        ({"X": np.ones((6, 3)), "y": LABELS - 1}, "expected classes of 4, 2 records"),
-        ({"X": np.full((6, 3), np.nan), "y": LABELS}, "finite features"),
-        ({"X": np.ones((6, 3))}, "expected an npz archive with arrays X and y"),
-    ],
-)
-def test_a_file_with_something_else_is_refused(tiny, arrays, sentence):
-    np.savez(tiny / "tiny.npz", **arrays)
-    with pytest.raises(DataError, match=sentence):
-        load_dataset("tiny", tiny)
-
-
-def test_a_file_that_is_no_archive_is_refused(tiny):
-    (tiny / "tiny.npz").write_bytes(b"something else")
-    with pytest.raises(DataError, match="expected an npz archive"):
-        load_dataset("tiny", tiny)
-
-
-# ------------------------------------------------------------------ the report
-
-
-def test_verdicts():
-    assert summarise([{"a": 1, "value": 2.0}, {"a": 2, "value": 7}, {"a": 1, "value": 4.0}]) == [
-        Summary({"a": 1}, 3.0, pytest.approx(2.0**0.5), 2),
-        Summary({"a": 2}, 7.0, None, 1),
-    ]
-    near, far = (judge(Published({}, value), Summary({}, 3.0, 0.5, 9)) for value in (2.0, 1.9))
-    assert (near.difference_in_sd, near.holds, str(near)) == (2.0, True, "holds")
-    assert not far.holds
-    exact = Published({}, 0.25, tolerance=0.01, reason="a misprint")
-    assert judge(exact, Summary({}, 0.259, None, 1)).holds
-    assert str(judge(exact, Summary({}, 0.261, None, 1))) == "does not hold: a misprint"
-
-
-def test_the_report_has_the_rows(tmp_path, tiny):
-    def run(prepared, seed):
-        assert isinstance(prepared, Dataset)
-        return [
-            {"data set": "tiny", "method": "ours", "epsilon": epsilon, "value": epsilon / 8} for epsilon in (1.0, 2.0)
-        ] + [{"data set": "tiny", "method": "theirs", "epsilon": 1.0, "value": 0.75}]
+    def prepare(dataset, **options):
+        seen.append((None if dataset is None else dataset.X.shape, options))
+        return 0
 
     experiment = replace(
         PLAIN,
-        datasets=("tiny", "alon"),
-        run=run,
-        layout=Layout(lines=("data set", "method"), across="epsilon", mean_over="data set", figure=True),
-        published=(Published({"data set": "tiny", "method": "theirs", "epsilon": 1.0}, 0.5, reason="a misprint"),),
-        scaling="by hand",
+        prepare=prepare,
+        cases=(
+            Case("small", options={"rows": 10}, setting="quick"),
+            Case("large", setting="full"),
+            Case("tiny", dataset="tiny"),
+            Case("absent", dataset="alon"),
+        ),
     )
-    skipped = run_experiment(experiment, tmp_path / "out", trials=3, data=tiny)
+    skipped = run_experiment(experiment, tmp_path / "out", data=tiny, quick=True)
+    assert seen == [(None, {"rows": 10}), ((6, 3), {})]
+    assert {case for case, _ in rows_of(tmp_path / "out")} == {"small", "tiny"}
     assert len(skipped) == 1
     assert "alon.npz" in skipped[0]
-    text = write_report((experiment, replace(PLAIN, name="unrun")), tmp_path / "out").read_text(encoding="utf-8")
-    assert "| tiny | ours | 0.125 | 0.250 |" in text
-    assert "| all | ours | 0.125 | 0.250 |" in text
-    assert "| tiny | theirs | 1.0 | 0.5 | 0.750 | +0.250 | no spread | does not hold: a misprint |" in text
-    assert "| No paper | Table 0 | plain | 0 of 1 numbers hold |" in text
-    for part in ("Trials: 3 (the paper's number: 6)", "Relation: zero-out", "Scaling: by hand", "not available: alon"):
-        assert part in text
-    assert "unrun" not in text
-    results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
-    assert {"taciturn", "source", "numpy"} <= set(results["versions"])
-    found = results["experiments"]["plain"]
-    assert (found["relation"], found["scaling"], found["not available"]) == ("zero-out", "by hand", ["alon"])
-    assert found["seeds"]["tiny"] == [line["seed"] for line in lines_of(tmp_path / "out")]
-    drawn = (tmp_path / "out" / "plain-1.png").is_file() and (tmp_path / "out" / "plain-1.svg").is_file()
-    assert drawn == ("![plain](plain-1.png)" in text) == ("No figures" not in text)
+    run_experiment(experiment, tmp_path / "out", data=tiny, trials=1)
+    assert {case for case, _ in rows_of(tmp_path / "out")} == {"small", "tiny", "large"}
 
 
-def test_without_matplotlib_the_report_says_so(tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr("taciturn.reproduce.figures.find_spec", lambda name: None)
-    figure = replace(PLAIN, layout=replace(PLAIN.layout, figure=True))
-    run_experiment(figure, tmp_path, trials=1)
-    assert "No figures: matplotlib is not installed" in write_report((figure,), tmp_path).read_text(encoding="utf-8")
-    assert not list(tmp_path.glob("*.png"))
+def test_a_file_that_is_not_the_set_is_skipped_with_its_reason(tmp_path, tiny):
+    np.savez(tiny / "tiny.npz", X=np.zeros((5, 3)), y=np.zeros(5, dtype=int))
+    experiment = replace(PLAIN, cases=(Case("tiny", dataset="tiny"), SYNTHETIC))
+    (sentence,) = run_experiment(experiment, tmp_path / "out", data=tiny)
+    assert "'tiny'" in sentence
+    assert {case for case, _ in rows_of(tmp_path / "out")} == {"synthetic"}
 
 
-# ------------------------------------------------------------------ DP-SIS
+def test_the_digest_is_of_what_the_numbers_depend_on(tmp_path):
+    """Each paper's folder and the rooms below count, other papers' folders and the pages do not."""
+    by_folder = {}
+    for experiment in EXPERIMENTS:
+        by_folder.setdefault(experiment.run.__module__.rpartition(".")[0], set()).add(source_digest(experiment))
+    assert all(len(digests) == 1 for digests in by_folder.values())
+    assert len({digest for digests in by_folder.values() for digest in digests}) == len(by_folder) > 2
 
 
-def made_up(n_rows=60, n_columns=80):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, n_columns))
-    y = (X[:, :3].sum(axis=1) > 0).astype(np.int64)
-    return Dataset("made up", 7.0 * X + 3.0, y, "")
+# ------------------------------------------------------------------ numbers and verdicts
 
 
-def test_noise_on_shared_counts_selects_what_whole_fits_select():
-    prepared = scale_and_count(made_up())
-    X, y = prepared.scaled.X, prepared.scaled.y
-    differing = 0
-    for seed in range(15):
-        for label, k in prepared.sizes.items():
-            chosen = selections(prepared, label, 20.0, seed)
-            common = {"epsilon": 20.0, "n_features_to_select": k, "random_state": seed}
-            for method, selector in (
-                ("two-stage (published)", TwoStageSelector(**common)),
-                ("BlockVoteSelector", BlockVoteSelector(delta=0.0, **common)),
-            ):
-                whole = selector.fit(X, y).get_support(indices=True).tolist()
-                assert sorted(chosen[method]) == whole
-                half = selector.set_params(epsilon=10.0).fit(X, y).get_support(indices=True).tolist()
-                differing += half != whole
-    # Another budget would be seen.
-    assert differing > 10
+def test_numbers():
+    numbers = Numbers(
+        [{"a": 1, "b": "x", "value": 2.0}, {"a": 2, "b": "x", "value": 7}, {"a": 1, "b": "x", "value": 4}]
+    )
+    assert numbers.summaries() == [
+        Summary({"a": 1, "b": "x"}, 3.0, pytest.approx(2.0**0.5), 2),
+        Summary({"a": 2, "b": "x"}, 7.0, None, 1),
+    ]
+    assert [summary.mean for summary in numbers.summaries({"a": (2, 5)})] == [7.0]
+    assert numbers.values({"a": 1}) == [2.0, 4.0]
+    for of in ({"a": 3}, {"b": "x"}, {"c": 1}):
+        with pytest.raises(LookupError):
+            numbers.summary(of)
+    assert not Numbers([])
 
 
-def test_the_set_is_scaled_as_stated_and_zeros_are_no_reference():
-    scaled = scale_and_count(made_up()).scaled
-    np.testing.assert_allclose(scaled.X.min(axis=0), -1.0)
-    np.testing.assert_allclose(scaled.X.max(axis=0), 1.0)
-    assert np.abs(scaled.y).max() == pytest.approx(1.0)
-    assert scaled.y.mean() == pytest.approx(0.0, abs=1e-12)
-    assert np.flatnonzero(reference_top(np.array([0.0, -3.0, 1.0, 2.0]), 2)).tolist() == [1, 3]
-    assert np.flatnonzero(reference_top(np.array([0.0, -3.0, 0.0, 2.0]), 3)).tolist() == [1, 3]
+def of_values(*values):
+    return Numbers([{"a": 1, "value": value} for value in values])
 
 
-@pytest.mark.skipif(not (SHARED / "alon.npz").is_file(), reason="the data set alon is not here")
-def test_dp_sis_and_the_sound_selector_find_more_at_a_larger_epsilon(tmp_path, no_data_anywhere):
-    experiment = replace(find_experiment("dpsis-microarrays"), datasets=("alon",))
-    assert run_experiment(experiment, tmp_path, trials=20, data=SHARED) == []
-    means = {
-        (summary.of["k"], summary.of["method"], summary.of["epsilon"]): summary.mean
-        for summary in summarise(row for rows in rows_of(tmp_path).values() for row in rows)
+def test_printed_numbers_are_judged_by_the_spread_of_a_trial():
+    near, far = (judge_number(Published("Table 1", {"a": 1}, value), of_values(2.5, 3.5)) for value in (4.41, 4.42))
+    assert near.difference_in_sd == pytest.approx(-1.41 / 0.5**0.5)
+    assert (near.outcome, str(near), far.outcome) == ("holds", "holds", "does not hold")
+    exact = Published("Table 1", {"a": 1}, 0.25, tolerance=0.01, reason="a misprint")
+    assert judge_number(exact, of_values(0.259)).outcome == "holds"
+    assert str(judge_number(exact, of_values(0.261))) == "does not hold: a misprint"
+    # A key too few or too many is another number.
+    for of in ({"a": 2}, {"a": 1, "b": 2}, {}):
+        assert judge_number(replace(exact, of=of), of_values(0.25)).outcome == "not run"
+
+
+def test_claims_hold_or_not_or_were_not_run():
+    larger = Claim("Figure 1", "it is larger", lambda n: Finding(n.mean({"a": 1}) > 1.0, f"{n.mean({'a': 1}):g}"), "x")
+    assert judge_claim(larger, of_values(2.0)).outcome == "holds"
+    smaller = judge_claim(larger, of_values(0.5))
+    assert (smaller.evidence, str(smaller)) == ("0.5", "does not hold: x")
+    assert str(judge_claim(larger, Numbers([]))) == "not run: data not available"
+
+
+def test_verdicts_are_counted_by_table_and_figure():
+    experiment = replace(
+        PLAIN,
+        published=(
+            Published("Table 1", {"a": 1}, 2.0),
+            Published("Table 1", {"a": 1}, 9.0),
+            Published("Table 1", {"a": 2}, 1.0),
+        ),
+        claims=(
+            Claim("Table 1", "so", lambda n: Finding(True, "")),
+            Claim("Figure 2", "so", lambda n: Finding(False, "")),
+        ),
+        tables=(Table("Figure 3", ("a",), "a"),),
+        pictures=(Picture("Figure 3", "t", "bars", "a", "a", "x", "y"),),
+    )
+    words = {overall.item: str(overall) for overall in judge_items(experiment, of_values(1.9, 2.0, 2.1))}
+    assert words == {
+        "Table 1": "1 of 2 numbers hold; 1 of 3 numbers not run, data not available; 1 of 1 claims hold",
+        "Figure 2": "0 of 1 claims hold",
+        "Figure 3": "drawn; the paper prints no number",
     }
-    # Nine coefficients of alon are not zero.
-    assert means["5", "all there is to find", 1.0] == means["floor(log d)", "all there is to find", 1.0] == 1.0
-    for method in ("DP-SIS (published)", "CorrelationSelector"):
-        assert means["5", method, 0.1] < 0.1 < means["5", method, 20.0]
+
+
+# ------------------------------------------------------------------ all experiments
+
+
+def test_experiments_are_complete_and_told_apart():
+    names = [experiment.name for experiment in EXPERIMENTS]
+    assert len(set(names)) == len(names)
+    for experiment in EXPERIMENTS:
+        assert experiment.quick_trials <= experiment.trials
+        assert experiment.items, experiment.name
+        assert experiment.cases_of(quick=True), experiment.name
+        assert len({case.name for case in experiment.cases}) == len(experiment.cases)
+        for case in experiment.cases:
+            assert case.dataset is None or case.dataset in DATASETS
+        # A printed number is judged once.
+        places = [(number.item, tuple(sorted(number.of.items(), key=str))) for number in experiment.published]
+        assert len(set(places)) == len(places), experiment.name
 
 
 # ------------------------------------------------------------------ the command
@@ -322,20 +254,26 @@ def test_the_list_and_an_unknown_name():
     listed = CliRunner().invoke(app, ["reproduce", "list"], env={"COLUMNS": "200"})
     assert listed.exit_code == 0
     assert [each.name in listed.output for each in EXPERIMENTS] == [True] * len(EXPERIMENTS)
-    with pytest.raises(ParameterError, match="name='magic': expected all or one of dpsis-table-1"):
+    with pytest.raises(ParameterError, match="name='magic': expected all or one of"):
         CliRunner().invoke(app, ["reproduce", "magic"], catch_exceptions=False)
 
 
-def test_without_data_one_experiment_is_refused_and_all_are_skipped(tmp_path, no_data_anywhere):
+def test_without_data_one_experiment_is_refused_and_all_are_skipped(tmp_path, no_data_anywhere, monkeypatch):
     out = str(tmp_path / "out")
+    absent = replace(PLAIN, name="absent", cases=(Case("alon", dataset="alon"), Case("su", dataset="su")))
+    twice = replace(absent, name="twice")
+    for module in ("taciturn.reproduce", "taciturn.reproduce.catalogue"):
+        monkeypatch.setattr(f"{module}.EXPERIMENTS", (absent, twice, PLAIN))
     with pytest.raises(DataError, match="none of its data sets can be used. data set 'alon': expected a file alon.npz"):
-        CliRunner().invoke(app, ["reproduce", "dpsis-table-1", "-o", out], catch_exceptions=False)
+        CliRunner().invoke(app, ["reproduce", "absent", "-o", out], catch_exceptions=False)
     result = CliRunner().invoke(app, ["reproduce", "all", "--quick", "-o", out], env={"COLUMNS": "2000"})
     assert result.exit_code == 0
     skipped = [line for line in result.output.splitlines() if line.startswith("skipped: data set")]
     # Once each, although two experiments need them.
-    assert len(skipped) == 15
+    assert len(skipped) == 2
+    assert {case for case, _ in rows_of(tmp_path / "out")} == {"synthetic"}
     assert (tmp_path / "out" / "reproduction.md").is_file()
+    assert (tmp_path / "out" / "reproduction.html").is_file()
 
 
 def test_help_does_not_load_the_experiments():

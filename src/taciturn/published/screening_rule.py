@@ -33,6 +33,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
+Watch = Callable[[int, FloatArray, FloatArray], None]
 
 # Beyond these the costs leave the range of an accountant; logistic ones divide by a curvature of about exp(-radius).
 LARGEST_RADIUS = {"squared": 1e6, "logistic": 600.0}
@@ -86,14 +87,17 @@ class ScreeningRule:
         convexity = steepest * float(expit(-radius)) / n_rows
         return cls(radius, n_rows, 0.25 / n_rows, convexity, steepest, 2.0 * steepest)
 
+    def gap(self, weights: FloatArray, gradient: FloatArray) -> float:
+        """The Wolfe gap."""
+        # It is not negative in the ball, but for rounding.
+        return max(float(weights @ gradient) + self.radius * float(np.abs(gradient).max()), 0.0)
+
     def scores(
         self, weights: FloatArray, gradient: FloatArray, column_norms: FloatArray, prediction_norm: float
     ) -> FloatArray:
         """One score per coefficient, from the gradient g and the Euclidean norms of the columns and of Xw."""
         slope = float(weights @ gradient)
-        # The gap is not negative in the ball, but for rounding.
-        gap = max(slope + self.radius * float(np.abs(gradient).max()), 0.0)
-        reach = self.smoothness * math.sqrt(gap / self.convexity)
+        reach = self.smoothness * math.sqrt(self.gap(weights, gradient) / self.convexity)
         return np.abs(gradient) + slope + reach * (column_norms + prediction_norm)
 
     @property
@@ -182,11 +186,13 @@ def screened_frank_wolfe(
     stream: Stream,
     screenings: range,
     screen: Callable[[FloatArray], IndexArray],
+    watch: Watch | None = None,
 ) -> FloatArray:
     r"""Frank-Wolfe with Laplace noise on the scores of the 2 d vertices, and screening.
 
     Step t = 1, .., ``n_steps`` moves the share :math:`2 / (t + 2)` of the way to the vertex of the smallest noisy
     score. If t is one of ``screenings``, ``screen`` says from the scores of the rule which coefficients become zero.
+    After each step ``watch`` is shown its number, the weights and the gradient.
     """
     matrix, column_norms = objective.matrix, objective.column_norms
     weights, image = start.copy(), matrix @ start
@@ -203,19 +209,23 @@ def screened_frank_wolfe(
         image *= 1.0 - share
         image += matrix[:, [feature]] @ np.array([move])
         gradient = objective.gradient(image)
-        if t not in screenings:
-            continue
-        screened = screen(rule.scores(weights, gradient, column_norms, objective.prediction_norm(weights, image)))
-        screened = screened[weights[screened] != 0.0]
-        if screened.size:
-            image -= matrix[:, screened] @ weights[screened]
-            weights[screened] = 0.0
-            gradient = objective.gradient(image)
+        if t in screenings:
+            screened = screen(rule.scores(weights, gradient, column_norms, objective.prediction_norm(weights, image)))
+            screened = screened[weights[screened] != 0.0]
+            if screened.size:
+                image -= matrix[:, screened] @ weights[screened]
+                weights[screened] = 0.0
+                gradient = objective.gradient(image)
+        if watch is not None:
+            watch(t, weights, gradient)
     return weights
 
 
 class ScreenedModel(SwitchedModel):
     """Frank-Wolfe with Laplace noise, and a screening rule with noise of its own after some of the steps."""
+
+    # Set on a model, it sees every step of its fit: for the papers' figures of curves.
+    _watch: Watch | None = None
 
     def fit(self, X: Any, y: Any) -> ScreenedModel:
         """Run the algorithm and state its claim.
@@ -243,6 +253,7 @@ class ScreenedModel(SwitchedModel):
             stream=stream.spawn("frank-wolfe"),
             screenings=self._screenings(),
             screen=self._screen(rule, n_columns, stream.spawn("screening")),
+            watch=self._watch,
         )
         self._set_coefficients(weights)
         selections = vertex_releases(

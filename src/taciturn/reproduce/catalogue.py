@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from taciturn.core.errors import ParameterError
-from taciturn.reproduce.dpsis import MICROARRAY_ACCURACY, TABLE_1
+from taciturn.reproduce import dpight, dpsis, screening, sparsifier
 from taciturn.reproduce.experiment import Experiment
 
 __all__ = ["EXPERIMENTS", "find_experiment"]
 
-EXPERIMENTS = (TABLE_1, MICROARRAY_ACCURACY)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *screening.EXPERIMENTS,
+    *dpsis.EXPERIMENTS,
+    *dpight.EXPERIMENTS,
+    *sparsifier.EXPERIMENTS,
+)
 """In the order in which ``all`` runs them."""
 
 

@@ -1,22 +1,58 @@
-"""What an experiment of a paper is: which data it needs, what one trial computes, and what the paper prints."""
+"""What an experiment of a paper is: its data, what one trial computes, what the paper prints, and how to show it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-__all__ = ["NOT_PRIVATE_SCALING", "SYNTHETIC", "Experiment", "Layout", "Published", "Row", "seed_of"]
+from taciturn.reproduce.numbers import Numbers, Row
 
-Row = dict[str, Any]
-"""One number of one trial: its ``value``, and under the other keys what it is the value of."""
+__all__ = [
+    "NOT_PRIVATE_SCALING",
+    "SYNTHETIC",
+    "Case",
+    "Claim",
+    "Experiment",
+    "Finding",
+    "Picture",
+    "Published",
+    "Table",
+    "seed_of",
+]
 
 NOT_PRIVATE_SCALING = "scaled by the data's own values: not private"
 """The stamp on results of data whose bounds were read off the data, as the papers do."""
 
-SYNTHETIC = "synthetic"
-"""Stands for the data set of an experiment that needs none."""
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is run and recorded by itself: a data set, or one setting of a synthetic one.
+
+    Parameters
+    ----------
+    name : str
+        What the records call it.
+    dataset : str, default=None
+        Name for ``taciturn.datasets.load_dataset``; None where the trials make their own data.
+    options : mapping, default={}
+        Keyword arguments for the experiment's ``prepare``.
+    setting : {"both", "quick", "full"}, default="both"
+        In which setting it is run.
+    stands_in_for : str, default=""
+        The data set of the paper that it replaces here, if that is not to be had.
+    """
+
+    name: str
+    dataset: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    setting: Literal["both", "quick", "full"] = "both"
+    stands_in_for: str = ""
+
+
+SYNTHETIC = Case("synthetic")
+"""The only case of an experiment whose trials draw one kind of data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +61,19 @@ class Published:
 
     Parameters
     ----------
+    item : str
+        Where: "Table 1".
     of : dict
         What it is the value of: the keys of a row without its ``value``.
     value : float
         The printed number.
     tolerance : float, default=0.0
-        How far ours may be off where nothing is random. Where something is, two standard deviations count.
+        How far ours may be off where nothing is random. Where something is, two standard deviations of a trial count.
     reason : str, default=""
         Why ours differs, for the verdict.
     """
 
+    item: str
     of: Row
     value: float
     tolerance: float = 0.0
@@ -42,41 +81,119 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """How the numbers of an experiment are arranged where the paper prints none to set beside them.
+class Finding:
+    """Whether a statement is true of our numbers, and the numbers that say so."""
+
+    holds: bool
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a paper says without printing a number: an order of methods, a significant difference, "nothing".
 
     Parameters
     ----------
+    item : str
+        Where: "Figure 1", or "Section 6.1".
+    statement : str
+        The claim in our words, one sentence.
+    check : callable
+        ``check(numbers)``: the finding. Asking ``numbers`` for what was not run ends in "not run".
+    reason : str, default=""
+        Why it fails, for the verdict.
+    """
+
+    item: str
+    statement: str
+    check: Callable[[Numbers], Finding]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How numbers that the paper does not print are arranged.
+
+    Parameters
+    ----------
+    item : str
+        The table or figure of the paper whose content it is.
     lines : tuple of str
-        Keys that name the lines of a table.
+        Keys that name the lines.
     across : str
         Key whose values are the columns.
+    where : mapping, default={}
+        Only rows with these keys and values; a tuple or list stands for any of its values.
     split : str, default=None
         Key of whose values each has a table of its own.
     mean_over : str, default=None
         Key of ``lines`` over whose values a first table takes the mean.
-    figure : bool, default=False
-        Whether to draw the numbers too: a panel per value of the first key of ``lines``, a curve per value of the
-        second, ``across`` on a logarithmic axis.
     """
 
+    item: str
     lines: tuple[str, ...]
     across: str
+    where: Mapping[str, Any] = field(default_factory=dict)
     split: str | None = None
     mean_over: str | None = None
-    figure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure that follows the axes of the paper's.
+
+    Parameters
+    ----------
+    item : str
+        The figure of the paper.
+    title : str
+        In a few words.
+    kind : {"curves", "bars", "heat map"}
+        Curves over ``across`` with a band of one standard deviation of a trial; groups of bars, one group per value
+        of ``across``, with such a whisker; or means as colours, ``series`` down and ``across`` to the right.
+    across : str
+        Key of the horizontal axis.
+    series : str
+        Key whose values are curves, bars of a group, or rows of a heat map.
+    x_label, y_label : str
+        As the paper has them. For a heat map ``y_label`` names the colour.
+    panels : str, default=None
+        Key of whose values each has axes of its own.
+    where : mapping, default={}
+        As in ``Table``.
+    subtract : tuple of (str, value, value), default=None
+        (key, a, b): draw the mean at key = a less that at key = b.
+    x_scale, y_scale : {"linear", "log"}, default="linear"
+        Of the axes.
+    marks : tuple of float, default=()
+        Heights of thin horizontal lines, such as the number of true features.
+    """
+
+    item: str
+    title: str
+    kind: Literal["curves", "bars", "heat map"]
+    across: str
+    series: str
+    x_label: str
+    y_label: str
+    panels: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    subtract: tuple[str, Any, Any] | None = None
+    x_scale: Literal["linear", "log"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+    marks: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A table or figure of a paper, with the sound methods beside the published ones.
+    """Tables and figures of a paper that come from the same trials, with sound methods beside the published ones.
 
     Parameters
     ----------
     name : str
         What the command line calls it.
-    paper, item : str
-        Where it comes from.
+    paper : str
+        Short name of the paper.
     summary : str
         What it measures, in one line.
     relation : str
@@ -84,41 +201,52 @@ class Experiment:
     scaling : str
         How features and target were scaled.
     notes : tuple of str
-        How what the paper leaves open was read.
-    datasets : tuple of str
-        Names for ``load_dataset``; each is run by itself. Empty where the trials make their own data.
+        How what the paper leaves open was read, and what is known to be wrong in it.
     trials, quick_trials : int
         The paper's number of trials, and that of the quick setting.
     prepare : callable
-        ``prepare(dataset)``: whatever has no randomness in it, computed once per data set. Gets None where there is
-        no data set.
+        ``prepare(dataset, **options)``: whatever has no randomness in it, computed once per case. Gets None where
+        there is no data set.
     run : callable
         ``run(prepared, seed)``: the rows of one trial, a function of its arguments alone.
-    layout : Layout
-        For the numbers that the paper does not print.
+    cases : tuple of Case, default=(SYNTHETIC,)
+        Each is run by itself.
     published : tuple of Published
-        The numbers that it prints.
+        The numbers that the paper prints.
+    claims : tuple of Claim
+        What it says without a number.
+    tables : tuple of Table
+        For our numbers beside those.
+    pictures : tuple of Picture
+        What is drawn.
     """
 
     name: str
     paper: str
-    item: str
     summary: str
     relation: str
     scaling: str
     notes: tuple[str, ...]
-    datasets: tuple[str, ...]
     trials: int
     quick_trials: int
-    prepare: Callable[[Any], Any]
+    prepare: Callable[..., Any]
     run: Callable[[Any, int], list[Row]]
-    layout: Layout
+    cases: tuple[Case, ...] = (SYNTHETIC,)
     published: tuple[Published, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
 
     @property
-    def cases(self) -> tuple[str, ...]:
-        """What is run and recorded by itself: the data sets, or the synthetic one."""
-        return self.datasets or (SYNTHETIC,)
+    def items(self) -> tuple[str, ...]:
+        """The tables and figures of the paper that it speaks about, in the order of their first mention."""
+        named = (*self.published, *self.claims, *self.tables, *self.pictures)
+        return tuple(dict.fromkeys(each.item for each in named))
+
+    def cases_of(self, *, quick: bool) -> tuple[Case, ...]:
+        """The cases of the quick setting, or of the full one."""
+        left_out = "full" if quick else "quick"
+        return tuple(case for case in self.cases if case.setting != left_out)
 
 
 def seed_of(*words: object) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import platform
 from dataclasses import asdict, dataclass
@@ -11,9 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from taciturn._version import __version__
-from taciturn.reproduce.experiment import Row
+from taciturn.reproduce.experiment import Experiment
+from taciturn.reproduce.numbers import Row
 
-__all__ = ["Record", "Records", "versions"]
+__all__ = ["Record", "Records", "source_digest", "versions"]
 
 FILE_NAME = "results.jsonl"
 
@@ -25,7 +27,7 @@ class Record:
     Parameters
     ----------
     experiment, case : str
-        Names of the experiment and of the data set.
+        Names of the experiment and of the case.
     trial, seed : int
         Number of the trial, from 0, and the seed that it got.
     data : str
@@ -42,19 +44,32 @@ class Record:
     rows: list[Row]
 
 
+# Rooms that no number depends on: what they do comes after the trials, or has nothing to do with them.
+_AROUND = ("_version.py", "cli", "audit", "report", "modelfile", "tables", "reproduce")
+
+
+def source_digest(experiment: Experiment) -> str:
+    """Of the code that computes an experiment's numbers: trials of another state of it are not mixed with this one's.
+
+    It is made of the rooms below ``reproduce`` and of the folder in which the experiment's trials are defined.
+    """
+    return _digest_with(Path(inspect.getfile(experiment.run)).parent)
+
+
 @cache
-def _source_digest() -> str:
-    """Of the package's own files: trials of another state of the code are not mixed with those of this one."""
+def _digest_with(own: Path) -> str:
     root = Path(__file__).parents[1]
+    below = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in _AROUND]
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\n" + path.read_bytes())
+    for path in sorted(below) + sorted(own.glob("*.py")):
+        digest.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
+@cache
 def versions() -> dict[str, str]:
-    """Versions of everything on which the numbers depend."""
-    own = {"taciturn": __version__, "source": _source_digest(), "python": platform.python_version()}
+    """Versions of everything else on which the numbers depend."""
+    own = {"taciturn": __version__, "python": platform.python_version()}
     return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
@@ -70,7 +85,7 @@ class Records:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / FILE_NAME
-        self._finished: list[Record] = []
+        self._finished: dict[tuple[str, str, str], list[Record]] = {}
         text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
         for line in text.splitlines():
             try:
@@ -78,26 +93,32 @@ class Records:
             except ValueError:
                 # The line that a killed run was writing.
                 continue
+            source = entry.pop("source")
             if entry.pop("versions") == versions():
-                self._finished.append(Record(**entry))
+                self._keep(source, Record(**entry))
         self._begin = "\n" if text and not text.endswith("\n") else ""
 
-    def add(self, record: Record) -> None:
+    def add(self, experiment: Experiment, record: Record) -> None:
         """Write down a finished trial at once, with the versions of what computed it."""
+        source = source_digest(experiment)
+        entry = asdict(record) | {"source": source, "versions": versions()}
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(self._begin + json.dumps(asdict(record) | {"versions": versions()}) + "\n")
+            file.write(self._begin + json.dumps(entry) + "\n")
         self._begin = ""
-        self._finished.append(record)
+        self._keep(source, record)
 
-    def of(self, experiment: str, case: str) -> list[Record]:
-        """Those of one experiment on one data set, by trial; if the data file was exchanged, on the later one."""
-        found = [record for record in self._finished if (record.experiment, record.case) == (experiment, case)]
+    def of(self, experiment: Experiment, case: str) -> list[Record]:
+        """Those of one experiment on one case, by trial; if the data file was exchanged, on the later one."""
+        found = self._finished.get((source_digest(experiment), experiment.name, case), [])
         return sorted(
             (record for record in found if record.data == found[-1].data),
             key=lambda record: record.trial,
         )
 
-    def missing(self, experiment: str, case: str, data: str, trials: int) -> list[int]:
+    def missing(self, experiment: Experiment, case: str, data: str, trials: int) -> list[int]:
         """Which of the first trials are still to be run on that data file."""
         done = {record.trial for record in self.of(experiment, case) if record.data == data}
         return [trial for trial in range(trials) if trial not in done]
+
+    def _keep(self, source: str, record: Record) -> None:
+        self._finished.setdefault((source, record.experiment, record.case), []).append(record)

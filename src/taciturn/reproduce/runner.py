@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,20 @@ from threadpoolctl import threadpool_limits
 
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_integer
-from taciturn.reproduce.data import load_dataset
-from taciturn.reproduce.experiment import Experiment, seed_of
+from taciturn.datasets import find_dataset, load_dataset
+from taciturn.reproduce.experiment import Case, Experiment, seed_of
 from taciturn.reproduce.records import Record, Records
 
 __all__ = ["run_experiment"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Work:
-    """What there is to do on one data set."""
+    """What there is to do on one case."""
 
-    case: str
+    case: Case
     digest: str
     trials: list[int]
-    prepared: Any = field(repr=False)
 
 
 def run_experiment(
@@ -44,7 +43,7 @@ def run_experiment(
 ) -> list[str]:
     """Run an experiment; every finished trial is written down at once, and none that is there is run again.
 
-    A trial's numbers depend on its experiment, data set and number alone: neither on ``jobs`` nor on how often the
+    A trial's numbers depend on its experiment, case and number alone: neither on ``jobs`` nor on how often the
     run was interrupted. So the trials of the quick setting are the first ones of the full one.
 
     Parameters
@@ -54,7 +53,7 @@ def run_experiment(
     output : path
         The folder of the results.
     trials : int, default=None
-        How many trials on each data set. None: the experiment's own number, or its quick one.
+        How many trials on each case. None: the experiment's own number, or its quick one.
     data : path, default=None
         Where data sets are looked for first; see ``load_dataset``.
     jobs : int, default=1
@@ -75,17 +74,23 @@ def run_experiment(
     check_integer(1, jobs=jobs)
     records = Records(Path(output))
     skipped: list[str] = []
-    works = list(_works(experiment, records, wanted, data, skipped))
-    tasks = (
-        delayed(_trial)(experiment, work.prepared, work.case, work.digest, trial)
-        for work in works
-        for trial in work.trials
-    )
+    works = list(_works(experiment, records, wanted, quick, data, skipped))
     with _progress(console) as progress:
         bar = progress.add_task(experiment.name, total=sum(len(work.trials) for work in works))
-        for record in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
-            records.add(record)
-            progress.advance(bar)
+        for work in works:
+            progress.update(bar, description=f"{experiment.name}: {work.case.name}")
+            # Case by case, so that no more than one data set is in memory.
+            try:
+                dataset = None if work.case.dataset is None else load_dataset(work.case.dataset, data)
+            except DataError as error:
+                skipped.append(str(error))
+                progress.advance(bar, len(work.trials))
+                continue
+            prepared = experiment.prepare(dataset, **work.case.options)
+            tasks = (delayed(_trial)(experiment, prepared, work, trial) for trial in work.trials)
+            for record in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
+                records.add(experiment, record)
+                progress.advance(bar)
     return skipped
 
 
@@ -93,29 +98,29 @@ def _works(
     experiment: Experiment,
     records: Records,
     trials: int,
+    quick: bool,
     data: str | os.PathLike[str] | None,
     skipped: list[str],
 ) -> Iterator[_Work]:
-    for case in experiment.cases:
-        dataset, digest = None, ""
-        if experiment.datasets:
+    for case in experiment.cases_of(quick=quick):
+        digest = ""
+        if case.dataset is not None:
             try:
-                dataset = load_dataset(case, data)
+                _, digest = find_dataset(case.dataset, data)
             except DataError as error:
                 skipped.append(str(error))
                 continue
-            digest = dataset.digest
-        missing = records.missing(experiment.name, case, digest, trials)
+        missing = records.missing(experiment, case.name, digest, trials)
         if missing:
-            yield _Work(case, digest, missing, experiment.prepare(dataset))
+            yield _Work(case, digest, missing)
 
 
-def _trial(experiment: Experiment, prepared: Any, case: str, digest: str, trial: int) -> Record:
-    seed = seed_of(experiment.name, case, trial)
+def _trial(experiment: Experiment, prepared: Any, work: _Work, trial: int) -> Record:
+    seed = seed_of(experiment.name, work.case.name, trial)
     # One thread, as in a worker process: the order of floating-point sums must not depend on the number of jobs.
     with threadpool_limits(limits=1):
         rows = experiment.run(prepared, seed)
-    return Record(experiment.name, case, trial, seed, digest, rows)
+    return Record(experiment.name, work.case.name, trial, seed, work.digest, rows)
 
 
 def _progress(console: Console | None) -> Progress:

@@ -1,0 +1,67 @@
+"""The part of README.md between the marks of the demo: what ``taciturn demo`` prints.
+
+Runs the demo with a fixed seed, shortens long paragraphs, and writes the text into the page; ``--check`` compares
+instead and exits with 1 if they differ.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "README.md"
+BEGIN, END = "<!-- demo: begin -->\n", "<!-- demo: end -->\n"
+LINES_OF_A_PANEL = 4
+
+
+def output() -> str:
+    """What the demo prints, in lines of 110 columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(
+            [Path(sys.executable).with_name("taciturn"), "demo", "--seed", "1", "-o", "demo"],
+            cwd=folder, env=os.environ | {"COLUMNS": "110", "NO_COLOR": "1"}, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+    # A seed is for pages that must not change; nobody should copy it.
+    return run.stdout.replace(" --seed 1", "").replace(" --seed ...", "").strip() + "\n"
+
+
+def shortened(text: str) -> str:
+    """The same with the first lines of every panel, and without the table that comes a second time."""
+    lines: list[str] = []
+    inside = 0
+    for line in text.splitlines():
+        inside = inside + 1 if line.startswith("│ ") and inside else int(line.startswith("╭"))
+        if inside <= LINES_OF_A_PANEL:
+            lines.append(line.rstrip())
+        elif inside == LINES_OF_A_PANEL + 1:
+            lines.append(f"│ {'[...]':<{len(line) - 4}} │")
+    head, mark, rest = "\n".join(lines).partition("$ taciturn show")
+    command, _, shown = rest.partition("\n")
+    # The certificate of show: facts only.
+    facts = shown[shown.index("┌") : shown.index("╭")].rstrip()
+    tail = shown[shown.index("made by:") :]
+    return f"{head}{mark}{command}\n{facts}\n{tail}\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the part, or compare it."""
+    page = README.read_text(encoding="utf-8")
+    part = f"{BEGIN}\n```text\n{re.sub(chr(10) * 3 + '+', chr(10) * 2, shortened(output()))}```\n\n{END}"
+    start, stop = page.index(BEGIN), page.index(END) + len(END)
+    changed = page[:start] + part + page[stop:]
+    if "--check" in arguments:
+        if changed != page:
+            print("README.md: the demo prints something else; run python docs/tables/demo.py", file=sys.stderr)
+            return 1
+        return 0
+    README.write_text(changed, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

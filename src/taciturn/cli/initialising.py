@@ -1,0 +1,36 @@
+"""``taciturn init``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taciturn.cli.options import TableFile
+from taciturn.cli.output import replace_file
+from taciturn.cli.screen import print_line
+from taciturn.core.errors import ParameterError
+
+__all__ = ["init"]
+
+
+def init(
+    table: TableFile,
+    target: Annotated[str, typer.Option(help="Column to predict.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the template goes.")] = Path("bounds.toml"),
+) -> None:
+    """Write a template for the bounds file: names and types of the columns, no value of the table.
+
+    What it leaves blank is public knowledge that only you have: ranges from the nature of each column, lists of
+    categories, the classes or the range of the target. Do not read them off the table.
+
+    Example: taciturn init patients.csv --target diagnosis
+    """
+    from taciturn.tables import bounds_template, read_schema
+
+    if output.exists():
+        raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
+    schema = read_schema(table)
+    replace_file(output, bounds_template(schema, target))
+    print_line(f"written: {output}, with {len(schema.names)} columns; fill in the blanks, then: taciturn fit")

@@ -1,0 +1,28 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = ["Bounds", "Delta", "Epsilon", "NPublic", "PrivateBounds", "Relation", "Seed", "TableFile", "Target"]
+
+TableFile = Annotated[
+    Path, typer.Argument(help="CSV, TSV, Parquet, Feather, Arrow or libsvm file, also .gz.", show_default=False)
+]
+Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the one that the bounds file names]")]
+Bounds = Annotated[
+    Path | None, typer.Option(help="Public bounds of the columns (TOML); taciturn init writes a template.")
+]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget, > 0.")]
+Delta = Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")]
+PrivateBounds = Annotated[
+    float | None, typer.Option(help="Share of the budget, in (0, 1), that finds bounds which nobody stated.")
+]
+Relation = Annotated[
+    Literal["zero-out", "add-remove", "replace-one"], typer.Option(help="What one record more or less means.")
+]
+NPublic = Annotated[int | None, typer.Option(min=1, help="A public number of records, for add-remove.")]
+Seed = Annotated[int | None, typer.Option(help="Reproduce a run; whoever knows the seed can undo the noise.")]

@@ -1,0 +1,63 @@
+"""``taciturn predict``."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taciturn.cli.options import TableFile
+from taciturn.cli.output import WholeFile
+from taciturn.cli.screen import counter, print_line
+from taciturn.cli.showing import ModelFile, read_model
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: ModelFile,
+    table: TableFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="CSV file for the predictions.")] = Path(
+        "predictions.csv"
+    ),
+) -> None:
+    """Predict for every row of a table; of a classifier, also the probability of each class.
+
+    The table is streamed, so it may be larger than memory. Predictions are as private as the table that they are
+    made for: the certificate speaks about the training records alone.
+
+    Example: taciturn predict model/model.json new-patients.csv -o predictions.csv
+    """
+    from taciturn.tables import read_batches
+
+    read = read_model(model)
+    estimator = read.estimator
+    probabilities = hasattr(estimator, "predict_proba")
+    header = ["prediction", *(f"P({label})" for label in estimator.classes_)] if probabilities else ["prediction"]
+    n_rows = 0
+    with WholeFile(output) as file, counter(f"predicting {table.name}", "rows") as advance:
+        file.write(_lines([header]))
+        for X in read_batches(table, read.encoder):
+            file.write(_lines(_rows(estimator, X, probabilities)))
+            n_rows += X.shape[0]
+            advance(X.shape[0])
+    print_line(f"written: {output}, {n_rows:,} predictions")
+
+
+def _rows(estimator: Any, X: Any, probabilities: bool) -> Iterator[list[Any]]:
+    predicted = estimator.predict(X).tolist()
+    if not probabilities:
+        yield from ([value] for value in predicted)
+        return
+    for value, shares in zip(predicted, estimator.predict_proba(X).tolist(), strict=True):
+        yield [value, *shares]
+
+
+def _lines(rows: Any) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,60 @@
+"""``taciturn score``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from taciturn.cli.options import NPublic, Relation, Seed, TableFile
+from taciturn.cli.screen import print_certificate, print_line, stage
+from taciturn.cli.showing import ModelFile, read_model
+
+__all__ = ["score"]
+
+
+def score(
+    model: ModelFile,
+    table: TableFile,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Budget for a noised score. [default: none, for a table that is public]")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")] = 0.0,
+    metric: Annotated[
+        Literal["auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"],
+        typer.Option(help="auto: accuracy of a classifier, mean squared error of a regressor."),
+    ] = "auto",
+    relation: Relation = "zero-out",
+    n_public: NPublic = None,
+    seed: Seed = None,
+) -> None:
+    """Score a model on a table that is public, or privately with a budget of its own.
+
+    Example: taciturn score model/model.json holdout.csv --epsilon 0.5
+    """
+    from math import inf
+
+    from taciturn import private_score
+    from taciturn.tables import read_table
+
+    read = read_model(model)
+    with stage(f"reading {table.name}"):
+        X, y = read_table(table, read.bounds, read.bounds.target.name)
+    result = private_score(
+        read.estimator,
+        X,
+        y,
+        epsilon=inf if epsilon is None else epsilon,
+        delta=delta,
+        metric=metric,
+        relation=relation,
+        n_public=n_public,
+        random_state=seed,
+    )
+    if epsilon is None:
+        print_line(f"{result.metric}: {result.value:.6g}")
+        print_line("not private: this number may be shown only if the table is public; --epsilon adds noise to it")
+        return
+    print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
+    print_certificate(result.certificate)
+    print_line("If these records were also used to fit the model, the two certificates add up (taciturn.compose).")

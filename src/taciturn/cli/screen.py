@@ -1,0 +1,147 @@
+"""What commands print, beyond their own tables."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from taciturn.certificate import Certificate
+    from taciturn.modelfile import Model
+
+__all__ = [
+    "command_of",
+    "console",
+    "counter",
+    "print_certificate",
+    "print_error",
+    "print_line",
+    "print_model",
+    "print_note",
+    "print_words",
+    "stage",
+]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console for standard output, or for standard error."""
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+def print_line(text: str) -> None:
+    """Print one line as it is: file names and column names are not markup, and are not broken."""
+    console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_error(text: str) -> None:
+    """One sentence on standard error."""
+    console(stderr=True).print(f"taciturn: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def print_note(text: str) -> None:
+    """What whoever runs the command should know, on standard error."""
+    console(stderr=True).print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def command_of(context: typer.Context) -> str:
+    """The command line that is being run, as far as it differs from the defaults; a seed is never repeated."""
+    parts = ["taciturn", str(context.info_name)]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        if value is None or value == parameter.default:
+            continue
+        if parameter.param_type_name == "option":
+            parts.append(max(parameter.opts, key=len))
+        parts.append("..." if parameter.name == "seed" else str(value))
+    return shlex.join(parts)
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """Show on standard error that something is being done, and for how long; it leaves no trace in the output."""
+    with _progress() as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
+@contextmanager
+def counter(what: str, unit: str) -> Iterator[Callable[[int], None]]:
+    """The same for work of unknown length that is counted."""
+    with _progress(f"{{task.completed:,.0f}} {unit}") as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done: progress.advance(task, done)
+
+
+def _progress(*more: str) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), *map(TextColumn, more), TimeElapsedColumn())
+    return Progress(*columns, console=console(stderr=True), transient=True)
+
+
+def print_model(model: Model) -> None:
+    """The coefficients by name, the largest first, with the noise in them where that is known."""
+    import numpy as np
+    from rich.table import Table
+    from rich.text import Text
+
+    estimator, names = model.estimator, model.feature_names
+    coefficients = np.atleast_2d(estimator.coef_)
+    deviations = np.atleast_2d(getattr(estimator, "coef_std_", np.full(coefficients.shape, np.nan)))
+    outputs = list(getattr(estimator, "classes_", [model.bounds.target.name]))
+    if len(outputs) == 2 and len(coefficients) == 1:
+        outputs = outputs[1:]
+    shown = np.flatnonzero(coefficients.any(axis=0))
+    table = Table(title=Text(f"{model.bounds.target.name}: {len(shown)} of {len(names)} features"))
+    table.add_column("feature", style="bold")
+    for output in outputs:
+        table.add_column(Text(f"coefficient ({output})" if len(coefficients) > 1 else "coefficient"), justify="right")
+        table.add_column("noise", justify="right")
+    for at in shown[np.argsort(-np.abs(coefficients[:, shown]).sum(axis=0), kind="stable")]:
+        cells = []
+        for value, deviation in zip(coefficients[:, at], deviations[:, at], strict=True):
+            cells += [f"{value:+.4g}", "" if np.isnan(deviation) else f"± {deviation:.2g}"]
+        table.add_row(Text(names[at]), *cells)
+    cells = [cell for value in np.atleast_1d(estimator.intercept_) for cell in (f"{value:+.4g}", "")]
+    table.add_row("(intercept)", *cells)
+    console().print(table)
+
+
+def print_certificate(certificate: Certificate) -> None:
+    """The certificate as a table of facts and in words."""
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = Table(title="Certificate", show_header=False)
+    facts.add_column(style="bold")
+    facts.add_column()
+    facts.add_row("epsilon", f"{certificate.epsilon:g}")
+    facts.add_row("delta", f"{certificate.delta:g}")
+    facts.add_row("relation", certificate.relation)
+    facts.add_row("status", certificate.status)
+    for release in certificate.events:
+        facts.add_row("released", Text(str(release)))
+    facts.add_row("arithmetic", certificate.arithmetic)
+    facts.add_row("seeded", "yes: for reproduction only" if certificate.seeded else "no")
+    if certificate.status == "proved":
+        pair = certificate.for_group(2)
+        facts.add_row("a person with 2 records", f"epsilon {pair.epsilon:.4g} at delta {pair.delta:g}")
+    console().print(facts)
+    print_words(certificate)
+
+
+def print_words(certificate: Certificate) -> None:
+    """The certificate as a paragraph."""
+    from rich.panel import Panel
+    from rich.text import Text
+
+    console().print(Panel(Text(str(certificate)), title="The guarantee in words"))

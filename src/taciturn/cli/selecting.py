@@ -1,0 +1,89 @@
+"""``taciturn select``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taciturn.cli.methods import SelectionMethod, Task, new_selector
+from taciturn.cli.options import Bounds, Delta, Epsilon, NPublic, PrivateBounds, Relation, Seed, TableFile, Target
+from taciturn.cli.output import OutputFolder
+from taciturn.cli.records import checked_share, read_records
+from taciturn.cli.screen import command_of, console, print_certificate, print_line, stage
+from taciturn.cli.statement import state
+
+__all__ = ["select"]
+
+
+def select(
+    context: typer.Context,
+    table: TableFile,
+    target: Target = None,
+    task: Annotated[
+        Task | None, typer.Option(help="regress or classify. [default: what the bounds file says of the target]")
+    ] = None,
+    keep: Annotated[int, typer.Option(min=1, help="How many features to select.")] = 10,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    method: Annotated[SelectionMethod, typer.Option(help="By which scores features are ranked.")] = "correlation",
+    bounds: Bounds = None,
+    private_bounds: PrivateBounds = None,
+    relation: Relation = "zero-out",
+    n_public: NPublic = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for selection.json and certificate.json.")
+    ] = Path("selection"),
+    seed: Seed = None,
+) -> None:
+    """Select features of a table privately, without fitting a model.
+
+    Example: taciturn select genes.parquet --bounds bounds.toml --keep 20 --epsilon 2
+    """
+    from taciturn.certificate import compose
+
+    statement = state(table, target, task, bounds, find=private_bounds is not None)
+    share = checked_share(private_bounds, statement)
+    budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
+    selector = new_selector(
+        method, epsilon=(1.0 - share) * epsilon, delta=(1.0 - share) * delta, n_features_to_select=keep, **budget
+    )
+    with OutputFolder(output) as folder:
+        with stage(f"reading {table.name}"):
+            records = read_records(table, statement)
+        folder.begin(epsilon=epsilon, delta=delta, relation=relation)
+        certificates = []
+        if share:
+            with stage("finding bounds"):
+                certificates.append(records.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget))
+            folder.drawn(certificates[0].to_json())
+        with stage("selecting"):
+            selector.set_params(**records.target_parameters(selector)).fit(records.X, records.y)
+        certificate = compose(*certificates, selector.certificate_)
+        folder.drawn(certificate.to_json())
+        names = [records.bounds.feature_names[place] for place in selector.get_support(indices=True)]
+        content = {
+            "format": "taciturn selection",
+            "version": 1,
+            "target": records.bounds.target.name,
+            "features": names,
+            "command": command_of(context),
+            "certificate": json.loads(certificate.to_json()),
+        }
+        folder.write("selection.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    _print_names(names, len(records.bounds.feature_names))
+    print_certificate(certificate)
+    print_line(f"written: {output}: selection.json, certificate.json")
+
+
+def _print_names(names: list[str], n_features: int) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=f"{len(names)} of {n_features:,} features, in the order of the table")
+    table.add_column("feature", style="bold")
+    for name in names:
+        table.add_row(Text(name))
+    console().print(table)

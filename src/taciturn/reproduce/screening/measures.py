@@ -1,0 +1,87 @@
+"""What the trials of the screening papers measure, and the test with which their claims are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from taciturn.metrics import support_f1
+
+__all__ = ["LEVEL", "Curve", "explained_share", "recorded_steps", "sign_test", "support_rates"]
+
+FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LEVEL = 0.05
+"""At which a sign test calls a difference significant."""
+
+_POINTS = 50
+
+
+def support_rates(true: Mask, support: Mask) -> dict[str, float]:
+    """What Tables 1 and 2 of RNM-Screen have in their columns; "sparsity" is the share of NON-zeros."""
+    return {
+        "TPR": float(support[true].mean()),
+        "FPR": float(support[~true].mean()),
+        "F1": support_f1(true, support),
+        "sparsity": float(support.mean()),
+    }
+
+
+def explained_share(factor: FloatArray, spreads: FloatArray, kept: Mask, others: Mask) -> float | None:
+    """Mean R2 of least squares without intercept from the kept features to the others; None if there are no such.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (m, n_features)
+        A root of the Gram matrix: any matrix with the same inner products as the features.
+    spreads : ndarray of shape (n_features,)
+        Sums of squares about the means.
+    kept, others : ndarray of bool, shape (n_features,)
+        From which, and to which.
+    """
+    if not kept.any() or not others.any():
+        return None
+    fitted, *_ = np.linalg.lstsq(factor[:, kept], factor[:, others], rcond=None)
+    left = np.square(factor[:, others] - factor[:, kept] @ fitted).sum(axis=0)
+    total = spreads[others]
+    # A constant is explained or not, as scikit-learn's score has it.
+    shares = np.where(total > 0.0, 1.0 - left / np.where(total > 0.0, total, 1.0), left == 0.0)
+    return float(shares.mean())
+
+
+def recorded_steps(n_steps: int) -> tuple[int, ...]:
+    """About fifty steps from the first to the last, at equal distances."""
+    return tuple(np.unique(np.linspace(1, n_steps, min(n_steps, _POINTS)).round().astype(int)).tolist())
+
+
+class Curve:
+    """A quantity along the steps of a fit: what a model's ``_watch`` is set to.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of steps that there will be.
+    quantity : callable
+        ``quantity(weights, gradient)``: what is recorded.
+    """
+
+    def __init__(self, n_steps: int, quantity: Callable[[FloatArray, FloatArray], float]) -> None:
+        self._steps = frozenset(recorded_steps(n_steps))
+        self._quantity = quantity
+        self.points: list[tuple[int, float]] = []
+
+    def __call__(self, step: int, weights: FloatArray, gradient: FloatArray) -> None:
+        """Take down a step, if it is one of those recorded."""
+        if step in self._steps:
+            self.points.append((step, float(self._quantity(weights, gradient))))
+
+
+def sign_test(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """One-sided p-value of "ours is larger" over paired trials; ties count for neither."""
+    larger = sum(a > b for a, b in zip(ours, theirs, strict=True))
+    smaller = sum(a < b for a, b in zip(ours, theirs, strict=True))
+    return float(binomtest(larger, larger + smaller, alternative="greater").pvalue) if larger + smaller else 1.0

@@ -1,0 +1,209 @@
+"""The whole road with the installed command, from a table on disk to predictions."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+from commands import BOUNDS, csv_text, one_sentence, patients, run, run_installed, write_patients
+
+import taciturn
+from taciturn.certificate import Certificate
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory):
+    """A folder in which init, fit, show, predict and score have been run."""
+    folder = tmp_path_factory.mktemp("road")
+    write_patients(folder)
+    new = [row[:-1] for row in patients(60, seed=5)]
+    (folder / "new.csv").write_text(csv_text(new, header=["age", "dose", "smoker", "region"]), encoding="utf-8")
+    (folder / "known.csv").write_text(csv_text(patients(300, seed=6)), encoding="utf-8")
+    runs = {
+        "init": run_installed("init", "patients.csv", "--target", "ill", "-o", "template.toml", cwd=folder),
+        "fit": run_installed(
+            "fit", "patients.csv", "--bounds", "bounds.toml", "--epsilon", 4, "--nonzero", 3, "--seed", 1,
+            "-o", "model", cwd=folder,
+        ),
+        "show": run_installed("show", "model", cwd=folder),
+        "predict": run_installed("predict", "model/model.json", "new.csv", "-o", "out.csv", cwd=folder),
+        "score": run_installed("score", "model/model.json", "known.csv", cwd=folder),
+    }  # fmt: skip
+    for name, done in runs.items():
+        assert done.code == 0, (name, done)
+    return folder, runs
+
+
+def test_the_template_has_names_and_types_and_no_value(road):
+    folder, _ = road
+    text = (folder / "template.toml").read_text(encoding="utf-8")
+    for part in ('name = "ill"', "age", "dose", 'type = "number"', 'type = "boolean"', 'type = "category"'):
+        assert part in text
+    for value in ("hill", "dale", "yes"):
+        assert value not in text
+    for cell in {str(row[0]) for row in patients()}:
+        assert cell not in re.findall(r"[\d.]+", text)
+
+
+def test_the_folder_holds_a_model_a_certificate_and_a_report(road):
+    folder, runs = road
+    assert sorted(path.name for path in (folder / "model").iterdir()) == [
+        "certificate.json", "model.json", "report.html",
+    ]  # fmt: skip
+    assert not list(folder.glob("*.unfinished")) + list(folder.rglob("*.part"))
+    certificate = Certificate.from_json((folder / "model" / "certificate.json").read_text(encoding="utf-8"))
+    assert (certificate.status, certificate.relation, certificate.seeded) == ("proved", "zero-out", True)
+    assert certificate.epsilon <= 4.0
+    model = json.loads((folder / "model" / "model.json").read_text(encoding="utf-8"))
+    assert model["certificate"] == json.loads(certificate.to_json())
+    # A seed undoes the noise, and so it is nowhere.
+    assert model["command"] == ("taciturn fit patients.csv --epsilon 4.0 --nonzero 3 --bounds bounds.toml --seed ...")
+    assert "random_state" not in model["parameters"]
+    for part in ("3 of 5 features", "age", "dose", "epsilon = 4"):
+        assert part in runs["fit"].out
+    report = (folder / "model" / "report.html").read_text(encoding="utf-8")
+    assert report.startswith("<!doctype html>") or report.startswith("<!DOCTYPE html>")
+    for part in ("age", "dose", "taciturn fit patients.csv"):
+        assert part in report
+
+
+def test_show_has_the_coefficients_of_the_file(road):
+    folder, runs = road
+    model = taciturn.load(folder / "model" / "model.json")
+    named = dict(zip(model[:-1].get_feature_names_out(), np.ravel(model[-1].coef_), strict=True))
+    shown = dict(re.findall(r"│ (\S+) +│ +([+-][\d.e-]+) │", runs["show"].out))
+    assert {name: f"{value:+.4g}" for name, value in named.items() if value} == {
+        name: value for name, value in shown.items() if name != "(intercept)"
+    }
+
+
+def test_predictions_are_those_of_the_loaded_model_bit_for_bit(road):
+    pandas = pytest.importorskip("pandas")
+    folder, _ = road
+    model = taciturn.load(folder / "model" / "model.json")
+    table = pandas.read_csv(folder / "new.csv")
+    with (folder / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["prediction"] for row in rows] == model.predict(table).tolist()
+    probabilities = np.array([[float(row["P(no)"]), float(row["P(yes)"])] for row in rows])
+    np.testing.assert_array_equal(probabilities, model.predict_proba(table))
+    # And they are predictions: other records have others.
+    assert len(set(probabilities[:, 0].tolist())) > 40
+
+
+def test_the_score_is_the_accuracy_on_the_public_table(road):
+    pandas = pytest.importorskip("pandas")
+    folder, runs = road
+    model = taciturn.load(folder / "model" / "model.json")
+    known = pandas.read_csv(folder / "known.csv")
+    accuracy = float(np.mean(model.predict(known) == known["ill"]))
+    assert f"accuracy: {accuracy:.6g}" in runs["score"].out
+    assert accuracy > 0.8
+    assert "not private" in runs["score"].out
+
+
+def test_a_private_score_has_a_certificate_of_its_own(road):
+    folder, _ = road
+    done = run("score", folder / "model", folder / "known.csv", "--epsilon", "0.5", "--seed", "3")
+    assert done.code == 0
+    assert "with noise of standard deviation" in done.out
+    assert "epsilon = 0.5" in " ".join(done.out.split())
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(road, tmp_path):
+    folder, _ = road
+    for name, seed in (("same", 1), ("other", 2)):
+        done = run(
+            "fit", folder / "patients.csv", "--bounds", folder / "bounds.toml", "--epsilon", 4, "--nonzero", 3,
+            "--seed", seed, "-o", tmp_path / name,
+        )  # fmt: skip
+        assert done.code == 0, done
+    first, same, other = (
+        json.loads((path / "model.json").read_text(encoding="utf-8"))["coefficients"]
+        for path in (folder / "model", tmp_path / "same", tmp_path / "other")
+    )
+    assert first == same != other
+
+
+def test_the_demo_walks_the_road(tmp_path):
+    done = run_installed("demo", "--seed", "0", "-o", "demo", cwd=tmp_path)
+    assert done.code == 0, done
+    commands = re.findall(r"^\$ taciturn (\w+)", done.out, flags=re.MULTILINE)
+    assert commands == ["init", "fit", "show", "predict", "score"]
+    assert (tmp_path / "demo" / "model" / "report.html").is_file()
+    accuracy = float(re.search(r"accuracy: ([\d.]+)", done.out)[1])
+    assert accuracy > 0.8
+    again = run("demo", "-o", tmp_path / "demo")
+    assert "expected a folder that is not there yet" in one_sentence(again)
+
+
+def test_bounds_can_be_found_with_a_share_of_the_budget(tmp_path):
+    table, bounds = write_patients(tmp_path, n_rows=4000)
+    # Nothing is stated about age and dose; a category always needs its list.
+    text = BOUNDS.split("[columns.age]")[0] + BOUNDS[BOUNDS.index("[columns.smoker]") :]
+    bounds.write_text(text, encoding="utf-8")
+    refused = run("fit", table, "--bounds", bounds, "-o", tmp_path / "model")
+    assert '"age"' in one_sentence(refused)
+    done = run(
+        "fit", table, "--bounds", bounds, "--private-bounds", "0.3", "--epsilon", 2, "--nonzero", 2, "--seed", 4,
+        "-o", tmp_path / "model",
+    )  # fmt: skip
+    assert done.code == 0, done
+    model = json.loads((tmp_path / "model" / "model.json").read_text(encoding="utf-8"))
+    assert model["bounds"]["found_privately"] == ["age", "dose"]
+    age = model["bounds"]["columns"]["age"]
+    # Quantiles of a uniform age, rounded outwards on a grid of two digits.
+    assert 0.0 <= age["lower"] <= 10.0 < 90.0 <= age["upper"] <= 100.0
+    certificate = Certificate.from_json((tmp_path / "model" / "certificate.json").read_text(encoding="utf-8"))
+    assert certificate.status == "proved"
+    assert certificate.epsilon <= 2.0
+    assert certificate.delta <= 1e-6 * (1 + 1e-9)
+    # The price of the bounds is in it: the model's own share is smaller.
+    assert certificate.epsilon > 0.7 * 2.0 * 0.99 or len(certificate.events) > 1
+    kinds = " ".join(str(event) for event in certificate.events)
+    assert "quantile" in kinds or "bound" in kinds
+
+
+def test_regression_from_parquet_and_arrow(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (2000, 3))
+    y = 5.0 + 4.0 * X[:, 0] + rng.normal(scale=0.3, size=2000)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    feather.write_feather(table, tmp_path / "t.feather")
+    columns = "".join(f'[columns.{name}]\ntype = "number"\nlower = -1\nupper = 1\n' for name in "abc")
+    (tmp_path / "b.toml").write_text(f'[target]\nname = "y"\nlower = 0\nupper = 10\n{columns}', encoding="utf-8")
+    models = []
+    for name in ("t.parquet", "t.feather"):
+        out = tmp_path / f"model-{name}"
+        done = run("fit", tmp_path / name, "--bounds", tmp_path / "b.toml", "--nonzero", 1, "--seed", 3, "-o", out)
+        assert done.code == 0, done
+        models.append(json.loads((out / "model.json").read_text(encoding="utf-8")))
+    assert models[0]["coefficients"] == models[1]["coefficients"]
+    (slope, *rest) = np.ravel(models[0]["coefficients"]).tolist()
+    # Long rows are clipped, which makes a slope steeper, by less than a half.
+    assert 3.5 < slope < 6.0
+    assert rest == [0.0, 0.0]
+    assert float(np.ravel(models[0]["intercept"])[0]) == pytest.approx(5.0, abs=0.5)
+
+
+def test_select_and_compare(tmp_path):
+    table, bounds = write_patients(tmp_path, n_rows=2000)
+    done = run("select", table, "--bounds", bounds, "--keep", 2, "--epsilon", 5, "--seed", 0, "-o", tmp_path / "s")
+    assert done.code == 0, done
+    selection = json.loads((tmp_path / "s" / "selection.json").read_text(encoding="utf-8"))
+    assert selection["features"] == ["age", "dose"]
+    assert selection["certificate"] == json.loads((tmp_path / "s" / "certificate.json").read_text(encoding="utf-8"))
+    compared = run("compare", table, "--bounds", bounds, "--trials", 1, "--nonzero", 3)
+    assert compared.code == 0, compared
+    assert "Nothing was spent, because nothing is promised" in compared.out
+    errors = dict(re.findall(r"│ ([a-z-]+(?:, without privacy)?) +│ +([\d.]+) │", compared.out))
+    assert set(errors) == {
+        "auto", "auto, without privacy", "frank-wolfe", "sparsified", "screened", "hard-threshold",
+        "objective-perturbation", "two-stage", "admm",
+    }  # fmt: skip
+    assert float(errors["auto, without privacy"]) < 0.2

@@ -1,0 +1,235 @@
+"""What bounds files may say, and the template for them."""
+
+import pickle
+import re
+import tomllib
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tables_on_disk import BOUNDS, TABLE, bounds, read_schema_of
+
+from taciturn.core.errors import DataError, ParameterError
+from taciturn.tables import (
+    Column,
+    TableBounds,
+    TableEncoder,
+    TableSchema,
+    Target,
+    bounds_template,
+    read_schema,
+)
+
+# ------------------------------------------------------------------ bounds
+
+
+def test_bounds_come_back_from_json():
+    text = BOUNDS + '[defaults]\nlower = -0.1\nupper = 1e300\n[missing]\nage = 50\nsmoker = true\nill = "no"\n'
+    stated = bounds(text)
+    assert TableBounds.from_json(stated.to_json()) == stated
+    resolved = stated.for_table(read_schema_of(TABLE))
+    assert resolved.order == ("age", "body mass", "smoker", "region.é")
+    assert TableBounds.from_json(resolved.to_json()) == resolved
+    assert resolved.for_table(read_schema_of(TABLE)) is resolved
+    found = TableBounds(stated.target, stated.columns, found_privately=("age",))
+    assert TableBounds.from_json(found.to_json()).found_privately == ("age",)
+    assert pickle.loads(pickle.dumps(found)) == found
+    with pytest.raises(TypeError):
+        stated.columns["age"] = Column("ignore")
+
+
+HEAD = '[target]\nname = "y"\nlower = 0\nupper = 1\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "^target=None: expected a section with keys and values; "),
+        ("[target]\nname = 3", "^target.name=3: expected the name of the column to predict"),
+        ("[target]\nlower = 3", "^target.name=None: expected the name"),
+        ('[target]\nname = "y"\nlower = 3', "^target.upper=None: expected a finite number"),
+        ('[target]\nname = "y"\nlower = 3\nupper = 3', "^target.lower=3: expected a number below target.upper=3.0"),
+        ('[target]\nname = "y"\nlower = 3\nupper = inf', "^target.upper=inf: expected a finite number"),
+        ('[target]\nname = "y"\nclasses = "ab"', "^target.classes='ab': expected a list"),
+        ('[target]\nname = "y"\nclasses = [1]', r"^target.classes=\[1\]: expected at least two different labels"),
+        ('[target]\nname = "y"\nclasses = [1, 1]', r"^target.classes=\[1, 1\]: expected at least two"),
+        ('[target]\nname = "y"\nclasses = [1, "a"]', "^target.classes=.*: expected at least two different labels, all"),
+        (
+            '[target]\nname = "y"\nclasses = [1, true]',
+            "^target.classes=.*: expected at least two different labels, all",
+        ),
+        (
+            '[target]\nname = "y"\nclasses = [1.5, 2.5]',
+            "^target.classes=.*: expected at least two different labels, al",
+        ),
+        (
+            '[target]\nname = "y"\nclasses = [[1], [2]]',
+            "^target.classes=.*: expected at least two different labels, al",
+        ),
+        ('[target]\nname = "y"\nclasses = [1, 0xffffffffffffffff]', "^target.classes=.*: expected labels below"),
+        (HEAD + "classes = [0, 1]", r"^target.classes=\[0, 1\]: expected no classes beside lower and upper"),
+        (HEAD + "step = 1", "^target='step': expected no key but name, lower, upper, classes"),
+        (HEAD + "[colums]", "^bounds='colums': expected no key but target, columns, defaults, missing"),
+        (HEAD + "[order]", "^bounds='order': expected no key but"),
+        ("columns = 3\n" + HEAD, "^columns=3: expected a section with keys and values"),
+        (HEAD + "[columns]\nx = 3", '^columns."x"=3: expected a section with keys and values'),
+        (HEAD + "[columns.x]\nlower = 0", '^columns."x".type=None: expected one of "number", "boolean", "category"'),
+        (HEAD + '[columns.x]\ntype = "nubmer"', "^columns.\"x\".type='nubmer': expected one of"),
+        (HEAD + '[columns.x.z]\ntype = "number"', '^columns."x".type=None: .* put names with dots in quotes'),
+        (HEAD + '[columns.x]\ntype = "number"\nupper = 1', '^columns."x".lower=None: expected a finite number'),
+        (HEAD + '[columns.x]\ntype = "number"\nlower = 2\nupper = 1', '^columns."x".lower=2: expected a number below'),
+        (HEAD + '[columns.x]\ntype = "number"\nlower = nan\nupper = 1', '^columns."x".lower=nan: expected a finite'),
+        (HEAD + '[columns.x]\ntype = "number"\nlower = true\nupper = 1', '^columns."x".lower=True: expected a finite'),
+        (HEAD + '[columns.x]\ntype = "number"\nlower = "0"\nupper = 1', "^columns.\"x\".lower='0': .* without quotes"),
+        (HEAD + '[columns.x]\ntype = "number"\nlower = 1990-01-01\nupper = 1', '^columns."x".lower=datetime.date'),
+        (HEAD + f'[columns.x]\ntype = "number"\nlower = 0\nupper = 0x{"f" * 5000}', '^columns."x".upper=.a very long'),
+        (
+            HEAD + '[columns.x]\ntype = "number"\nlower = 0\nuper = 1',
+            "^columns.\"x\"='uper': expected no key but type, l",
+        ),
+        (HEAD + '[columns.x]\ntype = "boolean"\nlower = 0', "^columns.\"x\"='lower': expected no key but type;"),
+        (HEAD + '[columns.x]\ntype = "category"', r'^columns."x".categories=\[\]: expected at least one category'),
+        (HEAD + '[columns.x]\ntype = "category"\ncategories = []', r'^columns."x".categories=\[\]: expected at least'),
+        (HEAD + '[columns.x]\ntype = "category"\ncategories = "a"', "^columns.\"x\".categories='a': expected a list"),
+        (HEAD + '[columns.x]\ntype = "category"\ncategories = [1]', '^columns."x".categories=1: expected text'),
+        (
+            HEAD + '[columns.x]\ntype = "category"\ncategories = ["a", "a"]',
+            "^columns.\"x\".categories='a': expected ever",
+        ),
+        (HEAD + '[columns.y]\ntype = "boolean"', "^target.name='y': expected a column without a section"),
+        (HEAD + "[defaults]\nlower = 0", "^defaults.upper=None: expected a finite number"),
+        (HEAD + "[defaults]\nlower = 0\nupper = 1\nstep = 1", "^defaults='step': expected no key but lower, upper"),
+        (HEAD + "[missing]\nx = 1", '^missing."x"=1: expected a column that enters the model'),
+        (HEAD + "[missing]\ny = 2", '^missing."y"=2: expected a number within the bounds, from 0.0 to 1.0'),
+        (HEAD + "[defaults]\nlower = 0\nupper = 1\n[missing]\nx = 2", '^missing."x"=2: expected a number within'),
+        (HEAD + "[defaults]\nlower = 0\nupper = 1\n[missing]\nx = []", r'^missing."x"=\[\]: expected a finite number'),
+        (HEAD + '[columns.x]\ntype = "boolean"\n[missing]\nx = 1', '^missing."x"=1: expected true or false'),
+        (HEAD + '[columns.x]\ntype = "ignore"\n[missing]\nx = 1', '^missing."x"=1: expected a column that enters'),
+        (
+            HEAD + '[columns.x]\ntype = "category"\ncategories = ["a"]\n[missing]\nx = "b"',
+            "^missing.\"x\"='b': expected one of the categories of the column",
+        ),
+        (
+            '[target]\nname = "y"\nclasses = [0, 1]\n[missing]\ny = true',
+            '^missing."y"=True: expected one of the classes',
+        ),
+        ('[target]\nname = "y"\n[missing]\ny = 1', '^missing."y"=1: expected one of the classes'),
+        (HEAD + "[columns.age\n", r"^bounds='\[columns.age': expected TOML, found a mistake in line 5"),
+        (HEAD + "lower = 0\n", "^bounds='lower = 0': expected TOML, found a mistake in line 5"),
+        (HEAD + "[columns.x]\nlower = # what?\n", "^columns.x.lower='': expected a value, got a blank in line 6"),
+        (HEAD + f"x = {'[' * 5000}", "^bounds=.*: expected TOML"),
+        (HEAD + f"x = {'9' * 5000}", "^bounds=.*: expected TOML"),
+        ("\x00", "^bounds=.*: expected TOML, found a mistake in line 1"),
+    ],
+)
+def test_mistakes_in_bounds_are_one_sentence_with_the_place(text, message):
+    with pytest.raises(ParameterError, match=message) as caught:
+        bounds(text)
+    sentence = str(caught.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert "; " in sentence
+    assert len(sentence) < 400
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"columns": {"agee": Column("boolean")}}, "^columns='agee': expected the name of a column of the table"),
+        ({"missing": {"agee": 1}, "defaults": Column("number", 0, 1)}, "^missing='agee': expected the name"),
+        ({}, '^columns=.*: expected a section for every column of the table, such as "born"; add one, with type'),
+        ({"defaults": Column("number", 0, 1)}, '^columns=.* that is not plainly one of numbers, such as "born"'),
+        (
+            {"columns": {name: Column("ignore") for name in TABLE.column_names if name != "ill"}},
+            "^columns=.*: expected at least one column that enters the model",
+        ),
+        ({"columns": {"x" * 100: Column("boolean")}}, r"^columns='x{57}\.\.\.': "),
+    ],
+    ids=str,
+)
+def test_bounds_that_do_not_fit_the_table(changes, message):
+    stated = TableBounds(**({"target": Target("ill")} | changes))
+    with pytest.raises(ParameterError, match=message):
+        stated.for_table(read_schema_of(TABLE))
+
+
+def test_two_features_of_one_name_are_refused():
+    stated = TableBounds(
+        Target("y"), {"a": Column("category", categories=("b",)), "a=b": Column("number", 0, 1), "c": Column("boolean")}
+    )
+    with pytest.raises(ParameterError, match="^columns='a=b': expected features with different names"):
+        stated.for_table(TableSchema(("a", "a=b", "c", "y"), ("category", "number", "boolean", "number")))
+
+
+def test_one_column_only_is_a_hint_at_the_delimiter(tmp_path):
+    encoder = TableEncoder(bounds=bounds()).fit(TABLE)
+    with pytest.raises(DataError, match="and check the delimiter, as there is one column only"):
+        encoder.transform(pa.table({"age body": [1]}))
+    path = tmp_path / "t.csv"
+    path.write_text("age;ill\n98765.4321;SECRET\n")
+    with pytest.raises(DataError, match='^"t.csv": expected columns separated by commas, as it is named .csv, got one'):
+        read_schema(path)
+
+
+# ------------------------------------------------------------------ the template
+
+
+def filled(template):
+    """As an owner would fill it in."""
+    text = re.sub(r"^lower =$", "lower = -1", template, flags=re.MULTILINE)
+    text = re.sub(r"^upper =$", "upper = 1", text, flags=re.MULTILINE)
+    return re.sub(r"^(categories|classes) =$", r'\1 = ["a", "b"]', text, flags=re.MULTILINE)
+
+
+KINDS = ("number", "boolean", "category", "date", "unknown")
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(
+    names=st.lists(st.text(max_size=12), min_size=2, max_size=8, unique=True),
+    kinds=st.lists(st.sampled_from(KINDS), min_size=8, max_size=8),
+)
+def test_a_template_parses_once_it_is_filled_in(names, kinds):
+    schema = TableSchema(("first", *(f"c{name}" for name in names)), ("boolean", *kinds[: len(names)]))
+    template = bounds_template(schema, schema.names[1])
+    stated = bounds(filled(template)).for_table(schema)
+    assert stated.target.name == schema.names[1]
+    types = {"date": "ignore", "unknown": "ignore"}
+    assert {name: column.type for name, column in stated.columns.items()} == {
+        name: types.get(kind, kind)
+        for name, kind in zip(schema.names, schema.kinds, strict=True)
+        if name != schema.names[1]
+    }
+    if "=\n" in template:
+        with pytest.raises(ParameterError, match=": expected a value, got a blank in line ") as caught:
+            bounds(template)
+        first = next(i for i, line in enumerate(template.split("\n"), start=1) if line.endswith("="))
+        assert f"in line {first};" in str(caught.value)
+
+
+def test_a_template_of_a_wide_or_sparse_table_has_defaults():
+    names = ("y", *(f"x{i}" for i in range(500)), "region")
+    schema = TableSchema(names, ("number", *["number"] * 500, "category"))
+    text = filled(bounds_template(schema, "y"))
+    assert tomllib.loads(text)["defaults"] == {"lower": -1, "upper": 1}
+    assert list(tomllib.loads(text)["columns"]) == ["region"]
+    assert len(bounds(text).for_table(schema).feature_names) == 502
+    narrow = TableSchema(names[:501], ("number",) * 501 if len(names[:501]) == 501 else ())
+    assert "[defaults]" in bounds_template(narrow, "y")
+    assert "[defaults]" not in bounds_template(TableSchema(names[:500], ("number",) * 500), "y")
+    sparse = TableSchema(("label", "1", "2"), ("number",) * 3, sparse=True)
+    assert "[defaults]" in bounds_template(sparse, "label")
+    assert "columns" not in bounds(filled(bounds_template(sparse, "label"))).columns
+
+
+def test_a_template_holds_no_value_of_the_table(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("when,what,much,ok,who\n2011-11-11,SECRET-7f3a,98765.4321,true,SECRET\n")
+    template = bounds_template(read_schema(path), "who")
+    for cell in ("2011", "SECRET", "98765", "7f3a"):
+        assert cell not in template
+    assert template.index("[target]") < template.index("[columns")
+    assert "days since a public day" in template
+    with pytest.raises(ParameterError, match="^target='whom': expected the name of a column of the table"):
+        bounds_template(read_schema(path), "whom")

@@ -54,6 +54,7 @@ BAD_TABLES = {
     "zeros": bytes(1000),
     "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20,
     "unclosed quote": csv_text(ROWS).encode() + b'1,2,"true,hill,no\n',
+    "no header": csv_text(ROWS[1:], header=[SECRET, 1, "true", "hill", "no"]).encode(),
     "html": b"<html><body>not found</body></html>\n",
 }
 
@@ -73,6 +74,14 @@ def test_files_that_are_not_what_their_names_say(name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
     one_sentence(fit(tmp_path, table=name))
     assert nothing_left(tmp_path)
+
+
+def test_a_table_in_the_place_of_the_bounds_is_not_quoted(tmp_path):
+    write_patients(tmp_path)
+    (tmp_path / "other.csv").write_text(csv_text([[SECRET, 1, 2, 3, 4]], header=[SECRET] * 5), encoding="utf-8")
+    one_sentence(fit(tmp_path, bounds="other.csv"))
+    (tmp_path / "bare.csv").write_text(csv_text(ROWS, header=[SECRET, 1, "true", "hill", "no"]), encoding="utf-8")
+    one_sentence(run("fit", "bare.csv", "--target", "ill", "--task", "classify", "--private-bounds", 0.5, cwd=tmp_path))
 
 
 def test_a_torn_archive(tmp_path):
@@ -247,6 +256,16 @@ def test_bad_model_files(model_text, tmp_path):
     assert accepted <= {"taciturn", "command", "coefficient_std", "n_steps"}
 
 
+def test_predictions_never_replace_what_is_read(model_text, tmp_path):
+    write_patients(tmp_path)
+    (tmp_path / "model.json").write_text(model_text, encoding="utf-8")
+    before = (tmp_path / "patients.csv").read_bytes()
+    for output in ("patients.csv", "model.json"):
+        one_sentence(run("predict", "model.json", "patients.csv", "-o", output, cwd=tmp_path))
+    assert (tmp_path / "patients.csv").read_bytes() == before
+    assert (tmp_path / "model.json").read_text(encoding="utf-8") == model_text
+
+
 def test_predicting_needs_the_columns_and_leaves_nothing_half_done(model_text, tmp_path):
     (tmp_path / "model.json").write_text(model_text, encoding="utf-8")
     # The last block of a long table is bad: what was predicted before it must not remain.
@@ -270,25 +289,80 @@ def test_an_existing_folder_is_never_written_over(tmp_path):
     assert (tmp_path / "model" / "certificate.json").read_text(encoding="utf-8") == before
 
 
-@pytest.mark.parametrize(
-    "error", [KeyboardInterrupt, MemoryError, RuntimeError, OSError(errno.EIO, "Input/output error")]
-)
-def test_a_fit_that_dies_leaves_the_statement_of_what_was_spent(error, tmp_path, monkeypatch):
+BAD_LUCK = [KeyboardInterrupt, MemoryError, RuntimeError, OSError(errno.EIO, "Input/output error")]
+PARTLY = BOUNDS.split("[columns.age]")[0] + BOUNDS[BOUNDS.index("[columns.smoker]") :]
+"""Bounds without those of age and dose."""
+
+
+def spending_of(folder):
+    assert [path.name for path in (folder / "model").iterdir()] == ["certificate.json"]
+    statement = json.loads((folder / "model" / "certificate.json").read_text(encoding="utf-8"))
+    assert "count the whole budget as spent" in statement["statement"]
+    return statement
+
+
+@pytest.mark.parametrize("error", BAD_LUCK)
+@pytest.mark.parametrize("share", [None, 0.3])
+def test_a_fit_that_dies_leaves_the_statement_of_what_was_spent(error, share, tmp_path, monkeypatch):
     write_patients(tmp_path)
+    more = []
+    if share is not None:
+        (tmp_path / "bounds.toml").write_text(PARTLY, encoding="utf-8")
+        more = ["--private-bounds", share]
+    fit_whole = SparseClassifier.fit
 
     def dying(self, X, y):
+        fit_whole(self, X, y)
         raise error
 
     monkeypatch.setattr(SparseClassifier, "fit", dying)
-    done = fit(tmp_path, "--epsilon", 0.75)
+    done = fit(tmp_path, "--epsilon", 20, *more)
     assert done.code == (130 if error is KeyboardInterrupt else 1)
     assert "Traceback" not in done.err
     assert "taciturn: " in done.err
-    assert [path.name for path in (tmp_path / "model").iterdir()] == ["certificate.json"]
-    statement = json.loads((tmp_path / "model" / "certificate.json").read_text(encoding="utf-8"))
-    assert (statement["epsilon"], statement["delta"], statement["relation"]) == (0.75, 1e-6, "zero-out")
-    assert "spent" in statement["statement"]
     assert "certificate.json" in done.err
+    statement = spending_of(tmp_path)
+    # All of it, although the bounds alone cost less.
+    assert (statement["epsilon"], statement["delta"], statement["relation"]) == (20.0, 1e-6, "zero-out")
+    if share is not None:
+        assert statement["released so far"]["epsilon"] <= 6.0
+
+
+def test_a_refusal_after_bounds_were_found_keeps_the_statement(tmp_path, monkeypatch):
+    write_patients(tmp_path)
+    (tmp_path / "bounds.toml").write_text(PARTLY, encoding="utf-8")
+
+    def refusing(self, X, y):
+        raise DataError("X: expected something else.")
+
+    monkeypatch.setattr(SparseClassifier, "fit", refusing)
+    assert fit(tmp_path, "--epsilon", 20, "--private-bounds", 0.5).code == 1
+    assert spending_of(tmp_path)["epsilon"] == 20.0
+
+
+@pytest.mark.parametrize("method", ["auto", "hard-threshold", "objective-perturbation", "two-stage", "admm"])
+def test_options_that_cannot_work_are_refused_before_bounds_are_paid_for(method, tmp_path):
+    write_patients(tmp_path)
+    (tmp_path / "bounds.toml").write_text(PARTLY, encoding="utf-8")
+    options = ["--epsilon", 20, "--delta", 0, "--private-bounds", 0.5, "--method", method]
+    assert "delta=0.0" in one_sentence(fit(tmp_path, *options))
+    assert nothing_left(tmp_path)
+
+
+def test_folders_behind_links_empty_folders_and_deep_ones(tmp_path):
+    write_patients(tmp_path)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "dangling").symlink_to(tmp_path / "new")
+    for output, place in (("link", "real"), ("dangling", "new"), ("deep/er/still", "deep/er/still")):
+        done = run("fit", "patients.csv", "--bounds", "bounds.toml", "-o", output, cwd=tmp_path)
+        assert done.code == 0, done
+        assert sorted(path.name for path in (tmp_path / place).iterdir()) == [
+            "certificate.json", "model.json", "report.html",
+        ]  # fmt: skip
+    one_sentence(run("fit", "patients.csv", "--bounds", "bounds.toml", "-o", ".", cwd=tmp_path))
+    one_sentence(run("fit", "missing.csv", "--bounds", "bounds.toml", "-o", "a/b", cwd=tmp_path))
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_fit_that_is_refused_has_spent_nothing(tmp_path, monkeypatch):

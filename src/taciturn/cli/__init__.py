@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from typing import Annotated
@@ -64,6 +65,10 @@ def main() -> None:
 
     Exit code 0 if it did what was asked, 1 with one sentence if not, 2 for wrong usage, 130 if it was interrupted.
     """
+    # A name that the terminal cannot show must not end a run.
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, io.TextIOWrapper):
+            output.reconfigure(errors="replace")
     try:
         app()
     except SystemExit as end:
@@ -75,7 +80,7 @@ def main() -> None:
     except MemoryError:
         print_error("memory: expected more of it than there is, for a table of this size; use a larger machine.")
     except OSError as error:
-        print_error(f"file system: {(error.strerror or 'an error').lower()}; nothing incomplete was left behind.")
+        print_error(f"file system: {(error.strerror or 'an error').lower()}; make room or choose another place.")
     except Exception as error:
         # The message of an error that nobody foresaw may quote data; where it happened does not.
         place = traceback.extract_tb(error.__traceback__)[-1]

@@ -15,7 +15,7 @@ from taciturn.cli.fitting import parse_nonzero
 from taciturn.cli.methods import Task, methods_for, new_estimator
 from taciturn.cli.options import Bounds, Delta, Epsilon, Target
 from taciturn.cli.screen import console, print_line
-from taciturn.core.errors import ParameterError
+from taciturn.core.errors import ParameterError, TaciturnError
 
 __all__ = ["compare"]
 
@@ -127,9 +127,13 @@ def _run(
             **problem.parameters,
         )  # fmt: skip
         start = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
-            model.fit(X, y)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
+                model.fit(X, y)
+        except TaciturnError:
+            # More than two classes, no delta: not for this method.
+            continue
         taken = time.perf_counter() - start
         predicted = model.predict(X_test)
         if problem.task == "classify":
@@ -153,7 +157,10 @@ def _show(
     table = Table(title=title)
     for heading in ("method", f"{what} (sd)", "features", "seconds"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
-    for name, found in sorted(results.items(), key=lambda item: np.mean([each["error"] for each in item[1]])):
+    for name in (name for name, found in results.items() if not found):
+        table.add_row(name, "cannot do this", "", "")
+    done = {name: found for name, found in results.items() if found}
+    for name, found in sorted(done.items(), key=lambda item: np.mean([each["error"] for each in item[1]])):
         errors = [each["error"] for each in found]
         spread = f" ({np.std(errors, ddof=1):.3f})" if len(errors) > 1 else ""
         kept, taken = (float(np.mean([each[key] for each in found])) for key in ("kept", "seconds"))

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.methods import Method, Task, new_estimator
+from taciturn.cli.methods import Method, Task, new_estimator, refuse_early
 from taciturn.cli.options import Bounds, Delta, Epsilon, NPublic, PrivateBounds, Relation, Seed, TableFile, Target
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import Records, checked_share, read_records
 from taciturn.cli.screen import command_of, print_line, print_model, print_note, print_words, stage
 from taciturn.cli.statement import state
 from taciturn.core.errors import ParameterError
-
-if TYPE_CHECKING:
-    from taciturn.certificate import Certificate
-    from taciturn.modelfile import Model
 
 __all__ = ["fit", "parse_nonzero"]
 
@@ -49,10 +45,12 @@ def fit(
 
     Example: taciturn fit patients.csv --bounds bounds.toml --epsilon 1 --nonzero 5 -o model
     """
+    from taciturn.modelfile import Model
+    from taciturn.report import model_report
+
     statement = state(table, target, task, bounds, find=private_bounds is not None)
     share = checked_share(private_bounds, statement)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
-    # Made before anything is read, so that bad options are refused first.
     model = new_estimator(
         method,
         statement.task,
@@ -61,47 +59,41 @@ def fit(
         delta=(1.0 - share) * delta,
         **budget,
     )
+    refuse_early(model, method)
     with OutputFolder(output) as folder:
         with stage(f"reading {table.name}"):
             records = read_records(table, statement)
+        model.set_params(**records.target_parameters())
         folder.begin(epsilon=epsilon, delta=delta, relation=relation)
         spent = None
         if share:
             with stage("finding bounds"):
                 spent = records.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget)
-            folder.drawn(spent.to_json())
+            folder.released(spent)
+            model.set_params(**records.target_parameters())
         with stage("fitting"):
-            fitted = _fitted(model, records, command_of(context), spent)
-        folder.drawn(fitted.certificate.to_json())
+            _fit(model, records)
+        model.certificate_ = records.certificate_of_all(spent, model.certificate_)
+        folder.finished(model.certificate_)
         with stage("writing"):
+            fitted = Model.of(records.bounds, records.schema, model, command_of(context))
             folder.write("model.json", fitted.to_json() + "\n")
-            folder.write("report.html", _report(fitted))
+            folder.write("report.html", model_report(fitted))
     print_model(fitted)
     print_words(fitted.certificate)
     print_line(f"written: {output}: model.json, certificate.json, report.html")
 
 
-def _fitted(estimator: Any, records: Records, command: str, spent: Certificate | None) -> Model:
-    """The model; its certificate has the price of the bounds in it, if they had one."""
-    from taciturn.certificate import compose
+def _fit(model: Any, records: Records) -> None:
+    """Fit, and pass on the warnings that rest on public facts; all others might tell of the data."""
     from taciturn.core.errors import WeakBudgetWarning
-    from taciturn.modelfile import Model
 
-    estimator.set_params(**records.target_parameters())
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
         warnings.simplefilter("always", WeakBudgetWarning)
-        estimator.fit(records.X, records.y)
+        model.fit(records.X, records.y)
     for warning in caught:
         print_note(str(warning.message))
-    if spent is not None:
-        estimator.certificate_ = compose(spent, estimator.certificate_)
-    return Model.of(records.bounds, records.schema, estimator, command)
-
-
-def _report(model: Model) -> str:
-    from taciturn.report import model_report
-
-    return model_report(model)
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from taciturn.core.errors import ParameterError
 
-__all__ = ["Method", "SelectionMethod", "Task", "methods_for", "new_estimator", "new_selector"]
+__all__ = ["Method", "SelectionMethod", "Task", "methods_for", "new_estimator", "new_selector", "refuse_early"]
 
 Task = Literal["regress", "classify"]
 
@@ -35,6 +35,8 @@ _FAMILIES = {
     "two-stage": "TwoStage",
     "admm": "ADMM",
 }
+# The others release values with Gaussian noise.
+_WITHOUT_DELTA = ("frank-wolfe", "sparsified", "screened")
 _SELECTORS = {"correlation": "CorrelationSelector", "block-vote": "BlockVoteSelector", "kendall": "KendallSelector"}
 
 
@@ -54,6 +56,13 @@ def new_estimator(method: str, task: Task, nonzero: int | str | None, **paramete
             raise ParameterError("nonzero", nonzero, f"nothing for the method {method}", "leave the option out")
         parameters["n_nonzero"] = nonzero
     return kind(**parameters)
+
+
+def refuse_early(estimator: Any, method: str) -> None:
+    """Refuse what a fit would refuse for its public parameters alone, before anything is read or spent."""
+    estimator._check_public()
+    if method not in _WITHOUT_DELTA:
+        estimator._check_gaussian()
 
 
 def new_selector(method: str, **parameters: Any) -> Any:

@@ -10,7 +10,7 @@ import typer
 __all__ = ["Bounds", "Delta", "Epsilon", "NPublic", "PrivateBounds", "Relation", "Seed", "TableFile", "Target"]
 
 TableFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, Parquet, Feather, Arrow or libsvm file, also .gz.", show_default=False)
+    Path, typer.Argument(help="CSV, TSV or libsvm file, also .gz, or Parquet, Feather or Arrow.", show_default=False)
 ]
 Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the one that the bounds file names]")]
 Bounds = Annotated[

@@ -7,10 +7,13 @@ import os
 import shutil
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from taciturn.cli.screen import print_note
 from taciturn.core.errors import ParameterError, TaciturnError
+
+if TYPE_CHECKING:
+    from taciturn.certificate import Certificate
 
 __all__ = ["OutputFolder", "WholeFile", "replace_file"]
 
@@ -21,9 +24,9 @@ class OutputFolder:
     """A folder that is written beside its place and moved there when all of it is done.
 
     Whoever draws noise says so first, with :meth:`begin`. If the work then ends early, what remains is the folder with
-    ``certificate.json`` alone: the certificate of what was fitted, or the statement that the budget is to be counted
-    as spent. An error that taciturn raises on purpose before :meth:`drawn` means that nothing was spent, and leaves
-    nothing behind.
+    ``certificate.json`` alone: the certificate of all that was released, or the statement that the whole budget is to
+    be counted as spent. An error that taciturn raises on purpose before anything was released means that nothing was
+    spent, and leaves nothing behind.
 
     Parameters
     ----------
@@ -32,9 +35,12 @@ class OutputFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._part = path.with_name(path.name + ".unfinished")
-        self._begun = self._drawn = False
+        self._path = Path(os.path.realpath(path))
+        # An empty folder may be the place where another disk is mounted: nothing can be moved onto it, only into it.
+        inside = self._path.is_dir()
+        self._part = self._path / "unfinished" if inside else self._path.with_name(self._path.name + ".unfinished")
+        self._statement: dict[str, object] = {}
+        self._released = False
 
     def __enter__(self) -> OutputFolder:
         if self._path.exists() and (not self._path.is_dir() or any(self._path.iterdir())):
@@ -46,44 +52,68 @@ class OutputFolder:
                 f"no folder {self._part.name} beside it, which an interrupted run left",
                 "read the certificate in it, then move it away or choose another name",
             )
+        missing = [parent for parent in (self._part, *self._part.parents) if not parent.exists()]
+        self._made = missing
         self._part.mkdir(parents=True)
         return self
 
     def begin(self, *, epsilon: float, delta: float, relation: str) -> None:
         """Write down that a budget is about to be spent; from here on the statement outlives a crash."""
-        statement = {
+        statement: dict[str, object] = {
             "format": "taciturn spending",
             "epsilon": epsilon,
             "delta": delta,
             "relation": relation,
-            "statement": "A fit with this budget was begun and did not finish: count the budget as spent.",
+            "statement": "A fit with this budget was begun and did not finish: count the whole budget as spent.",
         }
-        self.write(CERTIFICATE_NAME, json.dumps(statement, indent=2) + "\n")
-        self._begun = True
+        self._write_statement(statement)
+        # Only now: if it cannot be written, no noise is drawn.
+        self._statement = statement
 
-    def drawn(self, certificate: str) -> None:
-        """Write down the certificate of what has been released."""
-        self._drawn = True
-        self.write(CERTIFICATE_NAME, certificate + "\n")
+    def released(self, certificate: Certificate) -> None:
+        """Write down what has been released so far, while more is still to come."""
+        self._released = True
+        self._write_statement(self._statement | {"released so far": json.loads(certificate.to_json())})
+
+    def finished(self, certificate: Certificate) -> None:
+        """Write down the certificate of all that is released."""
+        self._released = True
+        self.write(CERTIFICATE_NAME, certificate.to_json() + "\n")
 
     def write(self, name: str, text: str) -> None:
         """Write one file of the folder, whole."""
         replace_file(self._part / name, text)
 
+    def _write_statement(self, statement: dict[str, object]) -> None:
+        self.write(CERTIFICATE_NAME, json.dumps(statement, indent=2) + "\n")
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        spent = self._drawn or (self._begun and not isinstance(error, TaciturnError))
-        if error is None or spent:
-            if error is not None:
-                for path in self._part.iterdir():
-                    if path.name != CERTIFICATE_NAME:
-                        path.unlink()
-            os.replace(self._part, self._path)
-            if error is not None:
-                print_note(f"noise was drawn; {self._path / CERTIFICATE_NAME} says what is to be counted as spent.")
+        if error is None:
+            self._move()
+        elif self._released or (self._statement and not isinstance(error, TaciturnError)):
+            for path in self._part.iterdir():
+                if path.name != CERTIFICATE_NAME:
+                    path.unlink()
+            self._move()
+            print_note(f"noise was drawn; {self._path / CERTIFICATE_NAME} says what is to be counted as spent.")
         else:
             shutil.rmtree(self._part, ignore_errors=True)
+            for parent in self._made[1:]:
+                parent.rmdir()
+
+    def _move(self) -> None:
+        try:
+            if self._part.parent != self._path:
+                os.replace(self._part, self._path)
+                return
+            for path in sorted(self._part.iterdir()):
+                os.replace(path, self._path / path.name)
+            self._part.rmdir()
+        except OSError:
+            print_note(f"noise was drawn, and {self._part} could not be moved: the certificate is there.")
+            raise
 
 
 class WholeFile:
@@ -92,12 +122,13 @@ class WholeFile:
     Parameters
     ----------
     path : Path
-        Where it goes; what is there is replaced.
+        Where it goes. A file that is there is replaced; a pipe or a device is written to as it is.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._part = path.with_name(path.name + ".part")
+        special = path.exists() and not path.is_file()
+        self._part = path if special else path.with_name(path.name + ".part")
 
     def __enter__(self) -> TextIO:
         self._file = self._part.open("w", encoding="utf-8", newline="")
@@ -106,6 +137,9 @@ class WholeFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._part == self._path:
+            self._file.close()
+            return
         try:
             if error is None:
                 self._file.flush()

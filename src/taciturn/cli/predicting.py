@@ -14,6 +14,7 @@ from taciturn.cli.options import TableFile
 from taciturn.cli.output import WholeFile
 from taciturn.cli.screen import counter, print_line
 from taciturn.cli.showing import ModelFile, read_model
+from taciturn.core.errors import ParameterError
 
 __all__ = ["predict"]
 
@@ -34,6 +35,9 @@ def predict(
     """
     from taciturn.tables import read_batches
 
+    for given in (model, table):
+        if output.exists() and given.exists() and output.samefile(given):
+            raise ParameterError("output", str(output), "a file that is not read", "choose another name")
     read = read_model(model)
     estimator = read.estimator
     probabilities = hasattr(estimator, "predict_proba")

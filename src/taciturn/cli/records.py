@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taciturn.cli.methods import Task
 from taciturn.cli.statement import Statement
-from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
 
 if TYPE_CHECKING:
     from taciturn.certificate import Certificate
@@ -59,7 +59,17 @@ class Records:
         from taciturn import PrivateScaler
 
         to_find, name = self.statement.to_find, self.bounds.target.name
-        scaler = PrivateScaler(**budget).fit(self.raw)
+        try:
+            scaler = PrivateScaler(**budget).fit(self.raw)
+        except TaciturnError:
+            scaler = None
+        if scaler is None:
+            raise ParameterError(
+                "private_bounds",
+                f"a budget of epsilon {budget['epsilon']:g}",
+                f"more of it, or more records, to find the bounds of {len(to_find)} columns",
+                "state bounds in a bounds file, or give more to it",
+            )
         self.bounds = self.statement.with_found(scaler.lower_, scaler.upper_)
         scaled = scaler.transform(self.raw)
         places = {feature: place for place, feature in enumerate(self.bounds.feature_names)}
@@ -70,6 +80,23 @@ class Records:
             self.y = self.raw[:, to_find.index(name)]
         self.raw = None
         return scaler.certificate_
+
+    def certificate_of_all(self, spent: Certificate | None, certificate: Certificate) -> Certificate:
+        """The certificate of bounds and fit together, with what a table on disk assumes besides."""
+        from taciturn.certificate import compose
+
+        assumptions = ["the names and types of the table's columns are public"]
+        if self.schema.sparse:
+            assumptions.append("the largest column number of the table is public")
+        held = certificate.assumptions
+        if spent is not None:
+            certificate = compose(spent, certificate)
+            # Bounds that were found are paid for; they did come from the data.
+            held = tuple(
+                text.replace("the bounds were", "the bounds not found privately were")
+                for text in certificate.assumptions
+            )
+        return replace(certificate, assumptions=(*held, *assumptions))
 
 
 def checked_share(private_bounds: float | None, statement: Statement) -> float:
@@ -91,11 +118,8 @@ def read_records(table: Path, statement: Statement) -> Records:
     unknown = len(statement.to_find)
     bounds = statement.with_found(np.full(unknown, -1.0), np.ones(unknown)) if unknown else statement.bounds
     X, y = read_table(table, bounds, bounds.target.name)
-    if statement.task == "classify" and bounds.target.classes is None and len(np.unique(y)) < 2:
-        raise DataError(
-            f"target {bounds.target.name[:60]!r}: expected at least two classes, got one where none are stated; list "
-            "the classes in the bounds file."
-        )
+    if statement.task == "classify" and bounds.target.classes is None:
+        _check_labels(bounds.target.name, y)
     raw = None
     if unknown:
         if sp.issparse(X):
@@ -105,3 +129,19 @@ def read_records(table: Path, statement: Statement) -> Records:
             )
         raw = read_numbers(table, statement.to_find)
     return Records(X, y, bounds, statement.task, statement.schema, statement, raw)
+
+
+def _check_labels(name: str, y: Any) -> None:
+    """Labels that nobody stated must be labels, and more than one."""
+    import numpy as np
+
+    if y.dtype.kind == "f" and not np.equal(np.mod(y, 1.0), 0.0).all():
+        raise DataError(
+            f"target {name[:60]!r}: expected labels, got numbers with fractions; list the classes in the bounds file, "
+            "or fit with --task regress."
+        )
+    if len(np.unique(y)) < 2:
+        raise DataError(
+            f"target {name[:60]!r}: expected at least two classes, got one where none are stated; list the classes in "
+            "the bounds file."
+        )

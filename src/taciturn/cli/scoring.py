@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from taciturn.cli.options import NPublic, Relation, Seed, TableFile
+from taciturn.cli.output import replace_file
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
+
+if TYPE_CHECKING:
+    from taciturn.estimators.scoring import PrivateScore
 
 __all__ = ["score"]
 
@@ -26,6 +32,9 @@ def score(
     ] = "auto",
     relation: Relation = "zero-out",
     n_public: NPublic = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file for the score and its certificate.")
+    ] = None,
     seed: Seed = None,
 ) -> None:
     """Score a model on a table that is public, or privately with a budget of its own.
@@ -51,10 +60,24 @@ def score(
         n_public=n_public,
         random_state=seed,
     )
+    if output is not None:
+        replace_file(output, _as_json(result))
     if epsilon is None:
         print_line(f"{result.metric}: {result.value:.6g}")
         print_line("not private: this number may be shown only if the table is public; --epsilon adds noise to it")
         return
-    print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
     print_certificate(result.certificate)
+    print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
     print_line("If these records were also used to fit the model, the two certificates add up (taciturn.compose).")
+
+
+def _as_json(score: PrivateScore) -> str:
+    content = {
+        "format": "taciturn score",
+        "version": 1,
+        "metric": score.metric,
+        "value": score.value,
+        "noise_std": score.std,
+        "certificate": json.loads(score.certificate.to_json()),
+    }
+    return json.dumps(content, indent=2) + "\n"

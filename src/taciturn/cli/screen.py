@@ -95,7 +95,8 @@ def print_model(model: Model) -> None:
     from rich.text import Text
 
     estimator, names = model.estimator, model.feature_names
-    coefficients = np.atleast_2d(estimator.coef_)
+    stored = estimator.coef_
+    coefficients = np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored)
     deviations = np.atleast_2d(getattr(estimator, "coef_std_", np.full(coefficients.shape, np.nan)))
     outputs = list(getattr(estimator, "classes_", [model.bounds.target.name]))
     if len(outputs) == 2 and len(coefficients) == 1:

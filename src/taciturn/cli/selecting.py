@@ -42,8 +42,6 @@ def select(
 
     Example: taciturn select genes.parquet --bounds bounds.toml --keep 20 --epsilon 2
     """
-    from taciturn.certificate import compose
-
     statement = state(table, target, task, bounds, find=private_bounds is not None)
     share = checked_share(private_bounds, statement)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
@@ -54,15 +52,15 @@ def select(
         with stage(f"reading {table.name}"):
             records = read_records(table, statement)
         folder.begin(epsilon=epsilon, delta=delta, relation=relation)
-        certificates = []
+        spent = None
         if share:
             with stage("finding bounds"):
-                certificates.append(records.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget))
-            folder.drawn(certificates[0].to_json())
+                spent = records.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget)
+            folder.released(spent)
         with stage("selecting"):
             selector.set_params(**records.target_parameters(selector)).fit(records.X, records.y)
-        certificate = compose(*certificates, selector.certificate_)
-        folder.drawn(certificate.to_json())
+        certificate = records.certificate_of_all(spent, selector.certificate_)
+        folder.finished(certificate)
         names = [records.bounds.feature_names[place] for place in selector.get_support(indices=True)]
         content = {
             "format": "taciturn selection",

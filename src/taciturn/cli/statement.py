@@ -46,7 +46,7 @@ class Statement:
             low, high = found.pop(bounds.target.name)
             bounds = replace(bounds, target=replace(bounds.target, lower=low, upper=high))
         columns = dict(bounds.columns) | {name: Column("number", *ends) for name, ends in found.items()}
-        return replace(bounds, columns=columns, found_privately=tuple(found)).for_table(self.schema)
+        return replace(bounds, columns=columns, found_privately=self.to_find).for_table(self.schema)
 
 
 def state(table: Path, target: str | None, task: Task | None, bounds_file: Path | None, *, find: bool) -> Statement:
@@ -55,6 +55,7 @@ def state(table: Path, target: str | None, task: Task | None, bounds_file: Path 
     ``find`` tells whether bounds that nobody stated may be found privately; if not, all must be stated.
     """
     from taciturn.tables import TableBounds, Target, read_schema
+    from taciturn.tables.bounds import lacking
 
     stated = None if bounds_file is None else TableBounds.from_toml(read_text(bounds_file, "bounds"))
     if stated is None and not find:
@@ -74,6 +75,9 @@ def state(table: Path, target: str | None, task: Task | None, bounds_file: Path 
             "target", target, f"the column that the bounds file names, {stated.target.name!r}", "change one of the two"
         )
     task = _task(task, stated)
+    if not schema.sparse and stated.target.name not in schema.names:
+        # Before anything else about the columns: where there is no header, their names are cells.
+        raise DataError(lacking(stated.target.name, schema))
     if not find:
         if task == "regress" and stated.target.lower is None:
             raise ParameterError("target", stated.target.name, "bounds in the bounds file", "state lower and upper")
@@ -121,7 +125,7 @@ def read_text(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        problem = "something that is not UTF-8 text"
+        problem = "not UTF-8"
     except OSError as error:
         problem = (error.strerror or "an error").lower()
-    raise DataError(f"{what} {path.name!r}: expected a readable text file, got {problem}; check the name.")
+    raise DataError(f"{what} {path.name!r}: expected a text file that can be read ({problem}); check the name.")

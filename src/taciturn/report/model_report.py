@@ -104,6 +104,8 @@ def _list_public(page: Page, certificate: Certificate, bounds: TableBounds) -> N
     target = bounds.target
     if target.lower is not None:
         stated = f"numbers from {fact(target.lower)} to {fact(target.upper)}"
+        if target.name in bounds.found_privately:
+            stated += " (found privately)"
     else:
         stated = "labels found in the table" if target.classes is None else f"classes {fact(target.classes)}"
     page.paragraph(

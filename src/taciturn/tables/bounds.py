@@ -37,7 +37,7 @@ class TableBounds:
     order : tuple of str, default=None
         The columns that enter the model, in the order of the table. None until :meth:`for_table` has seen its names.
     found_privately : tuple of str, default=()
-        Columns whose bounds were paid for rather than stated.
+        Columns whose bounds were paid for rather than stated, the target among them where that is so.
 
     Examples
     --------
@@ -81,7 +81,8 @@ class TableBounds:
         object.__setattr__(self, "missing", MappingProxyType(fills))
         for place, names in (("order", self.order or ()), ("found_privately", self.found_privately)):
             for name in names:
-                if not self._describes(name):
+                paid_for = place == "found_privately" and name == target.name and target.lower is not None
+                if not paid_for and not self._describes(name):
                     raise refusal(place, name, "columns that enter the model", "describe it in [columns]")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from taciturn.tables.texts import normal_text
 from taciturn.tables.words import refusal
 
 __all__ = ["KEYS", "Column", "Target", "repeated"]
@@ -128,7 +129,7 @@ def repeated(values: Iterable[Any]) -> Any:
 def _check_labels(classes: tuple[Any, ...]) -> None:
     kinds = {type(label) for label in classes}
     plain = len(kinds) == 1 and kinds <= {str, int, bool}
-    if not plain or len(classes) < 2 or repeated(classes) is not None:
+    if not plain or len(classes) < 2 or repeated(map(normal_text, classes)) is not None:
         raise refusal(
             "target.classes",
             list(classes),
@@ -146,9 +147,9 @@ def _check_categories(place: str, categories: tuple[Any, ...]) -> None:
     for category in categories:
         if not isinstance(category, str):
             raise refusal(place, category, "text", "write every category in quotes, numbers too")
-    twice = repeated(categories)
+    twice = repeated(map(normal_text, categories))
     if twice is not None:
-        raise refusal(place, twice, "every category once", "take the second one out")
+        raise refusal(place, twice, "every category once, 1.0 being 1 and True being true", "take the second one out")
 
 
 def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from taciturn.data.unit_range import to_unit_range
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import Target
 from taciturn.tables.schema import kind_of
+from taciturn.tables.texts import normal_text
 from taciturn.tables.words import quoted
 
 __all__ = [
@@ -59,7 +60,8 @@ class Encoding:
             fill = self._fills.get(name)
             starts.append(position)
             if column.type == "category":
-                codes = _codes_of(name, values, {text: i for i, text in enumerate(column.categories)}, fill)
+                places = {normal_text(text): i for i, text in enumerate(column.categories)}
+                codes = _codes_of(name, values, places, None if fill is None else normal_text(fill))
                 (listed,) = np.nonzero(codes >= 0)
                 out[listed, position + codes[listed]] = 1.0
                 position += len(column.categories)
@@ -141,7 +143,7 @@ def _codes_of(name: str, values: Any, places: dict[str, int], fill: str | None) 
     """The place of every value among the listed ones, -1 for others; gaps are filled or refused."""
     if kind_of(values.type) == "date":
         raise _refused(name, "categories", values)
-    codes, gaps = _codes_by_value(name, values, lambda value: places.get(_as_text(value), -1))
+    codes, gaps = _codes_by_value(name, values, lambda value: places.get(normal_text(value), -1))
     if gaps.any():
         if fill is None:
             raise DataError(missing_value(name))
@@ -167,13 +169,6 @@ def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple
     return table[at], np.array([*is_gap, True])[at]
 
 
-def _as_text(value: Any) -> str:
-    """A value as it would stand in a text table."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 # ---------------------------------------------------------------------- targets
 
 
@@ -191,9 +186,9 @@ class Labels:
     def __init__(self, target: Target, fill: Any) -> None:
         classes = list(target.classes or ())
         self._name = target.name
-        self._places = {label: i for i, label in enumerate(classes)}
         self._kind = type(classes[0])
-        self._gap = -1 if fill is None else self._places[fill]
+        self._places = {self._parsed(label): i for i, label in enumerate(classes)}
+        self._gap = -1 if fill is None else self._places[self._parsed(fill)]
         # True and false leave no room for a third label; as numbers they still equal themselves.
         plain = [int(label) for label in classes] if self._kind is bool else classes
         candidates = ("?" * (i + 1) if self._kind is str else -i - 1 for i in range(len(classes) + 1))
@@ -213,7 +208,7 @@ class Labels:
     def _parsed(self, value: Any) -> Any:
         """A value in the type of the classes, or None where it has no place there."""
         if self._kind is str:
-            return _as_text(value)
+            return normal_text(value)
         if self._kind is bool and isinstance(value, str):
             return _TRUTHS.get(value.strip().lower())
         try:

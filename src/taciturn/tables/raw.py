@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError
 from taciturn.tables.arrow_tables import Wanted, arrow_schema, whole_batches
 from taciturn.tables.bounds import lacking
-from taciturn.tables.encoding import missing_value, numbers_of
+from taciturn.tables.encoding import numbers_of
 from taciturn.tables.files import table_file
+from taciturn.tables.words import quoted
 
 __all__ = ["read_numbers"]
 
@@ -49,11 +50,9 @@ def read_numbers(path: str | os.PathLike[str], names: Sequence[str]) -> NDArray[
             numbers[start:stop, at] = numbers_of(name, values)
         start = stop
     for at, name in enumerate(names):
-        if np.isnan(numbers[:, at]).any():
-            raise DataError(missing_value(name))
-        if np.isinf(numbers[:, at]).any():
+        if not np.isfinite(numbers[:, at]).all():
             raise DataError(
-                f"column {name[:60]!r}: expected finite numbers where bounds are to be found, got infinite ones; state "
-                "its bounds, and they are clipped."
+                f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
+                "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
             )
     return numbers

@@ -28,7 +28,7 @@ from taciturn.reproduce.experiment import (
 )
 from taciturn.reproduce.numbers import Numbers, Row
 from taciturn.reproduce.screening.measures import Curve
-from taciturn.reproduce.screening.synthetic import ADP, SOUND, SOUND_BUDGET
+from taciturn.reproduce.screening.synthetic import ADP, SOUND, SOUND_BUDGET, TARGET_BOUND
 
 __all__ = ["ADP_SYNTHETIC", "Setting", "draw_sets", "left_rows"]
 
@@ -82,7 +82,7 @@ class Setting:
             screened, sparse = ScreenedRegressor, SparseRegressor
             common |= {"y_bounds": SOUND["y_bounds"]}
             own = {"radius": SOUND["radius"], "residual_clip": SOUND["residual_clip"]}
-            ball = 5.0 * own["radius"] / 50.0
+            ball = 5.0 / TARGET_BOUND
         else:
             screened, sparse = ScreenedClassifier, SparseClassifier
             common |= {"classes": (0, 1)}

@@ -1,4 +1,4 @@
-"""The appendices, and the private count: a multinomial form that is not sparse, code that climbs, a coin that is flipped."""
+"""The appendices and the private count: a multinomial form that is dense, code that climbs, a coin that is flipped."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def multinomial_rows(prepared: Classes, seed: int) -> list[Row]:
     X, y, labels = prepared.X[train].toarray(), prepared.y[train], tuple(np.unique(prepared.y).tolist())
     found: list[Row] = []
     for epsilon in _MULTINOMIAL_EPSILONS:
-        budget = {"epsilon": epsilon, "delta": 1.0 / train.size}
-        models = {
+        budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1.0 / train.size}
+        models: dict[str, Any] = {
             MULTINOMIAL: MultinomialPrivateLasso(**budget, radius=RADIUS, n_steps=N_STEPS),
             FRANK_WOLFE: FrankWolfeClassifier(**budget, radius=RADIUS, classes=labels),
             SPARSE: SparseClassifier(**budget, classes=labels),

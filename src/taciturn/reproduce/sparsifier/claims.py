@@ -89,23 +89,20 @@ def often_better(baseline: str) -> Check:
     return check
 
 
-def best_everywhere(
-    name: str, measure: str, methods: Sequence[str], others: Sequence[str], *, least: bool = False
-) -> Check:
-    """At every epsilon each of the methods has a larger mean than each of the others, or a smaller one."""
+def best_everywhere(name: str, measure: str, methods: Sequence[str], others: Sequence[str]) -> Check:
+    """At every epsilon each of the methods has a larger mean than each of the others."""
 
     def check(numbers: Numbers) -> Finding:
         curves = {method: _curve(numbers, name, method, measure) for method in (*methods, *others)}
         epsilons = list(curves[methods[0]])
-        sign = -1.0 if least else 1.0
         won = [
             epsilon
             for epsilon in epsilons
-            if min(sign * curves[method][epsilon] for method in methods)
-            > max(sign * curves[other][epsilon] for other in others)
+            if min(curves[method][epsilon] for method in methods) > max(curves[other][epsilon] for other in others)
         ]
         said = "; ".join(
-            f"{method}: {', '.join(f'{curve[epsilon]:.3g}' for epsilon in epsilons)}" for method, curve in curves.items()
+            f"{method}: {', '.join(f'{curve[epsilon]:.3g}' for epsilon in epsilons)}"
+            for method, curve in curves.items()
         )
         budgets = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
         return Finding(len(won) == len(epsilons), f"at {len(won)} of the {len(epsilons)} epsilons {budgets}. {said}")
@@ -162,9 +159,7 @@ def between_ends(method: str, at_alpha: float, at_beta: float) -> Check:
     """The shares of counts at the ends of the range are these, to within .02."""
 
     def check(numbers: Numbers) -> Finding:
-        low, high = (
-            numbers.mean({"method": method, "measure": f"counts at {end}"}) for end in ("alpha", "beta")
-        )
+        low, high = (numbers.mean({"method": method, "measure": f"counts at {end}"}) for end in ("alpha", "beta"))
         holds = abs(low - at_alpha) <= _NEAR and abs(high - at_beta) <= _NEAR
         return Finding(holds, f"{low:.3f} at alpha, {high:.3f} at beta, {1.0 - low - high:.3f} between")
 

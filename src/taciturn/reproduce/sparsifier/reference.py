@@ -28,7 +28,7 @@ def noiseless_frank_wolfe(X: Any, target: FloatArray, *, radius: float, n_steps:
     were never chosen are looked at only when such moves add up to what they lack; and records that agree in all chosen
     columns have one margin, so they are kept as groups.
     """
-    n_rows, n_columns = X.shape
+    n_columns = X.shape[1]
     columns = sp.csc_array(X) if sp.issparse(X) else np.asfortranarray(X)
     reach = abs(columns).max(axis=0)
     reach = reach.toarray().ravel() if sp.issparse(X) else reach

@@ -168,7 +168,7 @@ def read(dataset: Dataset | None, *, name: str, n_records: int | None = None) ->
     if dataset is None:
         return Source(name, None, None, n_records)
     X, y = dataset.X, dataset.y
-    if dataset.X_test is not None:
+    if dataset.X_test is not None and dataset.y_test is not None:
         X = sp.vstack((X, dataset.X_test), format="csr") if sp.issparse(X) else np.vstack((X, dataset.X_test))
         y = np.concatenate((y, dataset.y_test))
     if dataset.categories:

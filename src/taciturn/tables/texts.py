@@ -1,0 +1,37 @@
+"""Categories and labels as text, the same from a text table and from a typed one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["normal_text"]
+
+# Leading zeros make a code, not a number, and are kept.
+_DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
+_WHOLE = 2.0**53
+
+
+def normal_text(value: Any) -> str:
+    """The text by which values of a category or of a label are compared.
+
+    A table of text has "1.0", "1" or "True" where another program, or another format, has a number or a truth value:
+    they must mean the same.
+
+    Examples
+    --------
+    >>> from taciturn.tables.texts import normal_text
+    >>> [normal_text(value) for value in ("1.0", 1, 1.0, "1.50", 1.5, "True", False, "007", "north")]
+    ['1', '1', '1', '1.5', '1.5', 'true', 'false', '007', 'north']
+    """
+    if isinstance(value, str):
+        if value.lower() in ("true", "false"):
+            return value.lower()
+        if not _DECIMAL.fullmatch(value):
+            return value
+        value = float(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
+        return str(int(value))
+    return str(value)

@@ -132,7 +132,7 @@ def test_labels_as_printed_cannot_be_fitted_and_others_can(monkeypatch):
     monkeypatch.setattr(figure_1, "EPSILONS", (10.0,))
     found = {}
     for as_printed in (False, True):
-        setting = figure_1.Setting("set", "logistic", 1000, 10, as_printed)
+        setting = figure_1.Setting("set", "logistic", 500, 10, as_printed)
         (found[as_printed],) = [row["value"] for row in figure_1.errors(setting, 0) if row["method"] == IGHT]
     assert found[False] < 0.7
     # Minus the weights is twice their length away from them.

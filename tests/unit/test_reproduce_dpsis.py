@@ -138,7 +138,7 @@ def test_noise_on_shared_scores_selects_what_whole_fits_select():
     scaled = common.scale_and_fit(made_up())
     scored = score(scaled.X, scaled.y, (4, 7))
     differing = dict.fromkeys((DP_SIS, TWO_STAGE, CORRELATION, BLOCK_VOTE), 0)
-    for seed in range(8):
+    for seed in range(4):
         for k in (4, 7):
             chosen = choose(scored, k, 20.0, seed)
             public = {"n_features_to_select": k, "random_state": seed}
@@ -152,7 +152,7 @@ def test_noise_on_shared_scores_selects_what_whole_fits_select():
                 assert sorted(chosen[method].tolist()) == whole
                 differing[method] += sorted(choose(scored, k, 1.0, seed)[method].tolist()) != whole
     # Another budget would be seen.
-    assert min(differing.values()) >= 8
+    assert min(differing.values()) >= 4
 
 
 def test_accuracies_are_shares_of_k_and_bounded_by_the_ceiling():
@@ -300,6 +300,8 @@ def test_claims_on_means_and_on_r2():
     falling = {(name, k, epsilon): 0.25 - gain for (name, k, epsilon), gain in rising.items()}
     assert not follows(cells(falling)).holds
     assert not follows(cells(dict.fromkeys(rising, 0.1))).holds
+    # At one epsilon is not enough.
+    assert not follows(cells({cell: gain if cell[2] == 5.0 else 0.1 for cell, gain in rising.items()})).holds
 
 
 def test_the_claim_of_figure_1():
@@ -333,7 +335,7 @@ def test_the_claim_of_figure_8(shares, holds):
 @pytest.mark.skipif(not (SHARED / "alon.npz").is_file(), reason="the data set alon is not here")
 def test_more_is_found_at_a_larger_epsilon():
     prepared = accuracy.score_set(load_dataset("alon", SHARED))
-    numbers = Numbers(row for seed in range(20) for row in accuracy.accuracies(prepared, seed))
+    numbers = Numbers(row for seed in range(10) for row in accuracy.accuracies(prepared, seed))
 
     def mean(method, epsilon):
         return numbers.mean({"data set": "alon", "k": "5", "method": method, "epsilon": epsilon})

@@ -132,10 +132,10 @@ def _sound(setting: Setting) -> dict[str, Any]:
 
 _NOTES = (
     UNTUNED
-    + " DP-IGHT makes 10 steps: of length 0.1 with the noise of the stated bound on gradients, else of length 1. "
-    "Frank-Wolfe makes s steps in a ball of radius s/2, the mean L1 norm of the true weights. Two-stage selects s "
-    "features with alpha 0.1, in a ball whose radius is the mean norm of the true weights. IGHT makes 50 steps of "
-    "length 1 (linear) or 100 of length 4 (logistic). All keep s features.",
+    + " DP-IGHT makes 10 steps: of length 0.1 with the noise of the stated bound on gradients, with which longer "
+    "ones do worse, else of length 1. Frank-Wolfe makes s steps in a ball of radius s/2, the mean L1 norm of the true "
+    "weights. Two-stage selects s features with alpha 0.1, in a ball whose radius is the mean norm of the true "
+    "weights. IGHT makes 50 steps of length 1 (linear) or 100 of length 4 (logistic). All keep s features.",
     "Noise of DP-IGHT: Remark 5.3, for the bound G on gradients that the corollaries state: K for logistic regression, "
     "K (sqrt(2s) |w*| + nu ln n) for linear regression, which takes the true weights to know. The noise of Corollary "
     "5.8, with four to six times less variance, and that of G = K for linear regression, as if no residual were "

@@ -176,7 +176,6 @@ def _methods(prepared: Words, y: NDArray[Any], length: float) -> dict[str, Calla
     }
 
 
-_PRINTED_METHODS = (IGHT, FRANK_WOLFE, TWO_STAGE, DP_IGHT)
 _PRINTED_MSE = {
     IGHT: (0.785, 0.785, 0.785, 0.785, 0.785),
     FRANK_WOLFE: (1.514, 1.320, 1.210, 1.105, 1.094),

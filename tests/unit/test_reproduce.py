@@ -193,6 +193,9 @@ def test_printed_numbers_are_judged_by_the_spread_of_a_trial():
     exact = Published("Table 1", {"a": 1}, 0.25, tolerance=0.01, reason="a misprint")
     assert judge_number(exact, of_values(0.259)).outcome == "holds"
     assert str(judge_number(exact, of_values(0.261))) == "does not hold: a misprint"
+    # Where there is a little spread, the last printed digit still counts.
+    assert judge_number(exact, of_values(0.2589, 0.2591)).outcome == "holds"
+    assert judge_number(replace(exact, tolerance=0.0), of_values(0.2589, 0.2591)).outcome == "does not hold"
     # A key too few or too many is another number.
     for of in ({"a": 2}, {"a": 1, "b": 2}, {}):
         assert judge_number(replace(exact, of=of), of_values(0.25)).outcome == "not run"

@@ -68,7 +68,8 @@ class Published:
     value : float
         The printed number.
     tolerance : float, default=0.0
-        How far ours may be off where nothing is random. Where something is, two standard deviations of a trial count.
+        How far ours may be off in any case, such as half of the last printed digit. Where something is random, two
+        standard deviations of a trial count too.
     reason : str, default=""
         Why ours differs, for the verdict.
     """

@@ -59,16 +59,15 @@ class Overall:
 
 
 def judge_number(published: Published, numbers: Numbers) -> Verdict:
-    """Whether a printed number holds: within two standard deviations of a trial, or the tolerance without spread."""
+    """Whether a printed number holds: within two standard deviations of a trial, or within its tolerance."""
     found = [summary for summary in numbers.summaries() if summary.of == published.of]
     if not found:
         return Verdict(published, None, None, "not run")
     (ours,) = found
     difference = ours.mean - published.value
-    if ours.sd is None:
-        return Verdict(published, ours, None, _outcome(abs(difference) <= published.tolerance))
-    in_sd = difference / ours.sd
-    return Verdict(published, ours, in_sd, _outcome(abs(in_sd) <= 2.0))
+    spread = ours.sd or 0.0
+    holds = abs(difference) <= max(2.0 * spread, published.tolerance)
+    return Verdict(published, ours, difference / spread if spread else None, _outcome(holds))
 
 
 def judge_claim(claim: Claim, numbers: Numbers) -> ClaimVerdict:

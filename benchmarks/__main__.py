@@ -18,6 +18,7 @@ from benchmarks import (
     bench_randomness,
     bench_screening,
     bench_selectors,
+    bench_table,
     bench_top_k,
 )
 
@@ -34,6 +35,7 @@ SUITES = (
     ("columns dropped for good", bench_screening.rows, FASTER),
     ("correlation selector", bench_selectors.rows, SLOWER),
     ("Kendall selector", bench_kendall.rows, FASTER),
+    ("a table on disk", bench_table.rows, SLOWER),
 )
 
 

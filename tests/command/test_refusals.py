@@ -395,6 +395,17 @@ def test_a_full_disk_after_the_fit_leaves_the_certificate(file, tmp_path, monkey
     assert Certificate.from_json(text).status == "proved"
 
 
+def test_a_refusal_after_the_fit_keeps_the_statement(tmp_path, monkeypatch):
+    write_patients(tmp_path)
+
+    def refusing(self, spent, certificate):
+        raise DataError("certificates: expected others.")
+
+    monkeypatch.setattr("taciturn.cli.records.Records.certificate_of_all", refusing)
+    assert fit(tmp_path).code == 1
+    assert spending_of(tmp_path)["epsilon"] == 1.0
+
+
 def test_a_full_disk_before_the_fit_stops_it(tmp_path, monkeypatch):
     write_patients(tmp_path)
     fitted = []

@@ -63,16 +63,11 @@ def fit(
     with OutputFolder(output) as folder:
         with stage(f"reading {table.name}"):
             records = read_records(table, statement)
+        spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
-        folder.begin(epsilon=epsilon, delta=delta, relation=relation)
-        spent = None
-        if share:
-            with stage("finding bounds"):
-                spent = records.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget)
-            folder.released(spent)
-            model.set_params(**records.target_parameters())
         with stage("fitting"):
             _fit(model, records)
+        folder.released(model.certificate_)
         model.certificate_ = records.certificate_of_all(spent, model.certificate_)
         folder.finished(model.certificate_)
         with stage("writing"):

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taciturn.cli.methods import Task
+from taciturn.cli.output import OutputFolder
+from taciturn.cli.screen import stage
 from taciturn.cli.statement import Statement
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 
@@ -53,6 +55,18 @@ class Records:
         target = self.bounds.target
         told = {"classes": target.classes} if self.task == "classify" else {"y_bounds": (target.lower, target.upper)}
         return told if estimator is None or told.keys() <= estimator.get_params().keys() else {}
+
+    def pay_for_bounds(
+        self, folder: OutputFolder, share: float, epsilon: float, delta: float, **budget: Any
+    ) -> Certificate | None:
+        """State that the whole budget is about to be spent, and find bounds with a share of it, if there is one."""
+        folder.begin(epsilon=epsilon, delta=delta, relation=budget["relation"])
+        if not share:
+            return None
+        with stage("finding bounds"):
+            spent = self.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget)
+        folder.released(spent)
+        return spent
 
     def find_bounds(self, **budget: Any) -> Certificate:
         """Find bounds privately and encode the columns by them; return what that cost."""

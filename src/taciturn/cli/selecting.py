@@ -51,14 +51,10 @@ def select(
     with OutputFolder(output) as folder:
         with stage(f"reading {table.name}"):
             records = read_records(table, statement)
-        folder.begin(epsilon=epsilon, delta=delta, relation=relation)
-        spent = None
-        if share:
-            with stage("finding bounds"):
-                spent = records.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget)
-            folder.released(spent)
+        spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         with stage("selecting"):
             selector.set_params(**records.target_parameters(selector)).fit(records.X, records.y)
+        folder.released(selector.certificate_)
         certificate = records.certificate_of_all(spent, selector.certificate_)
         folder.finished(certificate)
         names = [records.bounds.feature_names[place] for place in selector.get_support(indices=True)]

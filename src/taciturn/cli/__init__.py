@@ -70,7 +70,7 @@ def main() -> None:
         if isinstance(output, io.TextIOWrapper):
             output.reconfigure(errors="replace")
     try:
-        app()
+        app(prog_name="taciturn")
     except SystemExit as end:
         if end.code == _INTERRUPTED:
             print_error("interrupted; no model was written.")

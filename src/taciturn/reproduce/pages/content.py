@@ -15,8 +15,8 @@ __all__ = ["MEANING", "counted", "report_blocks", "short_name"]
 
 MEANING = (
     "A number that a paper prints holds if it lies within two standard deviations of one trial around our mean, or "
-    "differs by less than its last digit tells. A claim without a number holds if our numbers bear it out; the evidence "
-    "stands beside it."
+    "differs by less than its last digit tells. A claim without a number holds if our numbers bear it out; the "
+    "evidence stands beside it."
 )
 _NO_FIGURES = "No figures: matplotlib is not installed (pip install 'taciturn[report]')."
 _NOT_PRIVATE = "not private"

@@ -86,7 +86,9 @@ def run_experiment(
                 skipped.append(str(error))
                 progress.advance(bar, len(work.trials))
                 continue
-            prepared = experiment.prepare(dataset, **work.case.options)
+            # One thread here and in the trials: the order of floating-point sums must not depend on the machine's cores.
+            with threadpool_limits(limits=1):
+                prepared = experiment.prepare(dataset, **work.case.options)
             tasks = (delayed(_trial)(experiment, prepared, work, trial) for trial in work.trials)
             for record in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
                 records.add(experiment, record)
@@ -117,7 +119,6 @@ def _works(
 
 def _trial(experiment: Experiment, prepared: Any, work: _Work, trial: int) -> Record:
     seed = seed_of(experiment.name, work.case.name, trial)
-    # One thread, as in a worker process: the order of floating-point sums must not depend on the number of jobs.
     with threadpool_limits(limits=1):
         rows = experiment.run(prepared, seed)
     return Record(experiment.name, work.case.name, trial, seed, work.digest, rows)

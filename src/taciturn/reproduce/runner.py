@@ -86,7 +86,7 @@ def run_experiment(
                 skipped.append(str(error))
                 progress.advance(bar, len(work.trials))
                 continue
-            # One thread here and in the trials: the order of floating-point sums must not depend on the machine's cores.
+            # One thread here and in the trials: the order of floating-point sums must not depend on cores or jobs.
             with threadpool_limits(limits=1):
                 prepared = experiment.prepare(dataset, **work.case.options)
             tasks = (delayed(_trial)(experiment, prepared, work, trial) for trial in work.trials)

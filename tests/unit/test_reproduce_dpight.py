@@ -12,6 +12,9 @@ from taciturn.reproduce.dpight.common import DP_IGHT, EPSILONS, FRANK_WOLFE, IGH
 from taciturn.reproduce.numbers import Numbers
 from taciturn.reproduce.verdicts import judge_claim, judge_number
 
+# Trials of experiments, some of them on real sets.
+pytestmark = pytest.mark.slow
+
 
 def small(case):
     """A panel of the figure on a smaller set."""

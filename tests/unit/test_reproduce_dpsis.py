@@ -14,6 +14,9 @@ from taciturn.reproduce.dpsis.selections import BLOCK_VOTE, CORRELATION, DP_SIS,
 from taciturn.reproduce.numbers import Numbers
 from taciturn.reproduce.verdicts import judge_claim, judge_number
 
+# Trials of experiments, some of them on real sets.
+pytestmark = pytest.mark.slow
+
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 

@@ -24,6 +24,9 @@ from taciturn.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, O
 from taciturn.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED, lasso_weights, pose, scaled
 from taciturn.reproduce.screening.synthetic import RNM
 
+# Trials of experiments, some of them on real sets.
+pytestmark = pytest.mark.slow
+
 LABELS = [known.label for known in SETS.values()]
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 SMALL = {"n_samples": 200, "n_features": 80, "n_steps": 100}

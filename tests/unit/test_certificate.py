@@ -15,8 +15,12 @@ from taciturn.events import (
     ExponentialEvent,
     GaussianEvent,
     NotPrivateEvent,
+    ObjectivePerturbationEvent,
     PureEvent,
 )
+
+ASSUMED = "proved under a numerical assumption"
+OBJECTIVE = ObjectivePerturbationEvent(log_jacobian=0.1, shift=0.1, replaced=False)
 
 
 def make(*events, delta=1e-6, budget=None, relation="zero-out", **changes):
@@ -41,6 +45,28 @@ def test_a_budget_that_was_all_but_spent_is_stated_as_such():
 def test_a_plan_that_overspends_gets_no_certificate():
     with pytest.raises(CertificateError, match="expected at most the budget of 0.1"):
         make(GaussianEvent(1.0), budget=0.1)
+
+
+@pytest.mark.parametrize("event", [OBJECTIVE, OBJECTIVE * 3, ComposedEvent((PureEvent(0.1), OBJECTIVE))])
+def test_a_perturbed_objective_is_proved_under_a_numerical_assumption(event):
+    certificate = make(event, PureEvent(0.1))
+    assert (certificate.status, certificate.is_proved) == (ASSUMED, True)
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert str(certificate).startswith("Differentially private under a numerical assumption (epsilon = ")
+    assert certificate.for_group(2).status == ASSUMED
+    assert make(event, NotPrivateEvent()).status == "not private"
+
+
+def test_composition_takes_the_weakest_status_of_its_parts():
+    claim = dataclasses.replace(make(PureEvent(1.0)), status="as published")
+    from_strong_to_weak = [make(PureEvent(1.0)), make(OBJECTIVE), claim, make(NotPrivateEvent())]
+    for stronger, one in enumerate(from_strong_to_weak):
+        for other in from_strong_to_weak[stronger:]:
+            assert compose(one, other).status == compose(other, one).status == other.status
+    assert [part.is_proved for part in from_strong_to_weak] == [True, True, False, False]
+    both = compose(make(OBJECTIVE), make(GaussianEvent(10.0)))
+    # One accountant for both, not the sum: the status is no reason to be loose.
+    assert both.epsilon == best_bound(both.event, 2e-6, ordered=False).epsilon
 
 
 def test_a_certificate_is_frozen():
@@ -224,10 +250,13 @@ def test_words_name_what_a_reader_must_know():
         "a test value (once, Gaussian noise of 3 sensitivities)",
         "records = 100",
         "provided that the set of labels is public",
-        "reproduction only",
         "Arithmetic: exact",
     ):
         assert part in text
+    assert text.startswith("Seeded and for reproduction only, since whoever knows the seed can undo the noise; ")
+    assert "towards everybody else: differentially private (epsilon" in text[: text.index(". ")]
+    assert "eed" not in str(dataclasses.replace(certificate, seeded=False))
+    assert str(make(NotPrivateEvent(), seeded=True)).startswith("Seeded and for reproduction only, ")
     assert "may reveal any record" in str(make(NotPrivateEvent()))
     assert "up to 3 records of one person" in str(certificate.for_group(3))
     assert "replacing one record by anything else" in str(make(PureEvent(1.0), relation="replace-one"))

@@ -1,5 +1,6 @@
 """What the report on a model says."""
 
+import dataclasses
 import json
 import math
 
@@ -192,6 +193,13 @@ def test_warnings_stand_at_the_top(certificate, banners):
     found = [e.words() for e in root.find("header")[0].walk() if e.attributes.get("class") == "banner"]
     assert len(found) == len(banners)
     assert all(text.startswith(start) for text, start in zip(found, banners, strict=True))
+
+
+def test_a_numerical_assumption_is_named_in_the_first_line():
+    assumed = dataclasses.replace(certificate_of_fit(), status="proved under a numerical assumption")
+    named = "relation: zero-out, proved under a numerical assumption)"
+    assert named in Tree(model_report(regression(assumed))).root.words()
+    assert "numerical" not in Tree(model_report(regression())).root.words()
 
 
 @pytest.mark.parametrize("certificate", [without_noise(), as_published("inf"), as_published(None)])

@@ -28,8 +28,9 @@ from taciturn.events import (
 
 __all__ = ["STATUSES", "Certificate", "Status"]
 
-Status = Literal["proved", "as published", "not private"]
-STATUSES: tuple[Status, ...] = ("proved", "as published", "not private")
+Status = Literal["proved", "proved under a numerical assumption", "as published", "not private"]
+STATUSES: tuple[Status, ...] = ("proved", "proved under a numerical assumption", "as published", "not private")
+"""The strongest first: what is composed has the last one of its parts."""
 
 _FORMAT = "taciturn-certificate"
 _SCHEMA = 1
@@ -45,8 +46,9 @@ class Certificate:
         The guarantee. For ``status="as published"`` it is what the paper claims.
     relation : {"zero-out", "add-remove", "replace-one"}
         What one record more or less means.
-    status : {"proved", "as published", "not private"}
-        How far the guarantee can be trusted.
+    status : {"proved", "proved under a numerical assumption", "as published", "not private"}
+        How far the guarantee can be trusted. The second one covers objective perturbation, whose proof takes the
+        accuracy of a computation in double precision for granted; ``assumptions`` says of which.
     events : tuple of Release
         What was released, how often and at what scale, in order.
     public : mapping
@@ -115,6 +117,11 @@ class Certificate:
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only view cannot be pickled; the JSON form can, and holds everything.
         return (Certificate.from_json, (self.to_json(),))
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether epsilon and delta are proved, under a numerical assumption or without one."""
+        return self.status in ("proved", "proved under a numerical assumption")
 
     @property
     def event(self) -> Event:

@@ -10,7 +10,7 @@ from taciturn.accounting import Budget, best_bound
 from taciturn.certificate.certificate import STATUSES, Certificate, Status
 from taciturn.certificate.release import Release
 from taciturn.core.errors import CertificateError
-from taciturn.events import ComposedEvent, NotPrivateEvent, for_group
+from taciturn.events import ComposedEvent, Event, NotPrivateEvent, ObjectivePerturbationEvent, fold, for_group
 
 __all__ = ["certify", "compose"]
 
@@ -30,17 +30,16 @@ def certify(
 
     The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since
     calibration always stops a hair on the private side of it. ``ordered`` tells whether the releases were made in the
-    order given.
+    order given. The status follows from the releases: see :func:`status_of`.
     """
     releases = tuple(releases)
     event = ComposedEvent(tuple(release.total for release in releases))
     bound = best_bound(event, budget.delta, ordered=ordered)
     bound_name = bound.name
-    if any(isinstance(release.event, NotPrivateEvent) for release in releases):
-        status: Status = "not private"
+    status = status_of(event)
+    if status == "not private":
         epsilon, delta, bound_name = math.inf, 0.0, "none"
     else:
-        status = "proved"
         epsilon, delta = bound.epsilon, budget.delta
         if not epsilon <= budget.epsilon:
             raise CertificateError(
@@ -62,6 +61,18 @@ def certify(
         bound=bound_name,
         ordered=ordered,
     )
+
+
+def status_of(event: Event) -> Status:
+    """How far a guarantee for these releases can be trusted.
+
+    "proved" unless a release has no protection, or is the minimiser of a perturbed objective: the proof for that one
+    takes the accuracy of a computation in double precision for granted.
+    """
+    kinds = {type(part) for part in fold(event)}
+    if NotPrivateEvent in kinds:
+        return "not private"
+    return "proved under a numerical assumption" if ObjectivePerturbationEvent in kinds else "proved"
 
 
 def compose(*certificates: Certificate) -> Certificate:
@@ -90,7 +101,7 @@ def compose(*certificates: Certificate) -> Certificate:
     worst = max(certificates, key=lambda certificate: STATUSES.index(certificate.status))
     summed = math.fsum(certificate.epsilon for certificate in certificates)
     bound_name, epsilon = "none" if math.isinf(summed) else "sum", summed
-    if worst.status == "proved":
+    if worst.is_proved:
         bound = best_bound(for_group(event, first.group_size), delta, ordered=False)
         # A hair below the sum is the sum: calibrated plans stop short of their budgets by that much.
         if bound.epsilon < 0.999 * summed:
@@ -115,7 +126,7 @@ def compose(*certificates: Certificate) -> Certificate:
 
 def _proved(certificates: Iterable[Certificate]) -> float | None:
     """What can be proved of parts together of which some are as published; None if nothing is known of one of them."""
-    parts = [part.epsilon if part.status == "proved" else part.proved_epsilon for part in certificates]
+    parts = [part.epsilon if part.is_proved else part.proved_epsilon for part in certificates]
     known = [part for part in parts if part is not None]
     return math.fsum(known) if len(known) == len(parts) else None
 

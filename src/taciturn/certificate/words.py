@@ -52,17 +52,23 @@ def in_words(certificate: Certificate) -> str:
     if certificate.errata:
         numbered = (f"({number}) {text}" for number, text in enumerate(certificate.errata, start=1))
         sentences.append("Errata of the publication: " + "; ".join(numbered) + ".")
-    if certificate.seeded:
-        sentences.append(
-            "The noise came from a fixed seed: whoever knows the seed can undo the protection, so this run is "
-            "for reproduction only."
-        )
     if certificate.status != "not private":
         sentences.append(f"Arithmetic: {_ARITHMETIC_IN_WORDS[certificate.arithmetic]}.")
     return " ".join(sentences)
 
 
 def _guarantee(certificate: Certificate) -> str:
+    """The first sentence, which says of a seed that there is one."""
+    if not certificate.seeded:
+        return _guarantee_without_seed(certificate)
+    opening = "Seeded and for reproduction only, since whoever knows the seed can undo the noise"
+    rest = _guarantee_without_seed(certificate)
+    if certificate.status == "not private":
+        return f"{opening}; {rest[0].lower()}{rest[1:]}"
+    return f"{opening}; towards everybody else: {rest[0].lower()}{rest[1:]}"
+
+
+def _guarantee_without_seed(certificate: Certificate) -> str:
     if certificate.status == "not private":
         return "No privacy guarantee: the result was computed without noise and may reveal any record."
     size = certificate.group_size
@@ -81,7 +87,9 @@ def _guarantee(certificate: Certificate) -> str:
         effect += f", up to an additional probability of {certificate.delta:.6g}"
     if certificate.status == "as published":
         return f"As published, NOT verified ({claim}): the authors claim that {effect}."
-    return f"Differentially private ({claim}): {effect}."
+    # The assumption itself stands among the assumptions, in the author's words.
+    how = " under a numerical assumption" if certificate.status == "proved under a numerical assumption" else ""
+    return f"Differentially private{how} ({claim}): {effect}."
 
 
 def _proved(certificate: Certificate) -> str:

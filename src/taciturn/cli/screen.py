@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from taciturn.core.errors import CertificateError
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -133,11 +135,18 @@ def print_certificate(certificate: Certificate) -> None:
         facts.add_row("released", Text(str(release)))
     facts.add_row("arithmetic", certificate.arithmetic)
     facts.add_row("seeded", "yes: for reproduction only" if certificate.seeded else "no")
-    if certificate.status == "proved":
-        pair = certificate.for_group(2)
-        facts.add_row("a person with 2 records", f"epsilon {pair.epsilon:.4g} at delta {pair.delta:g}")
+    if certificate.is_proved:
+        facts.add_row(f"a person with {2 * certificate.group_size} records", _for_a_pair(certificate))
     console().print(facts)
     print_words(certificate)
+
+
+def _for_a_pair(certificate: Certificate) -> str:
+    try:
+        pair = certificate.for_group(2)
+    except CertificateError:
+        return f"no finite epsilon at delta {certificate.delta:g}"
+    return f"epsilon {pair.epsilon:.4g} at delta {pair.delta:g}"
 
 
 def print_words(certificate: Certificate) -> None:

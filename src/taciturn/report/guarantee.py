@@ -34,9 +34,10 @@ def summary(certificate: Certificate, method: str) -> str:
     if certificate.status == "not private":
         return f"Fitted by {method}, without any protection."
     claimed = ", as the authors claim" if certificate.status == "as published" else ""
+    assumed = f", {certificate.status}" if certificate.status == "proved under a numerical assumption" else ""
     return (
         f"Fitted by {method} under differential privacy (epsilon = {certificate.epsilon:.6g}, delta = "
-        f"{certificate.delta:.6g}, relation: {certificate.relation}{claimed})."
+        f"{certificate.delta:.6g}, relation: {certificate.relation}{claimed}{assumed})."
     )
 
 

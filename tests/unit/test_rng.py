@@ -4,6 +4,8 @@ import copy
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import warnings
 
 import joblib
@@ -215,6 +217,61 @@ def test_forked_children_never_repeat_their_parent():
     assert _in_fork(stream) != _in_fork(stream)
     assert _in_fork(stream) != stream.words(8).tolist()
     assert "forked process" in _in_fork(Stream.of(1))
+
+
+# libc's fork calls none of Python's hooks. PyDLL keeps the lock, so that the child comes back to Python with it.
+RAW_FORK = """
+import ctypes, os, sys
+from taciturn.core.errors import StreamError
+from taciturn.core.rng import Stream
+
+def words(stream):
+    try:
+        return stream.words(8).tobytes()
+    except StreamError:
+        return b"refused"
+
+def child_words(stream):
+    spawned = stream.spawn("before")
+    read, write = os.pipe()
+    child = ctypes.PyDLL(None).fork()
+    if child == 0:
+        try:
+            os.write(write, words(stream) + b"|" + words(spawned))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    mine = words(stream) + b"|" + words(spawned)
+    return mine, os.read(read, 1000)
+
+mine, theirs = child_words(Stream.of())
+assert len(mine) == len(theirs) == 129
+assert mine[:64] != theirs[:64] and mine[65:] != theirs[65:]
+mine, theirs = child_words(Stream.of(1))
+assert theirs == b"refused|refused", theirs
+assert len(mine) == 129
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_forks_behind_pythons_back_never_repeat_their_parent():
+    done = subprocess.run([sys.executable, "-c", RAW_FORK], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def _twins(random_state):
+    """Two streams in one state, as two resumptions of one snapshot of a machine hold them."""
+    first, second = Stream.of(random_state), Stream.of(random_state)
+    second._open(first._key)
+    return first, second
+
+
+def test_children_of_one_state_differ_unless_they_are_seeded():
+    first, second = _twins(None)
+    assert first.words(4).tolist() == second.words(4).tolist()
+    assert first.spawn("stage").words(4).tolist() != second.spawn("stage").words(4).tolist()
+    first, second = _twins(5)
+    assert first.spawn("stage").words(4).tolist() == second.spawn("stage").words(4).tolist()
 
 
 def test_bad_bounds_are_refused():

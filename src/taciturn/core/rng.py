@@ -5,10 +5,11 @@ same construction with a key derived from the seed, for reproduction only, and s
 
 Three rules make noise safe to use once and only once:
 
-* every fit opens a stream of its own and every stage of a plan spawns one (:meth:`Stream.spawn`);
-* a copy never repeats its original: unpickled, deep-copied or forked, a secure stream takes a fresh
-  key (the key itself is never written anywhere), and a seeded one refuses, because no copy could be
-  both reproducible and different;
+* every fit opens a stream of its own and every stage of a plan spawns one (:meth:`Stream.spawn`), with
+  fresh entropy of the system in its key unless the stream is seeded;
+* a copy never repeats its original: unpickled, deep-copied or forked (by Python or behind its back), a
+  secure stream takes a fresh key (the key itself is never written anywhere), and a seeded one refuses,
+  because no copy could be both reproducible and different;
 * no sample is built from fewer random bits than its floating-point result can resolve: 64-bit words
   are extended by further words wherever the leading one is small, so that both tails are complete
   and ``log(0)`` cannot occur.
@@ -45,6 +46,8 @@ _SHORT = 1 << 53
 _TO_UNIT = math.ldexp(1.0, -63)
 _ONE = np.uint64(1)
 
+# A process is known by its number and by how many of Python's forks lie behind it. A library that forks by
+# itself calls no hook of Python, so that only the number tells; across namespaces numbers repeat, and the count tells.
 _forks = 0
 
 
@@ -72,7 +75,7 @@ class Stream:
     (3,)
     """
 
-    __slots__ = ("_children", "_encryptor", "_forks", "_key", "_seeded")
+    __slots__ = ("_children", "_encryptor", "_forks", "_key", "_process", "_seeded")
 
     def __init__(self, key: bytes, *, seeded: bool) -> None:
         self._seeded = seeded
@@ -82,6 +85,7 @@ class Stream:
         self._key = key
         self._children = 0
         self._forks = _forks
+        self._process = os.getpid()
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
     @classmethod
@@ -109,10 +113,16 @@ class Stream:
         return self._seeded
 
     def spawn(self, label: str) -> Stream:
-        """A stream for one stage, independent of this one and of every other child."""
+        """A stream for one stage, independent of this one and of every other child.
+
+        Unless the stream is seeded, the system adds fresh entropy to the child's key: a copy of this stream that
+        no process can notice (a snapshot of a machine, resumed twice) repeats no noise from the next stage on.
+        """
         self._guard_fork()
         text = f"{self._children}:{label}".encode()
         self._children += 1
+        if not self._seeded:
+            text += secrets.token_bytes(_KEY_BYTES)
         key = hashlib.blake2b(text, key=self._key, digest_size=_KEY_BYTES).digest()
         return Stream(key, seeded=self._seeded)
 
@@ -128,7 +138,7 @@ class Stream:
         return f"Stream(seeded={self._seeded})"
 
     def _guard_fork(self) -> None:
-        if self._forks == _forks:
+        if self._forks == _forks and self._process == os.getpid():
             return
         if self._seeded:
             raise StreamError(

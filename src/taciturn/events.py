@@ -6,6 +6,12 @@ The meaning of an event never changes; an accountant that does not know one must
 
 Sensitivities arrive already normalised: every parameter below is relative to the distance between
 two neighbouring data sets under whatever relation the caller has chosen.
+
+An event describes an exact law. What a computer draws may be a little off: ``distance`` bounds the total-variation
+distance between one sampled release and the law of its event, on every data set. Distances of several releases add
+up, adaptive ones included (exchange samplers for laws one after the other), and an accountant charges the sum once, at
+the epsilon of the whole (:mod:`taciturn.accounting.accountant`). A sampler whose probabilities are off by a factor
+alone has distance 0; its event's epsilon includes the factor.
 """
 
 from __future__ import annotations
@@ -70,9 +76,22 @@ class ExponentialEvent(_EpsilonEvent):
 
     The exponential mechanism (Gumbel noise) and the Gumbel form of the canonical Lipschitz
     mechanism. Implies epsilon-DP and (epsilon**2 / 8)-zCDP.
+
+    Parameters
+    ----------
+    epsilon : float
+        The range.
+    distance : float, default=0.0
+        Of the sampler from its law; 0 for noise added to scores, 2**-110 for the samplers of Frank-Wolfe.
     """
 
     kind: ClassVar[str] = "exponential-selection"
+
+    distance: float = 0.0
+
+    def __post_init__(self) -> None:
+        _EpsilonEvent.__post_init__(self)
+        object.__setattr__(self, "distance", _check_distance(self.distance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +131,25 @@ class ApproximateEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class GaussianEvent(Event):
-    """Gaussian noise of standard deviation ``noise_multiplier`` times the L2 sensitivity."""
+    """Gaussian noise of standard deviation ``noise_multiplier`` times the L2 sensitivity.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Noise over sensitivity.
+    distance : float, default=0.0
+        Of the sampler from its law: for rounded Gaussians 2**-118 times the number of values in one release.
+    """
 
     kind: ClassVar[str] = "gaussian"
 
     noise_multiplier: float
+    distance: float = 0.0
 
     def __post_init__(self) -> None:
         value = check_positive(noise_multiplier=self.noise_multiplier)
         object.__setattr__(self, "noise_multiplier", value)
+        object.__setattr__(self, "distance", _check_distance(self.distance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +172,8 @@ class ObjectivePerturbationEvent(Event):
         Whether the neighbour replaces a record. The move of b then lies in a plane, else on a line.
     records : int, default=1
         In how many records the neighbour differs; ``log_jacobian`` and ``shift`` are those of one.
+    distance : float, default=0.0
+        Of the sampled minimiser from its law.
     """
 
     kind: ClassVar[str] = "objective-perturbation"
@@ -151,6 +182,7 @@ class ObjectivePerturbationEvent(Event):
     shift: float
     replaced: bool
     records: int = 1
+    distance: float = 0.0
 
     def __post_init__(self) -> None:
         log_jacobian = check_real(0.0, math.inf, closed="left", log_jacobian=self.log_jacobian)
@@ -159,6 +191,7 @@ class ObjectivePerturbationEvent(Event):
         if not isinstance(self.replaced, bool):
             raise ParameterError("replaced", self.replaced, "True or False", "say whether a record is replaced")
         object.__setattr__(self, "records", check_integer(1, records=self.records))
+        object.__setattr__(self, "distance", _check_distance(self.distance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +224,10 @@ class RepeatedEvent(Event):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", check_integer(1, count=self.count))
+
+
+def _check_distance(distance: object) -> float:
+    return check_real(0.0, 1.0, distance=distance)
 
 
 PURE_ONLY = (LaplaceMaxEvent, PermuteAndFlipEvent, PureEvent)
@@ -253,7 +290,8 @@ def for_group(event: Event, size: int) -> Event:
     A chain of ``size`` neighbours joins the two. Along it log-probability ratios add up, hence so do
     their ranges and their bounds (exponential, pure); sensitivities add up (Gaussian); and
     (epsilon, delta) becomes ``(k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1))``. In objective perturbation
-    Jacobians multiply, moves add up, and every record brings directions of its own.
+    Jacobians multiply, moves add up, and every record brings directions of its own. How far a sampler is from its law
+    does not depend on the neighbours, so that distances stay.
     """
     size = check_integer(1, size=size)
     if isinstance(event, RepeatedEvent):
@@ -261,7 +299,7 @@ def for_group(event: Event, size: int) -> Event:
     if isinstance(event, ComposedEvent):
         return ComposedEvent(tuple(for_group(part, size) for part in event.events))
     if isinstance(event, GaussianEvent):
-        return GaussianEvent(event.noise_multiplier / size)
+        return replace(event, noise_multiplier=event.noise_multiplier / size)
     if isinstance(event, ObjectivePerturbationEvent):
         return replace(event, records=event.records * size)
     if isinstance(event, ApproximateEvent):
@@ -271,7 +309,7 @@ def for_group(event: Event, size: int) -> Event:
         delta = event.delta * math.expm1(size * event.epsilon) / math.expm1(event.epsilon)
         return ApproximateEvent(size * event.epsilon, delta) if delta < 1.0 else NotPrivateEvent()
     if isinstance(event, _EpsilonEvent):
-        return type(event)(size * event.epsilon)
+        return replace(event, epsilon=size * event.epsilon)
     return event
 
 
@@ -295,7 +333,7 @@ _KINDS: dict[str, type[Event]] = {
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
-    """A JSON-ready description: ``{"kind": "gaussian", "noise_multiplier": 4.0}``."""
+    """A JSON-ready description: ``{"kind": "gaussian", "noise_multiplier": 4.0, "distance": 0.0}``."""
     described: dict[str, Any] = {"kind": event.kind}
     for field in fields(event):  # type: ignore[arg-type]
         value = getattr(event, field.name)
@@ -307,8 +345,16 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     return described
 
 
-def event_from_dict(described: dict[str, Any]) -> Event:
-    """The inverse of :func:`event_to_dict`."""
+_UNSTATED_DISTANCES = {GaussianEvent.kind: 2.0**-88, ExponentialEvent.kind: 2.0**-110}
+"""What stands for a distance that version 0.1 did not write down: 2**30 Gaussian values, a step of Frank-Wolfe."""
+
+
+def event_from_dict(described: dict[str, Any], *, exact: bool = False) -> Event:
+    """The inverse of :func:`event_to_dict`.
+
+    Events written by version 0.1 have no ``distance``; they get the largest that their samplers can have had, or none
+    where the release is known to be ``exact``: at delta = 0 only samplers without distance were used.
+    """
     if not isinstance(described, dict) or described.get("kind") not in _KINDS:
         known = ", ".join(sorted(_KINDS))
         kind = described.get("kind") if isinstance(described, dict) else described
@@ -318,9 +364,11 @@ def event_from_dict(described: dict[str, Any]) -> Event:
         )
     values = {name: value for name, value in described.items() if name != "kind"}
     if "event" in values:
-        values["event"] = event_from_dict(values["event"])
+        values["event"] = event_from_dict(values["event"], exact=exact)
     if "events" in values:
-        values["events"] = tuple(event_from_dict(part) for part in values["events"])
+        values["events"] = tuple(event_from_dict(part, exact=exact) for part in values["events"])
+    if described["kind"] in _UNSTATED_DISTANCES and not exact:
+        values.setdefault("distance", _UNSTATED_DISTANCES[described["kind"]])
     try:
         return _KINDS[described["kind"]](**values)
     except TypeError:

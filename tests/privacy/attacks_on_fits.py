@@ -190,8 +190,8 @@ def audit_default(attribute, pair, event, **settings):
 def one_price_for_all_steps():
     exact = Purse.gaussian
 
-    def gaussian(purse, what, share, count=1):
-        return exact(purse, what, share, count) / math.sqrt(count)
+    def gaussian(purse, what, share, count=1, values=1):
+        return exact(purse, what, share, count, values) / math.sqrt(count)
 
     return patch.object(Purse, "gaussian", gaussian)
 

@@ -339,7 +339,7 @@ def scores_of(monkeypatch, relation, excesses):
     seen = []
     with monkeypatch.context() as patch:
         patch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: seen.append(scores) or 0)
-        releases = Releases(Purse(Budget(1.0, 1e-6)), relation, Stream.of(0))
+        releases = Releases(Purse(Budget(1.0, 1e-6), 10**6), relation, Stream.of(0))
         releases.size("a size", 0.1, list(excesses.T), np.arange(excesses.shape[1]) * 3.0, (0.15, 1.0))
     return seen[0]
 

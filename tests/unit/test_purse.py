@@ -16,6 +16,7 @@ from taciturn.events import ComposedEvent, ExponentialEvent, GaussianEvent, NotP
 from taciturn.plan.purse import Purse
 
 INF = math.inf
+VALUES = 1000
 BUDGETS = st.builds(Budget, st.floats(0.05, 20.0), st.sampled_from([1e-9, 1e-6, 1e-3]))
 # Each spend: which kind, what part of what is left, how many releases at once.
 SPENDS = st.lists(
@@ -58,7 +59,7 @@ def stated(releases, budget):
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(BUDGETS, SPENDS)
 def test_prices_never_pass_the_whole_and_certificates_never_pass_the_budget(budget, spends):
-    purse = Purse(budget)
+    purse = Purse(budget, VALUES)
     bought = spend(purse, spends)
     listed = [release.total for release in purse.releases]
     # What each would cost alone adds up to no more than the whole; in their order they cost no more than that.
@@ -83,7 +84,7 @@ class GenerousPurse(Purse):
 def test_selections_at_the_price_of_the_central_limit_are_caught(spends):
     budget = Budget(1.0, 1e-6)
     for kind, caught in ((Purse, False), (GenerousPurse, True)):
-        bought = spend(kind(budget), spends)
+        bought = spend(kind(budget, VALUES), spends)
         assert (math.fsum(mu_squared(event * count) for event, count in bought) > 1.05 * whole(budget)) == caught
         assert (walked(bought) > whole(budget)) == caught
 
@@ -93,7 +94,7 @@ def test_selections_at_the_price_of_the_central_limit_are_caught(spends):
 def test_what_a_certificate_states_does_not_depend_on_what_was_bought(budget, first, second):
     found = set()
     for spends in (first, second):
-        purse = Purse(budget)
+        purse = Purse(budget, VALUES)
         spend(purse, spends)
         if purse.left > 1e-9:
             with pytest.raises(CertificateError, match="^left=.*an empty purse"):
@@ -109,7 +110,7 @@ def test_what_a_certificate_states_does_not_depend_on_what_was_bought(budget, fi
 def test_the_whole_spent_at_once_is_what_calibration_gives(budget):
     exact = calibrate(budget, GaussianEvent)
     for count in (1, 16):
-        multiplier = Purse(budget).gaussian("everything", 1.0, count)
+        multiplier = Purse(budget, VALUES).gaussian("everything", 1.0, count)
         assert multiplier == pytest.approx(exact * math.sqrt(count), rel=2e-9)
         assert multiplier >= exact * math.sqrt(count)
     # Another accountant, which knows nothing of purses.
@@ -118,7 +119,7 @@ def test_the_whole_spent_at_once_is_what_calibration_gives(budget):
 
 def test_equal_shares_buy_the_same_whatever_was_bought_before():
     budget = Budget(1.0, 1e-6)
-    early, late = Purse(budget), Purse(budget)
+    early, late = Purse(budget, VALUES), Purse(budget, VALUES)
     late.selection("something else", 0.5)
     assert early.gaussian("sums", 0.25, 3) == late.gaussian("sums", 0.25, 3)
     assert early.selection("columns", 0.25, 7) == late.selection("columns", 0.25, 7)
@@ -146,7 +147,7 @@ def test_what_selections_add_falls_with_what_follows_them():
 @pytest.mark.parametrize("kind", ["gaussian", "selection"])
 @pytest.mark.parametrize("epsilon", [1.0, INF])
 def test_overspending_is_refused_and_buys_nothing(kind, share, epsilon):
-    purse = Purse(Budget(epsilon, 1e-6))
+    purse = Purse(Budget(epsilon, 1e-6), VALUES)
     with pytest.raises(CertificateError, match="^share=.*a defect of the plan"):
         getattr(purse, kind)("too much", share)
     assert purse.left == 1.0
@@ -155,7 +156,7 @@ def test_overspending_is_refused_and_buys_nothing(kind, share, epsilon):
 
 @pytest.mark.parametrize("parts", [[1.0], [0.7, 0.3], [0.1] * 10, [1 / 7] * 7])
 def test_an_empty_purse_stays_empty(parts):
-    purse = Purse(Budget(1.0, 1e-6))
+    purse = Purse(Budget(1.0, 1e-6), VALUES)
     for part in parts:
         purse.gaussian("a part", part)
     with pytest.raises(CertificateError, match="^share="):
@@ -164,7 +165,7 @@ def test_an_empty_purse_stays_empty(parts):
 
 
 def test_without_privacy_nothing_is_noisy_and_nothing_is_hidden():
-    purse = Purse(Budget(INF, 0.0))
+    purse = Purse(Budget(INF, 0.0), VALUES)
     assert (purse.private, purse.mu) == (False, INF)
     assert purse.gaussian("sums", 0.4, 3) == 0.0
     assert purse.selection("columns", 0.6, 2) == INF

@@ -1,4 +1,4 @@
-"""Events in, epsilon or delta out: the smallest of three bounds, each valid on its own.
+r"""Events in, epsilon or delta out: the smallest of three bounds, each valid on its own.
 
 * ``gdp``: one Gaussian number for the plan (:mod:`taciturn.accounting.gdp`); the best for many steps.
 * ``rdp``: Rényi curves (:mod:`taciturn.accounting.rdp`); the best for a handful of selections.
@@ -8,6 +8,20 @@
 Which of them is smallest depends on the plan alone. Plans are public, so the choice costs nothing.
 It has to be: a plan fixes its ranges and counts in advance, and nothing here covers scales chosen
 from the data, stopping rules that look at the data, or subsampling.
+
+Samplers
+--------
+The bounds speak of the laws that events describe. Let everything as sampled be within total-variation distance
+:math:`\eta` of that, on every data set (:mod:`taciturn.events`). If the laws are :math:`(\varepsilon, \delta)`-DP, what
+is sampled is :math:`(\varepsilon, \delta + (1 + e^\varepsilon) \eta)`-DP:
+
+.. math:: \tilde P(S) \le P(S) + \eta \le e^\varepsilon Q(S) + \delta + \eta
+          \le e^\varepsilon \tilde Q(S) + \delta + (1 + e^\varepsilon) \eta .
+
+The charge is taken once, at the epsilon of the whole: of the plan, of the group, of the composition. It grows with
+epsilon while the bounds fall, so that a plan can be private at some epsilon and, by this account, at none that is much
+larger; since smaller epsilons imply larger ones, :func:`best_bound` looks for the smallest and :func:`delta_of` for the
+best up to the one asked. At delta = 0 only samplers with distance 0 are private at all.
 """
 
 from __future__ import annotations
@@ -15,6 +29,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from scipy.optimize import minimize_scalar
 
 from taciturn.accounting import gdp, pure, rdp
 from taciturn.accounting.budget import Budget
@@ -24,9 +40,10 @@ from taciturn.events import Event
 
 __all__ = ["RULES", "Bound", "Rule", "best_bound", "delta_of", "epsilon_of", "remaining_delta", "satisfies"]
 
-# Part of delta kept back, so that neither rounding in the evaluation of a bound nor the distance of sampled noise
-# from its law (2**-118 a Gaussian value) can ever matter.
+# Part of delta kept back, so that rounding in the evaluation of a bound can never matter.
 _KEPT_BACK = 1e-6
+# How often an epsilon is raised to what its own charge asks for before it is raised in strides.
+_EXACT_RAISES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +85,37 @@ RULES: tuple[Rule, ...] = (
 """Every bound, the cheapest to evaluate first."""
 
 
-def remaining_delta(pieces: Pieces, delta: float) -> float | None:
-    """What is left of delta for everything but outright failures; None if they exceed it."""
-    if pieces.leak > delta:
+def remaining_delta(pieces: Pieces, epsilon: float, delta: float) -> float | None:
+    """What is left of delta for the bounds at an epsilon; None if samplers and outright failures exceed it."""
+    rest = delta - pieces.leak
+    if pieces.distance > 0.0:
+        # Beyond 700 the power would overflow, and no distance of a sampler is that small.
+        rest -= (1.0 + math.exp(epsilon)) * pieces.distance if epsilon < 700.0 else math.inf
+    if rest < 0.0:
         return None
-    return (delta - pieces.leak) / (1.0 - pieces.leak) * (1.0 - _KEPT_BACK)
+    return rest / (1.0 - pieces.leak) * (1.0 - _KEPT_BACK)
+
+
+def _smallest_epsilon(rule: Rule, pieces: Pieces, delta: float) -> float:
+    """The smallest epsilon that a bound proves beside the charge for samplers at that same epsilon.
+
+    What the charge leaves falls as epsilon grows, so that each epsilon found from what an earlier one left is a lower
+    bound, until one is found that needs no more than it leaves itself.
+    """
+    epsilon, left = 0.0, remaining_delta(pieces, 0.0, delta)
+    raises, stride = 0, 1e-12
+    while left is not None:
+        needed = rule.epsilon(pieces, left)
+        if needed <= epsilon or math.isinf(needed):
+            return max(needed, epsilon)
+        epsilon, raises = needed, raises + 1
+        if raises > _EXACT_RAISES:
+            # Where the two grow nearly alike. Strides end it, and never on an epsilon that is not proved.
+            epsilon, stride = epsilon * (1.0 + stride), 2.0 * stride
+        before, left = left, remaining_delta(pieces, epsilon, delta)
+        if left == before:
+            return epsilon
+    return math.inf
 
 
 def best_bound(event: Event, delta: float, *, ordered: bool = True) -> Bound:
@@ -93,11 +136,10 @@ def best_bound(event: Event, delta: float, *, ordered: bool = True) -> Bound:
         Infinite if no bound is finite, for instance Gaussian noise at delta = 0.
     """
     pieces, delta = pieces_of(event, ordered=ordered), check_delta(delta=delta)
-    left = remaining_delta(pieces, delta)
-    if left is None:
+    if remaining_delta(pieces, 0.0, delta) is None:
         return Bound("pure", math.inf)
     return min(
-        (Bound(rule.name, rule.epsilon(pieces, left)) for rule in RULES),
+        (Bound(rule.name, _smallest_epsilon(rule, pieces, delta)) for rule in RULES),
         key=lambda bound: bound.epsilon,
     )
 
@@ -113,9 +155,19 @@ def delta_of(event: Event, epsilon: float) -> float:
     epsilon = check_real(0.0, math.inf, epsilon=epsilon)
     if not pieces.private:
         return 1.0
-    log_left = min(rule.log_delta(pieces, epsilon) for rule in RULES)
-    left = min(math.exp(log_left) / (1.0 - _KEPT_BACK), 1.0)
-    return pieces.leak + (1.0 - pieces.leak) * left
+
+    def provable(at: float) -> float:
+        log_left = min(rule.log_delta(pieces, at) for rule in RULES)
+        left = min(math.exp(log_left) / (1.0 - _KEPT_BACK), 1.0)
+        charge = (1.0 + math.exp(min(at, 700.0))) * pieces.distance if pieces.distance else 0.0
+        return min(pieces.leak + (1.0 - pieces.leak) * left + charge, 1.0)
+
+    if pieces.distance == 0.0:
+        return provable(epsilon)
+    # Beyond this the charge alone is one. Up to the best epsilon the bounds fall faster than the charge grows.
+    top = min(epsilon, -math.log(pieces.distance))
+    best = minimize_scalar(provable, bounds=(0.0, top), method="bounded", options={"xatol": 1e-9})
+    return min(provable(top), float(best.fun))
 
 
 def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:
@@ -127,5 +179,4 @@ def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:
     pieces = pieces_of(event, ordered=ordered)
     if math.isinf(budget.epsilon):
         return True
-    left = remaining_delta(pieces, budget.delta)
-    return left is not None and any(rule.epsilon(pieces, left) <= budget.epsilon for rule in RULES)
+    return any(_smallest_epsilon(rule, pieces, budget.delta) <= budget.epsilon for rule in RULES)

@@ -48,7 +48,8 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, order
     Raises
     ------
     ParameterError
-        If the budget is infinite, or if no scale in that range is enough.
+        If the budget is infinite, if its delta is less than what the samplers cost at its epsilon, or if no scale in
+        that range is enough.
     """
     if math.isinf(budget.epsilon):
         raise ParameterError(
@@ -62,6 +63,8 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, order
     def pieces_at(log_scale: float) -> Pieces:
         return pieces_of(event_of_scale(math.exp(log_scale)), ordered=ordered)
 
+    if remaining_delta(pieces_at(0.0), budget.epsilon, budget.delta) is None:
+        raise _beyond_samplers(budget, pieces_at(0.0))
     best: float | None = None
     for rule in RULES:
         excess = _excess_of_log_scale(rule, budget, pieces_at)
@@ -85,10 +88,22 @@ def _excess_of_log_scale(rule: Rule, budget: Budget, pieces_at: Callable[[float]
     @cache
     def excess(log_scale: float) -> float:
         pieces = pieces_at(log_scale)
-        left = remaining_delta(pieces, budget.delta)
+        left = remaining_delta(pieces, budget.epsilon, budget.delta)
         return math.inf if left is None else rule.excess(pieces, budget.epsilon, left)
 
     return excess
+
+
+def _beyond_samplers(budget: Budget, pieces: Pieces) -> ParameterError:
+    if budget.delta == 0.0 or pieces.distance == 0.0:
+        return _out_of_reach(budget)
+    charge = (1.0 + math.exp(min(budget.epsilon, 700.0))) * pieces.distance + pieces.leak
+    return ParameterError(
+        "delta",
+        budget.delta,
+        f"at least {charge:.2g}, which the sampling of the noise costs at epsilon={budget.epsilon:g}",
+        "raise delta or lower epsilon",
+    )
 
 
 def _out_of_reach(budget: Budget) -> ParameterError:

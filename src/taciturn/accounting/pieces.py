@@ -11,7 +11,8 @@ pure pieces, and the chance that any of several such releases shows the record,
 .. math:: \ell = 1 - \prod_i (1 - \delta_i),
 
 is set aside: the whole is :math:`(\varepsilon, \ell + (1 - \ell)\,\delta')`-DP as soon as what
-remains is :math:`(\varepsilon, \delta')`-DP.
+remains is :math:`(\varepsilon, \delta')`-DP. The distances of samplers from their laws add up here too; what their sum
+costs depends on the epsilon of the whole (:func:`taciturn.accounting.accountant.remaining_delta`).
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class Pieces:
         Minimisers of perturbed objectives.
     leak : float
         Probability that some approximate release fails outright.
+    distance : float
+        Bound on the total-variation distance between everything as sampled and everything as the events say.
     private : bool
         False as soon as one release has no protection at all.
     ordered : bool
@@ -90,6 +93,7 @@ class Pieces:
     gaussians: Counted
     objectives: tuple[tuple[Objective, int], ...]
     leak: float
+    distance: float
     private: bool
     ordered: bool = True
 
@@ -114,6 +118,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     gaussians: dict[float, int] = {}
     objectives: dict[Objective, int] = {}
     failures: list[tuple[float, int]] = []
+    distances: list[float] = []
     private = True
     for part, count in fold(event).items():
         _check_known(part)
@@ -134,6 +139,8 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
                 failures.append((part.delta, count))
         elif isinstance(part, NotPrivateEvent):
             private = False
+        if isinstance(part, (GaussianEvent, ExponentialEvent, ObjectivePerturbationEvent)):
+            distances.append(part.distance * count)
     selections = [
         (max(run.epsilon, _SMALLEST), count)
         for run, count in in_order(event, ExponentialEvent)
@@ -145,6 +152,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
         gaussians=tuple(gaussians.items()),
         objectives=tuple(objectives.items()),
         leak=_any_failure(failures),
+        distance=min(math.fsum(distances), 1.0),
         private=private,
         ordered=ordered,
     )

@@ -212,7 +212,7 @@ class Certificate:
                         what=release["what"],
                         noise=release["noise"],
                         scale=release["scale"],
-                        event=event_from_dict(release["event"]),
+                        event=event_from_dict(release["event"], exact=content["delta"] == 0.0),
                         count=release["count"],
                     )
                     for release in content["events"]

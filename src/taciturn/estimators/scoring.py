@@ -151,7 +151,9 @@ def private_score(
             "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
         )
     asked = _metric_of(estimator, metric)
-    plan = plan_score(budget, asked.what, finest=asked.finest, counts=asked.counts, relation=relation)
+    plan = plan_score(
+        budget, asked.what, finest=asked.finest, counts=asked.counts, relation=relation, n_values=asked.n_values
+    )
     predictions, y = _read(estimator, X, y, numeric=isinstance(asked, _Error))
     n_rows = public_rows(relation, len(y), n_public)
     sums = plan.release(asked.sums(y, predictions, plan.term_bound), stream)
@@ -179,6 +181,7 @@ class _Accuracy:
     what = "the accuracy of a model"
     finest: ClassVar[int] = 1
     counts: ClassVar[bool] = False
+    n_values = 1
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
@@ -200,6 +203,10 @@ class _BalancedAccuracy(_Accuracy):
     what = "the numbers of right and wrong predictions in each class"
     counts = True
 
+    def __init__(self, classes: np.ndarray) -> None:
+        super().__init__(classes)
+        self.n_values = 2 * classes.size
+
     def sums(self, y: np.ndarray, predictions: np.ndarray, term_bound: int) -> np.ndarray:
         codes = label_codes(y, self.classes)
         right = codes == label_codes(predictions, self.classes)
@@ -219,6 +226,7 @@ class _Error:
     """The mean of a power of the distance between target and prediction."""
 
     counts: ClassVar[bool] = False
+    n_values: ClassVar[int] = 1
 
     def __init__(self, name: str, y_bounds: tuple[float, float]) -> None:
         self.name, self.power, self.y_bounds = name, _NUMBER_METRICS[name], y_bounds

@@ -65,7 +65,7 @@ class Sparse(PrivateLinearModel):
         n_rows, n_columns = X.shape
         stream = Stream.of(self.random_state)
         budget = Budget(self.epsilon, self.delta)
-        purse = open_purse(budget)
+        purse = open_purse(budget, n_columns, n_outputs)
         records = public_rows(self.relation, n_rows, self.n_public)
         # Of three columns or fewer all are kept.
         auto = isinstance(self.n_nonzero, str) and n_columns > LEAST_FEATURES

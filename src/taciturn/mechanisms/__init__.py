@@ -5,11 +5,12 @@ from taciturn.mechanisms.canonical import CanonicalLipschitz, log_binomial
 from taciturn.mechanisms.float_gaussian import FloatGaussian
 from taciturn.mechanisms.geometric import TwoSidedGeometric
 from taciturn.mechanisms.quantile import PrivateQuantile
-from taciturn.mechanisms.rounded_gaussian import RoundedGaussian
+from taciturn.mechanisms.rounded_gaussian import DISTANCE_PER_VALUE, RoundedGaussian
 from taciturn.mechanisms.selection import ExponentialMechanism, LaplaceNoisyMax, PermuteAndFlip
 from taciturn.mechanisms.topk import GumbelTopK, LaplaceTopK, PeelingTopK, TopK
 
 __all__ = [
+    "DISTANCE_PER_VALUE",
     "CanonicalLipschitz",
     "ExponentialMechanism",
     "FloatGaussian",

@@ -42,7 +42,7 @@ class FloatGaussian:
     >>> from taciturn.core.rng import Stream
     >>> mechanism = FloatGaussian(l2_sensitivity=0.5, scale=2.0)
     >>> mechanism.event
-    GaussianEvent(noise_multiplier=4.0)
+    GaussianEvent(noise_multiplier=4.0, distance=0.0)
     >>> mechanism.release([0.25, 0.75], Stream.of()).shape
     (2,)
     """

@@ -37,7 +37,7 @@ __all__ = ["DISTANCE_PER_VALUE", "RoundedGaussian", "lattice_normals", "rounded_
 IntegerArray = NDArray[np.int64]
 
 DISTANCE_PER_VALUE = 2.0**-118
-"""Bound on the statistical distance between one sampled value and the rounded Gaussian."""
+"""Bound on the total-variation distance between one sampled value and the rounded Gaussian."""
 
 # Words for one pass (128 KB) stay in the second-level cache; larger buffers cost page faults.
 _PASS = 1 << 13
@@ -139,9 +139,9 @@ class RoundedGaussian:
     r"""Release an integer vector plus rounded Gaussian noise of scale ``s = 2**log2_scale``.
 
     **Privacy.** Rounding commutes with adding an integer, so the release is post-processing of
-    the Gaussian mechanism: exactly :math:`\Delta_2/s`-GDP. Sampled values are within
-    :math:`2^{-118}` of the law in statistical distance; N of them add at most
-    :math:`(1 + e^\varepsilon) N 2^{-118}` to delta.
+    the Gaussian mechanism: exactly :math:`\Delta_2/s`-GDP. Each sampled value is within
+    :math:`2^{-118}` of the law in total variation, N of them within :math:`N 2^{-118}`;
+    :meth:`event_of` states that distance, and an accountant charges it.
 
     The scale is a power of two on purpose. For noise of standard deviation sigma choose the
     lattice step sigma / 2**k; do not round sigma.
@@ -188,8 +188,13 @@ class RoundedGaussian:
 
     @property
     def event(self) -> GaussianEvent:
-        """The privacy cost of one release."""
-        return GaussianEvent(2.0**self.log2_scale / (self.l2_sensitivity * _ROUNDING_ROOM))
+        """The privacy cost of releasing one value; of more, see :meth:`event_of`."""
+        return self.event_of(1)
+
+    def event_of(self, n_values: int) -> GaussianEvent:
+        """The privacy cost of one release of ``n_values`` values."""
+        multiplier = 2.0**self.log2_scale / (self.l2_sensitivity * _ROUNDING_ROOM)
+        return GaussianEvent(multiplier, check_integer(1, n_values=n_values) * DISTANCE_PER_VALUE)
 
     def release(self, value: ArrayLike, stream: Stream) -> IntegerArray:
         """The integers plus noise, in the shape they came in."""

@@ -19,8 +19,16 @@ from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
 from taciturn.losses import Loss
 from taciturn.mechanisms import ExponentialMechanism, IndexArray, TwoSidedGeometric
 from taciturn.solvers.frank_wolfe import FloatArray, Run, open_run
+from taciturn.solvers.frank_wolfe_task import SELECTION_LEFTOVER
 
-__all__ = ["NOISELESS_STEPS", "ClippedCount", "FrankWolfePlan", "frank_wolfe_steps", "plan_frank_wolfe"]
+__all__ = [
+    "NOISELESS_STEPS",
+    "ClippedCount",
+    "FrankWolfePlan",
+    "frank_wolfe_steps",
+    "plan_frank_wolfe",
+    "step_distance",
+]
 
 NOISELESS_STEPS = 5000
 """Frank-Wolfe steps without privacy, where nothing limits them but time."""
@@ -119,7 +127,7 @@ class FrankWolfePlan:
         return run.coefficients().reshape(n_outputs, -1)
 
     def _open(self, design: Design, target: IndexArray, n_outputs: int, n_steps: int, noise_scale: float) -> Run:
-        # The fast samplers leave something to delta, and where it is zero there is none.
+        # The fast samplers have a distance from their law, which a delta of zero has no room for.
         plainly = self.budget.delta == 0.0 and noise_scale > 0.0
         return open_run(
             design, target, self.loss, self.radius, n_steps, n_outputs, noise_scale, self.n_rows, plainly=plainly
@@ -178,10 +186,17 @@ def plan_frank_wolfe(
     steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if n_steps == "auto" else int(n_steps)
     sensitivity = gradient_scores(1.0, 1.0, relation)
     after = ComposedEvent(tuple(release.total for release in others))
-    scale = calibrate(budget, lambda b: ExponentialEvent(1.0 / b) * steps + after)
+    distance = step_distance(budget)
+    scale = calibrate(budget, lambda b: ExponentialEvent(1.0 / b, distance) * steps + after)
     selection = ExponentialMechanism(sensitivity, 1.0 / scale)
-    release = Release(what, "Gumbel", selection.scale / sensitivity.value, selection.event, steps)
+    cost = ExponentialEvent(1.0 / scale, distance)
+    release = Release(what, "Gumbel", selection.scale / sensitivity.value, cost, steps)
     return FrankWolfePlan(budget, loss, radius, steps, selection.scale, known, (release, *others), count)
+
+
+def step_distance(budget: Budget) -> float:
+    """How far the sampled direction of a step may be from its law; without a delta all vertices get noise instead."""
+    return SELECTION_LEFTOVER if budget.delta > 0.0 else 0.0
 
 
 def frank_wolfe_steps(budget: Budget, n_rows: int | None, n_vertices: int, radius: float) -> int:

@@ -20,7 +20,7 @@ from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity.descent import proposal_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 from taciturn.losses import HuberLoss, Loss, SoftmaxLoss
-from taciturn.mechanisms import GumbelTopK, IndexArray, PrivateQuantile
+from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, IndexArray, PrivateQuantile
 from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise, term_noise
 from taciturn.solvers.clipped_records import ClippedRecords, largest_slope_change, squared_row_norms
 from taciturn.solvers.hard_threshold import (
@@ -313,7 +313,12 @@ def _costs(
         costs.append(("the median size of the target", "Gumbel", quantile, 1))
     if not math.isinf(parts.curvature_noise):
         costs.append(
-            ("the curvature along one direction", "Gaussian", lambda b: GaussianEvent(parts.curvature_noise * b), 1)
+            (
+                "the curvature along one direction",
+                "Gaussian",
+                lambda b: GaussianEvent(parts.curvature_noise * b, DISTANCE_PER_VALUE),
+                1,
+            )
         )
     n_released = n_outputs * (n_features + intercept)
     if parts.selection_range:
@@ -321,7 +326,8 @@ def _costs(
         costs.append((what, "Gumbel", lambda b: ExponentialEvent(parts.selection_range / b), n_nonzero * n_steps))
         n_released = n_outputs * (n_nonzero + intercept)
     what = f"a gradient with {n_released:,} coordinates per step"
-    costs.append((what, "Gaussian", lambda b: GaussianEvent(parts.gradient_noise * b), n_steps))
+    distance = n_released * DISTANCE_PER_VALUE
+    costs.append((what, "Gaussian", lambda b: GaussianEvent(parts.gradient_noise * b, distance), n_steps))
     return costs
 
 

@@ -28,6 +28,7 @@ from taciturn.accounting.gdp import nu
 from taciturn.certificate import Release
 from taciturn.core.errors import CertificateError
 from taciturn.events import GaussianEvent, NotPrivateEvent
+from taciturn.mechanisms import DISTANCE_PER_VALUE
 
 __all__ = ["Purse"]
 
@@ -43,6 +44,9 @@ class Purse:
     ----------
     budget : Budget
         What everything may cost; an infinite epsilon pays for anything, without noise.
+    most_values : int
+        The most Gaussian values that can be released, whatever is. Their distance from the law is charged in advance,
+        and listed in parts, in proportion to prices.
 
     Attributes
     ----------
@@ -56,20 +60,31 @@ class Purse:
         What was bought, for the certificate.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, most_values: int) -> None:
         self.private = not math.isinf(budget.epsilon)
-        self.mu = (1.0 - _KEPT_BACK) / calibrate(budget, GaussianEvent) if self.private else math.inf
+        self._distance, self._values_left = most_values * DISTANCE_PER_VALUE, most_values
+        whole = calibrate(budget, lambda m: GaussianEvent(m, self._distance)) if self.private else 0.0
+        self.mu = (1.0 - _KEPT_BACK) / whole if self.private else math.inf
         self.left = 1.0
         self.releases: list[Release] = []
 
-    def gaussian(self, what: str, share: float, count: int = 1) -> float:
-        """The noise multiplier of each of ``count`` Gaussian releases that cost ``share`` together; 0 for no noise."""
+    def gaussian(self, what: str, share: float, count: int = 1, values: int = 1) -> float:
+        """The noise multiplier of each of ``count`` Gaussian releases that cost ``share`` together; 0 for no noise.
+
+        Each holds ``values`` numbers.
+        """
         self._spend(share)
         if not self.private:
             return self._free(what, count)
-        multiplier = math.sqrt(count / share) / self.mu
-        self.releases.append(Release(what, "Gaussian", multiplier, GaussianEvent(multiplier), count))
-        return multiplier
+        self._values_left -= count * values
+        if self._values_left < 0:
+            raise CertificateError(
+                f"values={values!r}: expected no more Gaussian values than were announced; this is a defect of the "
+                "plan, please report it."
+            )
+        priced = self._priced(share, count)
+        self.releases.append(Release(what, "Gaussian", priced.noise_multiplier, priced, count))
+        return priced.noise_multiplier
 
     def selection(self, what: str, share: float, count: int = 1) -> float:
         """The range of each of ``count`` selections that cost ``share`` together; infinite for no noise."""
@@ -78,8 +93,7 @@ class Purse:
             self._free(what, count)
             return math.inf
         selection_range = self.range_of(share, count)
-        priced = GaussianEvent(math.sqrt(count / share) / self.mu)
-        self.releases.append(Release(what, "Gumbel", 2.0 / selection_range, priced, count))
+        self.releases.append(Release(what, "Gumbel", 2.0 / selection_range, self._priced(share, count), count))
         return selection_range
 
     def range_of(self, share: float, count: int) -> float:
@@ -94,6 +108,9 @@ class Purse:
                 "bought; this is a defect of the plan, please report it."
             )
         return tuple(self.releases)
+
+    def _priced(self, share: float, count: int) -> GaussianEvent:
+        return GaussianEvent(math.sqrt(count / share) / self.mu, self._distance * share / count)
 
     def _spend(self, share: float) -> None:
         if not 0.0 < share <= self.left + _ROUNDING:

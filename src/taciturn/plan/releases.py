@@ -70,14 +70,14 @@ class Releases:
 
     def mean(self, what: str, share: float, terms: IntArray, n_rows: int) -> tuple[FloatArray, float]:
         """The sum of integer rows of norm at most ONE over ``n_rows * ONE``, and the deviation of its noise."""
-        weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share)
+        weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share, terms.shape[1])
         sums = weight * terms.sum(axis=0)
         unit = 1.0 / (float(weight) * ONE * n_rows)
         return self._noisy(sums, noise, "mean") * unit, _deviation(noise) * unit
 
     def row_mean(self, what: str, share: float, records: ClippedRecords, n_rows: int) -> tuple[FloatArray, float]:
         """The mean of clipped rows in lattice units, and the deviation of its noise."""
-        weight, noise = self.noise(HuberLoss(1.0), records.row_squared, what, share)
+        weight, noise = self.noise(HuberLoss(1.0), records.row_squared, what, share, records.design.n_features)
         unit = 1.0 / (float(weight) * n_rows)
         return self._noisy(records.row_sums(weight), noise, "row mean") * unit, _deviation(noise) * unit
 
@@ -108,10 +108,13 @@ class Releases:
         return self._purse.range_of(share, k) > 4.0 * rounding_charge(k)
 
     def noise(
-        self, loss: Loss, row_squared: int, what: str, share: float, count: int = 1
+        self, loss: Loss, row_squared: int, what: str, share: float, values: int, count: int = 1
     ) -> tuple[int, RoundedGaussian | None]:
-        """For ``count`` sums of rows times derivatives: what stands for a derivative at its bound, and the noise."""
-        multiplier = self._purse.gaussian(what, share, count)
+        """For sums of rows times derivatives: what stands for a derivative at its bound, and the noise.
+
+        ``count`` sums with ``values`` coordinates each cost ``share`` together.
+        """
+        multiplier = self._purse.gaussian(what, share, count, values)
         if not self._purse.private:
             return LARGEST_WEIGHT // 2 if isinstance(loss, HuberLoss) else ONE, None
         return gradient_noise(loss, row_squared, self._relation, multiplier, _CENTRED_ENTRY)

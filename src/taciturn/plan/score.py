@@ -16,7 +16,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_real
 from taciturn.data.sensitivity import error_sum, outcome_counts
 from taciturn.events import GaussianEvent, NotPrivateEvent
-from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric
+from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, TwoSidedGeometric
 from taciturn.plan.lattice import term_noise
 
 __all__ = ["ScorePlan", "plan_score"]
@@ -58,7 +58,7 @@ class ScorePlan:
         return noisy / self.term_bound
 
 
-def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation: str) -> ScorePlan:
+def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation: str, n_values: int) -> ScorePlan:
     r"""Plan the release of one sum of terms in [0, 1], or of the counts of right and wrong predictions by class.
 
     Two-sided geometric noise, which is pure and leaves delta unused, or Gaussian noise where that deviates less. For
@@ -77,6 +77,8 @@ def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation
         Whether records are counted by class (``data.sensitivity.outcome_counts``) and not summed (``error_sum``).
     relation : str
         What one record more or less means.
+    n_values : int
+        How many numbers are released.
     """
     if math.isinf(budget.epsilon):
         return ScorePlan(Budget(math.inf, 0.0), finest, None, 0.0, (Release(what, "none", 0.0, NotPrivateEvent()),))
@@ -90,12 +92,13 @@ def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation
         return plan
     # Where no Gaussian noise is enough, or sums would have no room for it, there is no choice.
     with suppress(ParameterError):
-        multiplier = calibrate(budget, GaussianEvent)
+        multiplier = calibrate(budget, lambda m: GaussianEvent(m, n_values * DISTANCE_PER_VALUE))
         term_bound, noise = term_noise(relation, multiplier * sensitivity(1, "l2", relation).value)
         gaussian = replace(noise, l2_sensitivity=sensitivity(term_bound, "l2", relation).value)
         deviation = math.sqrt(4.0**gaussian.log2_scale + 1.0 / 12.0) / term_bound
         if deviation < plan.deviation:
-            release = Release(what, "Gaussian", gaussian.event.noise_multiplier, gaussian.event)
+            cost = gaussian.event_of(n_values)
+            release = Release(what, "Gaussian", cost.noise_multiplier, cost)
             return ScorePlan(budget, term_bound, gaussian, deviation, (release,))
     return plan
 

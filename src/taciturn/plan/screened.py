@@ -16,8 +16,8 @@ from taciturn.data.design import Design
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
-from taciturn.mechanisms import ExponentialMechanism, IndexArray
-from taciturn.plan.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps
+from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism, IndexArray
+from taciturn.plan.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps, step_distance
 from taciturn.solvers.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, FloatArray, open_run
 from taciturn.solvers.safe_rule import LARGEST_LOGISTIC_RADIUS
 from taciturn.solvers.screening import (
@@ -295,13 +295,15 @@ def _noise(
     # At a common scale b: a selection has the range part / b; Gaussian noise that costs as much has mu = part / (2 b).
     select_part = {"adp": 0.0, "tested": _HALF}.get(rule, 1.0) * screen_part
     gauss_part = {"adp": 1.0, "tested": _HALF}.get(rule, 0.0) * screen_part
+    # How far samplers are from their laws: of a step, and of the Gaussian values of a screening.
+    step_off, gauss_off = step_distance(budget), DISTANCE_PER_VALUE * (n_features if rule == "adp" else 3)
 
     def events(b: float) -> list[tuple[Event, int]]:
-        listed: list[tuple[Event, int]] = [(ExponentialEvent(step_part / b), n_steps)]
+        listed: list[tuple[Event, int]] = [(ExponentialEvent(step_part / b, step_off), n_steps)]
         if select_part:
             listed.append((ExponentialEvent(select_part / b), n_screenings))
         if gauss_part:
-            listed.append((GaussianEvent(2.0 * b / gauss_part), n_screenings))
+            listed.append((GaussianEvent(2.0 * b / gauss_part, gauss_off), n_screenings))
         return listed
 
     def whole(b: float) -> Event:
@@ -312,16 +314,20 @@ def _noise(
     sensitivity = gradient_scores(1.0, 1.0, relation)
     step_words, screen_words = _wording(rule, n_vertices)
     releases, scales = [], []
-    for words, part, count in ((step_words, step_part, n_steps), (screen_words, select_part, n_screenings)):
+    for words, part, off, count in (
+        (step_words, step_part, step_off, n_steps),
+        (screen_words, select_part, 0.0, n_screenings),
+    ):
         scales.append(0.0)
         if part:
             mechanism = ExponentialMechanism(sensitivity, part / b)
             scales[-1] = mechanism.scale
-            releases.append(Release(words, "Gumbel", mechanism.scale / sensitivity.value, mechanism.event, count))
+            cost = ExponentialEvent(part / b, off)
+            releases.append(Release(words, "Gumbel", mechanism.scale / sensitivity.value, cost, count))
     gaussian = 2.0 * b / gauss_part if gauss_part else 0.0
     if gauss_part:
         if gaussian * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
             raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")
         words = screen_words if rule == "adp" else "three numbers of the test of a screening"
-        releases.append(Release(words, "Gaussian", gaussian, GaussianEvent(gaussian), n_screenings))
+        releases.append(Release(words, "Gaussian", gaussian, GaussianEvent(gaussian, gauss_off), n_screenings))
     return scales[0], (scales[1], gaussian), tuple(releases)

@@ -32,6 +32,9 @@ _SCREENING_SHARES = (0.5, 0.4, 0.3, 0.25)
 _ONE_SHOT_SHARE = 0.6
 # A descent looks at all pairs of its columns once.
 _MOST_COLUMNS = 8191
+# Gaussian values per coefficient, the constant's included: at most 30 and 60 steps of the two descents, correlations,
+# the mean of the target, the centre, and two eigenvalues.
+_MOST_VALUES = 95
 # Noise beyond this could leave the 64 bits of its sums.
 _LEAST_MU = 2.0**-16
 
@@ -64,9 +67,9 @@ class Road:
     strength: float
 
 
-def open_purse(budget: Budget) -> Purse:
+def open_purse(budget: Budget, n_features: int, n_outputs: int) -> Purse:
     """The budget to spend, refused where noise would not fit its sums."""
-    purse = Purse(budget)
+    purse = Purse(budget, _MOST_VALUES * n_outputs * (n_features + 1))
     if purse.mu < _LEAST_MU:
         raise ParameterError(
             "epsilon", budget.epsilon, "a budget that sums in 64 bits can meet", "raise epsilon or delta"

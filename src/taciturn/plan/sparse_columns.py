@@ -138,7 +138,8 @@ def screened_columns(
         what = f"{k:,} of {d:,} columns"
         return np.sort(releases.largest_scores(what, share, scores, k, ONE, weight))
     what = f"correlations of {d:,} columns with the target"
-    weight, noise = releases.noise(setting.loss_at(slope), lattice_square(length), what, share)
+    loss = setting.loss_at(slope)
+    weight, noise = releases.noise(loss, lattice_square(length), what, share, setting.n_outputs * d)
     total = np.zeros((setting.n_outputs, d), dtype=np.int64)
     for rows, block in design.blocks():
         records = setting.records(block, target[rows], None, length, slope, weight, constant=False)

@@ -213,8 +213,9 @@ class SparseFit:
         loss = setting.loss_at(phase.slope)
         step = 1.0 / (largest_slope_change(loss) * steepness)
 
-        what = f"a gradient with {setting.n_outputs * width:,} coordinates per step of the {phase.name} descent"
-        weight, noise = releases.noise(loss, lattice_square(bound), what, phase.share, phase.n_steps)
+        n_values = setting.n_outputs * width
+        what = f"a gradient with {n_values:,} coordinates per step of the {phase.name} descent"
+        weight, noise = releases.noise(loss, lattice_square(bound), what, phase.share, n_values, phase.n_steps)
         records = setting.records(state.design, target, state.centre, bound, phase.slope, weight, norms=norms)
         constant = records.constant / ONE
         start = np.column_stack((state.weights, state.constants / constant)) if constant else state.weights

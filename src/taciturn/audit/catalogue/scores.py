@@ -89,7 +89,7 @@ def _accuracy_law(epsilon: float) -> ExactCase:
     pair = mislabelled_record(_N_OTHERS, "zero-out")
     model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
     claim = Scored(model, epsilon, pair.relation).certificate(pair)
-    plan = plan_score(Budget(epsilon, 0.0), "accuracy", finest=1, counts=False, relation=pair.relation)
+    plan = plan_score(Budget(epsilon, 0.0), "accuracy", finest=1, counts=False, relation=pair.relation, n_values=1)
     return ExactCase(AccuracyLaw(plan), pair, claim.delta, claim.epsilon)
 
 

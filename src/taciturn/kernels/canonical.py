@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from taciturn.kernels.compiled import compiled
 
 __all__ = ["best_class_of_head", "best_class_of_head_numpy", "largest_noise"]
 
@@ -38,7 +39,7 @@ def largest_noise(z: FloatArray, gumbel: bool) -> FloatArray:
     return np.where(small, -z, -np.log(-np.expm1(-shrunk)))
 
 
-@numba.njit(cache=True)
+@compiled
 def best_class_of_head(
     head: float,
     tail: FloatArray,

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from taciturn.kernels.compiled import compiled
 from taciturn.kernels.sparse_rows import Matrix, span
 from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
 
@@ -66,7 +66,7 @@ def no_columns(n_features: int, n_slots: int) -> Columns:
     )
 
 
-@njit(cache=True)
+@compiled
 def fetch_column(k: int, t: int, halvings: int, matrix: Matrix, columns: Columns) -> int:  # pragma: no cover (compiled)
     """The slot that holds column k, which is computed if need be."""
     row_starts, row_entries, column_starts, column_entries = matrix
@@ -95,7 +95,7 @@ def fetch_column(k: int, t: int, halvings: int, matrix: Matrix, columns: Columns
     return slot
 
 
-@njit(cache=True)
+@compiled
 def advance_by_columns(
     t: int,
     sharpness: float,

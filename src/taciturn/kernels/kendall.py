@@ -12,8 +12,9 @@ runs, and the ranking with fewer distinct values gives fewer of them: a column o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from taciturn.kernels.compiled import compiled
 
 __all__ = ["concordance", "ranks_of", "scaled_tau", "sparse_ranks_of"]
 
@@ -41,7 +42,7 @@ def scaled_tau(first: RankArray, second: RankArray, n_rows: int, steps: int) -> 
     return abs(int(concordance(first, second))) * steps // max(n_rows - 1, 1)
 
 
-@njit(cache=True)
+@compiled
 def _starts_of(ranks: RankArray, n_ranks: int) -> RankArray:  # pragma: no cover (compiled)
     """Where the records of each rank begin once sorted, and n at the end."""
     starts = np.zeros(n_ranks + 1, dtype=np.int32)
@@ -52,7 +53,7 @@ def _starts_of(ranks: RankArray, n_ranks: int) -> RankArray:  # pragma: no cover
     return starts
 
 
-@njit(cache=True)
+@compiled
 def _tied_pairs(starts: RankArray) -> int:  # pragma: no cover (compiled)
     pairs = 0
     for rank in range(starts.size - 1):
@@ -61,7 +62,7 @@ def _tied_pairs(starts: RankArray) -> int:  # pragma: no cover (compiled)
     return pairs
 
 
-@njit(cache=True)
+@compiled
 def _lay_out(
     runs: RankArray, run_starts: RankArray, values: RankArray, value_starts: RankArray
 ) -> RankArray:  # pragma: no cover (compiled)
@@ -86,7 +87,7 @@ def _lay_out(
     return laid_out
 
 
-@njit(cache=True)
+@compiled
 def _jointly_tied_pairs(laid_out: RankArray, run_starts: RankArray) -> int:  # pragma: no cover (compiled)
     pairs = 0
     for run in range(run_starts.size - 1):
@@ -97,7 +98,7 @@ def _jointly_tied_pairs(laid_out: RankArray, run_starts: RankArray) -> int:  # p
     return pairs
 
 
-@njit(cache=True)
+@compiled
 def _merge(
     source: RankArray, target: RankArray, start: int, middle: int, stop: int
 ) -> int:  # pragma: no cover (compiled)
@@ -126,7 +127,7 @@ def _merge(
     return np.int64(inversions)
 
 
-@njit(cache=True)
+@compiled
 def concordance(first: RankArray, second: RankArray) -> int:  # pragma: no cover (compiled)
     """Concordant less discordant pairs of two rankings of the same records.
 

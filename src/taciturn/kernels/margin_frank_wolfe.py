@@ -13,9 +13,9 @@ may add in any order.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import exact_residual
 from taciturn.kernels.sparse_rows import Matrix, span
 from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
@@ -34,7 +34,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-@njit(cache=True)
+@compiled
 def residuals(
     u: IntArray, y: IntArray, c: float, logistic: bool, curve: FloatArray, bound: int, psi: NDArray[np.generic]
 ) -> None:  # pragma: no cover (compiled)
@@ -43,7 +43,7 @@ def residuals(
         psi[i] = exact_residual(c * u[i], y[i], logistic, curve, bound)
 
 
-@njit(cache=True)
+@compiled
 def sparse_gradient(matrix: Matrix, psi: NDArray[np.int32], scores: FloatArray) -> None:  # pragma: no cover (compiled)
     """``X' psi`` over the columns of a sparse matrix."""
     _, _, column_starts, column_entries = matrix
@@ -55,7 +55,7 @@ def sparse_gradient(matrix: Matrix, psi: NDArray[np.int32], scores: FloatArray) 
         scores[k] = total
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 def _dots(
     first: NDArray[np.float32],
     second: NDArray[np.float32],
@@ -74,7 +74,7 @@ def _dots(
     return a, b, c, d
 
 
-@njit(cache=True)
+@compiled
 def dense_gradient(
     columns: NDArray[np.float32], psi: FloatArray, block: int, scores: FloatArray
 ) -> None:  # pragma: no cover (compiled)
@@ -101,7 +101,7 @@ def dense_gradient(
         scores[k] = totals[k]
 
 
-@njit(cache=True)
+@compiled
 def move_sparse(matrix: Matrix, k: int, step: int, u: IntArray) -> None:  # pragma: no cover (compiled)
     """Add a multiple of column k to the margins."""
     _, _, column_starts, column_entries = matrix
@@ -110,14 +110,14 @@ def move_sparse(matrix: Matrix, k: int, step: int, u: IntArray) -> None:  # prag
         u[np.uint32(entry)] += step * (entry >> 32)
 
 
-@njit(cache=True)
+@compiled
 def move_dense(columns: NDArray[np.float32], k: int, step: int, u: IntArray) -> None:  # pragma: no cover (compiled)
     """Add a multiple of column k to the margins."""
     for i in range(u.size):
         u[i] += step * np.int64(columns[k, i])
 
 
-@njit(cache=True)
+@compiled
 def advance_sparse(
     t: int,
     sharpness: float,
@@ -174,7 +174,7 @@ def advance_sparse(
     return t
 
 
-@njit(cache=True)
+@compiled
 def advance_dense(
     t: int,
     sharpness: float,

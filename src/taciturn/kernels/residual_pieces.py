@@ -27,8 +27,9 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from taciturn.kernels.compiled import compiled
 
 __all__ = [
     "ONE",
@@ -173,7 +174,7 @@ def residual_bound(loss: str, clip: float, radius: float) -> int:
     return unclipped if loss == "squared" else min(unclipped, math.floor(clip * ONE))
 
 
-@njit(cache=True)
+@compiled
 def locate(position: float, knots: FloatArray) -> int:  # pragma: no cover (compiled)
     """The number of the piece that holds ``position``."""
     piece = 0
@@ -182,7 +183,7 @@ def locate(position: float, knots: FloatArray) -> int:  # pragma: no cover (comp
     return piece
 
 
-@njit(cache=True)
+@compiled
 def slope_part(slope: int, r: int) -> int:  # pragma: no cover (compiled)
     """``trunc(slope * r / 2**18)``."""
     product = slope * r
@@ -198,7 +199,7 @@ def curve_table() -> FloatArray:
     return table
 
 
-@njit(cache=True)
+@compiled
 def exact_residual(
     margin: float, y: int, logistic: bool, curve: FloatArray, bound: int
 ) -> int:  # pragma: no cover (compiled)

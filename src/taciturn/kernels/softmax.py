@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from taciturn.kernels.compiled import compiled
 
 __all__ = ["softmax_residuals", "softmax_residuals_numpy"]
 
@@ -18,7 +19,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-@numba.njit(cache=True)
+@compiled
 def softmax_residuals(
     margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray
 ) -> None:  # pragma: no cover (compiled; its twin below is covered)

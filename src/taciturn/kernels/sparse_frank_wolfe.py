@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import ONE, Pieces
 from taciturn.kernels.sparse_rows import DRIFT, N_ENTRIES, N_ROWS, Matrix, Rows, Schedule, move, span
 from taciturn.kernels.vertex_sampler import (
@@ -52,7 +52,7 @@ def new_pace() -> IntArray:
     return np.array([0, _NONE, 8, 0], dtype=np.int64)
 
 
-@njit(cache=True)
+@compiled
 def _refresh(
     sharpness: float,
     now: float,
@@ -74,7 +74,7 @@ def _refresh(
     set_levels(sampler, bounds, largest)
 
 
-@njit(cache=True)
+@compiled
 def _check(
     sharpness: float,
     now: float,
@@ -102,7 +102,7 @@ def _check(
     return fits
 
 
-@njit(cache=True)
+@compiled
 def advance(
     t: int,
     sharpness: float,

@@ -27,9 +27,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import ONE, Pieces, locate, slope_part
 
 __all__ = [
@@ -127,13 +127,13 @@ def schedule_of(n_rows: int, radius: float, n_steps: int) -> Schedule:
     return Schedule(radius * np.exp2(shifts.astype(np.float64)) / sums, shifts, last)
 
 
-@njit(cache=True)
+@compiled
 def span(starts: IntArray, i: int) -> range:  # pragma: no cover (compiled)
     """Places of the entries of row or column i; unsigned, which spares every use a test for negative indices."""
     return range(np.uint64(starts[i]), np.uint64(starts[i + 1]))
 
 
-@njit(cache=True)
+@compiled
 def count_columns(indices: Int32Array, n_columns: int) -> IntArray:  # pragma: no cover (compiled)
     """Entries per column."""
     counts = np.zeros(n_columns, dtype=np.int64)
@@ -142,7 +142,7 @@ def count_columns(indices: Int32Array, n_columns: int) -> IntArray:  # pragma: n
     return counts
 
 
-@njit(cache=True)
+@compiled
 def pack(
     row_starts: IntArray, indices: Int32Array, values: Int32Array, ranks: Int32Array
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:  # pragma: no cover (compiled)
@@ -166,7 +166,7 @@ def pack(
     return row_starts, row_entries, column_starts[:-1], column_entries
 
 
-@njit(cache=True)
+@compiled
 def keep_columns(
     matrix: Matrix, places: IntArray, n_kept: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:  # pragma: no cover (compiled)
@@ -220,7 +220,7 @@ def new_rows(targets: IntArray, n_steps: int) -> Rows:
     )
 
 
-@njit(cache=True)
+@compiled
 def _coarse(u: int, shift: int) -> int:  # pragma: no cover (compiled)
     """``trunc(u / 2**shift)``."""
     if shift <= 0:
@@ -232,7 +232,7 @@ def _coarse(u: int, shift: int) -> int:  # pragma: no cover (compiled)
 # with few entries would feel.
 
 
-@njit(cache=True)
+@compiled
 def _due(
     r: int, y: int, piece: int, t: int, last: int, knots: FloatArray, shift: float, scales: FloatArray
 ) -> int:  # pragma: no cover (compiled)
@@ -253,7 +253,7 @@ def _due(
     return due
 
 
-@njit(cache=True)
+@compiled
 def _enqueue(
     i: int, new: int, due: Int32Array, after: Int32Array, before: Int32Array, heads: Int32Array
 ) -> None:  # pragma: no cover (compiled)
@@ -273,7 +273,7 @@ def _enqueue(
         heads[new] = i
 
 
-@njit(cache=True)
+@compiled
 def reset(
     t: int, a: IntArray, b: IntArray, matrix: Matrix, rows: Rows, pieces: Pieces, schedule: Schedule
 ) -> None:  # pragma: no cover (compiled)
@@ -302,7 +302,7 @@ def reset(
                 a[np.uint32(entry)] += (entry >> 32) * change_p
 
 
-@njit(cache=True)
+@compiled
 def move(
     t: int,
     k: int,

@@ -30,8 +30,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from taciturn.kernels.compiled import compiled
 
 __all__ = ["Propose", "acceptance", "acceptance_numpy", "propose", "propose_numpy"]
 
@@ -49,7 +50,7 @@ def _acceptance(strip: int, offset: float) -> float:
     return math.exp(-offset * (2.0 * strip + offset) / 512.0) * 4294967296.0
 
 
-acceptance: Callable[[int, float], float] = njit(cache=True)(_acceptance)
+acceptance: Callable[[int, float], float] = compiled(_acceptance)
 
 
 def acceptance_numpy(strip: Integers, offset: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,7 +134,7 @@ def _propose(
     return n_out, n_slow
 
 
-propose: Propose = njit(cache=True)(_propose)
+propose: Propose = compiled(_propose)
 
 
 def propose_numpy(

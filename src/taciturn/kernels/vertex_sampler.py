@@ -35,8 +35,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from taciturn.kernels.compiled import compiled
 
 __all__ = [
     "DRY",
@@ -130,7 +131,7 @@ def new_sampler(n_features: int) -> Sampler:
     )
 
 
-@njit(cache=True)
+@compiled
 def set_levels(sampler: Sampler, bounds: FloatArray, largest: float) -> None:  # pragma: no cover (compiled)
     """Give every coordinate the lowest level above ``bounds``, of which ``largest`` is the maximum."""
     levels, blocks, grand_total, table, facts, log2_block, bits = sampler
@@ -159,7 +160,7 @@ def set_levels(sampler: Sampler, bounds: FloatArray, largest: float) -> None:  #
     grand_total[0] = total
 
 
-@njit(cache=True)
+@compiled
 def raise_level(sampler: Sampler, k: int, bound: float) -> bool:  # pragma: no cover (compiled)
     """Make the level of k fit ``bound`` again; False where the table does not reach that far."""
     levels, blocks, total, table, facts, log2_block, _ = sampler
@@ -177,7 +178,7 @@ def raise_level(sampler: Sampler, k: int, bound: float) -> bool:  # pragma: no c
     return True
 
 
-@njit(cache=True)
+@compiled
 def propose(sampler: Sampler, word: np.uint64) -> np.int64:  # pragma: no cover (compiled)
     """The coordinate that a word names, in proportion to the bounds, or RETRY."""
     levels, blocks, grand_total, table, _, log2_block, _ = sampler
@@ -202,7 +203,7 @@ def propose(sampler: Sampler, word: np.uint64) -> np.int64:  # pragma: no cover 
     return np.int64(k)
 
 
-@njit(cache=True)
+@compiled
 def _happens(probability: float, word: np.uint64, tail: np.uint64) -> bool:  # pragma: no cover (compiled)
     """Whether a uniform number, of which ``tail`` holds the lower 64 bits, is below ``probability``."""
     if word >= _SHORT:
@@ -210,7 +211,7 @@ def _happens(probability: float, word: np.uint64, tail: np.uint64) -> bool:  # p
     return np.float64(word) + (np.float64(tail) + 0.5) / _TWO64 < probability * _TWO64
 
 
-@njit(cache=True)
+@compiled
 def settle(sampler: Sampler, k: int, x: float, words: Words, start: int) -> int:  # pragma: no cover (compiled)
     """The sign of the vertex, from four words, or 0 where the proposal of k is rejected."""
     levels, _, _, table, facts, _, bits = sampler
@@ -224,7 +225,7 @@ def settle(sampler: Sampler, k: int, x: float, words: Words, start: int) -> int:
     return 1 if (x > 0.0) == uphill else -1
 
 
-@njit(cache=True)
+@compiled
 def best_vertex(scores: FloatArray, names: NDArray[np.int32]) -> tuple[int, int]:  # pragma: no cover (compiled)
     """The vertex with the smallest ``sign * score``; ties go to the lower ``names[k]``, then to the sign +1.
 
@@ -240,7 +241,7 @@ def best_vertex(scores: FloatArray, names: NDArray[np.int32]) -> tuple[int, int]
     return winner, (-1 if scores[winner] > 0.0 else 1)
 
 
-@njit(cache=True)
+@compiled
 def choose_vertex(
     scores: FloatArray,
     sharpness: float,

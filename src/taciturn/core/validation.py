@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError, DataTypeError, ParameterError, TaciturnError
 
 __all__ = [
+    "NOT_FINITE",
     "check_choice",
     "check_delta",
     "check_epsilon",
@@ -146,6 +147,9 @@ def check_finite(**named: object) -> NDArray[np.float64] | NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
+NOT_FINITE = "expected finite numbers, got NaN or infinity; fill in or drop missing values by a public rule first"
+"""What is wrong with a table that has missing values, as far as a message may say it."""
+
 # What scikit-learn says of tables it cannot use, as far as it does not quote them. Anything else is reworded.
 _SAFE = re.compile(
     r"^(Found array with|Found input variables with inconsistent|X has \d+ features|The feature names should match"
@@ -155,7 +159,7 @@ _SAFE = re.compile(
 _REWORDED = (
     (
         re.compile(r"contains? (NaN|infinity)|value too large", re.IGNORECASE),
-        "expected finite numbers, got NaN or infinity; fill in or drop missing values by a public rule first",
+        NOT_FINITE,
     ),
     (
         re.compile(r"Expected 2D array|Expected .* dim"),

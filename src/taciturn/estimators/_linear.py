@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from taciturn.accounting import Budget
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_truth, without_data_values
+from taciturn.data.reading import read_records, read_table
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
 
@@ -46,11 +47,8 @@ class PrivateLinearModel(BaseEstimator):
             )
 
     def _read(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
-        def read() -> tuple[Any, Any]:
-            checked, target = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
-            return checked, target.astype(np.float64) if numeric else target
-
-        return without_data_values("X or y", read)
+        X, target = read_records(self, X, y)
+        return X, without_data_values("y", lambda: target.astype(np.float64)) if numeric else target
 
     def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
         records = public_rows(self.relation, n_rows, self.n_public)
@@ -59,9 +57,7 @@ class PrivateLinearModel(BaseEstimator):
 
     def _margins(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = without_data_values(
-            "X", lambda: validate_data(self, X, reset=False, accept_sparse=("csr", "csc"), dtype=np.float64)
-        )
+        X = read_table(self, X, reset=False)
         product = X @ self.coef_.T
         return (product.toarray() if sp.issparse(product) else np.asarray(product)) + self.intercept_
 

@@ -19,6 +19,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, without_data_values
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
 from taciturn.plan.score import plan_score
 
@@ -301,7 +302,7 @@ def _read(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[np.ndarray,
         return check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None)
 
     def predicted() -> np.ndarray:
-        predictions = column_or_1d(estimator.predict(X))
+        predictions = column_or_1d(estimator.predict(checked_layout(X)))
         return predictions.astype(np.float64) if numeric else predictions
 
     truth = without_data_values("y", target)

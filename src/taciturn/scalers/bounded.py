@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.validation import without_data_values
+from taciturn.data.reading import read_columns, read_table
 from taciturn.data.unit_range import centre_and_half, to_unit_range
 
 __all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of", "one_per_column"]
@@ -27,9 +27,7 @@ class LinearScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """The formats of sparse tables that are taken, if any are."""
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        return without_data_values(
-            "X", lambda: validate_data(self, X, reset=reset, accept_sparse=self._formats, dtype=np.float64)
-        )
+        return read_table(self, X, reset=reset, layouts=self._formats)
 
     def transform(self, X: Any) -> Any:
         """Clip to the bounds and map to [-1, 1].
@@ -59,10 +57,8 @@ class LinearScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Mapped features.
         """
         check_is_fitted(self)
-        # Not validate_data: the plain array that transform returned has lost its names, and rightly so.
-        X = without_data_values(
-            "X", lambda: check_array(X, accept_sparse=self._formats, dtype=np.float64, input_name="X", estimator=self)
-        )
+        # The plain array that transform returned has lost its names, and rightly so.
+        X = read_columns(self, X, layouts=self._formats)
         if X.shape[1] != self.n_features_in_:
             raise DataError(
                 f"X: expected {self.n_features_in_} columns, as in fit, got {X.shape[1]}; pass what transform returned."
@@ -253,10 +249,8 @@ def fact_of(bounds: FloatArray) -> float | list[float]:
 
 
 def _with_column_values(X: Any, values: FloatArray) -> tuple[Any, FloatArray]:
-    """A copy of a sparse matrix with one entry per cell, and each entry's column value."""
+    """A copy of a sparse matrix, and each entry's column value."""
     out = X.copy()
-    # Clipping entries of one cell one by one would not clip their sum.
-    out.sum_duplicates()
     if out.format == "csr":
         return out, values[out.indices]
     return out, np.repeat(values, np.diff(out.indptr))

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from taciturn.accounting import Budget
 from taciturn.certificate import Certificate, Release, certify
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, without_data_values
+from taciturn.data.reading import read_records
 from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes
 
 __all__ = ["KIND_OF_TARGET", "PrivateSelector", "labels_or_numbers", "numbers_of"]
@@ -38,9 +40,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
             check_integer(1, n_public=self.n_public)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        X, target = without_data_values(
-            "X or y", lambda: validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=np.float64)
-        )
+        X, target = read_records(self, X, y)
         # Truth values of a nullable column arrive as numbers.
         truth = getattr(getattr(y, "dtype", None), "kind", None) == "b"
         return X, target.astype(bool) if truth else target
@@ -96,7 +96,17 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The features.
         """
-        return without_data_values("X", lambda: super(PrivateSelector, self).transform(X))
+        return without_data_values("X", lambda: super(PrivateSelector, self).transform(checked_layout(X)))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, with zeros in the others.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_selected_features)
+            What :meth:`transform` returned.
+        """
+        return without_data_values("X", lambda: super(PrivateSelector, self).inverse_transform(checked_layout(X)))
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

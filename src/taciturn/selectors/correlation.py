@@ -284,8 +284,4 @@ def _by_entry(function: Callable[[np.ndarray], np.ndarray], X: Any) -> Any:
     """X with a function that keeps zeros applied to every entry."""
     if not sp.issparse(X):
         return function(X)
-    if not X.has_canonical_format:
-        # An entry that is stored in parts is their sum.
-        X = X.copy()
-        X.sum_duplicates()
     return type(X)((function(X.data), X.indices, X.indptr), shape=X.shape, copy=False)

@@ -185,7 +185,6 @@ class RankCorrelations:
         self._kept: dict[int, np.ndarray] = {}
         if sp.issparse(X):
             self._table = X[np.flatnonzero(known)].tocsc()
-            self._table.sum_duplicates()
 
     def __call__(self, anchor: int | None, columns: np.ndarray) -> np.ndarray:
         ranks = self._target if anchor is None else self._ranks(anchor)

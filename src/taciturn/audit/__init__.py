@@ -1,7 +1,8 @@
 """Empirical lower bounds on epsilon: what a release gives away on two neighbouring data sets, against what it claims.
 
-Three ways, from the strongest to the most general:
+Four ways, from the strongest to the most general:
 
+- :func:`replay` forces the outcomes of one fit on a neighbouring data set and compares everything else to the bit;
 - :func:`audit_exact` compares two laws that can be written down, outcome by outcome, without any statistics;
 - :func:`sensitivity_search` climbs to the pair of neighbours on which a score or transcript changes most;
 - :func:`audit` runs anything on two data sets many times and bounds epsilon from what came out.
@@ -12,7 +13,19 @@ An audit can refute a claim. It cannot prove one: "no violation found" is a stat
 from taciturn.audit.engine import audit
 from taciturn.audit.exact import audit_exact
 from taciturn.audit.pair import Pair
+from taciturn.audit.replaying import Difference, Replay, ReplayError, replay
 from taciturn.audit.result import AuditResult
 from taciturn.audit.search import SearchResult, sensitivity_search
 
-__all__ = ["AuditResult", "Pair", "SearchResult", "audit", "audit_exact", "sensitivity_search"]
+__all__ = [
+    "AuditResult",
+    "Difference",
+    "Pair",
+    "Replay",
+    "ReplayError",
+    "SearchResult",
+    "audit",
+    "audit_exact",
+    "replay",
+    "sensitivity_search",
+]

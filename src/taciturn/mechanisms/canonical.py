@@ -46,6 +46,7 @@ from taciturn.kernels.canonical import best_class_of_head, largest_noise
 from taciturn.mechanisms.base import FloatArray, IndexArray, NumberArray, noise_scale
 from taciturn.mechanisms.ranking import Ranking, leading
 from taciturn.mechanisms.topk import check_k
+from taciturn.mechanisms.transcript import Call, answer, score_limits
 
 __all__ = ["CanonicalLipschitz", "log_binomial"]
 
@@ -111,6 +112,13 @@ class CanonicalLipschitz:
         check_k(self.k, array.size)
         if self.k == array.size:
             return np.arange(self.k)
+        return answer(
+            lambda: Call(self, score_limits(self.sensitivity), lambda outcome: array),
+            lambda: self._sample(array, stream),
+        )
+
+    def _sample(self, array: NumberArray, stream: Stream) -> IndexArray:
+        """The winner, by the merged sampler."""
         half = self._half_epsilon(array.size)
         # Candidates whose utility is lower than this cannot win, all subsets together.
         lowest = math.ceil(float(log_binomial(array.size, self.k))) + 64

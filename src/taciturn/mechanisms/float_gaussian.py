@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite, check_positive
 from taciturn.events import GaussianEvent
+from taciturn.mechanisms.transcript import Call, answer
 
 __all__ = ["FloatGaussian"]
 
@@ -64,4 +65,7 @@ class FloatGaussian:
     def release(self, value: ArrayLike, stream: Stream) -> NDArray[np.float64]:
         """The vector plus noise."""
         exact = check_finite(value=value).astype(np.float64)
-        return exact + self.scale * stream.normals(exact.size)
+        return answer(
+            lambda: Call(self, (("l2", self.l2_sensitivity),), lambda outcome: exact),
+            lambda: exact + self.scale * stream.normals(exact.size),
+        )

@@ -26,6 +26,7 @@ from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_positive
 from taciturn.events import PureEvent
+from taciturn.mechanisms.transcript import Call, answer
 
 __all__ = ["TwoSidedGeometric", "two_sided_geometric"]
 
@@ -85,16 +86,29 @@ class TwoSidedGeometric:
 
         Arrays saturate at the limits of int64 instead of wrapping around, which is post-processing.
         """
-        rate = Fraction(self.epsilon) / self.sensitivity
-        below = _batched(stream)
         if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-            return int(value) + two_sided_geometric(rate, below)
+            count = int(value)
+            return answer(
+                lambda: Call(self, (("l1", float(self.sensitivity)),), lambda outcome: np.array([count])),
+                lambda: count + two_sided_geometric(self._rate, _batched(stream)),
+            )
         exact = np.asarray(value)
         if exact.dtype.kind not in "iu":
             raise DataError(
                 f"value: expected an integer or an array of integers, got type {exact.dtype}; "
                 "geometric noise is for counts."
             )
+        return answer(
+            lambda: Call(self, (("l1", float(self.sensitivity)),), lambda outcome: exact),
+            lambda: self._noisy(exact, stream),
+        )
+
+    @property
+    def _rate(self) -> Fraction:
+        return Fraction(self.epsilon) / self.sensitivity
+
+    def _noisy(self, exact: NDArray[np.generic], stream: Stream) -> NDArray[np.int64]:
+        rate, below = self._rate, _batched(stream)
         noisy = (centre + two_sided_geometric(rate, below) for centre in exact.ravel().tolist())
         within = (min(max(number, _LOWEST), _HIGHEST) for number in noisy)
         return np.fromiter(within, dtype=np.int64, count=exact.size).reshape(exact.shape)

@@ -31,6 +31,7 @@ from taciturn.core.validation import check_integer, check_positive
 from taciturn.events import GaussianEvent
 from taciturn.kernels.strips import Propose, propose
 from taciturn.kernels.strips_exact import EXTRA_WORDS, StripTables, resolve, strip_tables
+from taciturn.mechanisms.transcript import Call, answer
 
 __all__ = ["DISTANCE_PER_VALUE", "RoundedGaussian", "lattice_normals", "rounded_normals"]
 
@@ -199,7 +200,10 @@ class RoundedGaussian:
     def release(self, value: ArrayLike, stream: Stream) -> IntegerArray:
         """The integers plus noise, in the shape they came in."""
         exact = self._clipped(np.asarray(value))
-        return exact + rounded_normals(stream, exact.size, self.log2_scale).reshape(exact.shape)
+        return answer(
+            lambda: Call(self, (("l2", self.l2_sensitivity),), lambda outcome: exact),
+            lambda: exact + rounded_normals(stream, exact.size, self.log2_scale).reshape(exact.shape),
+        )
 
     def _clipped(self, value: NDArray[np.generic]) -> IntegerArray:
         if value.dtype.kind == "u":

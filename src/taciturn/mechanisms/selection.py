@@ -17,6 +17,7 @@ from taciturn.core.validation import check_finite
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import Event, ExponentialEvent, LaplaceMaxEvent, PermuteAndFlipEvent
 from taciturn.mechanisms.base import FloatArray, first_of, noise_scale, noisy_keys, rounding_charge
+from taciturn.mechanisms.transcript import Call, answer, score_limits
 
 __all__ = ["ExponentialMechanism", "LaplaceNoisyMax", "PermuteAndFlip", "Selection"]
 
@@ -54,8 +55,11 @@ class Selection:
 
     def release(self, scores: object, stream: Stream) -> int:
         """The index of the winning candidate; computed ties go to the lower column number."""
-        scores = check_finite(scores=scores)
-        return first_of(*noisy_keys(scores, self._noise(scores.size, stream), self.scale))
+        array = check_finite(scores=scores)
+        return answer(
+            lambda: Call(self, score_limits(self.sensitivity), lambda outcome: array),
+            lambda: first_of(*noisy_keys(array, self._noise(array.size, stream), self.scale)),
+        )
 
     def _noise(self, size: int, stream: Stream) -> FloatArray:
         raise NotImplementedError

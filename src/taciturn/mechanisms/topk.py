@@ -25,6 +25,7 @@ from taciturn.mechanisms.base import (
     rounding_charge,
 )
 from taciturn.mechanisms.selection import Selection
+from taciturn.mechanisms.transcript import Call, answer, score_limits
 
 __all__ = ["GumbelTopK", "LaplaceTopK", "PeelingTopK", "TopK", "check_k"]
 
@@ -81,11 +82,14 @@ class _OneShotTopK:
 
     def release(self, scores: object, stream: Stream) -> IndexArray:
         """The winners, best first."""
-        scores = check_finite(scores=scores)
-        check_k(self.k, scores.size)
-        if self.k == scores.size:
+        array = check_finite(scores=scores)
+        check_k(self.k, array.size)
+        if self.k == array.size:
             return np.arange(self.k)
-        return first_k_of(*noisy_keys(scores, self._noise(scores.size, stream), self.scale), self.k)
+        return answer(
+            lambda: Call(self, score_limits(self.sensitivity), lambda outcome: array),
+            lambda: first_k_of(*noisy_keys(array, self._noise(array.size, stream), self.scale), self.k),
+        )
 
     def _noise(self, size: int, stream: Stream) -> FloatArray:
         raise NotImplementedError

@@ -101,6 +101,8 @@ class FrankWolfePlan:
         Number of steps.
     noise_scale : float
         Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
+    relation : str
+        What one record more or less means.
     n_rows : int or None
         The public number of records, if there is one.
     releases : tuple of Release
@@ -116,6 +118,7 @@ class FrankWolfePlan:
     radius: float
     n_steps: int
     noise_scale: float
+    relation: str
     n_rows: int | None
     releases: tuple[Release, ...]
     counting: ClippedCount | None = None
@@ -130,7 +133,16 @@ class FrankWolfePlan:
         # The fast samplers have a distance from their law, which a delta of zero has no room for.
         plainly = self.budget.delta == 0.0 and noise_scale > 0.0
         return open_run(
-            design, target, self.loss, self.radius, n_steps, n_outputs, noise_scale, self.n_rows, plainly=plainly
+            design,
+            target,
+            self.loss,
+            self.radius,
+            n_steps,
+            n_outputs,
+            noise_scale,
+            self.n_rows,
+            relation=self.relation,
+            plainly=plainly,
         )
 
     def count(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> int:
@@ -182,7 +194,7 @@ def plan_frank_wolfe(
     if math.isinf(budget.epsilon):
         steps = NOISELESS_STEPS if n_steps == "auto" else int(n_steps)
         exact = Release(what, "none", 0.0, NotPrivateEvent(), steps)
-        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, known, (exact, *others), count)
+        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, relation, known, (exact, *others), count)
     steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if n_steps == "auto" else int(n_steps)
     sensitivity = gradient_scores(1.0, 1.0, relation)
     after = ComposedEvent(tuple(release.total for release in others))
@@ -191,7 +203,7 @@ def plan_frank_wolfe(
     selection = ExponentialMechanism(sensitivity, 1.0 / scale)
     cost = ExponentialEvent(1.0 / scale, distance)
     release = Release(what, "Gumbel", selection.scale / sensitivity.value, cost, steps)
-    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, known, (release, *others), count)
+    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, relation, known, (release, *others), count)
 
 
 def step_distance(budget: Budget) -> float:

@@ -110,6 +110,7 @@ class ScreenedPlan:
             self.noise_scale,
             # What is said of a private number of records may guide the noise; arithmetic cannot rely on it.
             None if self.relation == "add-remove" else self.n_rows,
+            relation=self.relation,
             plainly=self.budget.delta == 0.0 and self.noise_scale > 0.0,
             by_margins=isinstance(self.rule, NoisyRule) and self.noise_scale > 0.0,
         )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import lattice_gradient_scores
+from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, SMALLEST_RADIUS, Task
 from taciturn.solvers.paths import choose_path, open_path
@@ -48,6 +48,8 @@ class Run(Protocol):
         One unit of the scores, in units of the gradient.
     influence : float
         How far one record can move a score under zero-out, rounding included, in units of the gradient.
+    sensitivity : Sensitivity
+        The same under the neighbouring relation of the run.
     derivative_error : float
         How far a record's derivative, as computed, can be from that of the loss.
     rounding : float
@@ -58,6 +60,7 @@ class Run(Protocol):
 
     grain: float
     influence: float
+    sensitivity: Sensitivity
     derivative_error: float
     rounding: float
     candidates: NDArray[np.bool_]
@@ -94,6 +97,7 @@ def open_run(
     noise_scale: float,
     n_rows: int | None,
     *,
+    relation: str = "zero-out",
     plainly: bool = False,
     by_margins: bool = False,
 ) -> Run:
@@ -118,6 +122,8 @@ def open_run(
     n_rows : int or None
         The number of records where it is public; None where it is private, in which case nothing depends on it but
         the time a step takes.
+    relation : str, default="zero-out"
+        The neighbouring relation, for the declared sensitivity of the scores; no step depends on it.
     plainly : bool, default=False
         Whether to weigh all vertices in every step: the fast samplers leave 2**-110 a step to delta.
     by_margins : bool, default=False
@@ -125,10 +131,10 @@ def open_run(
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
     if plainly or not _fits(design, loss, radius, n_steps, noise_scale, bound):
-        return PlainRun(design, target, loss, radius, n_outputs, noise_scale, bound)
+        return PlainRun(design, target, loss, radius, n_outputs, noise_scale, bound, relation)
     kind, clip = kind_of(loss, radius)
     influence = lattice_gradient_scores(kind, clip, radius, bound, n_steps, "zero-out").value
-    task = Task(kind, clip, radius, n_steps, noise_scale * influence, bound)
+    task = Task(kind, clip, radius, n_steps, noise_scale * influence, bound, relation)
     valid = target >= 0 if kind == "logistic" else None
     X = design.compact()
     name = choose_path(task, X.shape[1], sparse=sp.issparse(X), by_margins=by_margins)

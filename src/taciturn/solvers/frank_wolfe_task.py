@@ -22,10 +22,11 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import lattice_gradient_scores
+from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
 from taciturn.kernels.residual_pieces import residual_bound
 from taciturn.kernels.vertex_sampler import LEFTOVER, WEIGHT_ERROR, new_sampler
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
+from taciturn.mechanisms.transcript import Call, LoopSelection, answer, transcribing
 
 __all__ = [
     "LARGEST_RADIUS",
@@ -90,6 +91,8 @@ class Task:
         Scale of the exponential mechanism in units of ``g``; 0 for the best vertex at every step.
     n_rows : int
         Number of records, null ones included.
+    relation : str, default="zero-out"
+        The neighbouring relation, for the declared sensitivity of the scores.
     """
 
     loss: str
@@ -98,6 +101,7 @@ class Task:
     n_steps: int
     noise_scale: float
     n_rows: int
+    relation: str = "zero-out"
 
     def __post_init__(self) -> None:
         check_choice(LOSSES, loss=self.loss)
@@ -123,6 +127,10 @@ class Task:
     def bound(self) -> int:
         """R: the largest derivative of one record, in lattice units."""
         return residual_bound(self.loss, self.clip, self.radius)
+
+    def sensitivity(self, relation: str) -> Sensitivity:
+        """Of the scores as computed, in units of ``g``."""
+        return lattice_gradient_scores(self.loss, self.clip, self.radius, self.n_rows, self.n_steps, relation)
 
     @property
     def sharpness(self) -> float:
@@ -164,9 +172,8 @@ class Path:
     def __init__(self, task: Task, n_features: int) -> None:
         check_integer(1, MOST_FEATURES, n_features=n_features)
         self.task, self.n_features, self.t = task, n_features, 0
-        self.influence = lattice_gradient_scores(
-            task.loss, task.clip, task.radius, task.n_rows, task.n_steps, "zero-out"
-        ).value
+        self.influence = task.sensitivity("zero-out").value
+        self.sensitivity = task.sensitivity(task.relation)
         self.grain = 1.0 / (ONE * ONE)
         self.derivative_error = 2.0**-15
         self.rounding = ROUNDING_PER_RECORD * task.n_rows
@@ -212,9 +219,37 @@ class Path:
 
     def advance_to(self, t: int, stream: Stream) -> None:
         """Draw vertices and step until iteration t."""
+        if self.task.noise_scale > 0.0 and transcribing():
+            while self.t < t:
+                self._answer_step(stream)
+            return
+        self._draw_to(t, stream)
+
+    def _draw_to(self, t: int, stream: Stream) -> None:
         while self.t < t:
             self.t = self._advance(self.chosen[:t], stream.words(_WORDS))
         self._count()
+
+    def _answer_step(self, stream: Stream) -> None:
+        """One step through an open transcript; the sampler draws as always, but from words of its own."""
+        t, scores = self.t, self.scores()[self.candidates]
+        candidates = tuple(np.flatnonzero(self.candidates).tolist())
+
+        def draw() -> int:
+            self._draw_to(t + 1, stream)
+            return int(self.vertices[t])
+
+        vertex = answer(
+            lambda: Call(
+                LoopSelection("vertex", self.task.noise_scale, self.sensitivity, candidates),
+                # Vertices compete in pairs, with scores of either sign: a change of one is as good as a range of two.
+                (("linf", self.sensitivity.value / self.grain),),
+                lambda outcome: scores,
+            ),
+            draw,
+        )
+        if self.t == t:
+            self.step(vertex)
 
     def run(self, stream: Stream) -> tuple[FloatArray, IntArray]:
         """Take all steps.

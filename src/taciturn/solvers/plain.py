@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import FRACTION_BITS, ONE, round_weights
+from taciturn.data.sensitivity import gradient_scores
 from taciturn.kernels.softmax import softmax_residuals
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
 from taciturn.mechanisms.base import first_of, noisy_keys
+from taciturn.mechanisms.transcript import Call, LoopSelection, answer
 from taciturn.solvers.frank_wolfe_task import ROUNDING_PER_RECORD
 
 __all__ = ["PlainRun"]
@@ -42,6 +44,8 @@ class PlainRun:
         Scale of the Gumbel noise in units of the largest influence of one record; 0 for none.
     n_rows : int
         A public bound on the number of records.
+    relation : str, default="zero-out"
+        The neighbouring relation, for the declared sensitivity of the scores.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class PlainRun:
         n_outputs: int,
         noise_scale: float,
         n_rows: int,
+        relation: str = "zero-out",
     ) -> None:
         self.design, self.radius, self.noise_scale, self.t = design, radius, noise_scale, 0
         self.weights = np.zeros((n_outputs, design.shape[1]))
@@ -61,6 +66,7 @@ class PlainRun:
         self._bits = 52 - FRACTION_BITS - max(0, math.ceil(math.log2(radius)))
         # Weights of a record, at most ONE in absolute value, stand for residuals up to the slope.
         self.influence = loss.slope(radius)
+        self.sensitivity = gradient_scores(1.0, self.influence, relation)
         self.grain = self.influence / (ONE * ONE)
         # Half a unit of the weights, and what the rounding of the coefficients does to a margin.
         self.derivative_error = self.influence / ONE
@@ -96,15 +102,27 @@ class PlainRun:
         """Draw vertices and step until iteration t."""
         while self.t < t:
             alive = np.flatnonzero(self.candidates)
-            gradient = self.scores()[alive]
-            scores = np.concatenate((-gradient, gradient))
-            noise = stream.gumbels(scores.size) if self.noise_scale > 0.0 else np.zeros(scores.size)
-            vertex = first_of(*noisy_keys(scores, noise, self.noise_scale * ONE * ONE))
+            vertex = self._vertex(alive, self.scores()[alive], stream)
             share = 2.0 / (self.t + 2.0)
             self.weights *= 1.0 - share
             sign = 1.0 if vertex < alive.size else -1.0
             self.weights.flat[alive[vertex % alive.size]] += share * sign * self.radius
             self.t += 1
+
+    def _vertex(self, alive: IntArray, gradient: IntArray, stream: Stream) -> int:
+        """The place of the winner among the vertices of positive, then of negative sign."""
+        scores = np.concatenate((-gradient, gradient))
+        if self.noise_scale == 0.0:
+            return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))
+        noise_scale = self.noise_scale * self.influence
+        return answer(
+            lambda: Call(
+                LoopSelection("vertex", noise_scale, self.sensitivity, tuple(alive.tolist())),
+                (("linf", self.sensitivity.value / self.grain),),
+                lambda outcome: gradient,
+            ),
+            lambda: first_of(*noisy_keys(scores, stream.gumbels(scores.size), self.noise_scale * ONE * ONE)),
+        )
 
     def drop(self, coordinates: IntArray) -> None:
         """Set coefficients to zero, between two steps."""

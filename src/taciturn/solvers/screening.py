@@ -22,6 +22,7 @@ from taciturn.data.sensitivity import safe_rule, screening_test
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
 from taciturn.mechanisms import RoundedGaussian
 from taciturn.mechanisms.base import first_of, noisy_keys
+from taciturn.mechanisms.transcript import Call, LoopSelection, answer, score_limits
 from taciturn.solvers.frank_wolfe import Run, kind_of
 from taciturn.solvers.safe_rule import column_norms, condition, rule_scores
 
@@ -115,8 +116,17 @@ class SelectionRule:
 
     def choose(self, scores: NDArray[np.generic], run: Run, stream: Stream) -> int:
         """The place of the winner."""
-        noise = stream.gumbels(scores.size) if self.noise > 0.0 else np.zeros(scores.size)
-        return first_of(*noisy_keys(scores, noise, self.noise * run.influence / run.grain))
+        if self.noise == 0.0:
+            return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))
+        scale = self.noise * run.influence
+        return answer(
+            lambda: Call(
+                LoopSelection("screened coefficient", scale, run.sensitivity, tuple(range(scores.size))),
+                score_limits(run.sensitivity, run.grain),
+                lambda outcome: scores,
+            ),
+            lambda: first_of(*noisy_keys(scores, stream.gumbels(scores.size), scale / run.grain)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

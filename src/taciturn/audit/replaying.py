@@ -1,0 +1,323 @@
+r"""Privacy as a unit test: the same outcomes forced on a neighbouring data set must lead to the same results.
+
+A fit that is private by composition is a chain of releases. Each may depend on the data through a value of declared
+sensitivity, and everything else follows from outcomes that are public already. :func:`replay` checks the chain link by
+link. It fits D and records every release: the mechanism with its public parameters, the value before noise, the
+outcome. Then it fits the neighbour D' and forces the same outcomes. Now
+
+- the releases and their parameters must be the same: nothing but outcomes decides what is released next;
+- values before noise may differ by the declared sensitivity at most, integers without any tolerance;
+- attributes, certificates, warnings and errors must be the same to the bit: nothing leaves the fit that no release
+  has paid for.
+
+One pair of fits finds what no number of runs would: an attribute that nobody pays for, a warning that depends on a
+cell, a sensitivity that is too small by one unit. It does not look at the noise; that is for
+:func:`~taciturn.audit.audit`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+
+from taciturn.audit.bits import differing_facts
+from taciturn.audit.distances import shares_of_limits
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.data.sensitivity import check_relation
+from taciturn.mechanisms.transcript import Call, Limit, transcribed
+
+__all__ = ["Difference", "Replay", "ReplayError", "replay"]
+
+OutcomeT = TypeVar("OutcomeT")
+
+# Secrets that are no noise, such as a record's block, have to be the same in both fits.
+_SEED = 0
+
+
+class ReplayError(TaciturnError, AssertionError):
+    """A replay found a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which the fit of the neighbour was another one.
+
+    Parameters
+    ----------
+    kind : {"release", "sensitivity", "result", "warning", "error"}
+        What differs.
+    words : str
+        One sentence.
+    """
+
+    kind: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a replay found.
+
+    Parameters
+    ----------
+    name : str
+        What was fitted.
+    relation : str
+        In what sense the data sets are neighbours.
+    differences : tuple of Difference
+        Empty where the neighbour could not be told from the data, but for the noise.
+    releases : tuple of (str, float)
+        The releases in their order: the mechanism, and how much of its declared sensitivity the neighbour used up.
+    error : str or None
+        What both fits raised, if they did: a replay of refusals compares little.
+    """
+
+    name: str
+    relation: str
+    differences: tuple[Difference, ...]
+    releases: tuple[tuple[str, float], ...]
+    error: str | None = None
+
+    @property
+    def largest_share(self) -> float:
+        """The largest share of a declared sensitivity that was used up; 1 is all of it."""
+        return max((share for _, share in self.releases), default=0.0)
+
+    def raise_if_any(self) -> None:
+        """Raise a :class:`ReplayError` with all differences, if there is one."""
+        if self.differences:
+            raise ReplayError(str(self))
+
+    def __str__(self) -> str:
+        n = len(self.releases)
+        head = f"Replay of {self.name} ({self.relation}): {n} release{'' if n == 1 else 's'} compared"
+        if not self.differences:
+            end = "" if self.error is None else f" Both fits raised {self.error}"
+            return f"{head}, no difference; at most {self.largest_share:.3g} of a declared sensitivity was used.{end}"
+        return "\n".join((f"{head}, {len(self.differences)} found.", *(f"- {each}" for each in self.differences)))
+
+
+def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any], *, relation: str) -> Replay:
+    """Fit a data set, force the outcomes of all its releases on a neighbour, and compare everything else.
+
+    Everything that releases through the mechanisms of this package can be replayed: estimators, selectors, scalers,
+    pipelines of these, functions such as :func:`~taciturn.private_score`, and your own.
+
+    **Privacy.** The result says what differs between two data sets: use data that nobody stands behind.
+
+    Parameters
+    ----------
+    estimator : object with ``fit``, or callable
+        Cloned before each fit. A callable is called with the data. Where ``random_state`` is None it is set, so that
+        secrets which are no noise (the blocks of :class:`~taciturn.BlockVoteSelector`) are the same in both fits.
+    data, neighbour : mapping
+        The arguments of ``fit``, or of the callable, by name. Under "zero-out" the neighbour has a null record in place
+        of one of the records: for classifiers one with a label outside ``classes``. Under "add-remove" one record
+        is missing; where rows are assigned one by one it should be the last, or ``keys`` should be given.
+    relation : {"zero-out", "add-remove", "replace-one"}
+        In what sense they are neighbours, which has to be that of the estimator.
+
+    Returns
+    -------
+    Replay
+        With ``differences`` and ``raise_if_any()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import SparseClassifier
+    >>> from taciturn.audit import replay
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (50, 4))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> with_a_null_record = y.copy()
+    >>> with_a_null_record[7] = -1
+    >>> model = SparseClassifier(classes=(0, 1), n_nonzero=2)
+    >>> found = replay(model, {"X": X, "y": y}, {"X": X, "y": with_a_null_record}, relation="zero-out")
+    >>> found.differences
+    ()
+    >>> found.raise_if_any()
+    """
+    relation = check_relation(relation)
+    run = _run_of(estimator)
+    _check_relation_of(estimator, data, relation)
+    _check_numbers(data, neighbour, relation)
+    recorder = _Recorder()
+    first = _observe(run, data, recorder)
+    player = _Player(recorder.entries)
+    second = _observe(run, neighbour, player)
+    differences = list(player.differences)
+    if not player.diverged:
+        if player.place < len(recorder.entries):
+            missing = recorder.entries[player.place]
+            differences.append(Difference("release", f"the neighbour's fit ends before {missing.mechanism!r}"))
+        differences += _compare(first, second)
+    name = getattr(estimator, "__name__", type(estimator).__name__)
+    return Replay(
+        name, relation, tuple(differences), tuple(player.shares), first.error if first.error == second.error else None
+    )
+
+
+# ------------------------------------------------------------------ transcripts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    """A release as it was made."""
+
+    mechanism: object
+    limits: tuple[Limit, ...]
+    value: np.ndarray
+    outcome: Any
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """Draws, and remembers."""
+
+    entries: list[_Entry] = field(default_factory=list)
+
+    def answer(self, call: Call, draw: Callable[[], OutcomeT]) -> OutcomeT:
+        outcome = draw()
+        # Copies: what comes later may work in place.
+        self.entries.append(_Entry(call.mechanism, call.limits, np.array(call.value(outcome)), deepcopy(outcome)))
+        return outcome
+
+
+class _DivergedError(BaseException):
+    """Ends a fit whose releases are not those of the record; no handler of an ordinary error may catch it."""
+
+
+@dataclass(slots=True)
+class _Player:
+    """Answers with the outcomes of a record."""
+
+    entries: list[_Entry]
+    place: int = 0
+    diverged: bool = False
+    differences: list[Difference] = field(default_factory=list)
+    shares: list[tuple[str, float]] = field(default_factory=list)
+
+    def answer(self, call: Call, draw: Callable[[], OutcomeT]) -> OutcomeT:
+        if self.place == len(self.entries):
+            self._diverge(f"the neighbour's fit goes on with {call.mechanism!r}")
+        entry = self.entries[self.place]
+        outcome: OutcomeT = deepcopy(entry.outcome)
+        if (entry.mechanism, entry.limits) != (call.mechanism, call.limits):
+            self._diverge(f"number {self.place + 1} is {entry.mechanism!r}, and {call.mechanism!r} for the neighbour")
+        value = np.array(call.value(outcome))
+        if (value.shape, value.dtype) != (entry.value.shape, entry.value.dtype):
+            self._diverge(f"number {self.place + 1} ({entry.mechanism!r}) has a value of another shape or type")
+        shares = shares_of_limits(entry.value, value, entry.limits)
+        self.place += 1
+        for norm, limit, share in shares:
+            if share > 1.0:
+                words = f"number {self.place} ({entry.mechanism!r}) changes by {share:.6g} of {limit:.6g} in {norm}"
+                self.differences.append(Difference("sensitivity", words))
+        self.shares.append((type(entry.mechanism).__name__, max((share for _, _, share in shares), default=0.0)))
+        return outcome
+
+    def _diverge(self, words: str) -> None:
+        self.diverged = True
+        self.differences.append(Difference("release", words))
+        raise _DivergedError
+
+
+# ------------------------------------------------------------------ runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """Everything that a caller sees of a fit."""
+
+    result: Any
+    error: str | None
+    warnings: tuple[str, ...]
+
+
+def _observe(run: Callable[..., Any], data: Mapping[str, Any], transcript: _Recorder | _Player) -> _Observed:
+    result, error = None, None
+    with warnings.catch_warnings(record=True) as caught, transcribed(transcript):
+        warnings.simplefilter("always")
+        try:
+            result = run(**data)
+        except _DivergedError:
+            pass
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {raised}"
+    return _Observed(result, error, tuple(f"{each.category.__name__}: {each.message}" for each in caught))
+
+
+def _run_of(estimator: Any) -> Callable[..., Any]:
+    """What is run twice, with secrets that are the same."""
+    if hasattr(estimator, "fit"):
+
+        def run(**data: Any) -> Any:
+            model = clone(estimator)
+            unset = [name for name, value in model.get_params().items() if _is_seed(name) and value is None]
+            return model.set_params(**dict.fromkeys(unset, _SEED)).fit(**data)
+
+        return run
+    if not callable(estimator):
+        raise ParameterError(
+            "estimator", type(estimator).__name__, "an estimator or a callable", "pass something that can be fitted"
+        )
+    seeded = "random_state" in inspect.signature(estimator).parameters
+
+    def call(**data: Any) -> Any:
+        return estimator(**({"random_state": _SEED} if seeded else {}) | data)
+
+    return call
+
+
+def _is_seed(name: str) -> bool:
+    return name.rpartition("__")[2] == "random_state"
+
+
+def _check_relation_of(estimator: Any, data: Mapping[str, Any], relation: str) -> None:
+    own = estimator.get_params().get("relation", relation) if hasattr(estimator, "get_params") else relation
+    own = data.get("relation", own)
+    if own != relation:
+        raise ParameterError("relation", relation, f"{own!r}, the estimator's own", "pass neighbours of that kind")
+
+
+def _check_numbers(data: Mapping[str, Any], neighbour: Mapping[str, Any], relation: str) -> None:
+    """Refuse what cannot be neighbours."""
+    counts = [np.shape(each["X"])[0] if "X" in each else None for each in (data, neighbour)]
+    if set(data) != set(neighbour) and relation != "add-remove":
+        raise DataError("neighbour: expected the same arguments as in data, got others; pass both by name.")
+    if None in counts:
+        return
+    expected = 1 if relation == "add-remove" else 0
+    if abs(counts[0] - counts[1]) != expected:
+        raise DataError(
+            f"neighbour: expected {'one record more or less' if expected else 'as many records'} under {relation}, got "
+            "another number; change one record."
+        )
+
+
+# ------------------------------------------------------------------ results
+
+
+def _compare(first: _Observed, second: _Observed) -> list[Difference]:
+    found = []
+    if first.error != second.error:
+        words = f"{first.error or 'none'}; for the neighbour: {second.error or 'none'}"
+        found.append(Difference("error", words))
+    if first.warnings != second.warnings:
+        words = f"{'; '.join(first.warnings) or 'none'}; for the neighbour: {'; '.join(second.warnings) or 'none'}"
+        found.append(Difference("warning", words))
+    if first.error is None and second.error is None:
+        for place in differing_facts(first.result, second.result):
+            found.append(Difference("result", f"{place} differs"))
+    return found

@@ -1,0 +1,131 @@
+"""The door of every release, where a fit can be recorded and replayed.
+
+A mechanism does not hand out its noisy answer itself. It describes the release as a :class:`Call` and passes through
+:func:`answer`, which draws and nothing else unless a transcript is open. :func:`taciturn.audit.replay` opens one to
+record the calls of a fit, and another one to force the same outcomes on a neighbouring data set. Without a transcript
+the cost is that of one context variable, and seeded noise is the same to the bit.
+
+A transcript holds values before noise. It is for audits of data that nobody stands behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.data.sensitivity import Sensitivity
+from taciturn.events import ExponentialEvent
+
+__all__ = [
+    "Call",
+    "Limit",
+    "LoopSelection",
+    "Transcript",
+    "answer",
+    "score_limits",
+    "transcribed",
+    "transcribing",
+]
+
+OutcomeT = TypeVar("OutcomeT")
+
+Limit = tuple[Literal["l1", "l2", "linf", "range"], float]
+"""A bound on what one record changes. "range": the largest difference of coordinates minus the smallest one, which
+is all that a selection sees of a change of its scores."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One release, before it is made.
+
+    Parameters
+    ----------
+    mechanism : object
+        The public parameters, noise included, compared by ``==``.
+    limits : tuple of Limit
+        The declared sensitivity.
+    value : callable
+        ``value(outcome)``: what the noise covers. Most values do not depend on the outcome; the linear term of a
+        perturbed objective is known from its minimiser.
+    """
+
+    mechanism: object
+    limits: tuple[Limit, ...]
+    value: Callable[[Any], NDArray[np.generic]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSelection:
+    """The public side of a selection that a solver makes in a loop of its own, with Gumbel noise.
+
+    Parameters
+    ----------
+    what : str
+        What is selected.
+    noise_scale : float
+        Scale of the noise in the units of the sensitivity.
+    sensitivity : Sensitivity
+        Of the scores, in the linf norm.
+    candidates : tuple of int
+        What competes.
+    """
+
+    what: str
+    noise_scale: float
+    sensitivity: Sensitivity
+    candidates: tuple[int, ...]
+
+    @property
+    def event(self) -> ExponentialEvent:
+        """The cost of one selection, rounding left out."""
+        return ExponentialEvent(self.sensitivity.spread / self.noise_scale)
+
+
+class Transcript(Protocol):
+    """What records or forces releases."""
+
+    def answer(self, call: Call, draw: Callable[[], OutcomeT]) -> OutcomeT:
+        """The outcome of a call: drawn, or taken from somewhere else."""
+
+
+_OPEN: ContextVar[Transcript | None] = ContextVar("transcript", default=None)
+
+
+def answer(describe: Callable[[], Call], draw: Callable[[], OutcomeT]) -> OutcomeT:
+    """The outcome of one release.
+
+    Parameters
+    ----------
+    describe : callable
+        The call, made only where a transcript is open.
+    draw : callable
+        The private answer, with fresh noise.
+    """
+    transcript = _OPEN.get()
+    return draw() if transcript is None else transcript.answer(describe(), draw)
+
+
+def transcribing() -> bool:
+    """Whether a transcript is open, for loops that release many times without coming back."""
+    return _OPEN.get() is not None
+
+
+@contextmanager
+def transcribed(transcript: Transcript) -> Iterator[None]:
+    """Send all releases of this context through a transcript."""
+    token = _OPEN.set(transcript)
+    try:
+        yield
+    finally:
+        _OPEN.reset(token)
+
+
+def score_limits(sensitivity: Sensitivity, unit: float = 1.0) -> tuple[Limit, ...]:
+    """What one record changes in scores that compete, ``unit`` being one unit of theirs in those of the sensitivity."""
+    return ("linf", sensitivity.value / unit), ("range", sensitivity.spread / unit)

@@ -52,9 +52,9 @@ class Run:
     err: str
 
 
-def run(*arguments, cwd=None) -> Run:
-    """The command in this process, through the same door as from a shell."""
-    out, err = io.StringIO(), io.StringIO()
+def run(*arguments, cwd=None, out=None) -> Run:
+    """The command in this process, through the same door as from a shell; ``out`` is another standard output."""
+    out, err = io.StringIO() if out is None else out, io.StringIO()
     before, folder = sys.argv, os.getcwd()
     sys.argv = ["taciturn", *map(str, arguments)]
     try:

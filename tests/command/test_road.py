@@ -105,7 +105,7 @@ def test_the_score_is_the_accuracy_on_the_public_table(road):
 
 def test_a_private_score_has_a_certificate_of_its_own(road):
     folder, _ = road
-    done = run("score", folder / "model", folder / "known.csv", "--epsilon", "0.5", "--seed", "3")
+    done = run("score", "model", "known.csv", "--epsilon", "0.5", "--seed", "3", cwd=folder)
     assert done.code == 0
     assert "with noise of standard deviation" in done.out
     assert "epsilon = 0.5" in " ".join(done.out.split())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import traceback
 from typing import Annotated
 
 import typer
@@ -13,6 +12,17 @@ from taciturn._version import __version__
 from taciturn.cli.auditing import audit
 from taciturn.cli.comparing import compare
 from taciturn.cli.demonstrating import demo
+from taciturn.cli.endings import (
+    COMPLETE,
+    FAILED,
+    INTERRUPTED,
+    TERMINATED,
+    CompleteError,
+    NotShownError,
+    give_up_output,
+    sentence_of,
+    termination,
+)
 from taciturn.cli.fitting import fit
 from taciturn.cli.initialising import init
 from taciturn.cli.predicting import predict
@@ -21,11 +31,8 @@ from taciturn.cli.scoring import score
 from taciturn.cli.screen import print_error
 from taciturn.cli.selecting import select
 from taciturn.cli.showing import show
-from taciturn.core.errors import TaciturnError
 
 __all__ = ["app", "main"]
-
-_INTERRUPTED = 130
 
 app = typer.Typer(
     name="taciturn",
@@ -63,28 +70,45 @@ for _command in (demo, init, fit, show, predict, score, select, compare, audit, 
 def main() -> None:
     """Run the command line.
 
-    Exit code 0 if it did what was asked, 1 with one sentence if not, 2 for wrong usage, 130 if it was interrupted.
+    Exit code 0 if it did what was asked; 1 with one sentence if not; 2 for wrong usage; 3 if the work is complete and
+    its budget spent, but could not be shown; 130 if it was interrupted, and 143 if it was asked to terminate.
     """
     # A name that the terminal cannot show must not end a run.
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, io.TextIOWrapper):
             output.reconfigure(errors="replace")
+    with termination() as requests:
+        code = _run()
+    if code == INTERRUPTED:
+        print_error("interrupted; no result was written.")
+        code = TERMINATED if requests else INTERRUPTED
+    sys.exit(code)
+
+
+def _run() -> int:
+    """The exit code of the command; what ended it early is printed."""
     try:
-        app(prog_name="taciturn")
-    except SystemExit as end:
-        if end.code == _INTERRUPTED:
-            print_error("interrupted; no model was written.")
-        raise
-    except TaciturnError as error:
-        print_error(str(error))
-    except MemoryError:
-        print_error("memory: expected more of it than there is, for a table of this size; use a larger machine.")
-    except OSError as error:
-        print_error(f"file system: {(error.strerror or 'an error').lower()}; make room or choose another place.")
+        try:
+            app(prog_name="taciturn")
+        except SystemExit as end:
+            return _flushed(end.code)
+        return _flushed(0)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except Exception as error:
-        # The message of an error that nobody foresaw may quote data; where it happened does not.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        print_error(f"a defect ({type(error).__name__} in {place.name}, line {place.lineno}); please report it.")
+        if isinstance(error, CompleteError | NotShownError):
+            give_up_output()
+        print_error(sentence_of(error))
+        return COMPLETE if isinstance(error, CompleteError) else FAILED
+
+
+def _flushed(code: object) -> int:
+    """The exit code as a number; help texts, too, may meet a full disk."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        reason = (error.strerror or "an error").lower()
     else:
-        return
-    sys.exit(1)
+        return code if isinstance(code, int) else 0
+    raise NotShownError(f"standard output: {reason}")

@@ -56,7 +56,7 @@ def demo(
     table, new, bounds = output / "patients.csv", output / "new-patients.csv", output / "bounds.toml"
     model = output / "model" / "model.json"
     names = _write_tables(table, new)
-    replace_file(bounds, _bounds_text(names))
+    replace_file(bounds, _bounds_text(names), public=True)
     seeded = [] if seed is None else ["--seed", str(seed)]
     budget = ["--epsilon", f"{epsilon:g}", "--delta", f"{delta:g}", "--nonzero", str(features)]
     steps: list[tuple[str, list[str]]] = [
@@ -76,7 +76,9 @@ def demo(
     ]  # fmt: skip
     for explanation, arguments in steps:
         print_line(f"\n# {explanation}\n$ taciturn {shlex.join(arguments)}")
-        app(arguments, standalone_mode=False)
+        ended = app(arguments, standalone_mode=False)
+        if ended:
+            raise typer.Exit(ended)
     print_line(f"\nOpen {output / 'model' / 'report.html'} in a browser.")
 
 
@@ -96,7 +98,7 @@ def _write_tables(table: Path, new: Path) -> list[str]:
         writer.writerow([*names, _TARGET])
         # The set calls malignant 0.
         writer.writerows([*data.data[row].tolist(), _CLASSES[1 - int(data.target[row])]] for row in rows)
-        replace_file(path, text.getvalue())
+        replace_file(path, text.getvalue(), public=True)
     return names
 
 

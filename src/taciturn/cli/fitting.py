@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from taciturn.cli.endings import complete
 from taciturn.cli.methods import Method, Task, new_estimator, refuse_early
-from taciturn.cli.options import Bounds, Delta, Epsilon, NPublic, PrivateBounds, Relation, Seed, TableFile, Target
+from taciturn.cli.options import (
+    Bounds,
+    Delta,
+    Epsilon,
+    NPublic,
+    PrivateBounds,
+    Public,
+    Relation,
+    Seed,
+    TableFile,
+    Target,
+)
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.records import Records, checked_share, read_records
-from taciturn.cli.screen import command_of, print_line, print_model, print_note, print_words, stage
+from taciturn.cli.records import checked_share, read_records
+from taciturn.cli.screen import command_of, print_line, print_model, print_words, stage
 from taciturn.cli.statement import state
 from taciturn.core.errors import ParameterError
 
@@ -40,6 +51,7 @@ def fit(
         Path, typer.Option("--output", "-o", help="Folder for model.json, certificate.json and report.html.")
     ] = Path("model"),
     seed: Seed = None,
+    public: Public = False,
 ) -> None:
     """Fit a sparse model to a table privately; write the model, its certificate and a report.
 
@@ -60,13 +72,13 @@ def fit(
         **budget,
     )
     refuse_early(model, method)
-    with OutputFolder(output) as folder:
+    with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_records(table, statement)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
         with stage("fitting"):
-            _fit(model, records)
+            records.fit(model)
         folder.released(model.certificate_)
         model.certificate_ = records.certificate_of_all(spent, model.certificate_)
         folder.finished(model.certificate_)
@@ -74,21 +86,10 @@ def fit(
             fitted = Model.of(records.bounds, records.schema, model, command_of(context))
             folder.write("model.json", fitted.to_json() + "\n")
             folder.write("report.html", model_report(fitted))
-    print_model(fitted)
-    print_words(fitted.certificate)
-    print_line(f"written: {output}: model.json, certificate.json, report.html")
-
-
-def _fit(model: Any, records: Records) -> None:
-    """Fit, and pass on the warnings that rest on public facts; all others might tell of the data."""
-    from taciturn.core.errors import WeakBudgetWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", WeakBudgetWarning)
-        model.fit(records.X, records.y)
-    for warning in caught:
-        print_note(str(warning.message))
+    with complete(f"the model in {output} is complete and its budget is spent: do not fit it again"):
+        print_model(fitted)
+        print_words(fitted.certificate)
+        print_line(f"written: {output}: model.json, certificate.json, report.html")
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from taciturn.cli.endings import complete
 from taciturn.cli.options import TableFile
 from taciturn.cli.output import replace_file
 from taciturn.cli.screen import print_line
@@ -32,5 +33,6 @@ def init(
     if output.exists():
         raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
     schema = read_schema(table)
-    replace_file(output, bounds_template(schema, target))
-    print_line(f"written: {output}, with {len(schema.names)} columns; fill in the blanks, then: taciturn fit")
+    replace_file(output, bounds_template(schema, target), public=True)
+    with complete(f"the template {output} is complete"):
+        print_line(f"written: {output}, with {len(schema.names)} columns; fill in the blanks, then: taciturn fit")

@@ -7,7 +7,18 @@ from typing import Annotated, Literal
 
 import typer
 
-__all__ = ["Bounds", "Delta", "Epsilon", "NPublic", "PrivateBounds", "Relation", "Seed", "TableFile", "Target"]
+__all__ = [
+    "Bounds",
+    "Delta",
+    "Epsilon",
+    "NPublic",
+    "PrivateBounds",
+    "Public",
+    "Relation",
+    "Seed",
+    "TableFile",
+    "Target",
+]
 
 TableFile = Annotated[
     Path, typer.Argument(help="CSV, TSV or libsvm file, also .gz, or Parquet, Feather or Arrow.", show_default=False)
@@ -26,3 +37,6 @@ Relation = Annotated[
 ]
 NPublic = Annotated[int | None, typer.Option(min=1, help="A public number of records, for add-remove.")]
 Seed = Annotated[int | None, typer.Option(help="Reproduce a run; whoever knows the seed can undo the noise.")]
+Public = Annotated[
+    bool, typer.Option("--public", help="Let others read what is written, not its owner alone (permissions 0600).")
+]

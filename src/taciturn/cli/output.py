@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from taciturn.core.errors import ParameterError, TaciturnError
 if TYPE_CHECKING:
     from taciturn.certificate import Certificate
 
-__all__ = ["OutputFolder", "WholeFile", "replace_file"]
+__all__ = ["OutputFile", "OutputFolder", "WholeFile", "replace_file"]
 
 CERTIFICATE_NAME = "certificate.json"
 
@@ -32,9 +33,12 @@ class OutputFolder:
     ----------
     path : Path
         Where the folder goes. It must not exist yet, or be empty: a certificate is never written over.
+    public : bool
+        Whether others may read it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, public: bool) -> None:
+        self._public = public
         self._path = Path(os.path.realpath(path))
         # An empty folder may be the place where another disk is mounted: nothing can be moved onto it, only into it.
         inside = self._path.is_dir()
@@ -54,18 +58,15 @@ class OutputFolder:
             )
         missing = [parent for parent in (self._part, *self._part.parents) if not parent.exists()]
         self._made = missing
-        self._part.mkdir(parents=True)
+        self._part.parent.mkdir(parents=True, exist_ok=True)
+        self._part.mkdir(mode=0o777 if self._public else 0o700)
+        for folder in missing:
+            _sync(folder.parent)
         return self
 
     def begin(self, *, epsilon: float, delta: float, relation: str) -> None:
         """Write down that a budget is about to be spent; from here on the statement outlives a crash."""
-        statement: dict[str, object] = {
-            "format": "taciturn spending",
-            "epsilon": epsilon,
-            "delta": delta,
-            "relation": relation,
-            "statement": "A fit with this budget was begun and did not finish: count the whole budget as spent.",
-        }
+        statement = _spending(epsilon, delta, relation)
         self._write_statement(statement)
         # Only now: if it cannot be written, no noise is drawn.
         self._statement = statement
@@ -82,10 +83,10 @@ class OutputFolder:
 
     def write(self, name: str, text: str) -> None:
         """Write one file of the folder, whole."""
-        replace_file(self._part / name, text)
+        replace_file(self._part / name, text, public=self._public)
 
     def _write_statement(self, statement: dict[str, object]) -> None:
-        self.write(CERTIFICATE_NAME, json.dumps(statement, indent=2) + "\n")
+        self.write(CERTIFICATE_NAME, _as_text(statement))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -107,13 +108,74 @@ class OutputFolder:
         try:
             if self._part.parent != self._path:
                 os.replace(self._part, self._path)
+                _sync(self._path.parent)
                 return
             for path in sorted(self._part.iterdir()):
                 os.replace(path, self._path / path.name)
             self._part.rmdir()
+            _sync(self._path)
         except OSError:
             print_note(f"noise was drawn, and {self._part} could not be moved: the certificate is there.")
             raise
+
+
+class OutputFile:
+    """One file for something that is released, with the statement of what is spent in its place until then.
+
+    It keeps the promises of :class:`OutputFolder`: after :meth:`begin` a crash leaves the statement, and an error that
+    taciturn raises on purpose before anything was released leaves nothing.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file goes. It must not exist yet: a certificate is never written over.
+    public : bool
+        Whether others may read it.
+    """
+
+    def __init__(self, path: Path, *, public: bool) -> None:
+        self._path = path
+        self._public = public
+        self._begun = self._finished = False
+
+    def __enter__(self) -> OutputFile:
+        if os.path.lexists(self._path):
+            raise ParameterError("output", str(self._path), "a file that is not there yet", "choose another name")
+        return self
+
+    def begin(self, *, epsilon: float, delta: float, relation: str) -> None:
+        """Write down that a budget is about to be spent."""
+        replace_file(self._path, _as_text(_spending(epsilon, delta, relation)), public=self._public)
+        self._begun = True
+
+    def finish(self, text: str) -> None:
+        """Put what was released in the place of the statement."""
+        self._finished = True
+        replace_file(self._path, text, public=self._public)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None or not self._begun:
+            return
+        if isinstance(error, TaciturnError) and not self._finished:
+            self._path.unlink()
+        else:
+            print_note(f"noise was drawn; {self._path} says what is to be counted as spent.")
+
+
+def _spending(epsilon: float, delta: float, relation: str) -> dict[str, object]:
+    return {
+        "format": "taciturn spending",
+        "epsilon": epsilon,
+        "delta": delta,
+        "relation": relation,
+        "statement": "A run with this budget was begun and did not finish: count the whole budget as spent.",
+    }
+
+
+def _as_text(statement: dict[str, object]) -> str:
+    return json.dumps(statement, indent=2) + "\n"
 
 
 class WholeFile:
@@ -123,15 +185,24 @@ class WholeFile:
     ----------
     path : Path
         Where it goes. A file that is there is replaced; a pipe or a device is written to as it is.
+    public : bool
+        Whether others may read it, as far as the system's defaults let them. If not, its owner alone may.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, public: bool) -> None:
         self._path = path
+        self._mode = 0o666 if public else 0o600
         special = path.exists() and not path.is_file()
         self._part = path if special else path.with_name(path.name + ".part")
 
     def __enter__(self) -> TextIO:
-        self._file = self._part.open("w", encoding="utf-8", newline="")
+        if self._part == self._path:
+            self._file = self._path.open("w", encoding="utf-8", newline="")
+            return self._file
+        # What a killed run left there may be open to others.
+        self._part.unlink(missing_ok=True)
+        made = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._mode)
+        self._file = open(made, "w", encoding="utf-8", newline="")
         return self._file
 
     def __exit__(
@@ -146,12 +217,30 @@ class WholeFile:
                 os.fsync(self._file.fileno())
             self._file.close()
             if error is None:
-                self._part.replace(self._path)
+                os.replace(self._part, self._path)
+                _sync(self._path.parent)
         finally:
             self._part.unlink(missing_ok=True)
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str, *, public: bool) -> None:
     """Write a small file whole, even if the power is cut in the middle."""
-    with WholeFile(path) as file:
+    with WholeFile(path, public=public) as file:
         file.write(text)
+
+
+def _sync(folder: Path) -> None:
+    """Put the names in a folder on the disk: a file that is there and cannot be found is lost."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        # A folder that may be written to and not be listed, or a system that opens no folders.
+        return
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        # Some network disks cannot do it.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)

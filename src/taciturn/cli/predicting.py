@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.options import TableFile
+from taciturn.cli.endings import complete
+from taciturn.cli.options import Public, TableFile
 from taciturn.cli.output import WholeFile
 from taciturn.cli.screen import counter, print_line
 from taciturn.cli.showing import ModelFile, read_model
@@ -25,6 +26,7 @@ def predict(
     output: Annotated[Path, typer.Option("--output", "-o", help="CSV file for the predictions.")] = Path(
         "predictions.csv"
     ),
+    public: Public = False,
 ) -> None:
     """Predict for every row of a table; of a classifier, also the probability of each class.
 
@@ -43,13 +45,14 @@ def predict(
     probabilities = hasattr(estimator, "predict_proba")
     header = ["prediction", *(f"P({label})" for label in estimator.classes_)] if probabilities else ["prediction"]
     n_rows = 0
-    with WholeFile(output) as file, counter(f"predicting {table.name}", "rows") as advance:
+    with WholeFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
         file.write(_lines([header]))
         for X in read_batches(table, read.encoder):
             file.write(_lines(_rows(estimator, X, probabilities)))
             n_rows += X.shape[0]
             advance(X.shape[0])
-    print_line(f"written: {output}, {n_rows:,} predictions")
+    with complete(f"the predictions in {output} are complete"):
+        print_line(f"written: {output}, {n_rows:,} predictions")
 
 
 def _rows(estimator: Any, X: Any, probabilities: bool) -> Iterator[list[Any]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taciturn.cli.methods import Task
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.screen import stage
+from taciturn.cli.screen import print_note, stage
 from taciturn.cli.statement import Statement
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.errors import DataError, ParameterError, TaciturnError, WeakBudgetWarning
 
 if TYPE_CHECKING:
     from taciturn.certificate import Certificate
@@ -94,6 +95,15 @@ class Records:
             self.y = self.raw[:, to_find.index(name)]
         self.raw = None
         return scaler.certificate_
+
+    def fit(self, estimator: Any) -> None:
+        """Fit, and pass on the warnings that rest on public facts; all others might tell of the data."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", WeakBudgetWarning)
+            estimator.fit(self.X, self.y)
+        for warning in caught:
+            print_note(str(warning.message))
 
     def certificate_of_all(self, spent: Certificate | None, certificate: Certificate) -> Certificate:
         """The certificate of bounds and fit together, with what a table on disk assumes besides."""

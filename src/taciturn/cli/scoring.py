@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from taciturn.cli.options import NPublic, Relation, Seed, TableFile
-from taciturn.cli.output import replace_file
+from taciturn.cli.endings import complete
+from taciturn.cli.options import NPublic, Public, Relation, Seed, TableFile
+from taciturn.cli.output import OutputFile, replace_file
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
 
 if TYPE_CHECKING:
     from taciturn.estimators.scoring import PrivateScore
+    from taciturn.modelfile import Model
 
 __all__ = ["score"]
 
@@ -33,9 +35,13 @@ def score(
     relation: Relation = "zero-out",
     n_public: NPublic = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file for the score and its certificate.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="JSON file for the score and its certificate. [default: score.json with --epsilon]"
+        ),
     ] = None,
     seed: Seed = None,
+    public: Public = False,
 ) -> None:
     """Score a model on a table that is public, or privately with a budget of its own.
 
@@ -43,32 +49,41 @@ def score(
     """
     from math import inf
 
-    from taciturn import private_score
-    from taciturn.tables import read_table
-
     read = read_model(model)
-    with stage(f"reading {table.name}"):
-        X, y = read_table(table, read.bounds, read.bounds.target.name)
-    result = private_score(
-        read.estimator,
-        X,
-        y,
-        epsilon=inf if epsilon is None else epsilon,
-        delta=delta,
-        metric=metric,
-        relation=relation,
-        n_public=n_public,
-        random_state=seed,
-    )
-    if output is not None:
-        replace_file(output, _as_json(result))
+    budget = {"delta": delta, "relation": relation, "n_public": n_public, "random_state": seed}
     if epsilon is None:
+        X, y = _records(read, table)
+        result = _score(read, X, y, metric, epsilon=inf, **budget)
+        if output is not None:
+            replace_file(output, _as_json(result), public=public)
         print_line(f"{result.metric}: {result.value:.6g}")
         print_line("not private: this number may be shown only if the table is public; --epsilon adds noise to it")
         return
-    print_certificate(result.certificate)
-    print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
-    print_line("If these records were also used to fit the model, the two certificates add up (taciturn.compose).")
+    place = Path("score.json") if output is None else output
+    with OutputFile(place, public=public) as file:
+        X, y = _records(read, table)
+        file.begin(epsilon=epsilon, delta=delta, relation=relation)
+        result = _score(read, X, y, metric, epsilon=epsilon, **budget)
+        file.finish(_as_json(result))
+    with complete(f"the score in {place} is complete and its budget is spent: do not score again"):
+        print_certificate(result.certificate)
+        print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
+        print_line("If these records were also used to fit the model, the two certificates add up (taciturn.compose).")
+        print_line(f"written: {place}")
+
+
+def _records(read: Model, table: Path) -> tuple[Any, Any]:
+    from taciturn.tables import read_table
+
+    with stage(f"reading {table.name}"):
+        return read_table(table, read.bounds, read.bounds.target.name)
+
+
+def _score(read: Model, X: Any, y: Any, metric: Any, **budget: Any) -> PrivateScore:
+    from taciturn import private_score
+
+    with stage("scoring"):
+        return private_score(read.estimator, X, y, metric=metric, **budget)
 
 
 def _as_json(score: PrivateScore) -> str:

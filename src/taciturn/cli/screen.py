@@ -34,9 +34,9 @@ __all__ = [
 
 def console(*, stderr: bool = False) -> Console:
     """A console for standard output, or for standard error."""
-    from rich.console import Console
+    from taciturn.cli.consoles import ErrorConsole, OutputConsole
 
-    return Console(stderr=stderr)
+    return ErrorConsole() if stderr else OutputConsole()
 
 
 def print_line(text: str) -> None:
@@ -63,7 +63,8 @@ def command_of(context: typer.Context) -> str:
             continue
         if parameter.param_type_name == "option":
             parts.append(max(parameter.opts, key=len))
-        parts.append("..." if parameter.name == "seed" else str(value))
+        if value is not True:
+            parts.append("..." if parameter.name == "seed" else str(value))
     return shlex.join(parts)
 
 
@@ -87,7 +88,9 @@ def _progress(*more: str) -> Progress:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), *map(TextColumn, more), TimeElapsedColumn())
-    return Progress(*columns, console=console(stderr=True), transient=True)
+    errors = console(stderr=True)
+    # Where nobody looks, such as in a log, a bar would leave empty lines.
+    return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
 
 
 def print_model(model: Model) -> None:

@@ -8,11 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
+from taciturn.cli.endings import complete
 from taciturn.cli.methods import SelectionMethod, Task, new_selector
-from taciturn.cli.options import Bounds, Delta, Epsilon, NPublic, PrivateBounds, Relation, Seed, TableFile, Target
+from taciturn.cli.options import (
+    Bounds,
+    Delta,
+    Epsilon,
+    NPublic,
+    PrivateBounds,
+    Public,
+    Relation,
+    Seed,
+    TableFile,
+    Target,
+)
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import checked_share, read_records
-from taciturn.cli.screen import command_of, console, print_certificate, print_line, stage
+from taciturn.cli.screen import command_of, console, print_certificate, print_line, print_note, stage
 from taciturn.cli.statement import state
 
 __all__ = ["select"]
@@ -37,6 +49,7 @@ def select(
         Path, typer.Option("--output", "-o", help="Folder for selection.json and certificate.json.")
     ] = Path("selection"),
     seed: Seed = None,
+    public: Public = False,
 ) -> None:
     """Select features of a table privately, without fitting a model.
 
@@ -48,12 +61,15 @@ def select(
     selector = new_selector(
         method, epsilon=(1.0 - share) * epsilon, delta=(1.0 - share) * delta, n_features_to_select=keep, **budget
     )
-    with OutputFolder(output) as folder:
+    with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_records(table, statement)
+        n_features = len(records.bounds.feature_names)
+        if keep >= n_features:
+            print_note(f"keep={keep} leaves out none of the {n_features} features.")
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         with stage("selecting"):
-            selector.set_params(**records.target_parameters(selector)).fit(records.X, records.y)
+            records.fit(selector.set_params(**records.target_parameters(selector)))
         folder.released(selector.certificate_)
         certificate = records.certificate_of_all(spent, selector.certificate_)
         folder.finished(certificate)
@@ -67,9 +83,10 @@ def select(
             "certificate": json.loads(certificate.to_json()),
         }
         folder.write("selection.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    _print_names(names, len(records.bounds.feature_names))
-    print_certificate(certificate)
-    print_line(f"written: {output}: selection.json, certificate.json")
+    with complete(f"the selection in {output} is complete and its budget is spent: do not select again"):
+        _print_names(names, n_features)
+        print_certificate(certificate)
+        print_line(f"written: {output}: selection.json, certificate.json")
 
 
 def _print_names(names: list[str], n_features: int) -> None:

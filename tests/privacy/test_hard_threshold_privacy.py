@@ -205,7 +205,7 @@ def make_plan(**changes):
 @pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 30.0])
 def test_mechanisms_cost_no_more_than_the_certificate_says(name, relation, threshold, epsilon):
     loss, n_outputs = LOSSES[name]
     plan = make_plan(loss=loss, relation=relation, threshold=threshold, epsilon=epsilon, n_outputs=n_outputs, step=None)
@@ -216,7 +216,7 @@ def test_mechanisms_cost_no_more_than_the_certificate_says(name, relation, thres
     assert release.mechanism.l2_sensitivity == bound(squared, weight_bound, relation).value
     stated = plan.releases[-1].event.noise_multiplier
     actual = release.mechanism.event.noise_multiplier
-    assert stated <= actual <= stated * (1 + 2e-3 if epsilon < 1e4 else 1.5)
+    assert stated <= actual <= stated * (1 + 2e-3)
     if threshold == "peeling":
         assert release.top_k.event == plan.releases[-2].event * 2
         assert plan.releases[-2].count == 2 * plan.n_steps

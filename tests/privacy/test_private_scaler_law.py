@@ -122,8 +122,8 @@ def test_the_grid_keeps_within_its_ends(smallest, largest, expected):
 
 
 def test_the_widest_grid_is_made_of_finite_numbers_in_order():
-    X = np.array([[0.0, 1e308, -1e308]] * 40)
-    scaler = PrivateScaler(epsilon=1e6, smallest=1e-300, largest=1e300).fit(X)
+    X = np.array([[0.0, 1e308, -1e308]] * 1000)
+    scaler = PrivateScaler(epsilon=30.0, smallest=1e-300, largest=1e300, random_state=0).fit(X)
     assert scaler.upper_.tolist() == [1e-300, 1e300 + 1e298, -1e300 + 1e298]
     assert (scaler.lower_ < scaler.upper_).all()
     assert np.isfinite(scaler.transform(X)).all()

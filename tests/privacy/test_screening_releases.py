@@ -133,7 +133,7 @@ def test_every_screening_has_noise_of_its_own():
         ({"rule": "adp", "loss": "squared"}, DensePath),
         ({"rule": "tested", "loss": "squared"}, GramPath),
         ({"rule": "adp", "loss": "huber", "sparse": True}, SublinearPath),
-        ({"rule": "adp", "loss": "squared", "sparse": True, "epsilon": 1e6}, MarginPath),
+        ({"rule": "adp", "loss": "squared", "sparse": True, "epsilon": 30.0, "delta": 0.1, "n_steps": 1}, MarginPath),
         # Without a delta nothing may be left to it.
         ({"rule": "select", "delta": 0.0}, PlainRun),
         ({"rule": "none-option", "delta": 0.0, "sparse": True}, PlainRun),
@@ -151,7 +151,7 @@ def test_the_way_a_fit_takes_suits_its_noise(monkeypatch, parameters, kind):
     parameters = dict(parameters)
     X, y = records("huber", np.random.default_rng(0), 60)
     X = sp.csr_array(X) if parameters.pop("sparse", False) else X
-    ScreenedRegressor(n_steps=20, **parameters).fit(X, y)
+    ScreenedRegressor(**{"n_steps": 20} | parameters).fit(X, y)
     assert type(opened[0]) is kind
 
 

@@ -6,6 +6,7 @@ import pytest
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.validation import (
     check_choice,
+    check_claimed_epsilon,
     check_delta,
     check_epsilon,
     check_finite,
@@ -16,15 +17,24 @@ from taciturn.core.validation import (
 )
 
 
-@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), "1", None, True, -float("inf")])
-def test_epsilon(bad):
+@pytest.mark.parametrize("check", [check_epsilon, check_claimed_epsilon])
+@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), "1", None, True, -float("inf"), 1e10])
+def test_epsilon(check, bad):
     with pytest.raises(ParameterError, match=r"^epsilon=.*expected a number > 0 .*; give the privacy budget .*\.$"):
-        check_epsilon(epsilon=bad)
+        check(epsilon=bad)
 
 
-@pytest.mark.parametrize("good", [1, 0.5, np.float32(2), np.int64(3), float("inf")])
-def test_good_epsilon(good):
-    assert check_epsilon(epsilon=good) == float(good)
+@pytest.mark.parametrize("check", [check_epsilon, check_claimed_epsilon])
+@pytest.mark.parametrize("good", [1, 0.5, np.float32(2), np.int64(3), 30, float("inf")])
+def test_good_epsilon(check, good):
+    assert check(epsilon=good) == float(good)
+
+
+@pytest.mark.parametrize("large", [np.nextafter(30.0, 31.0), 74, 1e4, 1e9])
+def test_budgets_end_at_thirty_and_claims_do_not(large):
+    with pytest.raises(ParameterError, match=r"at most 30 \(infinity switches privacy off\); .*float\('inf'\)"):
+        check_epsilon(epsilon=large)
+    assert check_claimed_epsilon(epsilon=large) == large
 
 
 @pytest.mark.parametrize("bad", [-1e-9, 1.0, 2, float("nan"), None, "0", False])

@@ -20,6 +20,7 @@ from taciturn.core.errors import DataError, DataTypeError, ParameterError, Tacit
 __all__ = [
     "NOT_FINITE",
     "check_choice",
+    "check_claimed_epsilon",
     "check_delta",
     "check_epsilon",
     "check_finite",
@@ -32,8 +33,10 @@ __all__ = [
 
 T = TypeVar("T")
 
-# Beyond this a budget promises nothing that a computer could keep; infinity says so openly.
-_LARGEST_EPSILON = 1e9
+# Beyond this a budget protects nobody, and what sampling adds to delta is no longer small.
+_LARGEST_BUDGET = 30.0
+# Beyond this a claim says nothing that a computer could keep; infinity says so openly.
+_LARGEST_CLAIM = 1e9
 
 
 def _only(named: dict[str, object]) -> tuple[str, object]:
@@ -49,10 +52,24 @@ def _as_real(value: object) -> float:
 
 
 def check_epsilon(**named: object) -> float:
-    """A privacy budget: a number > 0, infinity included (the non-private twin)."""
+    """A privacy budget: a number > 0 and at most 30, or infinity (the non-private twin)."""
     name, value = _only(named)
     number = _as_real(value)
-    if not (0.0 < number <= _LARGEST_EPSILON or number == math.inf):
+    if not (0.0 < number <= _LARGEST_BUDGET or number == math.inf):
+        raise ParameterError(
+            name,
+            value,
+            f"a number > 0 and at most {_LARGEST_BUDGET:g} (infinity switches privacy off)",
+            f"give the privacy budget as, say, {name}=1.0, or {name}=float('inf') for no privacy",
+        )
+    return number
+
+
+def check_claimed_epsilon(**named: object) -> float:
+    """What a publication claims: a number > 0, infinity included."""
+    name, value = _only(named)
+    number = _as_real(value)
+    if not (0.0 < number <= _LARGEST_CLAIM or number == math.inf):
         raise ParameterError(
             name,
             value,

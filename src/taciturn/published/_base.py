@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from taciturn.accounting import epsilon_of
 from taciturn.certificate import Certificate, Release
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.validation import check_delta, check_epsilon, check_integer, check_positive
+from taciturn.core.validation import check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.estimators._linear import PrivateLinearModel, labels_of
 from taciturn.events import ComposedEvent, LaplaceMaxEvent, NotPrivateEvent
 
@@ -94,7 +94,7 @@ class ReproducedModel(PrivateLinearModel):
     """A linear model without intercept and with the parameters that all of these have."""
 
     def _check_public(self) -> None:
-        check_epsilon(epsilon=self.epsilon)
+        check_claimed_epsilon(epsilon=self.epsilon)
         if check_delta(delta=self.delta) == 0.0:
             raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
         check_positive(radius=self.radius)

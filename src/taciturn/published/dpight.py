@@ -12,7 +12,7 @@ from taciturn.certificate import Certificate, Release
 from taciturn.constraints import keep_largest_columns
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_delta, check_epsilon, check_integer, check_positive
+from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.events import Event, GaussianEvent, NotPrivateEvent
 from taciturn.losses import LogisticLoss, SquaredLoss
 from taciturn.published._base import ROUNDING, SwitchedModel, classifies
@@ -218,7 +218,7 @@ class DPIGHT(SwitchedModel):
         return self
 
     def _check_public(self) -> None:
-        check_epsilon(epsilon=self.epsilon)
+        check_claimed_epsilon(epsilon=self.epsilon)
         if check_delta(delta=self.delta) == 0.0:
             raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
         check_positive(gradient_bound=self.gradient_bound)

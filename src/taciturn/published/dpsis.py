@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from taciturn.certificate import Release
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_epsilon, check_integer, check_real
+from taciturn.core.validation import check_claimed_epsilon, check_integer, check_real
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.kernels.canonical import largest_noise
 from taciturn.published._base import state_claim
@@ -194,7 +194,7 @@ class DPSIS(PrivateSelector):
         return self
 
     def _check_public(self) -> None:
-        check_epsilon(epsilon=self.epsilon)
+        check_claimed_epsilon(epsilon=self.epsilon)
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
         check_integer(1, n_features_to_select=self.n_features_to_select)
         Stream.of(self.random_state)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_epsilon, check_integer, check_positive
+from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.losses import LogisticLoss
 from taciturn.published._base import SwitchedModel, state_claim
@@ -178,7 +178,7 @@ class PrivateADMM(SwitchedModel):
         return self
 
     def _check_public(self) -> None:
-        check_epsilon(epsilon=self.epsilon)
+        check_claimed_epsilon(epsilon=self.epsilon)
         check_choice(tuple(PENALTIES), penalty=self.penalty)
         check_positive(strength=self.strength)
         check_positive(coupling=self.coupling)

@@ -15,7 +15,7 @@ from scipy.special import expit
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_delta, check_epsilon
+from taciturn.core.validation import check_claimed_epsilon, check_delta
 from taciturn.data.sensitivity import unscaled_rule
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 from taciturn.published._base import SwitchedModel, classifies, state_claim, vertex_releases
@@ -275,7 +275,7 @@ class ScreenedModel(SwitchedModel):
 
     def _check_public(self) -> None:
         super()._check_public()
-        check_epsilon(epsilon_screen=self.epsilon_screen)
+        check_claimed_epsilon(epsilon_screen=self.epsilon_screen)
         if check_delta(delta_screen=self.delta_screen) == 0.0:
             raise ParameterError(
                 "delta_screen", self.delta_screen, "a number in (0, 1)", "the noise is calibrated to its logarithm"

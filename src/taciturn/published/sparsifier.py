@@ -10,7 +10,7 @@ import numpy as np
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_epsilon, check_integer, check_positive
+from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.published.private_lasso import FloatArray, PrivateLasso, noisy_frank_wolfe
 
@@ -143,7 +143,7 @@ class Sparsifier(PrivateLasso):
 
     def _check_public(self) -> None:
         super()._check_public()
-        check_epsilon(epsilon_count=self.epsilon_count)
+        check_claimed_epsilon(epsilon_count=self.epsilon_count)
         check_positive(precision=self.precision)
         check_integer(1, PRINTED_COUNT_STEPS, n_count_steps=self.n_count_steps)
         self._range(1)

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_delta, check_epsilon, check_integer, check_positive
+from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.losses import LogisticLoss
 from taciturn.published._base import SwitchedModel, classifies, state_claim
@@ -196,7 +196,7 @@ class TwoStage(SwitchedModel):
 
     def _check_public(self) -> None:
         check_choice(("squared", "logistic"), loss=self.loss)
-        check_epsilon(epsilon=self.epsilon)
+        check_claimed_epsilon(epsilon=self.epsilon)
         if check_delta(delta=self.delta) == 0.0:
             raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
         check_positive(alpha=self.alpha)

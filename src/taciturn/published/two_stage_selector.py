@@ -14,7 +14,7 @@ from sklearn.linear_model import Lasso
 from taciturn.certificate import Certificate, Release
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_epsilon, check_integer, check_positive
+from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive
 from taciturn.data.sensitivity import block_votes
 from taciturn.events import NotPrivateEvent
 from taciturn.mechanisms import LaplaceTopK
@@ -160,7 +160,7 @@ class TwoStageSelector(PrivateSelector):
         return self
 
     def _check_public(self) -> None:
-        check_epsilon(epsilon=self.epsilon)
+        check_claimed_epsilon(epsilon=self.epsilon)
         check_positive(alpha=self.alpha)
         check_integer(1, n_features_to_select=self.n_features_to_select)
         if self.n_blocks != "auto":

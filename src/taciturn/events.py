@@ -174,6 +174,9 @@ class ObjectivePerturbationEvent(Event):
         In how many records the neighbour differs; ``log_jacobian`` and ``shift`` are those of one.
     distance : float, default=0.0
         Of the sampled minimiser from its law.
+    fixed_sign : bool, default=False
+        Whether :math:`\phi'` has one and the same sign at all :math:`\theta` for a given record, as the logistic loss
+        has with labels 0 and 1 (not with labels between them, nor Huber's loss). Version 0.1 did not say.
     """
 
     kind: ClassVar[str] = "objective-perturbation"
@@ -183,13 +186,15 @@ class ObjectivePerturbationEvent(Event):
     replaced: bool
     records: int = 1
     distance: float = 0.0
+    fixed_sign: bool = False
 
     def __post_init__(self) -> None:
         log_jacobian = check_real(0.0, math.inf, closed="left", log_jacobian=self.log_jacobian)
         object.__setattr__(self, "log_jacobian", log_jacobian)
         object.__setattr__(self, "shift", check_positive(shift=self.shift))
-        if not isinstance(self.replaced, bool):
-            raise ParameterError("replaced", self.replaced, "True or False", "say whether a record is replaced")
+        for name, of_what in (("replaced", "a record is replaced"), ("fixed_sign", "the derivative keeps its sign")):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(name, getattr(self, name), "True or False", f"say whether {of_what}")
         object.__setattr__(self, "records", check_integer(1, records=self.records))
         object.__setattr__(self, "distance", _check_distance(self.distance))
 

@@ -84,19 +84,38 @@ def largest_share(of_bound, *, noise=1.0):
         c = math.log1p(curvature_bound(loss) * bound**2 / ridge)
         for beyond in (0.0, 1.5, 3.0, 4.5):
             epsilon = c + tau**2 / 2 + beyond * tau
-            allowed = of_bound(c, tau, epsilon)
+            allowed = of_bound(loss, c, tau, epsilon)
             exact = max(exact_deltas(loss, *records, others, ridge, sigma, epsilon))
             if exact > 1e-12:
                 worst = max(worst, exact / allowed)
     return worst
 
 
-def bound_of(c, tau, epsilon):
-    return math.exp(gdp.log_delta(pieces_of(ObjectivePerturbationEvent(c, tau, replaced=False)), epsilon))
+def bound_of(loss, c, tau, epsilon):
+    event = ObjectivePerturbationEvent(c, tau, replaced=False, fixed_sign=isinstance(loss, LogisticLoss))
+    return math.exp(gdp.log_delta(pieces_of(event), epsilon))
 
 
 def test_exact_deltas_never_exceed_the_bound_and_come_close():
     assert 0.4 < largest_share(bound_of) <= 1.0 + 1e-6
+
+
+def steady_share(of_bound):
+    """As above where other records hold the new one's slope at its end, so that one tail of b is used in full."""
+    loss, ridge, tau = LogisticLoss(), 20.0, 0.4
+    others = np.ones(600), np.zeros(600)
+    more = np.ones(601), np.append(np.zeros(600), 1.0)
+    c = math.log1p(0.25 / ridge)
+    shares = []
+    for beyond in (0.0, 1.5, 3.0):
+        epsilon = c + tau**2 / 2 + beyond * tau
+        exact = max(exact_deltas(loss, *others, more, ridge, 1.0 / tau, epsilon))
+        shares.append(exact / of_bound(loss, c, tau, epsilon))
+    return max(shares)
+
+
+def test_one_tail_is_as_much_as_a_slope_of_one_sign_can_use():
+    assert 0.8 < steady_share(bound_of) <= 1.0 + 1e-6
 
 
 def test_half_the_noise_is_caught():
@@ -104,7 +123,11 @@ def test_half_the_noise_is_caught():
 
 
 def test_a_bound_for_a_shift_that_is_a_tenth_too_small_is_caught():
-    assert largest_share(lambda c, tau, epsilon: bound_of(c, 0.9 * tau, epsilon)) > 1.0
+    assert largest_share(lambda loss, c, tau, epsilon: bound_of(loss, c, 0.9 * tau, epsilon)) > 1.0
+
+
+def test_half_the_weight_is_caught():
+    assert steady_share(lambda *case: bound_of(*case) / 2) > 1.5
 
 
 def test_a_forgotten_jacobian_is_caught():
@@ -113,15 +136,16 @@ def test_a_forgotten_jacobian_is_caught():
     records, others = (np.zeros(0), np.zeros(0)), (np.ones(1), np.zeros(1))
     epsilon = 0.5
     exact = max(exact_deltas(loss, *records, others, ridge, 1.0 / tau, epsilon))
-    assert exact <= bound_of(math.log(2.0), tau, epsilon)
-    assert exact > 1e3 * bound_of(0.0, tau, epsilon)
+    assert exact <= bound_of(loss, math.log(2.0), tau, epsilon)
+    assert exact > 1e3 * bound_of(loss, 0.0, tau, epsilon)
 
 
 def test_replaced_records_in_one_dimension():
     for loss, bound, records, others, ridge, tau in instances(30, seed=1):
         swapped = (np.append(records[0], -bound), np.append(records[1], others[1][-1]))
         sigma = loss.slope(math.inf) * bound / tau
-        event = ObjectivePerturbationEvent(math.log1p(curvature_bound(loss) * bound**2 / ridge), 2 * tau, replaced=True)
+        c = math.log1p(curvature_bound(loss) * bound**2 / ridge)
+        event = ObjectivePerturbationEvent(c, 2 * tau, replaced=True, fixed_sign=isinstance(loss, LogisticLoss))
         for epsilon in (event.log_jacobian, event.log_jacobian + 3 * tau, event.log_jacobian + 6 * tau):
             exact = max(exact_deltas(loss, *others, swapped, ridge, sigma, epsilon))
             assert exact <= math.exp(gdp.log_delta(pieces_of(event), epsilon)) * (1 + 1e-6)

@@ -27,9 +27,9 @@ through :math:`F` and adding everything else afterwards is hence valid for every
 
 For :math:`T` equal selections :math:`\mu = \nu_T e` with constants that depend on :math:`T` alone.
 
-*Objective perturbation* is not Gaussian, but nearly: it costs what Gaussian noise of multiplier 1 / shift costs, at an
-epsilon smaller by the logarithm of the Jacobians' ratio and with a delta that is :math:`2^m` times as large, m being
-the number of directions (:mod:`taciturn.accounting.objective`).
+*Objective perturbation* is not Gaussian, but a sum of what Gaussian releases cost, at an epsilon smaller by the
+logarithm of the Jacobians' ratio: the weights and squared shifts are those of a polynomial
+(:mod:`taciturn.accounting.objective`), and each shift is added to the x of the rest.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from scipy.special import erfcx, log_expit, log_ndtr, ndtri_exp
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcx, log_expit, log_ndtr, logsumexp, ndtri_exp
 
 from taciturn.accounting.budget import Budget
-from taciturn.accounting.objective import doublings, head_start
+from taciturn.accounting.objective import head_start, polynomial
 from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.accounting.search import last_private
 from taciturn.core.validation import check_integer
@@ -59,6 +61,8 @@ __all__ = [
     "pure_to_mu",
     "selection_step",
 ]
+
+FloatArray = NDArray[np.float64]
 
 _EXACT_STEPS = 100_000
 _LARGEST_MU = 1e6
@@ -133,12 +137,12 @@ def mu_squared(event: Event) -> float:
 
 
 def _mu_squared(pieces: Pieces) -> float:
+    """Of everything but the objectives."""
     if not pieces.private:
         return math.inf
     terms = [_selections_squared(pieces)]
     terms += [count / noise_multiplier / noise_multiplier for noise_multiplier, count in pieces.gaussians]
     terms += [count * pure_to_mu(eps) * pure_to_mu(eps) for eps, count in pieces.pure]
-    terms += [count * objective.shift * objective.shift for objective, count in pieces.objectives]
     return math.fsum(terms)
 
 
@@ -151,25 +155,51 @@ def pure_to_mu(eps: float) -> float:
 
 def epsilon(pieces: Pieces, delta: float) -> float:
     """The smallest epsilon at this delta, as far as this bound knows."""
-    return head_start(pieces) + epsilon_of_mu(math.sqrt(_mu_squared(pieces)), math.ldexp(delta, -doublings(pieces)))
+    squared = _mu_squared(pieces)
+    if not pieces.objectives:
+        return epsilon_of_mu(math.sqrt(squared), delta)
+    shifts, log_weights = polynomial(pieces)
+    # All terms at the largest shift are a looser bound, hence a private starting point.
+    whole = float(logsumexp(log_weights))
+    loose = epsilon_of_mu(math.sqrt(squared + float(shifts[-1])), delta * math.exp(-whole) if whole < 700.0 else 0.0)
+    start = head_start(pieces)
+    if math.isinf(loose) or loose == 0.0 or shifts.size == 1:
+        return start + loose
+    target = math.log(delta)
+
+    def missing(eps: float) -> float:
+        return _log_sum(squared, shifts, log_weights, eps) - target
+
+    return start + (0.0 if missing(0.0) <= 0.0 else last_private(missing, loose, 0.0, _ROOT * loose))
 
 
 def log_delta(pieces: Pieces, eps: float) -> float:
     """The logarithm of the smallest delta at this epsilon, as far as this bound knows."""
+    squared = _mu_squared(pieces)
+    if not pieces.objectives:
+        return min(log_delta_of_mu(eps, math.sqrt(squared)), 0.0)
     left = eps - head_start(pieces)
-    if left < 0.0:
-        return 0.0
-    gaussian = log_delta_of_mu(left, math.sqrt(_mu_squared(pieces)))
-    return min(doublings(pieces) * math.log(2.0) + gaussian, 0.0)
+    return 0.0 if left < 0.0 else min(_log_sum(squared, *polynomial(pieces), left), 0.0)
+
+
+def _log_sum(squared: float, shifts: FloatArray, log_weights: FloatArray, eps: float) -> float:
+    """The logarithm of the weighted sum of what Gaussian plans have for delta at this epsilon."""
+    deltas = [log_delta_of_mu(eps, math.sqrt(squared + shift)) for shift in shifts.tolist()]
+    return float(logsumexp(log_weights + np.array(deltas)))
 
 
 def excess(pieces: Pieces, eps: float, delta: float) -> float:
     """At most zero if and only if this bound proves (eps, delta); close to linear in log-scales."""
     squared = _mu_squared(pieces)
+    if pieces.objectives:
+        proved = log_delta(pieces, eps)
+        if proved == 0.0 or delta <= 0.0:
+            return math.inf
+        # Exponents of Gaussian tails grow like squares of scales.
+        return -math.inf if math.isinf(proved) else math.log(math.log(delta) / proved)
     if squared == 0.0:
         return -math.inf
-    left = eps - head_start(pieces)
-    allowed = _mu_of(left, math.ldexp(delta, -doublings(pieces))) if left > 0.0 else 0.0
+    allowed = _mu_of(eps, delta) if eps > 0.0 else 0.0
     if allowed == 0.0 or math.isinf(squared):
         return math.inf
     return math.log(squared) - 2.0 * math.log(allowed)

@@ -10,40 +10,59 @@ the density of :math:`\theta` is that of b times a Jacobian, the determinant of
 determinant by :math:`1 + \phi'' x^\top A^{-1} x`, which lies between 1 and :math:`1 + \beta/\Lambda = e^c`. In either
 direction the privacy loss is at most
 
-.. math:: c + \frac{\|\phi' x\|^2 + 2 |\phi' x \cdot b|}{2 \sigma^2} \le c + \frac{\tau^2}{2} + \tau\,|Z|, \qquad
-          \tau = G/\sigma, \quad Z = x \cdot b / (\sigma \|x\|) \sim N(0, 1) .
+.. math:: c + L_v, \qquad L_v = \frac{v^2}{2} + v Z, \qquad |v| = |\phi'| \|x\| / \sigma \le \tau = G/\sigma,
+          \quad Z = \pm x \cdot b / (\sigma \|x\|) \sim N(0, 1) .
 
-:math:`\phi'` depends on b through :math:`\theta`, hence the absolute value; the direction of x does not, hence the
-normal law. (For a loss that depends on :math:`\theta` through more than one predictor the direction would move, and
-nothing of this holds. Where :math:`\phi'` has kinks, as Huber's, the map is still Lipschitz both ways and densities
-exist almost everywhere.) The Rényi curve follows by taking moments.
+v depends on b through :math:`\theta`; the direction of x does not, hence the normal law. (For a loss that depends on
+:math:`\theta` through more than one predictor, or a record of several rows, the direction would move, and nothing of
+this holds. Where :math:`\phi'` has kinks, as Huber's, the map is still Lipschitz both ways and densities exist almost
+everywhere.) For given b the loss is convex in v, hence at most its maximum over the ends of v's interval:
+:math:`\pm\tau`, or 0 and an end of fixed sign where :math:`\phi'` cannot change its sign for a given record. The
+logistic loss with labels 0 and 1 is such a loss; with labels between them, and Huber's loss, are not.
 
-**Several records.** If m records come or go, Jacobians multiply, the shifts :math:`s_j x_j` lie in the span of m fixed
-directions and their sum is at most :math:`t\sigma` long, :math:`t` being m times the largest over :math:`\sigma`. So
-the loss is at most :math:`c + t^2/2 + t\chi_m`. It is also at most :math:`c + t^2/2 + (t/m) \sum_j |Z_j|`, where
-:math:`\sum_j |Z_j|` is the largest of :math:`2^{m-1}` variables :math:`|\sum_j \pm Z_j|`, each normal with a standard
-deviation of at most m before its size is taken. So, for every f that does not decrease and is not negative,
+**Several records.** If m records come or go, Jacobians multiply and b moves by :math:`\sigma \sum_j v_j u_j`, the
+directions :math:`u_j` being fixed unit vectors and each :math:`v_j` as above. Again the loss is convex in the
+:math:`v_j`, hence at most the largest of :math:`c + a_v/2 + \sqrt{a_v} Z_v` over the vertices v of a box,
+:math:`a_v = \|\sum_j v_j u_j\|^2` and each :math:`Z_v` standard normal. Replacing a record is m = 2: one goes, one
+comes, and only the one that comes enters the numerator of the ratio of determinants, so that c is that of one record.
 
-.. math:: E f\Bigl(\tfrac{t}{m} \sum_j |Z_j|\Bigr) \le 2^{m-1} E f(t|Z|) \le 2^m E f(tZ) . \qquad (*)
+**In a plan.** Let :math:`H(\gamma)`, convex and not increasing, bound :math:`\sup_S P(S) - \gamma Q(S)` for whatever
+follows. With the objective's release before it the bound is :math:`E_P H(\gamma e^{-L})`, and
 
-Replacing a record is m = 2 with :math:`t = 2G/\sigma`: one goes, one comes, and only the one that comes enters the
-numerator of the ratio of determinants, so that c is that of one record.
+.. math:: E_P H(\gamma e^{-L}) \le \sum_v w_v\, E H(\gamma e^{-c} e^{-a_v/2 - \sqrt{a_v} Z}), \qquad (*)
 
-**In a plan.** Let :math:`H(\gamma)`, not increasing, bound :math:`\sup_S P(S) - \gamma Q(S)` for whatever follows. With
-the objective's release before it the bound is :math:`E_P H(\gamma e^{-L})`, and by (*), with f made of H,
+with :math:`w_v = 1`, since H is not negative and one of the vertices attains the maximum. The term of v is what
+Gaussian noise in the same place, of squared shift :math:`a_v`, would give at :math:`\gamma e^{-c}`. It does not
+decrease in :math:`a_v`: along it :math:`e^{-a/2 - \sqrt{a} Z}` is a martingale, and H is convex. So an objective is a
+polynomial, weights by squared shift:
 
-.. math:: E_P H(\gamma e^{-L}) \le 2^m\, E H(\gamma e^{-c}\, e^{-t^2/2 - tZ}),
+* *Fixed sign*: a vertex is a set of j records, with :math:`a \le j^2 \tau^2`. The empty set has :math:`a = 0` and is
+  the maximum only if the loss of :math:`\{1\}` is negative, :math:`Z < -\sqrt{a}/2`, the probability of which is at
+  most 1/2. Hence :math:`\{j^2 \tau^2: \binom{m}{j},\; 0: \tfrac12\}`: :math:`\{\tau^2: 1, 0: \tfrac12\}` for one
+  record, :math:`\{4\tau^2: 1, \tau^2: 2, 0: \tfrac12\}` if it is replaced.
+* *Any sign*: the vertices are :math:`2^{m-1}` pairs :math:`\pm v`. By Parseval their :math:`a` add up to
+  :math:`2^{m-1} m \tau^2` over pairs, so the k-th largest is at most :math:`\tau^2 \min(m^2, 2^{m-1} m / k)`. Hence,
+  with k between powers of two, :math:`\{\min(m^2, 2^{m-1-i} m)\, \tau^2: 2^{i+1}\}` for :math:`i < m - 1`, and
+  :math:`\{m \tau^2: 2\}`: :math:`\{\tau^2: 2\}` for one record, :math:`\{4\tau^2: 2,\; 2\tau^2: 2\}` if it is replaced.
 
-which is :math:`2^m` times what Gaussian noise of multiplier :math:`1/t` in the same place would give, at
-:math:`\gamma e^{-c}`. Every other release acts on H by an operation that is monotone, commutes with multiplying H by a
-constant and with rescaling :math:`\gamma`: a mean of :math:`H(\gamma/r)`, or the worst of several such means. So
-constants and scales move to the front, and
+All of (*) holds for directions that earlier releases have chosen, as when columns are selected first. (Where they are
+not, and totals are small, parallel rows are the worst and the second term could be taken at 0 instead of
+:math:`2\tau^2`; it is too small to matter.)
 
-.. math:: \delta(\varepsilon) \le 2^{\sum m}\, \delta'\bigl(\varepsilon - \textstyle\sum c\bigr)
+Every other release acts on H by an operation that is monotone, linear and commutes with rescaling :math:`\gamma`: a
+mean of :math:`H(\gamma/r)`, or the worst of several such means. So weights and scales move to the front, polynomials
+of several objectives multiply, and
 
-for the plan :math:`\delta'` in which each objective is a Gaussian release, in whatever order and chosen by whatever
-was released before. For one objective alone and one record this is
-:math:`2 [\bar\Phi(a) - e^{\varepsilon - c} \bar\Phi(a + \tau)]` with :math:`a = (\varepsilon - c)/\tau - \tau/2`.
+.. math:: \delta(\varepsilon) \le \sum_{(a, w)} w\, \delta'_a\bigl(\varepsilon - \textstyle\sum c\bigr)
+
+for the plan :math:`\delta'_a` in which the objectives are Gaussian releases of squared shift a in all, in whatever
+order and chosen by whatever was released before. A Gaussian plan of parameter :math:`x + a` is evaluated for it, x
+being the rest.
+
+**Rényi curves.** :math:`\sum_j v_j u_j` is at most :math:`t = m\tau` long and lies in m dimensions, so the loss is at
+most :math:`c + t^2/2 + t \chi_m`; it is also at most :math:`c + t^2/2 + (t/m) \sum_j |Z_j|`, the largest of
+:math:`2^m` normal variables, each with a standard deviation of at most t, and that constant. Their moments give the
+curve, for any sign.
 
 References
 ----------
@@ -55,16 +74,21 @@ private linear learners* (2023).
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from taciturn.accounting.pieces import Pieces
+from taciturn.accounting.pieces import Objective, Pieces
 
-__all__ = ["doublings", "head_start", "log_moment"]
+__all__ = ["head_start", "log_moment", "polynomial", "vertices"]
 
 FloatArray = NDArray[np.float64]
+Terms = tuple[FloatArray, FloatArray]
+
+# Beyond this many terms squared shifts are rounded up to a grid, at a cost of one part in as many.
+_MOST_TERMS = 512
 
 
 def head_start(pieces: Pieces) -> float:
@@ -72,13 +96,74 @@ def head_start(pieces: Pieces) -> float:
     return math.fsum(count * objective.log_jacobian for objective, count in pieces.objectives)
 
 
-def doublings(pieces: Pieces) -> int:
-    """How often the plan's directions double delta."""
-    return sum(count * objective.directions for objective, count in pieces.objectives)
+def vertices(directions: int, fixed_sign: bool) -> dict[int, int | float]:
+    r"""The polynomial of one objective: weights by squared shift in units of :math:`\tau^2`.
+
+    Parameters
+    ----------
+    directions : int
+        m, how many records come or go.
+    fixed_sign : bool
+        Whether :math:`\phi'` has one sign for a given record.
+    """
+    m = directions
+    if fixed_sign:
+        return {j * j: math.comb(m, j) for j in range(1, m + 1)} | {0: 0.5}
+    weights: dict[int, int | float] = {}
+    for i in range(m):
+        squared = min(m * m, m << (m - 1 - i))
+        weights[squared] = weights.get(squared, 0) + (2 << i if i < m - 1 else 2)
+    return weights
+
+
+def polynomial(pieces: Pieces) -> Terms:
+    """All objectives of a plan together: squared shifts, and the logarithms of their weights."""
+    terms: Terms = (np.zeros(1), np.zeros(1))
+    for objective, count in pieces.objectives:
+        squares, log_weights = _power(objective.directions, objective.fixed_sign, count)
+        terms = _product(terms, (squares * _unit(objective), log_weights))
+    return terms
+
+
+def _unit(objective: Objective) -> float:
+    """The squared shift of one record, in units of the noise."""
+    return (objective.shift / objective.directions) ** 2
+
+
+@lru_cache(maxsize=256)
+def _power(directions: int, fixed_sign: bool, count: int) -> Terms:
+    """So many objectives alike, in units of one record's squared shift."""
+    one = vertices(directions, fixed_sign)
+    base: Terms = (np.array(list(one), dtype=np.float64), np.array([math.log(weight) for weight in one.values()]))
+    terms: Terms = (np.zeros(1), np.zeros(1))
+    while count:
+        if count % 2:
+            terms = _product(terms, base)
+        count //= 2
+        if count:
+            base = _product(base, base)
+    return terms
+
+
+def _product(first: Terms, second: Terms) -> Terms:
+    """Squared shifts add up, weights multiply, equal shifts are one term."""
+    squares = np.add.outer(first[0], second[0]).ravel()
+    log_weights = np.add.outer(first[1], second[1]).ravel()
+    shifts, places = np.unique(squares, return_inverse=True)
+    if shifts.size > _MOST_TERMS:
+        step = shifts[-1] / _MOST_TERMS
+        shifts, places = np.unique(np.ceil(squares / step), return_inverse=True)
+        # Up, by more than the quotient was rounded.
+        shifts = shifts * (step * (1.0 + 2.0**-50))
+    largest = np.full(shifts.size, -np.inf)
+    np.maximum.at(largest, places, log_weights)
+    sums = np.zeros(shifts.size)
+    np.add.at(sums, places, np.exp(log_weights - largest[places]))
+    return shifts, largest + np.log(sums)
 
 
 def log_moment(u: FloatArray, directions: int) -> FloatArray:
-    r"""A bound on :math:`\ln E e^{u X}` for :math:`u > 0`, X being the length that (*) is about.
+    r"""A bound on :math:`\ln E e^{u X}` for :math:`u > 0`, X being :math:`\chi_m` and :math:`\sum_j |Z_j| / m`.
 
     :math:`2^m e^{u^2/2} \Phi(u)` for every number of directions, exact for one. For two also that of a
     :math:`\chi_2` variable, :math:`1 + u \sqrt{2\pi}\, e^{u^2/2} \Phi(u)`, which is smaller for small u.

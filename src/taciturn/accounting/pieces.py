@@ -56,12 +56,16 @@ class Objective:
     shift : float
         How far the linear term can move, in units of its noise.
     directions : int
-        Dimension of the space in which it moves: one per record that comes or goes.
+        Dimension of the space in which it moves: one per record that comes or goes. Each moves it by an equal part of
+        the shift at most.
+    fixed_sign : bool, default=False
+        Whether a record moves it to one side only, along the record's own direction.
     """
 
     log_jacobian: float
     shift: float
     directions: int
+    fixed_sign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
                 part.records * part.log_jacobian,
                 max(part.records * part.shift, _SMALLEST),
                 part.records * (2 if part.replaced else 1),
+                part.fixed_sign,
             )
             objectives[objective] = objectives.get(objective, 0) + count
         elif isinstance(part, (*PURE_ONLY, ApproximateEvent)):

@@ -18,7 +18,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive
 from taciturn.data.sensitivity import approximate_minimiser, check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
-from taciturn.losses import HuberLoss
+from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
 from taciturn.solvers.threads import one_thread_if_small
 
@@ -177,7 +177,7 @@ def plan_objective_perturbation(
     curvature = curvature_bound(loss) * row_bound * row_bound
 
     def scale_of(ridge: float) -> float:
-        return calibrate(budget, lambda scale: _whole(scale, ridge, curvature, relation, n_outputs, before))
+        return calibrate(budget, lambda scale: _whole(scale, ridge, loss, curvature, relation, n_outputs, before))
 
     # Below this the Jacobians alone would spend the budget.
     least = curvature / math.expm1(min(budget.epsilon / n_outputs, 700.0))
@@ -190,7 +190,7 @@ def plan_objective_perturbation(
                 "regularisation", regularisation, f"more than {least:.6g}, which this epsilon needs", "raise it"
             )
     scale = scale_of(ridge)
-    objective, output = _events(scale, ridge, curvature, relation)
+    objective, output = _events(scale, ridge, loss, curvature, relation)
     output_scale = output.noise_multiplier * approximate_minimiser(tolerance, ridge, relation).value
     releases = (
         Release(what, "Gaussian", scale, objective, n_outputs),
@@ -202,21 +202,28 @@ def plan_objective_perturbation(
 
 
 def _events(
-    scale: float, ridge: float, curvature: float, relation: str
+    scale: float, ridge: float, loss: GeneralisedLinearLoss, curvature: float, relation: str
 ) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
-    event = ObjectivePerturbationEvent(math.log1p(curvature / ridge), 1.0 / scale, relation == "replace-one")
+    event = ObjectivePerturbationEvent(
+        math.log1p(curvature / ridge),
+        1.0 / scale,
+        relation == "replace-one",
+        # Labels are 0 or 1, never between.
+        fixed_sign=isinstance(loss, LogisticLoss),
+    )
     return event, GaussianEvent(_OUTPUT_NOISE * scale)
 
 
 def _whole(
     scale: float,
     ridge: float,
+    loss: GeneralisedLinearLoss,
     curvature: float,
     relation: str,
     n_outputs: int,
     before: Callable[[float], Event] | None,
 ) -> Event:
-    parts = [event * n_outputs for event in _events(scale, ridge, curvature, relation)]
+    parts = [event * n_outputs for event in _events(scale, ridge, loss, curvature, relation)]
     return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
 
 

@@ -17,6 +17,7 @@ alone has distance 0; its event's epsilon includes the factor.
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -350,8 +351,8 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     return described
 
 
-_UNSTATED_DISTANCES = {GaussianEvent.kind: 2.0**-88, ExponentialEvent.kind: 2.0**-110}
-"""What stands for a distance that version 0.1 did not write down: 2**30 Gaussian values, a step of Frank-Wolfe."""
+_UNSTATED_DISTANCES = {GaussianEvent.kind: 2.0**-92, ExponentialEvent.kind: 2.0**-110}
+"""What stands for a distance that version 0.1 did not write down: 2**26 Gaussian values, a step of Frank-Wolfe."""
 
 
 def event_from_dict(described: dict[str, Any], *, exact: bool = False) -> Event:
@@ -360,24 +361,30 @@ def event_from_dict(described: dict[str, Any], *, exact: bool = False) -> Event:
     Events written by version 0.1 have no ``distance``; they get the largest that their samplers can have had, or none
     where the release is known to be ``exact``: at delta = 0 only samplers without distance were used.
     """
-    if not isinstance(described, dict) or described.get("kind") not in _KINDS:
+    kind = described.get("kind") if isinstance(described, dict) else described
+    if not isinstance(described, dict) or not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(sorted(_KINDS))
-        kind = described.get("kind") if isinstance(described, dict) else described
         raise CertificateError(
-            f"event kind={kind!r}: expected one of {known}; "
+            f"event kind={reprlib.repr(kind)}: expected one of {known}; "
             "read this certificate with the version of taciturn that wrote it."
         )
     values = {name: value for name, value in described.items() if name != "kind"}
-    if "event" in values:
-        values["event"] = event_from_dict(values["event"], exact=exact)
-    if "events" in values:
-        values["events"] = tuple(event_from_dict(part, exact=exact) for part in values["events"])
-    if described["kind"] in _UNSTATED_DISTANCES and not exact:
-        values.setdefault("distance", _UNSTATED_DISTANCES[described["kind"]])
+    nested = values.pop("events", None), values.pop("event", None)
+    damaged = CertificateError(
+        f"event kind={kind!r}: expected its own fields, each of its type; the certificate is damaged, ask for a fresh "
+        "copy."
+    )
+    if not all(isinstance(value, int | float) for value in values.values()):
+        raise damaged
+    if nested[0] is not None:
+        if not isinstance(nested[0], list | tuple):
+            raise damaged
+        values["events"] = tuple(event_from_dict(part, exact=exact) for part in nested[0])
+    if nested[1] is not None:
+        values["event"] = event_from_dict(nested[1], exact=exact)
+    if kind in _UNSTATED_DISTANCES and not exact:
+        values.setdefault("distance", _UNSTATED_DISTANCES[kind])
     try:
-        return _KINDS[described["kind"]](**values)
+        return _KINDS[kind](**values)
     except TypeError:
-        raise CertificateError(
-            f"event kind={described['kind']!r}: expected its own fields, got "
-            f"{sorted(values)}; the certificate is damaged, ask for a fresh copy."
-        ) from None
+        raise damaged from None

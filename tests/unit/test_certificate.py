@@ -253,10 +253,11 @@ def test_words_name_what_a_reader_must_know():
         "Arithmetic: exact",
     ):
         assert part in text
-    assert text.startswith("Seeded and for reproduction only, since whoever knows the seed can undo the noise; ")
-    assert "towards everybody else: differentially private (epsilon" in text[: text.index(". ")]
+    seed = ", but seeded and for reproduction only, since whoever knows the seed can undo the noise: "
+    assert text.startswith("Differentially private (epsilon")
+    assert f"delta = 1e-06){seed}leaving one record out" in text
     assert "eed" not in str(dataclasses.replace(certificate, seeded=False))
-    assert str(make(NotPrivateEvent(), seeded=True)).startswith("Seeded and for reproduction only, ")
+    assert str(make(NotPrivateEvent(), seeded=True)).startswith(f"No privacy guarantee{seed}the result")
     assert "may reveal any record" in str(make(NotPrivateEvent()))
     assert "up to 3 records of one person" in str(certificate.for_group(3))
     assert "replacing one record by anything else" in str(make(PureEvent(1.0), relation="replace-one"))

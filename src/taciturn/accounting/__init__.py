@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from taciturn.accounting.accountant import Bound, best_bound, delta_of, epsilon_of, satisfies
+from taciturn.accounting.accountant import Bound, best_bound, delta_of, epsilon_of, proves, satisfies
 from taciturn.accounting.budget import Budget
 from taciturn.accounting.calibration import calibrate
 
-__all__ = ["Bound", "Budget", "best_bound", "calibrate", "delta_of", "epsilon_of", "satisfies"]
+__all__ = ["Bound", "Budget", "best_bound", "calibrate", "delta_of", "epsilon_of", "proves", "satisfies"]

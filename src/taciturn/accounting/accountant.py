@@ -38,7 +38,7 @@ from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.core.validation import check_delta, check_real
 from taciturn.events import Event
 
-__all__ = ["RULES", "Bound", "Rule", "best_bound", "delta_of", "epsilon_of", "remaining_delta", "satisfies"]
+__all__ = ["RULES", "Bound", "Rule", "best_bound", "delta_of", "epsilon_of", "proves", "remaining_delta", "satisfies"]
 
 # Part of delta kept back, so that rounding in the evaluation of a bound can never matter.
 _KEPT_BACK = 1e-6
@@ -168,6 +168,18 @@ def delta_of(event: Event, epsilon: float) -> float:
     top = min(epsilon, -math.log(pieces.distance))
     best = minimize_scalar(provable, bounds=(0.0, top), method="bounded", options={"xatol": 1e-9})
     return min(provable(top), float(best.fun))
+
+
+def proves(event: Event, epsilon: float, delta: float, *, ordered: bool = True) -> bool:
+    """Whether some bound proves that a plan is (epsilon, delta)-DP.
+
+    The answer of :func:`best_bound`, found without a search where a bound proves the pair itself.
+    """
+    pieces, delta = pieces_of(event, ordered=ordered), check_delta(delta=delta)
+    left = remaining_delta(pieces, epsilon, delta)
+    if left is not None and any(rule.excess(pieces, epsilon, left) <= 0.0 for rule in RULES):
+        return True
+    return best_bound(event, delta, ordered=ordered).epsilon <= epsilon
 
 
 def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:

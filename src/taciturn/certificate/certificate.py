@@ -5,35 +5,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from taciturn._version import __version__
 from taciturn.accounting import best_bound
-from taciturn.certificate.release import Release
+from taciturn.certificate.claim import check_claim, with_parts
+from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, read_fields
+from taciturn.certificate.release import MOST_REPEATS, Part, Release
+from taciturn.certificate.status import STATUSES, Status
 from taciturn.certificate.words import in_words
-from taciturn.core.errors import CertificateError
-from taciturn.core.validation import check_choice, check_delta, check_integer, check_real
+from taciturn.core.errors import CertificateError, ParameterError
+from taciturn.core.validation import check_choice, check_delta, check_integer, check_real, check_truth
 from taciturn.data.sensitivity import check_relation
-from taciturn.events import (
-    ComposedEvent,
-    Event,
-    event_from_dict,
-    event_to_dict,
-    for_group,
-)
+from taciturn.events import ComposedEvent, Event, event_to_dict, for_group
 
-__all__ = ["STATUSES", "Certificate", "Status"]
-
-Status = Literal["proved", "proved under a numerical assumption", "as published", "not private"]
-STATUSES: tuple[Status, ...] = ("proved", "proved under a numerical assumption", "as published", "not private")
-"""The strongest first: what is composed has the last one of its parts."""
-
-_FORMAT = "taciturn-certificate"
-_SCHEMA = 1
+__all__ = ["Certificate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +61,8 @@ class Certificate:
         None if nothing was computed.
     errata : tuple of str, default=()
         Mistakes of the publication that concern this run, in words.
+    parts : tuple of Part, default=()
+        Where what is proved is a sum: what each composed certificate proves by itself.
     """
 
     epsilon: float
@@ -87,27 +79,31 @@ class Certificate:
     ordered: bool = True
     proved_epsilon: float | None = None
     errata: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
-        check_real(0.0, math.inf, epsilon=self.epsilon)
-        check_delta(delta=self.delta)
+        object.__setattr__(self, "epsilon", check_real(0.0, math.inf, epsilon=self.epsilon))
+        object.__setattr__(self, "delta", check_delta(delta=self.delta))
         check_relation(self.relation)
         check_choice(STATUSES, status=self.status)
-        check_choice(("exact", "float64"), arithmetic=self.arithmetic)
-        check_integer(1, group_size=self.group_size)
+        check_choice(ARITHMETICS, arithmetic=self.arithmetic)
+        check_choice(BOUNDS, bound=self.bound)
+        object.__setattr__(self, "group_size", check_integer(1, MOST_REPEATS, group_size=self.group_size))
         if self.proved_epsilon is not None:
-            check_real(0.0, math.inf, proved_epsilon=self.proved_epsilon)
+            proved = check_real(0.0, math.inf, proved_epsilon=self.proved_epsilon)
+            object.__setattr__(self, "proved_epsilon", proved)
         for name in ("seeded", "ordered"):
-            if not isinstance(getattr(self, name), bool):
-                raise CertificateError(f"{name}={getattr(self, name)!r}: expected true or false; ask for a fresh copy.")
-        listed = not isinstance(self.assumptions, str) and not isinstance(self.errata, str)
-        if not listed or not isinstance(self.public, Mapping):
-            raise CertificateError("text: expected lists and facts in their places; ask for a fresh copy.")
-        object.__setattr__(self, "events", tuple(self.events))
-        object.__setattr__(self, "assumptions", tuple(self.assumptions))
-        object.__setattr__(self, "errata", tuple(self.errata))
-        if not all(isinstance(erratum, str) for erratum in self.errata):
-            raise CertificateError("errata: expected sentences, got something else; ask for a fresh copy.")
+            object.__setattr__(self, name, check_truth(**{name: getattr(self, name)}))
+        for name, kind in (("events", Release), ("assumptions", str), ("errata", str), ("parts", Part)):
+            entries = getattr(self, name)
+            if not isinstance(entries, list | tuple) or not all(isinstance(entry, kind) for entry in entries):
+                raise CertificateError(
+                    f"{name}: expected a list with a {kind.__name__} in each place, got something else; "
+                    "ask for a fresh copy."
+                )
+            object.__setattr__(self, name, tuple(entries))
+        if not isinstance(self.public, Mapping):
+            raise CertificateError("public: expected facts by name, got something else; ask for a fresh copy.")
         frozen = MappingProxyType({str(name): _plain(value) for name, value in self.public.items()})
         object.__setattr__(self, "public", frozen)
 
@@ -115,8 +111,9 @@ class Certificate:
         return hash(self.to_json())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view cannot be pickled; the JSON form can, and holds everything.
-        return (Certificate.from_json, (self.to_json(),))
+        # A read-only view cannot be pickled. A copy states what the original does, and is not accounted for again.
+        values = [getattr(self, field.name) for field in fields(self)]
+        return (Certificate, tuple(dict(value) if isinstance(value, Mapping) else value for value in values))
 
     @property
     def is_proved(self) -> bool:
@@ -145,7 +142,7 @@ class Certificate:
                 f"k={k}: expected a group small enough for a finite guarantee at delta={self.delta:g}; "
                 "ask for fewer records, or fit with a smaller epsilon."
             )
-        return replace(self, epsilon=bound.epsilon, bound=bound.name, group_size=k * self.group_size)
+        return replace(self, epsilon=bound.epsilon, bound=bound.name, group_size=k * self.group_size, parts=())
 
     # ------------------------------------------------------------------ JSON
 
@@ -153,8 +150,8 @@ class Certificate:
         """The certificate as JSON text; :meth:`from_json` reads it back."""
         return json.dumps(
             {
-                "format": _FORMAT,
-                "schema": _SCHEMA,
+                "format": FORMAT,
+                "schema": SCHEMA,
                 "taciturn": __version__,
                 "epsilon": _number_to_json(self.epsilon),
                 "delta": self.delta,
@@ -179,6 +176,7 @@ class Certificate:
                 "ordered": self.ordered,
                 "proved_epsilon": None if self.proved_epsilon is None else _number_to_json(self.proved_epsilon),
                 "errata": list(self.errata),
+                "parts": [asdict(part) for part in self.parts],
             },
             indent=indent,
             allow_nan=False,
@@ -186,53 +184,19 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read what :meth:`to_json` wrote."""
+        """Read what :meth:`to_json` wrote, and account for it again.
+
+        Raises
+        ------
+        CertificateError
+            If the text is not a certificate, or states less than its events allow.
+        """
         try:
-            content = json.loads(text)
-        except json.JSONDecodeError:
-            content = None
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise CertificateError(
-                f"text: expected JSON with format {_FORMAT!r}, got something else; "
-                "pass what Certificate.to_json() returned."
-            )
-        if content.get("schema") != _SCHEMA:
-            raise CertificateError(
-                f"schema={content.get('schema')!r}: expected {_SCHEMA}, the one this version of taciturn "
-                f"({__version__}) writes; read the certificate with taciturn {content.get('taciturn')}."
-            )
-        try:
-            return cls(
-                epsilon=_number_from_json(content["epsilon"]),
-                delta=content["delta"],
-                relation=content["relation"],
-                status=content["status"],
-                events=tuple(
-                    Release(
-                        what=release["what"],
-                        noise=release["noise"],
-                        scale=release["scale"],
-                        event=event_from_dict(release["event"], exact=content["delta"] == 0.0),
-                        count=release["count"],
-                    )
-                    for release in content["events"]
-                ),
-                public=content["public"],
-                assumptions=content["assumptions"],
-                seeded=content["seeded"],
-                arithmetic=content["arithmetic"],
-                bound=content["bound"],
-                group_size=content["group_size"],
-                ordered=content["ordered"],
-                proved_epsilon=_number_from_json(content["proved_epsilon"]),
-                errata=content["errata"],
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            missing = str(error) if isinstance(error, KeyError) else "a field of another type"
-            raise CertificateError(
-                f"text: expected a complete certificate, found a problem with {missing}; "
-                "the file is damaged, ask for a fresh copy."
-            ) from None
+            certificate = with_parts(cls(**read_fields(text)))
+        except ParameterError as error:
+            raise CertificateError(str(error)) from None
+        check_claim(certificate)
+        return certificate
 
     def __str__(self) -> str:
         return in_words(self)
@@ -241,10 +205,6 @@ class Certificate:
 def _number_to_json(number: float) -> float | str:
     """JSON has no infinity."""
     return "inf" if math.isinf(number) else number
-
-
-def _number_from_json(value: Any) -> Any:
-    return math.inf if value == "inf" else value
 
 
 def _plain(value: Any) -> Any:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from taciturn.accounting import Budget, best_bound
-from taciturn.certificate.certificate import STATUSES, Certificate, Status
-from taciturn.certificate.release import Release
+from taciturn.certificate.certificate import Certificate
+from taciturn.certificate.claim import check_claim
+from taciturn.certificate.release import Part, Release
+from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
-from taciturn.events import ComposedEvent, Event, NotPrivateEvent, ObjectivePerturbationEvent, fold, for_group
+from taciturn.events import ComposedEvent, for_group
 
 __all__ = ["certify", "compose"]
 
@@ -30,7 +32,7 @@ def certify(
 
     The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since
     calibration always stops a hair on the private side of it. ``ordered`` tells whether the releases were made in the
-    order given. The status follows from the releases: see :func:`status_of`.
+    order given. The status follows from the releases: see :func:`taciturn.certificate.status.status_of`.
     """
     releases = tuple(releases)
     event = ComposedEvent(tuple(release.total for release in releases))
@@ -63,27 +65,38 @@ def certify(
     )
 
 
-def status_of(event: Event) -> Status:
-    """How far a guarantee for these releases can be trusted.
-
-    "proved" unless a release has no protection, or is the minimiser of a perturbed objective: the proof for that one
-    takes the accuracy of a computation in double precision for granted.
-    """
-    kinds = {type(part) for part in fold(event)}
-    if NotPrivateEvent in kinds:
-        return "not private"
-    return "proved under a numerical assumption" if ObjectivePerturbationEvent in kinds else "proved"
-
-
 def compose(*certificates: Certificate) -> Certificate:
     """One certificate for several releases about the same records.
 
     All events are accounted together, once, at the sum of the deltas, in whatever order the fits were made; the
     result is never worse than the sum of the epsilons. All must be stated for one relation and one group size,
     except those that hold for any: nothing spent, and no number of records stated as public.
+
+    Parameters
+    ----------
+    *certificates : Certificate
+        At least one. Each is accounted for again, and refused if it states less than its events allow.
+
+    Returns
+    -------
+    Certificate
+        Of everything together, with the weakest of the statuses.
+
+    Notes
+    -----
+    The statement holds for fits whose number and budgets were fixed before the first result was looked at. It does
+    **not** cover certificates whose budgets were chosen after looking at earlier results, a fit that was added because
+    another one "did not work" included: the fits that would have followed every other result count as well, and
+    their deltas add up over these branches.
     """
     if not certificates:
         raise CertificateError("certificates: expected at least one, got none; pass the ones to add up.")
+    for certificate in certificates:
+        if not isinstance(certificate, Certificate):
+            raise CertificateError(
+                f"certificates: expected certificates, got {type(certificate).__name__}; pass certificate_ of each fit."
+            )
+        check_claim(certificate)
     binding = [certificate for certificate in certificates if not _holds_for_any(certificate)] or certificates[:1]
     for name in ("relation", "group_size"):
         found = {getattr(certificate, name) for certificate in binding}
@@ -95,17 +108,19 @@ def compose(*certificates: Certificate) -> Certificate:
     if len(certificates) == 1:
         return certificates[0]
     first = binding[0]
-    delta = math.fsum(certificate.delta for certificate in certificates)
+    worst = max(certificates, key=lambda certificate: STATUSES.index(certificate.status))
+    parts = _parts(certificates)
+    delta = math.fsum(part.delta for part in parts or certificates)
     releases = tuple(release for certificate in certificates for release in certificate.events)
     event = ComposedEvent(tuple(release.total for release in releases))
-    worst = max(certificates, key=lambda certificate: STATUSES.index(certificate.status))
-    summed = math.fsum(certificate.epsilon for certificate in certificates)
-    bound_name, epsilon = "none" if math.isinf(summed) else "sum", summed
+    epsilon = math.fsum(part.epsilon for part in (parts if worst.is_proved else certificates))
+    bound_name = "none" if math.isinf(epsilon) else "sum"
     if worst.is_proved:
         bound = best_bound(for_group(event, first.group_size), delta, ordered=False)
         # A hair below the sum is the sum: calibrated plans stop short of their budgets by that much.
-        if bound.epsilon < 0.999 * summed:
-            bound_name, epsilon = bound.name, bound.epsilon
+        if bound.epsilon < 0.999 * epsilon:
+            bound_name, epsilon, parts = bound.name, bound.epsilon, ()
+    published = worst.status == "as published"
     return Certificate(
         epsilon=epsilon,
         delta=delta,
@@ -119,16 +134,29 @@ def compose(*certificates: Certificate) -> Certificate:
         bound=bound_name,
         group_size=first.group_size,
         ordered=False,
-        proved_epsilon=_proved(certificates) if worst.status == "as published" else None,
+        proved_epsilon=_proved(certificates, parts) if published else None,
+        parts=parts,
         errata=tuple(dict.fromkeys(erratum for part in certificates for erratum in part.errata)),
     )
 
 
-def _proved(certificates: Iterable[Certificate]) -> float | None:
+def _proved(certificates: Iterable[Certificate], parts: Iterable[Part]) -> float | None:
     """What can be proved of parts together of which some are as published; None if nothing is known of one of them."""
-    parts = [part.epsilon if part.is_proved else part.proved_epsilon for part in certificates]
-    known = [part for part in parts if part is not None]
-    return math.fsum(known) if len(known) == len(parts) else None
+    if any(part.status == "as published" and part.proved_epsilon is None for part in certificates):
+        return None
+    return math.fsum(part.epsilon for part in parts) if parts else math.inf
+
+
+def _parts(certificates: Iterable[Certificate]) -> tuple[Part, ...]:
+    """What each certificate proves by itself; nothing if that is not known of one of them."""
+    parts: list[Part] = []
+    for certificate in certificates:
+        proved = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
+        if proved is None or math.isinf(proved):
+            return ()
+        whole = Part(proved, certificate.delta, len(certificate.events), certificate.ordered)
+        parts += certificate.parts or [whole]
+    return tuple(parts)
 
 
 def _holds_for_any(certificate: Certificate) -> bool:

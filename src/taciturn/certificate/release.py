@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from taciturn.core.errors import CertificateError
+from taciturn.core.validation import check_delta, check_integer, check_real
 from taciturn.events import Event, NotPrivateEvent
 
-__all__ = ["Release"]
+__all__ = ["MOST_REPEATS", "Part", "Release"]
+
+MOST_REPEATS = 2**53
+"""A release cannot be made more often: larger counts are no longer exact in double precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,14 @@ class Release:
     event: Event
     count: int = 1
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.what, str) or not isinstance(self.noise, str):
+            raise CertificateError("release: expected what and noise as text, got something else; describe both.")
+        if not isinstance(self.event, Event):
+            raise CertificateError("release: expected its cost as an event, got something else; see taciturn.events.")
+        object.__setattr__(self, "scale", check_real(0.0, math.inf, closed="left", scale=self.scale))
+        object.__setattr__(self, "count", check_integer(1, MOST_REPEATS, count=self.count))
+
     @property
     def total(self) -> Event:
         """The cost of all of them."""
@@ -43,3 +57,30 @@ class Release:
         if isinstance(self.event, NotPrivateEvent):
             return f"{self.what} ({times}, without noise)"
         return f"{self.what} ({times}, {self.noise} noise of {self.scale:.4g} sensitivities)"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one of several composed certificates proves by itself.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Proved for the part alone.
+    releases : int
+        How many lines of the composed certificate are the part's; the parts follow one another.
+    ordered : bool
+        Whether these lines are in the order in which they happened.
+    """
+
+    epsilon: float
+    delta: float
+    releases: int
+    ordered: bool
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_real(0.0, math.inf, epsilon=self.epsilon))
+        object.__setattr__(self, "delta", check_delta(delta=self.delta))
+        object.__setattr__(self, "releases", check_integer(0, releases=self.releases))
+        if not isinstance(self.ordered, bool):
+            raise CertificateError("part: expected ordered as true or false, got something else; ask for a fresh copy.")

@@ -59,23 +59,16 @@ def in_words(certificate: Certificate) -> str:
 
 def _guarantee(certificate: Certificate) -> str:
     """The first sentence, which says of a seed that there is one."""
-    if not certificate.seeded:
-        return _guarantee_without_seed(certificate)
-    opening = "Seeded and for reproduction only, since whoever knows the seed can undo the noise"
-    rest = _guarantee_without_seed(certificate)
+    seed = ""
+    if certificate.seeded:
+        seed = ", but seeded and for reproduction only, since whoever knows the seed can undo the noise"
     if certificate.status == "not private":
-        return f"{opening}; {rest[0].lower()}{rest[1:]}"
-    return f"{opening}; towards everybody else: {rest[0].lower()}{rest[1:]}"
-
-
-def _guarantee_without_seed(certificate: Certificate) -> str:
-    if certificate.status == "not private":
-        return "No privacy guarantee: the result was computed without noise and may reveal any record."
+        return f"No privacy guarantee{seed}: the result was computed without noise and may reveal any record."
     size = certificate.group_size
     whose = "one record" if size == 1 else f"up to {size} records of one person"
-    claim = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
+    claim = f"(epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}){seed}"
     if certificate.epsilon == 0.0:
-        return f"Perfect privacy ({claim}): the result does not depend on the data at all."
+        return f"Perfect privacy {claim}: the result does not depend on the data at all."
     change = (
         f"replacing {whose} by anything else"
         if certificate.relation == "replace-one"
@@ -86,10 +79,10 @@ def _guarantee_without_seed(certificate: Certificate) -> str:
     if certificate.delta > 0.0:
         effect += f", up to an additional probability of {certificate.delta:.6g}"
     if certificate.status == "as published":
-        return f"As published, NOT verified ({claim}): the authors claim that {effect}."
-    # The assumption itself stands among the assumptions, in the author's words.
+        return f"As published, NOT verified {claim}: the authors claim that {effect}."
+    # The assumption itself stands among the assumptions, in words.
     how = " under a numerical assumption" if certificate.status == "proved under a numerical assumption" else ""
-    return f"Differentially private{how} ({claim}): {effect}."
+    return f"Differentially private{how} {claim}: {effect}."
 
 
 def _proved(certificate: Certificate) -> str:

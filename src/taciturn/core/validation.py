@@ -47,7 +47,11 @@ def _only(named: dict[str, object]) -> tuple[str, object]:
 def _as_real(value: object) -> float:
     """The number, or NaN for anything that is not one (booleans included)."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            # An integer beyond all doubles. Infinity would have a meaning of its own.
+            return math.nan
     return math.nan
 
 

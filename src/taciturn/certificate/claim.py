@@ -1,0 +1,254 @@
+"""Whether the events of a certificate prove what it states.
+
+A certificate can come from anywhere: a file, a colleague, ``dataclasses.replace``. Nobody has to believe it, because
+its events are enough to account for it again.
+
+How close is close enough? An accountant keeps back a millionth of delta, so that rounding never matters. A claim is
+checked at half of that millionth more than its own delta: whatever passes is proved at its own delta all the same, and
+another machine's last digits do no harm. At delta = 0 epsilons are added without rounding on the way, and a claim has
+to meet the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from taciturn.accounting import best_bound, proves
+from taciturn.certificate.release import MOST_REPEATS, Part
+from taciturn.certificate.status import STATUSES, status_of
+from taciturn.core.errors import CertificateError
+from taciturn.events import (
+    ComposedEvent,
+    Event,
+    ObjectivePerturbationEvent,
+    RepeatedEvent,
+    fold,
+    for_group,
+)
+
+if TYPE_CHECKING:
+    from taciturn.certificate.certificate import Certificate
+
+__all__ = ["check_claim", "with_parts"]
+
+# Of delta: half of what the accountant keeps back.
+_TOLERANCE = 5e-7
+# Accounting takes time in proportion to these; fits stay far below them.
+_MOST_RUNS = 100_000
+_MOST_STEPS = 5_000_000
+_STEPS_ONE_BY_ONE = 100_000
+# Among more lines than these, the parts of a certificate that does not name them are not searched for.
+_MOST_LINES_SEARCHED = 40
+
+
+def check_claim(certificate: Certificate) -> None:
+    """Raise unless the certificate's events prove what it states.
+
+    Of a published claim that is ``proved_epsilon``; the claim itself is the authors'. Statements without a number to
+    prove ("not private", a published claim of which nothing is known) pass, if they say so consistently.
+
+    Raises
+    ------
+    CertificateError
+        If a status, a relation or an epsilon does not follow from the events.
+    """
+    event = certificate.event
+    _check_work(event)
+    _check_relation(certificate, event)
+    if (certificate.status == "not private") != math.isinf(certificate.epsilon):
+        raise CertificateError(
+            f"epsilon={certificate.epsilon!r}: expected infinity where the status is 'not private', and a number "
+            "elsewhere; the certificate contradicts itself, ask for the one of the fit."
+        )
+    if certificate.proved_epsilon is not None and certificate.status != "as published":
+        raise CertificateError(
+            f"proved_epsilon={certificate.proved_epsilon!r}: expected none except beside a published claim; the "
+            "certificate contradicts itself, ask for the one of the fit."
+        )
+    if certificate.is_proved:
+        _check_status(certificate, event)
+        _check_proof(certificate, certificate.epsilon, "epsilon")
+    elif certificate.proved_epsilon is not None and not math.isinf(certificate.proved_epsilon):
+        _check_proof(certificate, certificate.proved_epsilon, "proved_epsilon")
+
+
+def with_parts(certificate: Certificate) -> Certificate:
+    """The certificate with the parts whose sum it is, if it was written by version 0.1, which did not name them.
+
+    Two parts are searched for, each of which holds by itself, and whose epsilons and deltas add up to no more than
+    what is stated: whatever is found is a proof.
+    """
+    stated = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
+    if certificate.bound != "sum" or certificate.parts or stated is None or math.isinf(stated):
+        return certificate
+    _check_work(certificate.event)
+    if _proved_at_once(certificate, stated):
+        return certificate
+    for parts in _candidates(certificate):
+        if math.fsum(part.epsilon for part in parts) <= stated:
+            return replace(certificate, parts=parts)
+    return certificate
+
+
+# ------------------------------------------------------------------ what is stated
+
+
+def _check_relation(certificate: Certificate, event: Event) -> None:
+    """An objective's event says whether a record was replaced; the others are stated relative to the sensitivity."""
+    replaced = certificate.relation == "replace-one"
+    if any(isinstance(part, ObjectivePerturbationEvent) and part.replaced != replaced for part in fold(event)):
+        raise CertificateError(
+            f"relation={certificate.relation!r}: expected the relation that its events were accounted for, got "
+            "another; the certificate contradicts itself, ask for the one of the fit."
+        )
+
+
+def _check_status(certificate: Certificate, event: Event) -> None:
+    strongest = status_of(event)
+    if STATUSES.index(certificate.status) < STATUSES.index(strongest):
+        raise CertificateError(
+            f"status={certificate.status!r}: expected {strongest!r}, the most that its events allow; ask for the "
+            "certificate of the fit."
+        )
+    if certificate.epsilon > 0.0 and not certificate.events:
+        raise CertificateError(
+            f"epsilon={certificate.epsilon!r}: expected 0 where no release is listed; releases are missing, ask for "
+            "the certificate of the fit."
+        )
+
+
+def _check_proof(certificate: Certificate, stated: float, name: str) -> None:
+    if certificate.parts:
+        _check_parts(certificate, stated, name)
+        return
+    if _proved_at_once(certificate, stated):
+        return
+    needed = _needed(certificate, certificate.event, certificate.delta, certificate.ordered)
+    if math.isinf(needed):
+        raise CertificateError(
+            f"{name}={stated!r}: expected a number that its events prove, but at delta={certificate.delta:g} they "
+            "prove none; do not rely on this certificate, and fit again with a smaller epsilon."
+        )
+    raise CertificateError(
+        f"{name}={stated!r}: expected at least {_above(needed)}, which its events prove at "
+        f"delta={certificate.delta:g}; do not rely on this certificate, and ask for the one of the fit."
+    )
+
+
+def _check_parts(certificate: Certificate, stated: float, name: str) -> None:
+    """Basic composition: each part holds by itself, and epsilons and deltas add up."""
+    parts = certificate.parts
+    if sum(part.releases for part in parts) != len(certificate.events):
+        raise CertificateError("parts: expected them to cover every release once; ask for the certificate of the fit.")
+    if (
+        math.fsum(part.epsilon for part in parts) > stated
+        or math.fsum(part.delta for part in parts) > certificate.delta
+    ):
+        raise CertificateError(
+            f"{name}={stated!r}: expected at least the sums of its parts' epsilons and deltas; do not rely on this "
+            "certificate, and ask for the ones of its parts."
+        )
+    events = _events_of(certificate, [part.releases for part in parts])
+    for part, event in zip(parts, events, strict=True):
+        if not _proves(certificate, event, part):
+            raise CertificateError(
+                f"parts: expected each epsilon to follow from its events, but {part.epsilon!r} does not at "
+                f"delta={part.delta:g}; do not rely on this certificate, and ask for the ones of its parts."
+            )
+
+
+# ------------------------------------------------------------------ proofs
+
+
+def _proves(certificate: Certificate, event: Event, part: Part) -> bool:
+    """Whether an event, for groups of the certificate's size, proves what a part states."""
+    delta = min(part.delta * (1.0 + _TOLERANCE), math.nextafter(1.0, 0.0))
+    # Hostile numbers may overflow on the way to an infinite epsilon; then nothing is proved.
+    try:
+        with np.errstate(all="ignore"):
+            return proves(for_group(event, certificate.group_size), part.epsilon, delta, ordered=part.ordered)
+    except (ArithmeticError, ValueError):
+        return False
+
+
+def _proved_at_once(certificate: Certificate, stated: float) -> bool:
+    whole = Part(stated, certificate.delta, len(certificate.events), certificate.ordered)
+    return _proves(certificate, certificate.event, whole)
+
+
+def _needed(certificate: Certificate, event: Event, delta: float, ordered: bool) -> float:
+    try:
+        with np.errstate(all="ignore"):
+            return best_bound(for_group(event, certificate.group_size), delta, ordered=ordered).epsilon
+    except (ArithmeticError, ValueError):
+        return math.inf
+
+
+def _events_of(certificate: Certificate, counts: Iterable[int]) -> Iterator[Event]:
+    """The certificate's events in parts of so many lines each."""
+    first = 0
+    for count in counts:
+        lines = certificate.events[first : first + count]
+        yield ComposedEvent(tuple(release.total for release in lines))
+        first += count
+
+
+def _candidates(certificate: Certificate) -> Iterator[tuple[Part, ...]]:
+    """Two parts that follow one another, each with the epsilon it proves at its share of delta."""
+    lines = len(certificate.events)
+    if lines > _MOST_LINES_SEARCHED:
+        return
+
+    def split(share: float, at: int) -> tuple[Part, ...]:
+        deltas, counts = (share * certificate.delta, (1.0 - share) * certificate.delta), (at, lines - at)
+        return tuple(
+            Part(_needed(certificate, event, delta, True), delta, count, True)
+            for event, delta, count in zip(_events_of(certificate, counts), deltas, counts, strict=True)
+        )
+
+    def summed(share: float, at: int) -> float:
+        return math.fsum(part.epsilon for part in split(share, at))
+
+    for share in (1.0, 0.0, 0.5):
+        for at in range(lines):
+            yield split(share, at)
+    for at in range(1, lines):
+        # Epsilon is a convex function of delta, and so is the sum.
+        best = minimize_scalar(summed, args=(at,), bounds=(0.0, 1.0), method="bounded")
+        yield split(float(best.x), at)
+
+
+def _above(epsilon: float) -> str:
+    """Six digits, not fewer than the number."""
+    digits = 5 - math.floor(math.log10(epsilon)) if epsilon > 0.0 else 0
+    return f"{math.ceil(epsilon * 10.0**digits) / 10.0**digits:.6g}"
+
+
+# ------------------------------------------------------------------ work
+
+
+def _check_work(event: Event) -> None:
+    """Refuse events that no fit has and that would take for ever to account for."""
+    runs, repeats = _work(event)
+    if runs > _MOST_RUNS or repeats > MOST_REPEATS or min(repeats, runs * _STEPS_ONE_BY_ONE) > _MOST_STEPS:
+        raise CertificateError(
+            "events: expected as many releases as a fit can make, got more; the certificate is damaged, ask for a "
+            "fresh copy."
+        )
+
+
+def _work(event: Event) -> tuple[int, int]:
+    """How many runs of equal releases there are at most, and how many releases."""
+    if isinstance(event, RepeatedEvent):
+        runs, repeats = _work(event.event)
+        return (runs * event.count if runs > 1 else runs), repeats * event.count
+    if isinstance(event, ComposedEvent):
+        inner = [_work(part) for part in event.events]
+        return sum(runs for runs, _ in inner), sum(repeats for _, repeats in inner)
+    return 1, 1

@@ -16,6 +16,9 @@ from commands import INSTALLED, one_sentence, run, write_patients
 import taciturn
 from taciturn.cli import output
 from taciturn.core.errors import DataError
+from taciturn.kernels import kendall
+from taciturn.mechanisms import rounded_gaussian
+from taciturn.solvers import paths
 
 FIT = ["fit", "patients.csv", "--bounds", "bounds.toml", "--nonzero", "3", "--epsilon", "4"]
 
@@ -292,3 +295,29 @@ def test_a_folder_that_cannot_be_synced_stops_a_fit_before_its_noise(tmp_path, m
     monkeypatch.setattr(taciturn.SparseClassifier, "fit", lambda self, X, y: drawn.append(1))
     assert "input/output error" in one_sentence(run(*FIT, "-o", "model", cwd=tmp_path))
     assert not drawn
+
+
+# ------------------------------------------------------------------ compilation
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [
+        ("taciturn.mechanisms.rounded_gaussian.propose", FIT),
+        ("taciturn.solvers.dense_paths.advance_dense", [*FIT, "--method", "frank-wolfe"]),
+        (
+            "taciturn.kernels.kendall.concordance",
+            ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "--method", "kendall"],
+        ),
+    ],
+)
+def test_what_cannot_be_compiled_fails_before_anything_is_spent(folder, monkeypatch, kernel, arguments):
+    def broken(*arguments):
+        raise OSError(errno.ENOMEM, "no room to compile")
+
+    for warm_up in (rounded_gaussian.warm_up, paths.warm_up, kendall.warm_up):
+        warm_up.cache_clear()
+    monkeypatch.setattr(kernel, broken)
+    assert run(*arguments, "-o", "uncompiled", cwd=folder).code != 0
+    assert not (folder / "uncompiled").exists()
+    assert not (folder / "uncompiled.unfinished").exists()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import Method, Task, new_estimator, refuse_early
+from taciturn.cli.methods import Method, Task, new_estimator, refuse_early, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -75,6 +75,7 @@ def fit(
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_records(table, statement)
+        warm_up(model, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
         with stage("fitting"):

@@ -5,9 +5,19 @@ from __future__ import annotations
 import inspect
 from typing import Any, Literal, get_args
 
+from taciturn.cli.screen import stage
 from taciturn.core.errors import ParameterError
 
-__all__ = ["Method", "SelectionMethod", "Task", "methods_for", "new_estimator", "new_selector", "refuse_early"]
+__all__ = [
+    "Method",
+    "SelectionMethod",
+    "Task",
+    "methods_for",
+    "new_estimator",
+    "new_selector",
+    "refuse_early",
+    "warm_up",
+]
 
 Task = Literal["regress", "classify"]
 
@@ -63,6 +73,14 @@ def refuse_early(estimator: Any, method: str) -> None:
     estimator._check_public()
     if method not in _WITHOUT_DELTA:
         estimator._check_gaussian()
+
+
+def warm_up(model: Any, X: Any) -> None:
+    """Compile what a fit to this table calls, before a statement says that the budget is being spent."""
+    import scipy.sparse as sp
+
+    with stage("preparing"):
+        model._warm_up(sparse=sp.issparse(X))
 
 
 def new_selector(method: str, **parameters: Any) -> Any:

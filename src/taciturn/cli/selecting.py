@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import SelectionMethod, Task, new_selector
+from taciturn.cli.methods import SelectionMethod, Task, new_selector, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -67,6 +67,7 @@ def select(
         n_features = len(records.bounds.feature_names)
         if keep >= n_features:
             print_note(f"keep={keep} leaves out none of the {n_features} features.")
+        warm_up(selector, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         with stage("selecting"):
             records.fit(selector.set_params(**records.target_parameters(selector)))

@@ -48,7 +48,11 @@ class PrivateLinearModel(BaseEstimator):
 
     def _read(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
         X, target = read_records(self, X, y)
+        self._warm_up(sparse=sp.issparse(X))
         return X, without_data_values("y", lambda: target.astype(np.float64)) if numeric else target
+
+    def _warm_up(self, *, sparse: bool) -> None:
+        """Compile what a fit of this layout calls, before its first draw: where that fails, no budget is spent."""
 
     def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
         records = public_rows(self.relation, n_rows, self.n_public)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
@@ -27,8 +28,10 @@ from taciturn.estimators._linear import (
     PrivateRegressorMixin,
     labels_of,
 )
+from taciturn.kernels import softmax
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from taciturn.plan import ClippedCount, plan_frank_wolfe
+from taciturn.solvers import paths
 from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 
 __all__ = ["FrankWolfeClassifier", "FrankWolfeRegressor"]
@@ -44,6 +47,11 @@ class _FrankWolfe(PrivateLinearModel):
             raise ParameterError("radius", self.radius, "a finite number also times x_bound", "rescale the features")
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
+
+    def _warm_up(self, *, sparse: bool) -> None:
+        paths.warm_up(sparse=sparse)
+        if is_classifier(self):
+            softmax.warm_up()
 
     def _fit(
         self,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
@@ -21,7 +22,9 @@ from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
+from taciturn.kernels import softmax
 from taciturn.losses import HuberLoss, Loss
+from taciturn.mechanisms import rounded_gaussian
 from taciturn.plan.hard_threshold import plan_hard_threshold
 from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 
@@ -56,6 +59,11 @@ class HardThreshold(PrivateLinearModel):
         if self.radius is not None:
             check_positive(radius=self.radius)
         check_truth(average=self.average)
+
+    def _warm_up(self, *, sparse: bool) -> None:
+        rounded_gaussian.warm_up()
+        if is_classifier(self):
+            softmax.warm_up()
 
     def _fit(
         self,

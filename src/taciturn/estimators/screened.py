@@ -18,6 +18,7 @@ from taciturn.core.validation import check_truth
 from taciturn.data.design import Design
 from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.losses import Loss
+from taciturn.mechanisms import rounded_gaussian
 from taciturn.plan import ScreenedPlan, check_screening, none_threshold, plan_screened
 
 __all__ = ["ScreenedClassifier", "ScreenedRegressor"]
@@ -30,6 +31,10 @@ class _Screened:
         super()._check_public()
         check_screening(self.rule, self.screen_at, self.screen_share, self.threshold)
         check_truth(permanent=self.permanent)
+
+    def _warm_up(self, *, sparse: bool) -> None:
+        super()._warm_up(sparse=sparse)
+        rounded_gaussian.warm_up()
 
     def _plan(self, loss: Loss, n_rows: int | None, design: Design, n_outputs: int) -> ScreenedPlan:
         return plan_screened(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
@@ -18,7 +19,9 @@ from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
+from taciturn.kernels import softmax
 from taciturn.losses import Loss
+from taciturn.mechanisms import rounded_gaussian
 from taciturn.plan.sparse import METHODS, choose_road, guessed_size, open_purse
 from taciturn.plan.sparse_fit import SparseFit, SparseResult
 from taciturn.plan.sparse_setting import Setting
@@ -50,6 +53,11 @@ class Sparse(PrivateLinearModel):
                 )
         if given(row_bound=self.row_bound) is not None:
             check_real(self.x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
+
+    def _warm_up(self, *, sparse: bool) -> None:
+        rounded_gaussian.warm_up()
+        if is_classifier(self):
+            softmax.warm_up()
 
     def _fit(
         self,

@@ -11,12 +11,14 @@ runs, and the ranking with fewer distinct values gives fewer of them: a column o
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.kernels.compiled import compiled
 
-__all__ = ["concordance", "ranks_of", "scaled_tau", "sparse_ranks_of"]
+__all__ = ["concordance", "ranks_of", "scaled_tau", "sparse_ranks_of", "warm_up"]
 
 RankArray = NDArray[np.int32]
 
@@ -40,6 +42,13 @@ def sparse_ranks_of(values: NDArray[np.float64], places: NDArray[np.integer], n_
 def scaled_tau(first: RankArray, second: RankArray, n_rows: int, steps: int) -> int:
     """``|K| / (n_rows - 1)`` in steps, rounded down, exactly; ``n_rows`` counts records that are in no pair too."""
     return abs(int(concordance(first, second))) * steps // max(n_rows - 1, 1)
+
+
+@cache
+def warm_up() -> None:
+    """Compile :func:`concordance`, once a process."""
+    nothing = np.zeros(0, dtype=np.int32)
+    scaled_tau(nothing, nothing, 0, 1)
 
 
 @compiled

@@ -7,13 +7,14 @@ units may round the same number differently in different lanes.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.kernels.compiled import compiled
 
-__all__ = ["softmax_residuals", "softmax_residuals_numpy"]
+__all__ = ["softmax_residuals", "softmax_residuals_numpy", "warm_up"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -41,6 +42,12 @@ def softmax_residuals(
         for k in range(n_classes):
             residual = out[i, k] / total - (1.0 if k == code else 0.0)
             out[i, k] = min(max(float(round(residual * bound)), -bound), bound)
+
+
+@cache
+def warm_up() -> None:
+    """Compile :func:`softmax_residuals`, once a process."""
+    softmax_residuals(np.zeros((1, 1), dtype=np.int64), 1.0, np.zeros(1, dtype=np.int64), 1, np.zeros((1, 1)))
 
 
 def softmax_residuals_numpy(margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray) -> None:

@@ -20,6 +20,7 @@ for the other law on the integers, whose guarantee is zCDP.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ from taciturn.kernels.strips import Propose, propose
 from taciturn.kernels.strips_exact import EXTRA_WORDS, StripTables, resolve, strip_tables
 from taciturn.mechanisms.transcript import Call, answer
 
-__all__ = ["DISTANCE_PER_VALUE", "RoundedGaussian", "lattice_normals", "rounded_normals"]
+__all__ = ["DISTANCE_PER_VALUE", "RoundedGaussian", "lattice_normals", "rounded_normals", "warm_up"]
 
 IntegerArray = NDArray[np.int64]
 
@@ -103,6 +104,14 @@ def lattice_normals(
             n_out = _settle(stream, words, slow[:n_slow], part[:n_out], log2_scale, discrete, tables)
         filled += n_out
     return out
+
+
+@cache
+def warm_up() -> None:
+    """Compute the tables and compile the sampler, once a process, from words that are not random."""
+    _, heads, guide, squeeze, margin = strip_tables()
+    words, out, slow = np.zeros(2, dtype=np.uint64), np.empty(1, dtype=np.int64), np.empty((1, 2), dtype=np.int64)
+    propose(words, 20, False, heads, guide, squeeze, margin, out, slow)
 
 
 def _n_proposals(size: int) -> int:

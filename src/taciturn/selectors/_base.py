@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -41,9 +42,13 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         X, target = read_records(self, X, y)
+        self._warm_up(sparse=sp.issparse(X))
         # Truth values of a nullable column arrive as numbers.
         truth = getattr(getattr(y, "dtype", None), "kind", None) == "b"
         return X, target.astype(bool) if truth else target
+
+    def _warm_up(self, *, sparse: bool) -> None:
+        """Compile what a fit of this layout calls, before its first draw: where that fails, no budget is spent."""
 
     def _count(self, n_columns: int) -> int:
         """How many features are selected: no more than there are."""

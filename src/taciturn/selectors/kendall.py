@@ -16,6 +16,7 @@ from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.target import check_classes, label_codes
+from taciturn.kernels import kendall
 from taciturn.kernels.kendall import ranks_of, scaled_tau, sparse_ranks_of
 from taciturn.plan import plan_kendall
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
@@ -151,6 +152,9 @@ class KendallSelector(PrivateSelector):
             arithmetic=plan.arithmetic,
         )
         return self
+
+    def _warm_up(self, *, sparse: bool) -> None:
+        kendall.warm_up()
 
     def _check_public(self) -> None:
         super()._check_public()

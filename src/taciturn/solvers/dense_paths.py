@@ -43,7 +43,10 @@ class GramPath(QuadraticPath):
             self.a -= (part.T @ y[start : start + block]).astype(np.int64)
         self.columns = tuple(all_columns(gram, self.halvings))
         nothing: IntArray = np.zeros(0, dtype=np.int64)
-        self.matrix = (nothing, nothing, nothing, nothing)
+        frozen = nothing.view()
+        # As sparse paths have it, so that one compilation serves both.
+        frozen.flags.writeable = False
+        self.matrix = (frozen, nothing, nothing, nothing)
         self.work = np.empty(self.n_features)
         self.y = y
 

@@ -16,6 +16,7 @@ make the rounding of every score depend on every record.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ __all__ = [
     "Task",
     "choose_path",
     "open_path",
+    "warm_up",
 ]
 
 PATHS: dict[str, type[Path]] = {
@@ -63,6 +65,31 @@ def choose_path(task: Task, n_features: int, *, sparse: bool, by_margins: bool =
     return "columns" if quadratic else "margins"
 
 
+_SPARSE = ("sublinear", "columns", "margins")
+_QUADRATIC = ("columns", "gram")
+
+
+class _Zeros:
+    """Words for a run whose result nobody sees."""
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        return np.zeros(size, dtype=np.uint64)
+
+
+@cache
+def warm_up(*, sparse: bool) -> None:
+    """Compile all that the paths of a layout call, once a process: each makes two steps over one record."""
+    X = np.full((1, 8), ONE)
+    for name in PATHS:
+        if sparse == (name in _SPARSE):
+            task = Task("squared", 1.0, 1.0, 2, 1.0, 1)
+            run = open_path(sp.csr_array(X) if sparse else X, np.zeros(1), task, path=name)
+            run.step(0)
+            run.advance_to(2, _Zeros())  # type: ignore[arg-type]
+            run.scores()
+            run.exclude(np.arange(1, 8))
+
+
 def open_path(
     X: Any, targets: NDArray[np.generic], task: Task, *, valid: NDArray[np.bool_] | None = None, path: str | None = None
 ) -> Path:
@@ -83,9 +110,7 @@ def open_path(
     """
     sparse = sp.issparse(X)
     name = choose_path(task, X.shape[1], sparse=sparse) if path is None else path
-    if sparse != (name in ("sublinear", "columns", "margins")) or (
-        name in ("columns", "gram") and task.loss != "squared"
-    ):
+    if sparse != (name in _SPARSE) or (name in _QUADRATIC and task.loss != "squared"):
         raise ParameterError("path", name, "a path for this layout and loss", "leave it to choose_path")
     if X.shape[0] > task.n_rows:
         # The number itself may be private.

@@ -50,7 +50,9 @@ class _SparsePath(Path):
     def _keep(self, places: IntArray) -> None:
         new = np.full(self.names.size, -1, dtype=np.int64)
         new[places] = np.arange(places.size)
-        self.matrix = keep_columns(self.matrix, new, places.size)
+        row_starts, *others = keep_columns(self.matrix, new, places.size)
+        # Read-only as before: another type would be compiled anew, in the middle of a run.
+        self.matrix = (_frozen(row_starts, np.int64), *others)
 
 
 class SublinearPath(_SparsePath):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn.accounting import Budget
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_truth, without_data_values
 from taciturn.data.reading import read_records, read_table
@@ -24,7 +24,7 @@ from taciturn.data.target import check_classes
 __all__ = ["PrivateClassifierMixin", "PrivateLinearModel", "PrivateRegressorMixin", "given", "labels_of"]
 
 
-class PrivateLinearModel(BaseEstimator):
+class PrivateLinearModel(Guarded, BaseEstimator):
     """Base of the linear models: ``margins = X @ coef_.T + intercept_``."""
 
     def _check_public(self) -> None:
@@ -147,10 +147,7 @@ def labels_of(y: np.ndarray, classes: Any) -> tuple[np.ndarray, tuple[str, ...]]
         return np.sort(check_classes(classes)), ()
 
     def distinct() -> np.ndarray:
-        with warnings.catch_warnings():
-            # scikit-learn compares the number of labels with the number of records, which may be private.
-            warnings.simplefilter("ignore", UserWarning)
-            check_classification_targets(y)
+        check_classification_targets(y)
         return np.unique(y)
 
     found = without_data_values("y", distinct)

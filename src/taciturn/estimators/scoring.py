@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.accounting import Budget
 from taciturn.certificate import Certificate, certify
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, without_data_values
 from taciturn.data.fixed_point import ONE
@@ -59,6 +60,7 @@ class PrivateScore:
     certificate: Certificate
 
 
+@guarded
 def private_score(
     estimator: Any,
     X: Any,
@@ -296,10 +298,14 @@ def _bounds_of(estimator: Any) -> tuple[float, float]:
 
 
 def _read(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Predictions and targets; neither errors nor warnings of a model, which may quote data, are passed on."""
+    """Predictions and targets; errors of a model, which may quote data, are not passed on."""
 
     def target() -> np.ndarray:
         return check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None)
+
+    @partial(guarded, silent=True)
+    def predictions_of_model() -> np.ndarray:
+        return without_data_values("X", predicted)
 
     def predicted() -> np.ndarray:
         predictions = column_or_1d(estimator.predict(checked_layout(X)))
@@ -308,9 +314,7 @@ def _read(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[np.ndarray,
     truth = without_data_values("y", target)
     predictions = None
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            predictions = without_data_values("X", predicted)
+        predictions = predictions_of_model()
     except TaciturnError:
         raise
     except Exception:

@@ -3,7 +3,6 @@ r"""The default: a sparse linear model that finds its own clips, columns and ste
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import is_classifier
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
+from taciturn.core.guard import warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.design import Design
@@ -82,11 +82,10 @@ class Sparse(PrivateLinearModel):
         road = choose_road(self.method, records, n_columns, k, purse.mu, size_known=not auto)
         enough = math.ceil(_LEAST_INFORMATION / purse.mu)
         if records < enough:
-            warnings.warn(
+            warn_caller(
                 f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got {records:,}), as "
                 "fits of fewer may be worse than a constant; raise epsilon or add records.",
                 WeakBudgetWarning,
-                stacklevel=3,
             )
         row_bound = given(row_bound=self.row_bound)
         if row_bound is not None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from taciturn.certificate import Certificate, Release
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive
 from taciturn.data.sensitivity import block_votes
@@ -38,15 +37,14 @@ SHARED_SCALE = (
 COMPARED_PENALTIES = "the penalty was settled on after comparing results for several on the same data"
 
 
+@guarded
 def lasso_counts(X: Any, y: np.ndarray, n_blocks: int, alpha: float) -> np.ndarray:
     """In how many slices of the records each coefficient of a LASSO is not zero."""
     table = X.tocsr() if sp.issparse(X) else X
     model = Lasso(alpha=alpha)
     counts = np.zeros(X.shape[1], dtype=np.int64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for rows in blocks_by_slot(y.size, n_blocks):
-            counts += model.fit(table[rows], y[rows]).coef_ != 0.0
+    for rows in blocks_by_slot(y.size, n_blocks):
+        counts += model.fit(table[rows], y[rows]).coef_ != 0.0
     return counts
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.guard import Guarded
 from taciturn.data.reading import read_columns, read_table
 from taciturn.data.unit_range import centre_and_half, to_unit_range
 
@@ -20,7 +21,7 @@ __all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of
 FloatArray = NDArray[np.float64]
 
 
-class LinearScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Base of the scalers: values are clipped to ``lower_`` and ``upper_`` of their column and mapped to [-1, 1]."""
 
     _formats: ClassVar[Any] = False

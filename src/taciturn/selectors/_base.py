@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.accounting import Budget
 from taciturn.certificate import Certificate, Release, certify
 from taciturn.core.errors import DataError
+from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, without_data_values
 from taciturn.data.reading import read_records
@@ -28,7 +28,7 @@ KIND_OF_TARGET = "whether the target holds numbers or truth values is public"
 """An assumption wherever the labels are not given, since one record could change it."""
 
 
-class PrivateSelector(SelectorMixin, BaseEstimator):
+class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
     """Base of the selectors: ``support_`` and ``certificate_`` are all that a fit leaves behind."""
 
     def _check_public(self) -> None:
@@ -54,11 +54,10 @@ class PrivateSelector(SelectorMixin, BaseEstimator):
         """How many features are selected: no more than there are."""
         if self.n_features_to_select <= n_columns:
             return int(self.n_features_to_select)
-        warnings.warn(
+        warn_caller(
             f"n_features_to_select={self.n_features_to_select} is more than the {n_columns} features of X; "
             "all of them are selected.",
             UserWarning,
-            stacklevel=3,
         )
         return n_columns
 

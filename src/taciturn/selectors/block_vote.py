@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.accounting import Budget
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
 from taciturn.data.fixed_point import ONE
@@ -342,6 +343,7 @@ def count_votes(
     return np.bincount(np.concatenate(chosen), minlength=X.shape[1])
 
 
+@guarded
 def _votes_of(
     table: Any, x_bound: float, targets: np.ndarray, blocks: Iterable[np.ndarray], k: int, logistic: bool
 ) -> np.ndarray:

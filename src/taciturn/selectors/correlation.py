@@ -7,8 +7,8 @@ sensitivity of the relation in force and with class sizes that make its top-k me
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -264,14 +264,10 @@ class CorrelationSelector(PrivateSelector):
         return np.abs(sums).max(axis=1)
 
     def _own_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """The scores of a callable; neither its errors nor its warnings, which may quote data, are passed on."""
+        """The scores of a callable; its errors, which may quote data, are not passed on."""
         scores = None
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                scores = np.asarray(self.score_func(X, y[:, 0] if y.shape[1] == 1 else y), dtype=np.float64)
-        except Exception:
-            pass
+        with suppress(Exception):
+            scores = np.asarray(self.score_func(X, y[:, 0] if y.shape[1] == 1 else y), dtype=np.float64)
         if scores is None or scores.shape != X.shape[1:] or not np.isfinite(scores).all():
             raise DataError(
                 "score_func: expected one finite number per feature, and the callable failed or returned something "

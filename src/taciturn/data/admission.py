@@ -1,0 +1,201 @@
+"""Which records of a table are usable, each judged by itself against a public schema: numbers, and a target.
+
+A record with a cell that is no finite number, or without a usable target, is a *null record*: it keeps its slot in the
+public count and is absent from every statistic. No type is inferred from a column, where one cell would decide how all
+others are read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from taciturn.core.errors import DataError
+from taciturn.data.sparse_layout import canonical_layout, checked_layout
+
+__all__ = ["PresentRecords", "finite_rows", "judged_labels", "judged_numbers", "judged_table", "truth_values"]
+
+FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class PresentRecords:
+    """The records of a table that are not null.
+
+    Parameters
+    ----------
+    X : ndarray or CSR or CSC matrix of shape (n_present, n_features)
+        Their features, finite.
+    y : ndarray of shape (n_present,) or None
+        Their targets.
+    slots : ndarray of int, shape (n_present,)
+        The rows that they have in the table, in increasing order.
+    n_slots : int
+        Rows of the table, null records included. Public, except under add-remove.
+    """
+
+    X: Any
+    y: Any
+    slots: NDArray[np.intp]
+    n_slots: int
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the table."""
+        return int(self.X.shape[1])
+
+    def keep(self, present: Mask) -> PresentRecords:
+        """Some of the records; the others become null."""
+        if present.all():
+            return self
+        places = np.flatnonzero(present)
+        y = None if self.y is None else self.y[places]
+        return PresentRecords(self.X[places], y, self.slots[places], self.n_slots)
+
+
+def judged_table(X: Any) -> Any:
+    """A table of doubles with NaN in place of every cell that is no finite number.
+
+    Parameters
+    ----------
+    X : array-like, sparse table or data frame of shape (n_samples, n_features)
+        Of any types.
+
+    Raises
+    ------
+    DataError
+        If it is no table: that is not for one record to decide.
+    """
+    if sp.issparse(X):
+        X = checked_layout(X)
+        table = canonical_layout(_with_data(X, _numbers(X.data)))
+        # A sum of parts may be infinite.
+        finite = np.isfinite(table.data)
+        return table if finite.all() else _with_data(table, np.where(finite, table.data, np.nan))
+    columns = _columns_of(X)
+    if columns is None:
+        return _numbers(_cells(X))
+    table = np.empty((len(columns[0]) if columns else 0, len(columns)))
+    for j, column in enumerate(columns):
+        table[:, j] = _numbers(_values(column))
+    return table
+
+
+def finite_rows(table: Any) -> Mask:
+    """Which rows of :func:`judged_table` have no NaN."""
+    if not sp.issparse(table):
+        return np.isfinite(table).all(axis=1)
+    present = np.ones(table.shape[0], dtype=bool)
+    missing = np.flatnonzero(~np.isfinite(table.data))
+    rows = table.indices[missing] if table.format == "csc" else np.searchsorted(table.indptr, missing, "right") - 1
+    present[rows] = False
+    return present
+
+
+def judged_numbers(y: Any) -> FloatArray:
+    """Targets as doubles, with NaN in place of every one that is no finite number."""
+    return _numbers(_values(y))
+
+
+def judged_labels(y: Any) -> tuple[NDArray[Any], Mask]:
+    """Labels as they are, and which of them are there: neither missing nor infinite."""
+    labels = _values(y)
+    if labels.dtype.kind != "O":
+        return labels, np.isfinite(labels) if labels.dtype.kind == "f" else np.ones(labels.shape, dtype=bool)
+    present = np.array([_is_label(label) for label in labels.ravel()], dtype=bool).reshape(labels.shape)
+    return _narrowed(labels, present), present
+
+
+def truth_values(y: Any) -> bool:
+    """Whether the targets that are not missing are truth values."""
+    labels, present = judged_labels(y)
+    return bool(present.any()) and (
+        labels.dtype.kind == "b"
+        or all(isinstance(label, bool | np.bool_) for label in labels[present].ravel().tolist())
+    )
+
+
+def _with_data(table: Any, data: FloatArray) -> Any:
+    return type(table)((data, table.indices, table.indptr), shape=table.shape, copy=False)
+
+
+def _columns_of(X: Any) -> list[Any] | None:
+    """The columns of a data frame of pandas, polars or pyarrow; None for anything else."""
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
+        return [X.iloc[:, j] for j in range(X.shape[1])]
+    for listed in ("get_columns", "itercolumns"):
+        if hasattr(X, listed):
+            return list(getattr(X, listed)())
+    return None
+
+
+def _values(column: Any) -> NDArray[Any]:
+    """A column as an array in which every cell still is what it was."""
+    kind = getattr(getattr(column, "dtype", None), "kind", None)
+    if kind in ("b", "i", "u", "f") and not isinstance(column.dtype, np.dtype):
+        # pandas' columns with a mask for missing values.
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+    return _cells(column)
+
+
+def _cells(X: Any) -> NDArray[Any]:
+    # A list is read cell by cell: numpy would turn all numbers beside one text into text.
+    array = None if isinstance(X, list | tuple) else np.asarray(X)
+    if array is None:
+        try:
+            array = np.array(X, dtype=object)
+        except ValueError:
+            array = np.empty(0, dtype=object)
+    return array
+
+
+def _numbers(cells: NDArray[Any]) -> FloatArray:
+    """Finite numbers, and NaN for everything else."""
+    if cells.dtype.kind == "c":
+        raise DataError("X or y: expected real numbers, got complex ones; pass real and imaginary parts as columns.")
+    if cells.dtype.kind in "biuf":
+        found = cells.astype(np.float64, copy=False)
+    else:
+        try:
+            found = cells.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            flat = [_number(cell) for cell in cells.ravel().tolist()]
+            found = np.array(flat, dtype=np.float64).reshape(cells.shape)
+    finite = np.isfinite(found)
+    return found if finite.all() else np.where(finite, found, np.nan)
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except Exception:
+        # Whatever a foreign object does when it is asked for a number.
+        return math.nan
+
+
+def _is_label(label: Any) -> bool:
+    try:
+        # Missing values of all packages differ from themselves, or refuse to say whether they do.
+        return label is not None and bool(label == label) and label not in (math.inf, -math.inf)
+    except Exception:
+        return False
+
+
+def _narrowed(labels: NDArray[Any], present: Mask) -> NDArray[Any]:
+    """Labels that arrive as objects because some are missing, in the type of those that are there."""
+    there = labels[present].tolist()
+    try:
+        packed = np.asarray(there)
+    except ValueError:
+        return labels
+    if present.all() or packed.ndim != 1 or packed.dtype.kind not in "biuf":
+        return labels
+    narrow = np.zeros(labels.shape, dtype=packed.dtype)
+    narrow[present] = packed
+    return narrow

@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn import estimators
 from taciturn._version import __version__
 from taciturn.certificate import Certificate
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.core.validation import check_choice
 from taciturn.data.target import check_y_bounds
 from taciturn.estimators import SparseRegressor
@@ -175,6 +175,7 @@ class Model:
         estimator = _estimator(content)
         _set_fitted(estimator, content, names)
         estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
+        _check_agreement(estimator, bounds)
         model = cls.of(bounds, _schema_of(bounds), estimator, content["command"])
         check_choice((model.task,), task=content["task"])
         return model
@@ -287,6 +288,41 @@ def _set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> No
         estimator._y_bounds = check_y_bounds(estimator.y_bounds)
     if _truth("sparse", content):
         estimator.sparsify()
+
+
+def _check_agreement(estimator: Any, bounds: TableBounds) -> None:
+    """Raise if model, bounds and certificate contradict one another: then some of them are another model's."""
+    certificate = estimator.certificate_
+    if is_classifier(estimator):
+        classes = estimator.classes_.tolist()
+        for stated in (bounds.target.classes, estimator.classes):
+            if stated is not None and not _same_labels(stated, classes):
+                raise DataError(_damaged("classes that contradict its bounds"))
+        if not all(_same_labels(stated, classes) for stated in _stated("classes", certificate.public)):
+            raise CertificateError(_foreign("the certificate of a model with other classes"))
+    if certificate.relation != estimator.relation:
+        raise CertificateError(_foreign("the certificate of a fit under another relation"))
+    if math.isinf(estimator.epsilon) and certificate.status != "not private":
+        raise CertificateError(_foreign("a model without noise and a certificate that promises some"))
+
+
+def _same_labels(stated: Any, classes: list[Any]) -> bool:
+    labels = list(stated) if isinstance(stated, list | tuple) else []
+    # True is 1 to Python, and another label.
+    return {(type(label), label) for label in labels} == {(type(label), label) for label in classes}
+
+
+def _stated(name: str, public: Mapping[str, Any]) -> Iterable[Any]:
+    """A public fact wherever it stands, in the parts of what was composed included."""
+    for key, fact in public.items():
+        if key == name:
+            yield fact
+        elif isinstance(fact, Mapping):
+            yield from _stated(name, fact)
+
+
+def _foreign(problem: str) -> str:
+    return f"model: expected a certificate of this model, found {problem}; ask for a fresh copy of the file."
 
 
 def _truth(key: str, content: dict[str, Any]) -> bool:

@@ -238,7 +238,7 @@ def test_what_would_take_for_ever_is_refused_at_once(event):
     certificate = dataclasses.replace(make(PureEvent(1.0)), events=(release,))
     start = time.perf_counter()
     for attempt in (lambda: Certificate.from_json(certificate.to_json()), lambda: compose(certificate)):
-        with pytest.raises(CertificateError, match="^events: expected as many releases as a fit can make"):
+        with pytest.raises(CertificateError, match="^events: expected as many releases, and"):
             attempt()
     assert time.perf_counter() - start < 1.0
 

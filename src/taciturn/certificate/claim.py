@@ -40,11 +40,17 @@ __all__ = ["check_claim", "with_parts"]
 # Of delta: half of what the accountant keeps back.
 _TOLERANCE = 5e-7
 # Accounting takes time in proportion to these; fits stay far below them.
-_MOST_RUNS = 100_000
-_MOST_STEPS = 5_000_000
+_MOST_RUNS = 4_000
+_MOST_STEPS = 2_000_000
 _STEPS_ONE_BY_ONE = 100_000
-# Among more lines than these, the parts of a certificate that does not name them are not searched for.
+# An objective is a polynomial with a term for each record that may differ, to the power of its count.
+_MOST_RECORDS_OF_OBJECTIVES = 1_000
+_MOST_TERMS_OF_OBJECTIVES = 1_000
+_MOST_REPEATS_OF_OBJECTIVES = 100_000
+_MOST_TERMS_OF_ONE = 512
+# Where the parts of a certificate that does not name them are searched for.
 _MOST_LINES_SEARCHED = 40
+_MOST_SPLITS_SEARCHED = 8
 
 
 def check_claim(certificate: Certificate) -> None:
@@ -59,7 +65,7 @@ def check_claim(certificate: Certificate) -> None:
         If a status, a relation or an epsilon does not follow from the events.
     """
     event = certificate.event
-    _check_work(event)
+    _check_work(event, certificate.group_size)
     _check_relation(certificate, event)
     if (certificate.status == "not private") != math.isinf(certificate.epsilon):
         raise CertificateError(
@@ -87,10 +93,10 @@ def with_parts(certificate: Certificate) -> Certificate:
     stated = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
     if certificate.bound != "sum" or certificate.parts or stated is None or math.isinf(stated):
         return certificate
-    _check_work(certificate.event)
+    _check_work(certificate.event, certificate.group_size)
     if _proved_at_once(certificate, stated):
         return certificate
-    for parts in _candidates(certificate):
+    for parts in _candidates(certificate, stated):
         if math.fsum(part.epsilon for part in parts) <= stated:
             return replace(certificate, parts=parts)
     return certificate
@@ -199,29 +205,33 @@ def _events_of(certificate: Certificate, counts: Iterable[int]) -> Iterator[Even
         first += count
 
 
-def _candidates(certificate: Certificate) -> Iterator[tuple[Part, ...]]:
+def _candidates(certificate: Certificate, stated: float) -> Iterator[tuple[Part, ...]]:
     """Two parts that follow one another, each with the epsilon it proves at its share of delta."""
     lines = len(certificate.events)
     if lines > _MOST_LINES_SEARCHED:
         return
 
-    def split(share: float, at: int) -> tuple[Part, ...]:
-        deltas, counts = (share * certificate.delta, (1.0 - share) * certificate.delta), (at, lines - at)
+    def split(at: int, deltas: tuple[float, float]) -> tuple[Part, ...]:
+        counts = (at, lines - at)
         return tuple(
             Part(_needed(certificate, event, delta, True), delta, count, True)
             for event, delta, count in zip(_events_of(certificate, counts), deltas, counts, strict=True)
         )
 
-    def summed(share: float, at: int) -> float:
-        return math.fsum(part.epsilon for part in split(share, at))
+    def shared(share: float, at: int) -> tuple[Part, ...]:
+        return split(at, (share * certificate.delta, (1.0 - share) * certificate.delta))
 
-    for share in (1.0, 0.0, 0.5):
-        for at in range(lines):
-            yield split(share, at)
-    for at in range(1, lines):
+    def summed(share: float, at: int) -> float:
+        return math.fsum(part.epsilon for part in shared(share, at))
+
+    # No share of delta makes the sum smaller than if both had all of it.
+    least = {at: math.fsum(part.epsilon for part in split(at, (certificate.delta,) * 2)) for at in range(lines)}
+    promising = sorted((at for at in range(lines) if least[at] <= stated), key=lambda at: least[at])
+    for at in promising[:_MOST_SPLITS_SEARCHED]:
+        yield from (shared(share, at) for share in (1.0, 0.0, 0.5))
         # Epsilon is a convex function of delta, and so is the sum.
-        best = minimize_scalar(summed, args=(at,), bounds=(0.0, 1.0), method="bounded")
-        yield split(float(best.x), at)
+        best = minimize_scalar(summed, args=(at,), bounds=(0.0, 1.0), method="bounded", options={"maxiter": 30})
+        yield shared(float(best.x), at)
 
 
 def _above(epsilon: float) -> str:
@@ -233,13 +243,26 @@ def _above(epsilon: float) -> str:
 # ------------------------------------------------------------------ work
 
 
-def _check_work(event: Event) -> None:
+def _check_work(event: Event, group_size: int) -> None:
     """Refuse events that no fit has and that would take for ever to account for."""
     runs, repeats = _work(event)
-    if runs > _MOST_RUNS or repeats > MOST_REPEATS or min(repeats, runs * _STEPS_ONE_BY_ONE) > _MOST_STEPS:
+    objectives = [
+        (part.records * group_size, count)
+        for part, count in fold(event).items()
+        if isinstance(part, ObjectivePerturbationEvent)
+    ]
+    terms = sum(min(records * count, _MOST_TERMS_OF_ONE) for records, count in objectives)
+    if (
+        runs > _MOST_RUNS
+        or repeats > MOST_REPEATS
+        or min(repeats, runs * _STEPS_ONE_BY_ONE) > _MOST_STEPS
+        or terms > _MOST_TERMS_OF_OBJECTIVES
+        or any(records > _MOST_RECORDS_OF_OBJECTIVES for records, _ in objectives)
+        or any(count > _MOST_REPEATS_OF_OBJECTIVES for _, count in objectives)
+    ):
         raise CertificateError(
-            "events: expected as many releases as a fit can make, got more; the certificate is damaged, ask for a "
-            "fresh copy."
+            "events: expected as many releases, and as many records of one person, as can be accounted for, got more; "
+            "the certificate is not one of a fit, ask for that."
         )
 
 

@@ -104,6 +104,8 @@ def _envelope(text: str) -> dict[str, Any]:
                 parse_int=_short_integer,
                 object_pairs_hook=_without_duplicates,
             )
+            # Half a surrogate pair is no text: it can be neither printed nor written.
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError):
             content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from taciturn.certificate.words import visible
 from taciturn.core.errors import CertificateError
 from taciturn.core.validation import check_delta, check_integer, check_real
 from taciturn.events import Event, NotPrivateEvent
@@ -55,8 +56,8 @@ class Release:
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count:,} times"
         if isinstance(self.event, NotPrivateEvent):
-            return f"{self.what} ({times}, without noise)"
-        return f"{self.what} ({times}, {self.noise} noise of {self.scale:.4g} sensitivities)"
+            return visible(f"{self.what} ({times}, without noise)")
+        return visible(f"{self.what} ({times}, {self.noise} noise of {self.scale:.4g} sensitivities)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from taciturn.certificate.certificate import Certificate
 
-__all__ = ["in_words"]
+__all__ = ["in_words", "visible"]
 
 _RELATION_IN_WORDS = {
     "zero-out": (
@@ -54,7 +54,7 @@ def in_words(certificate: Certificate) -> str:
         sentences.append("Errata of the publication: " + "; ".join(numbered) + ".")
     if certificate.status != "not private":
         sentences.append(f"Arithmetic: {_ARITHMETIC_IN_WORDS[certificate.arithmetic]}.")
-    return " ".join(sentences)
+    return visible(" ".join(sentences))
 
 
 def _guarantee(certificate: Certificate) -> str:
@@ -94,6 +94,19 @@ def _proved(certificate: Certificate) -> str:
         return "For this run nothing can be proved: no finite epsilon is known to hold at this delta."
     verdict = "so that the claim holds" if proved <= certificate.epsilon else "which is more than the claim"
     return f"For this run epsilon = {_rounded_up(proved)} can be proved at the same delta, {verdict}."
+
+
+def visible(text: str) -> str:
+    r"""The text with characters that a screen would obey (colours, line ends, right to left) as escapes.
+
+    Examples
+    --------
+    >>> visible("a\x1b[2Jb \u202ec")
+    'a\\x1b[2Jb \\u202ec'
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _rounded_up(number: float) -> str:

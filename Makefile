@@ -1,4 +1,5 @@
-# Two commands do all the set-up: make demo, make test. Everything lives in .venv.
+# Two commands do all the set-up: make demo, make test. Everything lives in .venv, but for examples, which have an
+# environment of their own: what the pages tell people to install, and nothing else.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -10,10 +11,12 @@ CORE := $(VENV)/.core
 DEV  := $(VENV)/.dev
 DOCS := $(VENV)/.docs
 
+EXAMPLES := build/examples
+
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow lint docs bench reproduce arena arena-other audit ci-tools clean
+.PHONY: help demo test test-slow lint examples docs bench reproduce arena arena-other audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -50,11 +53,18 @@ lint: $(DEV) ## ruff, mypy (strict where privacy is decided), import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(DOCS) ## Build the pages into site/, strictly
+$(EXAMPLES)/.core: pyproject.toml
+	$(PYTHON) -m venv $(EXAMPLES)
+	$(EXAMPLES)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --editable .
+	@touch $@
+
+examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only the package is installed
+	$(EXAMPLES)/bin/python docs/tables/examples.py
+
+docs: $(DOCS) examples ## Build the pages into site/, strictly
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
 	$(BIN)/python docs/tables/demo.py --check
-	$(BIN)/python docs/tables/examples.py
 	$(BIN)/mkdocs build --strict --quiet
 
 bench: $(DEV) ## Ratios to named baselines, measured in one run

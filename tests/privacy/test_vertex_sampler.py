@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from laws import chi_square_p
 from scipy.stats import kstest
 
+from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
 from taciturn.kernels.vertex_sampler import (
@@ -23,7 +24,9 @@ from taciturn.kernels.vertex_sampler import (
     set_levels,
     settle,
 )
+from taciturn.losses import HuberLoss
 from taciturn.mechanisms.base import rounding_charge
+from taciturn.plan.frank_wolfe import plan_frank_wolfe
 from taciturn.solvers.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER
 from taciturn.solvers.paths import PATHS, Task, open_path
 
@@ -251,5 +254,9 @@ def test_every_path_is_tested():
 def test_what_the_sampler_rounds_is_paid_by_the_plan():
     # The plan scales its noise for an exponential mechanism, whose rounding charge covers the sampler's.
     assert rounding_charge() >= SELECTION_CHARGE
-    # A million steps leave less to chance than an accountant keeps back of the smallest useful delta.
-    assert 1e6 * SELECTION_LEFTOVER * (1 + np.exp(20.0)) < 1e-6 * 1e-12
+    # And its distance from the law stands in the event of every step, which an accountant charges.
+    facts = {"radius": 1.0, "relation": "zero-out", "n_rows": 100, "n_vertices": 20, "n_steps": 50}
+    plan = plan_frank_wolfe(Budget(1.0, 1e-6), HuberLoss(1.0), **facts)
+    assert plan.releases[0].event.distance == SELECTION_LEFTOVER
+    # Without a delta there is none, and the sampler is not used.
+    assert plan_frank_wolfe(Budget(1.0, 0.0), HuberLoss(1.0), **facts).releases[0].event.distance == 0.0

@@ -5,7 +5,7 @@ For a scale :math:`s = 2^k`, :math:`5 \le k \le 55`, the sampler returns integer
 * ``round(N(0, s**2))`` (rounded, the law the library releases), or
 * ``P(x)`` proportional to :math:`e^{-x^2/2s^2}` (discrete),
 
-each within statistical distance :math:`2^{-118}`. :mod:`taciturn.kernels.strips_exact` describes the
+each within total-variation distance :math:`2^{-118}`. :mod:`taciturn.kernels.strips_exact` describes the
 strips, the layout of a proposal and the tables.
 
 Both functions below read proposals of two words and write the accepted values in order. A proposal

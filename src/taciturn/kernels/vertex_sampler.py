@@ -60,8 +60,8 @@ WEIGHT_ERROR = 2.0**-43
 times: weight and normaliser, on both neighbours."""
 
 LEFTOVER = 2.0**-110
-"""Probability per selection outside that statement, for delta. The 64 bits and 128 bits of the tests leave
-2**-127 per proposal; draws make a few dozen proposals at most."""
+"""Total-variation distance of one selection from a law that keeps that statement. The 128 bits of the tests leave
+2**-127 per comparison, and a draw would have to make 2**16 proposals on average to reach this."""
 
 WORDS_PER_PROPOSAL = 5
 DRY = np.int64(-1)

@@ -18,7 +18,8 @@ head length h, neighbouring tails t whose utilities differ by at most one into a
 largest noise of each super-class, and goes down its order statistics only while they can still win.
 A super-class is given ``2**e >= M`` tickets, M its exact size; tickets beyond M are blanks, so that M itself
 is needed, in exact integers, only for the few super-classes that are visited. Tickets are drawn without
-replacement. The law is that of the class-by-class sampler.
+replacement. The law is that of the class-by-class sampler. Rounding changes probabilities by a factor, which is taken
+off epsilon; there is no distance from the law beside it.
 
 References
 ----------

@@ -29,7 +29,8 @@ __all__ = ["FloatGaussian"]
 class FloatGaussian:
     r"""Release ``value + scale * N(0, 1)``, coordinate by coordinate.
 
-    **Privacy.** :math:`\Delta_2/\mathtt{scale}`-Gaussian differential privacy in real arithmetic.
+    **Privacy.** :math:`\Delta_2/\mathtt{scale}`-Gaussian differential privacy in real arithmetic. How far doubles are
+    from that is not known, and the event states no distance.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@ r"""Two-sided geometric noise for counts, sampled without a floating-point opera
 
 :math:`P(k) \propto e^{-\varepsilon|k|/\Delta}` on the integers is the Laplace mechanism of counts. The
 budget is a double, hence a fraction, and every random decision is a comparison of integers: the law
-is exact, not close.
+is exact, not close, and the distance of the event is 0.
 
 References
 ----------

@@ -29,8 +29,9 @@ class PrivateQuantile:
     Bin j scores ``-max(0, -s(g_j), s(g_{j-1}))`` with ``s(g)`` proportional to ``(1 - q) #{v <= g} - q #{v > g}``: the
     bin that holds the quantile scores zero even when every value lies in it.
 
-    Privacy: one bounded-range selection; the sensitivity is ``data.sensitivity.quantile_scores``. Scores
-    are integers, q being rounded to a fraction with denominator at most 1000.
+    Privacy: one bounded-range selection, sampled by noise on scores and hence at distance 0 from its law; the
+    sensitivity is ``data.sensitivity.quantile_scores``. Scores are integers, q being rounded to a fraction with
+    denominator at most 1000.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def rounded_normals(stream: Stream, size: int, log2_scale: int) -> IntegerArray:
     Returns
     -------
     ndarray of int64, shape (size,)
-        Each within statistical distance :math:`2^{-118}` of the law, at most ``14 * 2**k`` in size.
+        Each within total-variation distance :math:`2^{-118}` of the law, at most ``14 * 2**k`` in size.
     """
     return lattice_normals(stream, size, log2_scale)
 

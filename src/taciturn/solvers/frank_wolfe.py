@@ -125,7 +125,7 @@ def open_run(
     relation : str, default="zero-out"
         The neighbouring relation, for the declared sensitivity of the scores; no step depends on it.
     plainly : bool, default=False
-        Whether to weigh all vertices in every step: the fast samplers leave 2**-110 a step to delta.
+        Whether to weigh all vertices in every step: the fast samplers are up to 2**-110 a step away from the law.
     by_margins : bool, default=False
         Whether margins must be exact: some ways keep a rounded Gram matrix instead.
     """

@@ -6,7 +6,7 @@ from w = 0. Features are lattice integers in [-ONE, ONE] that stand for [-1, 1].
 
 Charges for finite arithmetic: the sensitivity of the scores *as computed* is
 ``data.sensitivity.lattice_gradient_scores``. A selection then has a bounded range of twice that over the noise scale,
-plus :data:`SELECTION_CHARGE`, but for an event of probability :data:`SELECTION_LEFTOVER`.
+plus :data:`SELECTION_CHARGE`, as sampled within a total-variation distance of :data:`SELECTION_LEFTOVER`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SELECTION_CHARGE = 4.0 * WEIGHT_ERROR
 """What rounding adds to the bounded range of one selection; ``mechanisms.base.rounding_charge`` pays more."""
 
 SELECTION_LEFTOVER = LEFTOVER
-"""Probability of one selection outside that statement: paid by what every accountant keeps back of delta."""
+"""Bound on the distance of one sampled selection from such a law, for the event of a step; an accountant charges it."""
 
 ROUNDING_PER_RECORD = 2.0**-48
 """A sum of products that is rounded once per product and once more, on both neighbours, in units of one record's part:

@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from taciturn import ADMMClassifier, HardThresholdRegressor, SparseRegressor
+from taciturn.accounting import PrivacyFilter
 from taciturn.audit import Pair, audit, sensitivity_search
 from taciturn.certificate import compose
 from taciturn.core.rng import Stream
@@ -20,7 +21,6 @@ from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
 from taciturn.losses import HuberLoss
 from taciturn.plan import admm, sparse_setting
-from taciturn.plan.purse import Purse
 from taciturn.plan.releases import Releases
 from taciturn.plan.sparse_setting import Setting, lattice_square
 from taciturn.solvers.admm import PENALTIES, soft_threshold
@@ -188,12 +188,12 @@ def audit_default(attribute, pair, event, **settings):
 
 
 def one_price_for_all_steps():
-    exact = Purse.gaussian
+    exact = PrivacyFilter.gaussian
 
-    def gaussian(purse, what, share, count=1, values=1):
-        return exact(purse, what, share, count, values) / math.sqrt(count)
+    def gaussian(budget, what, share, count=1, distance=0.0):
+        return exact(budget, what, share, count, distance) / math.sqrt(count)
 
-    return patch.object(Purse, "gaussian", gaussian)
+    return patch.object(PrivacyFilter, "gaussian", gaussian)
 
 
 def many_gradients():

@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "one price for all steps",
-        "the purse of `SparseRegressor` gives each gradient of a descent the noise of a single one",
+        "the privacy filter of `SparseRegressor` gives each gradient of a descent the noise of a single one",
         fits.many_gradients,
         fits.one_price_for_all_steps,
     ),

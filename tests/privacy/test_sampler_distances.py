@@ -17,11 +17,10 @@ from taciturn import (
     SparsifiedRegressor,
     private_score,
 )
-from taciturn.accounting import Budget
+from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.plan.purse import Purse
 from taciturn.solvers.frank_wolfe import open_run
 
 VALUE, STEP = 2.0**-118, 2.0**-110
@@ -95,10 +94,13 @@ def test_a_filter_counts_the_longest_way_in_advance(drawn, kind, n_nonzero, meth
 
 
 def test_a_filter_refuses_more_values_than_were_announced():
-    purse = Purse(Budget(1.0, 1e-6), 10)
-    purse.gaussian("sums", 0.5, count=2, values=4)
-    with pytest.raises(CertificateError, match="^values=3: expected no more Gaussian values than were announced"):
-        purse.gaussian("sums", 0.5, values=3)
+    budget = PrivacyFilter(Budget(1.0, 1e-6), 10 * VALUE)
+    budget.gaussian("sums", 0.25, count=2, distance=4 * VALUE)
+    with pytest.raises(CertificateError, match=r"^distance=.*: expected at most the .* that is left of what was ann"):
+        budget.gaussian("sums", 0.25, distance=3 * VALUE)
+    assert budget.remaining == 0.75
+    budget.gaussian("sums", 0.75, distance=2 * VALUE)
+    assert math.fsum(spend.count * spend.event.distance for spend in budget.spent()) == pytest.approx(10 * VALUE)
 
 
 def test_scores_count_their_values(drawn):

@@ -18,8 +18,8 @@ import taciturn.estimators.sparse as estimators
 import taciturn.plan.sparse_fit as fits
 import taciturn.plan.sparse_setting as settings
 from taciturn import SparseClassifier, SparseRegressor
-from taciturn.accounting import Budget, calibrate
-from taciturn.accounting.gdp import nu
+from taciturn.accounting import Budget, PrivacyFilter, calibrate
+from taciturn.accounting.gdp import selection_step
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
@@ -27,7 +27,6 @@ from taciturn.data.sensitivity import RELATIONS, largest_eigenvalue, loss_differ
 from taciturn.events import GaussianEvent
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
-from taciturn.plan.purse import Purse
 from taciturn.plan.releases import Releases
 from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, squared_row_norms
 
@@ -100,14 +99,15 @@ def what_each_step_is(steps, certificate):
 
 
 def price(steps):
-    """What the mechanisms cost that were really used, as a squared Gaussian parameter."""
+    """What the mechanisms that were really used cost in their order, as a squared Gaussian parameter."""
     total = 0.0
-    for step in steps:
+    for step in reversed(steps):
         mechanism = step.mechanism
         if isinstance(mechanism, RoundedGaussian):
             total += mechanism.event.noise_multiplier**-2
         else:
-            total += (nu(getattr(mechanism, "k", 1)) * mechanism.epsilon) ** 2
+            for _ in range(getattr(mechanism, "k", 1)):
+                total = selection_step(total, mechanism.epsilon)
     return total
 
 
@@ -256,7 +256,7 @@ def true_centre(setting, releases, design, target, *, whole):
 
 
 def true_median(self, what, share, values, low, high, noiseless):
-    self._purse.selection(what, share)
+    self._budget.selection(what, share)
     return float(np.clip(np.median(values), low, high))
 
 
@@ -272,8 +272,8 @@ def true_number(relation, n_rows, n_public):
     return n_rows
 
 
-def as_zero_out(purse, relation, stream):
-    return Releases(purse, "zero-out", stream)
+def as_zero_out(budget, relation, stream):
+    return Releases(budget, "zero-out", stream)
 
 
 BROKEN = {
@@ -339,7 +339,7 @@ def scores_of(monkeypatch, relation, excesses):
     seen = []
     with monkeypatch.context() as patch:
         patch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: seen.append(scores) or 0)
-        releases = Releases(Purse(Budget(1.0, 1e-6), 10**6), relation, Stream.of(0))
+        releases = Releases(PrivacyFilter(Budget(1.0, 1e-6), 1e-20), relation, Stream.of(0))
         releases.size("a size", 0.1, list(excesses.T), np.arange(excesses.shape[1]) * 3.0, (0.15, 1.0))
     return seen[0]
 

@@ -5,5 +5,16 @@ from __future__ import annotations
 from taciturn.accounting.accountant import Bound, best_bound, delta_of, epsilon_of, proves, satisfies
 from taciturn.accounting.budget import Budget
 from taciturn.accounting.calibration import calibrate
+from taciturn.accounting.filter import PrivacyFilter
 
-__all__ = ["Bound", "Budget", "best_bound", "calibrate", "delta_of", "epsilon_of", "proves", "satisfies"]
+__all__ = [
+    "Bound",
+    "Budget",
+    "PrivacyFilter",
+    "best_bound",
+    "calibrate",
+    "delta_of",
+    "epsilon_of",
+    "proves",
+    "satisfies",
+]

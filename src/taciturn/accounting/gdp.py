@@ -73,10 +73,10 @@ _ROOT = 1e-13
 # ------------------------------------------------------------------ selections
 
 
-def selection_step(x: float, selection_range: float) -> float:
-    """``F(x, e)``: the squared GDP parameter after one more, earlier, selection of range e."""
+def selection_step(x: float, selection_range: float, count: int = 1) -> float:
+    """``F(x, e)``, ``count`` times: the squared GDP parameter after so many more, earlier, selections of range e."""
     unit = selection_range * selection_range
-    return unit * _climbed(x / unit, 1)
+    return unit * _climbed(x / unit, count)
 
 
 def nu(steps: int) -> float:

@@ -163,6 +163,7 @@ class Certificate:
                         "noise": release.noise,
                         "scale": release.scale,
                         "count": release.count,
+                        "remaining": release.remaining,
                         "event": event_to_dict(release.event),
                     }
                     for release in self.events

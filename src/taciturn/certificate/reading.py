@@ -29,7 +29,7 @@ _MOST_CHARACTERS = 16_000_000
 _MOST_DIGITS = 20
 _DEEPEST_FACT = 100
 _DEEPEST_EVENT = 32
-_RELEASE = ("what", "noise", "scale", "count", "event")
+_RELEASE = ("what", "noise", "scale", "count", "event", "remaining")
 _PART = ("epsilon", "delta", "releases", "ordered")
 
 
@@ -144,6 +144,8 @@ def _check_keys(content: dict[str, Any], keys: frozenset[str], whose: str) -> No
 def _release(entry: Any, exact: bool) -> Release:
     if not isinstance(entry, dict):
         raise _unexpected("events", entry, "an object for each release")
+    # Version 0.1 did not write down what remained of a privacy filter.
+    entry.setdefault("remaining", None)
     _check_keys(entry, frozenset(_RELEASE), "a release")
     if _deeper_than(entry["event"], _DEEPEST_EVENT):
         raise _unexpected("event", entry["event"], f"at most {_DEEPEST_EVENT} events inside one another")
@@ -153,6 +155,7 @@ def _release(entry: Any, exact: bool) -> Release:
         scale=_number(entry, "scale"),
         event=event_from_dict(entry["event"], exact=exact),
         count=_whole(entry, "count"),
+        remaining=None if entry["remaining"] is None else _number(entry, "remaining"),
     )
 
 

@@ -32,6 +32,9 @@ class Release:
         The cost of one.
     count : int, default=1
         How often.
+    remaining : float, default=None
+        For a release that a privacy filter paid for, what remained of its squared Gaussian parameter
+        (:func:`taciturn.accounting.filter.chain_holds`).
     """
 
     what: str
@@ -39,6 +42,7 @@ class Release:
     scale: float
     event: Event
     count: int = 1
+    remaining: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, str) or not isinstance(self.noise, str):
@@ -47,6 +51,8 @@ class Release:
             raise CertificateError("release: expected its cost as an event, got something else; see taciturn.events.")
         object.__setattr__(self, "scale", check_real(0.0, math.inf, closed="left", scale=self.scale))
         object.__setattr__(self, "count", check_integer(1, MOST_REPEATS, count=self.count))
+        if self.remaining is not None:
+            object.__setattr__(self, "remaining", check_real(0.0, math.inf, closed="left", remaining=self.remaining))
 
     @property
     def total(self) -> Event:

@@ -22,7 +22,8 @@ from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixi
 from taciturn.kernels import softmax
 from taciturn.losses import Loss
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.plan.sparse import METHODS, choose_road, guessed_size, open_purse
+from taciturn.plan.releases import listed
+from taciturn.plan.sparse import METHODS, choose_road, guessed_size, open_filter
 from taciturn.plan.sparse_fit import SparseFit, SparseResult
 from taciturn.plan.sparse_setting import Setting
 from taciturn.plan.sparse_size import LEAST_FEATURES
@@ -73,14 +74,14 @@ class Sparse(PrivateLinearModel):
         n_rows, n_columns = X.shape
         stream = Stream.of(self.random_state)
         budget = Budget(self.epsilon, self.delta)
-        purse = open_purse(budget, n_columns, n_outputs)
+        whole = open_filter(budget, n_columns, n_outputs)
         records = public_rows(self.relation, n_rows, self.n_public)
         # Of three columns or fewer all are kept.
         auto = isinstance(self.n_nonzero, str) and n_columns > LEAST_FEATURES
         wanted = n_columns if isinstance(self.n_nonzero, str) else min(int(self.n_nonzero), n_columns)
-        k = guessed_size(records, n_columns, purse.mu) if auto else wanted
-        road = choose_road(self.method, records, n_columns, k, purse.mu, size_known=not auto)
-        enough = math.ceil(_LEAST_INFORMATION / purse.mu)
+        k = guessed_size(records, n_columns, whole.mu) if auto else wanted
+        road = choose_road(self.method, records, n_columns, k, whole.mu, size_known=not auto)
+        enough = math.ceil(_LEAST_INFORMATION / whole.mu)
         if records < enough:
             warn_caller(
                 f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got {records:,}), as "
@@ -91,7 +92,7 @@ class Sparse(PrivateLinearModel):
         if row_bound is not None:
             row_bound = min(row_bound / self.x_bound, math.sqrt(n_columns))
         setting = Setting(loss, records, n_outputs, bool(self.fit_intercept), row_bound, clip)
-        fit = SparseFit(road, purse, setting, relation=self.relation, choose_size=auto, stream=stream)
+        fit = SparseFit(road, whole, setting, relation=self.relation, choose_size=auto, stream=stream)
         result = fit.solve(Design(X.tocsr() if sp.issparse(X) else X, self.x_bound), target)
         self.n_iter_ = result.n_steps
         if self.relation == "add-remove":
@@ -105,8 +106,8 @@ class Sparse(PrivateLinearModel):
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
         self.certificate_ = certify(
-            purse.spent(),
-            budget if purse.private else Budget(math.inf, 0.0),
+            listed(whole.spent()),
+            budget if whole.private else Budget(math.inf, 0.0),
             relation=self.relation,
             public=public | facts,
             assumptions=("the bounds were chosen without looking at these data", *assumptions),
@@ -131,8 +132,8 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
     noisy gradients, and with ``n_nonzero="auto"`` the size of the model. Sensitivities: ``data.sensitivity``
     (``fixed_point_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``, ``loss_differences``). Later
     releases depend on earlier ones; prices are squared Gaussian parameters and never add up to more than the budget's
-    (``plan.purse`` has the theorem). Public: the numbers of features and of records (``n_public`` under add-remove) and
-    all parameters.
+    (``accounting.filter`` has the theorem). Public: the numbers of features and of records (``n_public`` under
+    add-remove) and all parameters.
 
     Parameters
     ----------

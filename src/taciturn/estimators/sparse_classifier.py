@@ -28,7 +28,7 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
     gradients, and with ``n_nonzero="auto"`` the size of the model. Sensitivities: ``data.sensitivity``
     (``fixed_point_sum`` or ``softmax_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``,
     ``loss_differences``). Later releases depend on earlier ones; prices are squared Gaussian parameters and never add
-    up to more than the budget's (``plan.purse`` has the theorem). Public: the numbers of features and of records
+    up to more than the budget's (``accounting.filter`` has the theorem). Public: the numbers of features and of records
     (``n_public`` under add-remove), the classes and all parameters.
 
     Parameters

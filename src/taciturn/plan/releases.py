@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from taciturn.accounting import PrivacyFilter
+from taciturn.accounting.filter import Spend
+from taciturn.certificate import Release
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import largest_eigenvalue, loss_differences, proposal_scores
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import (
+    DISTANCE_PER_VALUE,
     ExponentialMechanism,
     GumbelTopK,
     IndexArray,
@@ -21,11 +26,10 @@ from taciturn.mechanisms import (
 )
 from taciturn.mechanisms.base import rounding_charge
 from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise
-from taciturn.plan.purse import Purse
 from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords
 from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 
-__all__ = ["Releases"]
+__all__ = ["Releases", "listed"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -43,7 +47,7 @@ class Releases:
 
     Parameters
     ----------
-    purse : Purse
+    budget : PrivacyFilter
         Pays for every answer.
     relation : str
         What one record more or less means.
@@ -51,18 +55,18 @@ class Releases:
         Its children are used up, one per answer.
     """
 
-    def __init__(self, purse: Purse, relation: str, stream: Stream) -> None:
-        self._purse, self._relation, self._stream = purse, relation, stream
+    def __init__(self, budget: PrivacyFilter, relation: str, stream: Stream) -> None:
+        self._budget, self._relation, self._stream = budget, relation, stream
 
     @property
     def private(self) -> bool:
         """Whether there is noise."""
-        return self._purse.private
+        return self._budget.private
 
     def median(self, what: str, share: float, values: FloatArray, low: float, high: float, noiseless: float) -> float:
         """The median of some values on a geometric grid of public ends, or a number that needs no noise."""
-        selection_range = self._purse.selection(what, share)
-        if not self._purse.private:
+        selection_range = self._budget.selection(what, share)
+        if not self._budget.private:
             return noiseless
         n_points = max(2, math.ceil(math.log(high / low) / math.log(_GRID_RATIO)) + 1)
         grid = tuple(np.geomspace(low, high, n_points))
@@ -83,9 +87,9 @@ class Releases:
 
     def eigenvalue(self, what: str, share: float, records: ClippedRecords) -> float:
         """The largest eigenvalue of the Gram matrix over the squared bound of a row, plus half a deviation of noise."""
-        multiplier = self._purse.gaussian(what, share)
+        multiplier = self._budget.gaussian(what, share, distance=DISTANCE_PER_VALUE)
         exact = records.largest_eigenvalue()
-        if not self._purse.private:
+        if not self._budget.private:
             return exact / GRAM_ROW_SQUARED
         bound = largest_eigenvalue(GRAM_ROW_SQUARED, records.width, MOST_PRIVATE_ROWS, self._relation).value
         # In units in which the noise is a power of two; rounding to integers moves both neighbours by one half.
@@ -97,15 +101,15 @@ class Releases:
 
     def largest_scores(self, what: str, share: float, scores: IntArray, k: int, entry: int, weight: int) -> IndexArray:
         """The places of k large scores by Gumbel noise, for sums of entries times weights within bounds."""
-        selection_range = self._purse.selection(what, share, k)
-        if not self._purse.private:
+        selection_range = self._budget.selection(what, share, k)
+        if not self._budget.private:
             return first_k_of(scores, np.zeros(scores.size), k)
         sensitivity = proposal_scores(entry, weight, self._relation)
         return GumbelTopK(sensitivity, k, selection_range).release(scores, self._child("columns"))
 
     def can_select(self, share: float, k: int) -> bool:
         """Whether a share pays for k selections and what double precision costs them."""
-        return self._purse.range_of(share, k) > 4.0 * rounding_charge(k)
+        return self._budget.range_of(share, k) > 4.0 * rounding_charge(k)
 
     def noise(
         self, loss: Loss, row_squared: int, what: str, share: float, values: int, count: int = 1
@@ -114,8 +118,8 @@ class Releases:
 
         ``count`` sums with ``values`` coordinates each cost ``share`` together.
         """
-        multiplier = self._purse.gaussian(what, share, count, values)
-        if not self._purse.private:
+        multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
+        if not self._budget.private:
             return LARGEST_WEIGHT // 2 if isinstance(loss, HuberLoss) else ONE, None
         return gradient_noise(loss, row_squared, self._relation, multiplier, _CENTRED_ENTRY)
 
@@ -126,12 +130,12 @@ class Releases:
 
         Excesses are clipped at twice the range of the selection, within two ends.
         """
-        selection_range = self._purse.selection(what, share)
+        selection_range = self._budget.selection(what, share)
         clip = min(max(2.0 * selection_range, clips[0]), clips[1])
         unit = _TERM_BOUND / clip
         sums = [int(np.rint(np.clip(excess, -clip, clip) * unit).sum()) for excess in excesses]
         scores = -np.array(sums, dtype=np.int64) - np.rint(penalties * unit).astype(np.int64)
-        if not self._purse.private:
+        if not self._budget.private:
             return int(np.argmax(scores))
         sensitivity = loss_differences(_TERM_BOUND, self._relation)
         return ExponentialMechanism(sensitivity, selection_range).release(scores, self._child("size"))
@@ -146,6 +150,19 @@ class Releases:
 
     def _child(self, label: str) -> Stream:
         return self._stream.spawn(label)
+
+
+def listed(spends: Iterable[Spend]) -> tuple[Release, ...]:
+    """What was bought from a privacy filter, for the certificate."""
+    return tuple(_listed(spend) for spend in spends)
+
+
+def _listed(spend: Spend) -> Release:
+    if spend.mechanism == "none":
+        return Release(spend.what, "none", 0.0, spend.event, spend.count)
+    selection = spend.mechanism == "selection"
+    noise, scale = ("Gumbel", 2.0 / spend.parameter) if selection else ("Gaussian", spend.parameter)
+    return Release(spend.what, noise, scale, spend.event, spend.count, spend.remaining)
 
 
 def _deviation(noise: RoundedGaussian | None) -> float:

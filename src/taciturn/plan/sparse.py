@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taciturn.accounting import Budget
+from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError
-from taciturn.plan.purse import Purse
+from taciturn.mechanisms import DISTANCE_PER_VALUE
 
-__all__ = ["KEPT_OF_FEW", "METHODS", "Road", "choose_road", "guessed_size", "open_purse"]
+__all__ = ["KEPT_OF_FEW", "METHODS", "Road", "choose_road", "guessed_size", "open_filter"]
 
 METHODS = ("auto", "two-phase", "one-shot")
 """Names of the roads."""
@@ -67,14 +67,14 @@ class Road:
     strength: float
 
 
-def open_purse(budget: Budget, n_features: int, n_outputs: int) -> Purse:
+def open_filter(budget: Budget, n_features: int, n_outputs: int) -> PrivacyFilter:
     """The budget to spend, refused where noise would not fit its sums."""
-    purse = Purse(budget, _MOST_VALUES * n_outputs * (n_features + 1))
-    if purse.mu < _LEAST_MU:
+    whole = PrivacyFilter(budget, _MOST_VALUES * n_outputs * (n_features + 1) * DISTANCE_PER_VALUE)
+    if whole.mu < _LEAST_MU:
         raise ParameterError(
             "epsilon", budget.epsilon, "a budget that sums in 64 bits can meet", "raise epsilon or delta"
         )
-    return purse
+    return whole
 
 
 def guessed_size(n_rows: int, n_features: int, mu: float) -> int:

@@ -2,7 +2,7 @@ r"""The default model, release by release.
 
 Nothing is read off the data that is not released: medians by the exponential mechanism, means, gradients and
 eigenvalues with Gaussian noise, columns by noisy correlations, the size of the model by a private criterion. Every
-release draws on one purse, and later ones may depend on earlier ones.
+release draws on one privacy filter, and later ones may depend on earlier ones.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from taciturn.accounting import PrivacyFilter
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.plan.purse import Purse
 from taciturn.plan.releases import Releases
 from taciturn.plan.sparse import Road
 from taciturn.plan.sparse_columns import (
@@ -128,7 +128,7 @@ class SparseFit:
     ----------
     road : Road
         How columns are chosen.
-    purse : Purse
+    budget : PrivacyFilter
         What may be spent; in the end, what was.
     setting : Setting
         Public facts.
@@ -141,14 +141,14 @@ class SparseFit:
     """
 
     def __init__(
-        self, road: Road, purse: Purse, setting: Setting, *, relation: str, choose_size: bool, stream: Stream
+        self, road: Road, budget: PrivacyFilter, setting: Setting, *, relation: str, choose_size: bool, stream: Stream
     ) -> None:
-        self._road, self._purse, self._setting = road, purse, setting
+        self._road, self._budget, self._setting = road, budget, setting
         self._choose_size, self._stream = choose_size, stream
-        self._releases = Releases(purse, relation, stream.spawn("releases"))
+        self._releases = Releases(budget, relation, stream.spawn("releases"))
 
     def solve(self, design: Design, target: Target) -> SparseResult:
-        """Spend the purse and return the model."""
+        """Spend the budget and return the model."""
         setting, releases, road = self._setting, self._releases, self._road
         target, mean, start = centred_target(setting, releases, target)
         clip = residual_clip(setting, releases, target)
@@ -174,9 +174,9 @@ class SparseFit:
         bound = None if screened else self._setting.row_bound
         later = _LENGTH_SHARE + (_SIZE_SHARE + _PRUNING_SHARE) * self._choose_size
         now = _EIGENVALUE_SHARE + _LENGTH_SHARE * (bound is None)
-        share = (self._purse.left - now - later) / 2.0
+        share = (self._budget.remaining - now - later) / 2.0
         width = state.columns.size + self._setting.intercept
-        n_steps = self._n_steps(2.0 * self._setting.n_rows * math.sqrt(share) * self._purse.mu / width, 3, 30)
+        n_steps = self._n_steps(2.0 * self._setting.n_rows * math.sqrt(share) * self._budget.mu / width, 3, 30)
         momentum = 0.5 if screened and self._road.strength > _ENOUGH_FOR_MOMENTUM else 0.0
         return _Phase(
             "first", share, _EIGENVALUE_SHARE, slope, bound, 1.0, momentum, n_steps, average=False, reach=None
@@ -185,9 +185,9 @@ class SparseFit:
     def _second_phase(self, state: _State, slope: float) -> _Phase:
         bound = self._setting.row_bound if self._road.method == "all columns" else None
         pruning = _PRUNING_SHARE * (self._choose_size and self._prunes(state))
-        rest = self._purse.left - pruning - _LENGTH_SHARE * (bound is None)
+        rest = self._budget.remaining - pruning - _LENGTH_SHARE * (bound is None)
         share, k = (1.0 - _SECOND_EIGENVALUE) * rest, state.columns.size
-        signal = self._setting.n_rows * math.sqrt(share) * self._purse.mu / k
+        signal = self._setting.n_rows * math.sqrt(share) * self._budget.mu / k
         momentum = 0.7 if signal > _ENOUGH_FOR_MOMENTUM else 0.0
         n_steps = self._n_steps(signal / 4.0, 10, 60)
         reach = 2.0 * slope * math.sqrt(k) if self._setting.regression else None
@@ -196,7 +196,7 @@ class SparseFit:
         )
 
     def _n_steps(self, wanted: float, least: int, most: int) -> int:
-        return round(min(max(wanted, least), most)) if self._purse.private else NOISELESS_STEPS
+        return round(min(max(wanted, least), most)) if self._budget.private else NOISELESS_STEPS
 
     def _descended(self, target: Target, phase: _Phase, state: _State) -> _State:
         setting, releases, d = self._setting, self._releases, state.columns.size
@@ -235,7 +235,7 @@ class SparseFit:
         return _shrunk(state, deviation, phase.n_steps, setting.n_rows * bound**2) if phase.reach is not None else state
 
     def _prunes(self, state: _State) -> bool:
-        return self._setting.n_rows * self._purse.mu**2 / state.columns.size >= _ENOUGH_TO_PRUNE
+        return self._setting.n_rows * self._budget.mu**2 / state.columns.size >= _ENOUGH_TO_PRUNE
 
     def _size(self, share: float, severity: float, target: Target, clip: float, state: _State, n_features: int) -> int:
         return chosen_size(

@@ -1,0 +1,267 @@
+r"""A privacy filter: a budget that is spent along the way, on releases that earlier releases decide on.
+
+The whole is one number, :math:`x = \mu^2` of Gaussian differential privacy. The state r of the filter is what remains
+of it. Which release comes next, with how much noise, may depend on everything that was released before:
+
+*Gaussian* noise of multiplier m has the price :math:`p = 1 / m^2 \le r`; then :math:`r \leftarrow r - p`.
+
+*k selections of range e* leave y, where :math:`F^k(y, e) \le r` with the F of :mod:`taciturn.accounting.gdp`; then
+:math:`r \leftarrow y`. Bought for a price p, they leave :math:`y = r - p`, and e is the largest with
+:math:`F^k(y, e) \le r`. Bought with a given range, they leave the largest such y; F is flat in y between
+:math:`(1/2 - \pi/8)\, e^2` and :math:`e^2/8`, so that there can be several.
+
+*Theorem.* Let at most N releases be made, N being finite and fixed in advance. Then everything together is
+:math:`\sqrt x`-GDP.
+
+*Proof.* By induction over the number of releases that may still come: given any past that leaves r, what is still to
+come is :math:`\sqrt r`-GDP. Where nothing may come this is trivial. Otherwise the past fixes the kind and the
+parameters of the next release, and after each of its outcomes the induction holds for what that leaves. A Gaussian
+release of price p before something that is :math:`\sqrt{r - p}`-GDP after each outcome is
+:math:`\sqrt{p + (r - p)}`-GDP, because adaptive composition of Gaussian trade-off functions adds squares. One selection
+of range e before something that is
+:math:`\sqrt y`-GDP after each outcome is :math:`\sqrt{F(y, e)}`-GDP: for :math:`y \ge e^2/8` by
+:math:`\sqrt y + e^2/(8\sqrt y)`; for smaller y because the selection alone is :math:`\sqrt{\pi/8}\,e`-GDP, and because
+:math:`\sqrt y`-GDP implies :math:`(e/\sqrt 8)`-GDP, for which F is :math:`e^2/2`. F does not decrease in y, so that k
+selections, the last of them first, are :math:`\sqrt{F^k(y, e)}`-GDP, which is at most :math:`\sqrt r`-GDP.
+
+A selection is hence priced by what remains *after* it. That this is spent later on, on whatever, is not assumed: what
+is not spent costs nothing. It has to be what remains of this very filter. With what remained before the selection, or
+with the budget of releases outside of the filter, the statement is false. The price of k selections before y is at most
+:math:`F^k(0, e) = \nu_k^2 e^2`, what they cost where nothing can follow, and tends to :math:`k e^2/4` as y grows.
+
+The guarantee is that of the whole filter, whatever was bought. So a certificate lists every release as the Gaussian one
+of the same price: then the list costs the same in every case, under every accountant, alone and beside other releases.
+The filter has to be exhausted in the end for that; what remains would be a statement about what was not bought. Beside
+each release stands what remained, and :func:`chain_holds` checks the list from that.
+
+Samplers. The distance of everything sampled from its law (:mod:`taciturn.events`) is that of the worst case and is
+announced at the beginning; the list divides it in proportion to prices, again so that it adds up to the same.
+
+References
+----------
+Rogers, Roth, Ullman and Vadhan, *Privacy odometers and filters: pay-as-you-go composition* (2016).
+Feldman and Zrnic, *Individual privacy accounting via a Rényi filter* (2021).
+Smith and Thakurta, *Fully adaptive composition for Gaussian differential privacy* (2022).
+Koskela, Tobaben and Honkela, *Individual privacy accounting with Gaussian differential privacy* (2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from taciturn.accounting.budget import Budget
+from taciturn.accounting.calibration import calibrate
+from taciturn.accounting.gdp import nu, selection_step
+from taciturn.accounting.search import last_private
+from taciturn.core.errors import CertificateError
+from taciturn.core.validation import check_integer
+from taciturn.events import Event, GaussianEvent, NotPrivateEvent
+
+__all__ = ["PrivacyFilter", "Spend", "chain_holds"]
+
+# Shares are sums of a few rounded numbers; so much less of the whole is spent that rounding cannot overspend it.
+_KEPT_BACK = 1e-9
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What was bought from a filter at once.
+
+    Parameters
+    ----------
+    what : str
+        In words.
+    mechanism : {"gaussian", "selection", "none"}
+        Gaussian releases, selections, or releases without noise.
+    parameter : float
+        The noise multiplier of each, or the range of each; 0 or infinite without noise.
+    count : int
+        How many.
+    event : Event
+        What a certificate lists for each: a Gaussian release of the same price.
+    remaining : float
+        What remains of the filter's squared Gaussian parameter afterwards; infinite without privacy.
+    """
+
+    what: str
+    mechanism: str
+    parameter: float
+    count: int
+    event: Event
+    remaining: float
+
+    @property
+    def price(self) -> float:
+        """What all of them take from the filter; nothing without privacy."""
+        return self.count / self.event.noise_multiplier**2 if isinstance(self.event, GaussianEvent) else 0.0
+
+
+class PrivacyFilter:
+    """A budget to spend along the way; prices are shares of the whole.
+
+    Parameters
+    ----------
+    budget : Budget
+        What everything may cost; an infinite epsilon pays for anything, without noise.
+    distance : float, default=0.0
+        Bound on the sum of the distances of all samplers from their laws, whatever is released.
+
+    Attributes
+    ----------
+    private : bool
+        Whether epsilon is finite.
+    mu : float
+        The Gaussian parameter of the whole.
+    remaining : float
+        The share that is not spent yet.
+    spends : list of Spend
+        What was bought.
+
+    Examples
+    --------
+    >>> budget = PrivacyFilter(Budget(1.0, 1e-6))
+    >>> multiplier = budget.gaussian("a mean", share=0.5)
+    >>> selection_range = budget.selection("a median", share=budget.remaining)
+    >>> [spend.what for spend in budget.spent()]
+    ['a mean', 'a median']
+    """
+
+    def __init__(self, budget: Budget, distance: float = 0.0) -> None:
+        self.private = not math.isinf(budget.epsilon)
+        whole = calibrate(budget, lambda m: GaussianEvent(m, distance)) if self.private else 0.0
+        self.mu = (1.0 - _KEPT_BACK) / whole if self.private else math.inf
+        self.remaining = 1.0
+        self.spends: list[Spend] = []
+        self._distance = self._distance_left = distance
+
+    def gaussian(self, what: str, share: float, count: int = 1, distance: float = 0.0) -> float:
+        """Buy ``count`` Gaussian releases that cost ``share`` together.
+
+        Parameters
+        ----------
+        what : str
+            What is released, in words.
+        share : float
+            Their price, as a share of the whole.
+        count : int, default=1
+            How many.
+        distance : float, default=0.0
+            How far each is from its law as sampled.
+
+        Returns
+        -------
+        float
+            The noise multiplier of each; 0 for no noise.
+        """
+        remaining = self._after(share)
+        if self.private and count * distance > self._distance_left * (1.0 + _ROUNDING):
+            raise CertificateError(
+                f"distance={distance!r}: expected at most the {self._distance_left!r} that is left of what was "
+                "announced for samplers; this is a defect of the plan, please report it."
+            )
+        self._distance_left = max(self._distance_left - count * distance, 0.0)
+        multiplier = math.sqrt(count / share) / self.mu if self.private else 0.0
+        self._record(what, "gaussian", multiplier, share, remaining, count)
+        return multiplier
+
+    def selection(self, what: str, share: float, count: int = 1) -> float:
+        """Buy ``count`` selections that cost ``share`` together.
+
+        Returns
+        -------
+        float
+            The range of each; infinite for no noise.
+        """
+        remaining = self._after(share)
+        selection_range = self.range_of(share, count)
+        self._record(what, "selection", selection_range, share, remaining, count)
+        return selection_range
+
+    def selection_of_range(self, what: str, selection_range: float, count: int = 1) -> float:
+        """Buy ``count`` selections of a given range.
+
+        Returns
+        -------
+        float
+            Their price, as a share of the whole.
+        """
+        unit = selection_range / self.mu
+
+        def missing(after: float) -> float:
+            return selection_step(after, unit, count) - self.remaining
+
+        if not unit > 0.0 or missing(0.0) > 0.0:
+            raise CertificateError(
+                f"selection_range={selection_range!r}: expected a positive range that what remains can pay for; "
+                "this is a defect of the plan, please report it."
+            )
+        share = self.remaining - last_private(missing, 0.0, self.remaining, _ROUNDING * self.remaining)
+        self._record(what, "selection", selection_range, share, self._after(share), count)
+        return share
+
+    def range_of(self, share: float, count: int = 1) -> float:
+        """The range of each of ``count`` selections that would cost ``share`` together now; infinite for no noise."""
+        check_integer(1, count=count)
+        if not self.private:
+            return math.inf
+        after = self._after(share)
+
+        def missing(unit: float) -> float:
+            return selection_step(after, unit, count) - (after + share)
+
+        # Between the price where nothing can follow and the limit where very much can.
+        least, most = math.sqrt(share) / nu(count), 2.0 * math.sqrt(share / count)
+        least *= 1.0 - _ROUNDING
+        return self.mu * last_private(missing, least, most * (1.0 + _KEPT_BACK), _ROUNDING * least)
+
+    def spent(self) -> tuple[Spend, ...]:
+        """All that was bought, once nothing remains."""
+        if self.remaining > _KEPT_BACK:
+            raise CertificateError(
+                f"remaining={self.remaining!r}: expected an exhausted filter, of which the statement does not depend "
+                "on what was bought; this is a defect of the plan, please report it."
+            )
+        return tuple(self.spends)
+
+    def _after(self, share: float) -> float:
+        """The share that remains after a price is paid."""
+        if not 0.0 < share <= self.remaining + _ROUNDING:
+            raise CertificateError(
+                f"share={share!r}: expected a positive share of the budget, at most the {self.remaining!r} that "
+                "remains; this is a defect of the plan, please report it."
+            )
+        return max(self.remaining - share, 0.0)
+
+    def _record(self, what: str, mechanism: str, parameter: float, share: float, remaining: float, count: int) -> None:
+        self.remaining = remaining
+        if not self.private:
+            self.spends.append(Spend(what, "none", parameter, count, NotPrivateEvent(), math.inf))
+            return
+        event = GaussianEvent(math.sqrt(count / share) / self.mu, self._distance * share / count)
+        self.spends.append(Spend(what, mechanism, parameter, count, event, remaining * self.mu**2))
+
+
+def chain_holds(spends: Iterable[Spend]) -> bool:
+    """Whether every release of an exhausted filter was paid for, checked from what remained.
+
+    Prices have to lead from each remainder to the next and from the last to nothing; Gaussian releases may not cost
+    more than their prices, and selections not more than price and remainder together. Then the theorem bounds
+    everything by the sum of the prices.
+    """
+    spends = list(spends)
+    before = math.fsum(spend.price for spend in spends)
+    slack = _KEPT_BACK * before
+    for spend in spends:
+        if spend.mechanism == "gaussian":
+            cost = spend.count / spend.parameter**2 + spend.remaining
+        elif spend.mechanism == "selection":
+            cost = selection_step(spend.remaining, spend.parameter, spend.count)
+        else:
+            return False
+        if cost > before + slack or abs(spend.remaining + spend.price - before) > slack:
+            return False
+        before = spend.remaining
+    return before <= slack

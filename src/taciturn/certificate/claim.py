@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from taciturn.accounting import best_bound, proves
 from taciturn.certificate.release import MOST_REPEATS, Part
@@ -210,6 +209,8 @@ def _candidates(certificate: Certificate, stated: float) -> Iterator[tuple[Part,
     lines = len(certificate.events)
     if lines > _MOST_LINES_SEARCHED:
         return
+    # Here rather than above: few certificates need it, and it takes its time to import.
+    from scipy.optimize import minimize_scalar
 
     def split(at: int, deltas: tuple[float, float]) -> tuple[Part, ...]:
         counts = (at, lines - at)

@@ -243,6 +243,14 @@ def test_what_would_take_for_ever_is_refused_at_once(event):
     assert time.perf_counter() - start < 1.0
 
 
+def test_groups_that_would_take_for_ever_are_refused_at_once():
+    start = time.perf_counter()
+    with pytest.raises(CertificateError, match="and as many records of one person, as can be accounted for, got more"):
+        make(objective()).for_group(10**6)
+    assert time.perf_counter() - start < 1.0
+    assert make(PureEvent(1e-3), delta=0.0).for_group(1000).epsilon == pytest.approx(1.0)
+
+
 def test_events_inside_one_another_have_an_end():
     content = json.loads(make(PureEvent(1.0)).to_json())
     for depth in (40, 300):

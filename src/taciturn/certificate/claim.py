@@ -12,9 +12,9 @@ to meet the sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from taciturn.events import (
 if TYPE_CHECKING:
     from taciturn.certificate.certificate import Certificate
 
-__all__ = ["check_claim", "with_parts"]
+__all__ = ["check_claim", "check_work", "with_parts"]
 
 # Of delta: half of what the accountant keeps back.
 _TOLERANCE = 5e-7
@@ -47,9 +47,6 @@ _MOST_RECORDS_OF_OBJECTIVES = 1_000
 _MOST_TERMS_OF_OBJECTIVES = 1_000
 _MOST_REPEATS_OF_OBJECTIVES = 100_000
 _MOST_TERMS_OF_ONE = 512
-# Where the parts of a certificate that does not name them are searched for.
-_MOST_LINES_SEARCHED = 40
-_MOST_SPLITS_SEARCHED = 8
 
 
 def check_claim(certificate: Certificate) -> None:
@@ -64,7 +61,7 @@ def check_claim(certificate: Certificate) -> None:
         If a status, a relation or an epsilon does not follow from the events.
     """
     event = certificate.event
-    _check_work(event, certificate.group_size)
+    check_work(event, certificate.group_size)
     _check_relation(certificate, event)
     if (certificate.status == "not private") != math.isinf(certificate.epsilon):
         raise CertificateError(
@@ -86,19 +83,35 @@ def check_claim(certificate: Certificate) -> None:
 def with_parts(certificate: Certificate) -> Certificate:
     """The certificate with the parts whose sum it is, if it was written by version 0.1, which did not name them.
 
-    Two parts are searched for, each of which holds by itself, and whose epsilons and deltas add up to no more than
-    what is stated: whatever is found is a proof.
+    How many releases a part made is known of public bounds, which make none, and of private scores, which make one
+    that is pure. What remains belongs to the other parts. Where these stand apart from one another, nothing is known
+    of either, and the certificate is left as it is.
     """
     stated = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
     if certificate.bound != "sum" or certificate.parts or stated is None or math.isinf(stated):
         return certificate
-    _check_work(certificate.event, certificate.group_size)
+    check_work(certificate.event, certificate.group_size)
     if _proved_at_once(certificate, stated):
         return certificate
-    for parts in _candidates(certificate, stated):
-        if math.fsum(part.epsilon for part in parts) <= stated:
-            return replace(certificate, parts=parts)
-    return certificate
+    counts = [_releases_of(facts) for facts in _facts_of_parts(certificate.public)]
+    others = [at for at, count in enumerate(counts) if count is None]
+    if not others or others[-1] - others[0] >= len(others):
+        return certificate
+    known = [count for count in counts if count is not None]
+    before, rest = sum(known[: others[0]]), len(certificate.events) - sum(known)
+    scores = [
+        Part(_needed(certificate, release.total, 0.0, True), 0.0, 1, True)
+        for release in (*certificate.events[:before], *certificate.events[before + rest :])
+    ]
+    epsilon = stated - math.fsum(score.epsilon for score in scores)
+    if rest < 0 or not epsilon > 0.0:
+        return certificate
+    # Down by the last digit, so that the sum is not more than what is stated.
+    remaining = Part(math.nextafter(epsilon, 0.0), certificate.delta, rest, len(others) == 1)
+    parts = (*scores[:before], remaining, *scores[before:])
+    found = replace(certificate, parts=parts)
+    events = _events_of(found, [part.releases for part in parts])
+    return found if all(_proves(found, event, part) for event, part in zip(events, parts, strict=True)) else certificate
 
 
 # ------------------------------------------------------------------ what is stated
@@ -204,35 +217,20 @@ def _events_of(certificate: Certificate, counts: Iterable[int]) -> Iterator[Even
         first += count
 
 
-def _candidates(certificate: Certificate, stated: float) -> Iterator[tuple[Part, ...]]:
-    """Two parts that follow one another, each with the epsilon it proves at its share of delta."""
-    lines = len(certificate.events)
-    if lines > _MOST_LINES_SEARCHED:
+def _facts_of_parts(public: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The public facts of each of the certificates that were composed, and of those that were composed before."""
+    if not public or not all(name.startswith("part ") and isinstance(public[name], Mapping) for name in public):
+        yield public
         return
-    # Here rather than above: few certificates need it, and it takes its time to import.
-    from scipy.optimize import minimize_scalar
+    for facts in public.values():
+        yield from _facts_of_parts(facts)
 
-    def split(at: int, deltas: tuple[float, float]) -> tuple[Part, ...]:
-        counts = (at, lines - at)
-        return tuple(
-            Part(_needed(certificate, event, delta, True), delta, count, True)
-            for event, delta, count in zip(_events_of(certificate, counts), deltas, counts, strict=True)
-        )
 
-    def shared(share: float, at: int) -> tuple[Part, ...]:
-        return split(at, (share * certificate.delta, (1.0 - share) * certificate.delta))
-
-    def summed(share: float, at: int) -> float:
-        return math.fsum(part.epsilon for part in shared(share, at))
-
-    # No share of delta makes the sum smaller than if both had all of it.
-    least = {at: math.fsum(part.epsilon for part in split(at, (certificate.delta,) * 2)) for at in range(lines)}
-    promising = sorted((at for at in range(lines) if least[at] <= stated), key=lambda at: least[at])
-    for at in promising[:_MOST_SPLITS_SEARCHED]:
-        yield from (shared(share, at) for share in (1.0, 0.0, 0.5))
-        # Epsilon is a convex function of delta, and so is the sum.
-        best = minimize_scalar(summed, args=(at,), bounds=(0.0, 1.0), method="bounded", options={"maxiter": 30})
-        yield shared(float(best.x), at)
+def _releases_of(facts: Mapping[str, Any]) -> int | None:
+    """How many lines a part has, if its facts tell."""
+    if set(facts) == {"features", "lower", "upper"}:
+        return 0
+    return 1 if "metric" in facts else None
 
 
 def _above(epsilon: float) -> str:
@@ -244,7 +242,7 @@ def _above(epsilon: float) -> str:
 # ------------------------------------------------------------------ work
 
 
-def _check_work(event: Event, group_size: int) -> None:
+def check_work(event: Event, group_size: int) -> None:
     """Refuse events that no fit has and that would take for ever to account for."""
     runs, repeats = _work(event)
     objectives = [

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taciturn.accounting import best_bound, proves
-from taciturn.certificate.release import MOST_REPEATS, Part
+from taciturn.accounting.filter import Spend, chain_holds
+from taciturn.certificate.release import MOST_REPEATS, Part, Release
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
 from taciturn.events import (
     ComposedEvent,
     Event,
+    GaussianEvent,
     ObjectivePerturbationEvent,
     RepeatedEvent,
     fold,
@@ -38,6 +40,8 @@ __all__ = ["check_claim", "check_work", "with_parts"]
 
 # Of delta: half of what the accountant keeps back.
 _TOLERANCE = 5e-7
+# A privacy filter is exhausted when no larger share of it remains.
+_EXHAUSTED = 1e-9
 # Accounting takes time in proportion to these; fits stay far below them.
 _MOST_RUNS = 4_000
 _MOST_STEPS = 2_000_000
@@ -63,6 +67,7 @@ def check_claim(certificate: Certificate) -> None:
     event = certificate.event
     check_work(event, certificate.group_size)
     _check_relation(certificate, event)
+    _check_filters(certificate)
     if (certificate.status == "not private") != math.isinf(certificate.epsilon):
         raise CertificateError(
             f"epsilon={certificate.epsilon!r}: expected infinity where the status is 'not private', and a number "
@@ -125,6 +130,41 @@ def _check_relation(certificate: Certificate, event: Event) -> None:
             f"relation={certificate.relation!r}: expected the relation that its events were accounted for, got "
             "another; the certificate contradicts itself, ask for the one of the fit."
         )
+
+
+def _check_filters(certificate: Certificate) -> None:
+    """Lines that a privacy filter paid for: the noise that each states costs what its event says.
+
+    What remains leads from line to line, and to nothing at the end of each filter.
+    """
+    try:
+        held = _filters_hold(certificate.events)
+    except ArithmeticError:
+        held = False
+    if not held:
+        raise CertificateError(
+            "events: expected noise that costs what is stated for it, by what remained of the budget; do not rely on "
+            "this certificate, and ask for the one of the fit."
+        )
+
+
+def _filters_hold(releases: Iterable[Release]) -> bool:
+    chain: list[Spend] = []
+    spent = 0.0
+    for release in releases:
+        if release.remaining is None and not chain:
+            continue
+        if release.remaining is None or not isinstance(release.event, GaussianEvent) or release.scale == 0.0:
+            return False
+        selection = release.noise == "Gumbel"
+        kind, parameter = ("selection", 2.0 / release.scale) if selection else ("gaussian", release.scale)
+        chain.append(Spend(release.what, kind, parameter, release.count, release.event, release.remaining))
+        spent += chain[-1].price
+        if release.remaining <= _EXHAUSTED * spent:
+            if not chain_holds(chain):
+                return False
+            chain, spent = [], 0.0
+    return not chain
 
 
 def _check_status(certificate: Certificate, event: Event) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import attacks_on_fits as fits
 import attacks_on_published as published
 import attacks_on_releases as releases
+from whole_fits import WHOLE_FITS, a_twentieth_of_the_noise
 
 from taciturn.audit import AuditResult, SearchResult
 
@@ -189,6 +190,15 @@ MUTANTS = (
         "centred rows are clipped by the norms that they had before",
         fits.centred_sums,
         fits.norms_uncentred,
+    ),
+    *(
+        Mutant(
+            f"a twentieth of the noise: {attack.entry}",
+            f"every sampler inside the fit of `{attack.subject}` draws a twentieth",
+            attack,
+            a_twentieth_of_the_noise,
+        )
+        for attack in WHOLE_FITS
     ),
 )
 """Every mutant, in the order of the report."""

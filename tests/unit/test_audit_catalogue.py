@@ -13,10 +13,8 @@ from typer.testing import CliRunner
 from taciturn.audit import AuditResult, Pair, neighbours
 from taciturn.audit import run as run_module
 from taciturn.audit.__main__ import app
-from taciturn.audit.catalogue import ENTRIES, KINDS, Case, Entry, ExactCase, entry, estimators, find_entries
+from taciturn.audit.catalogue import ENTRIES, KINDS, Case, Entry, ExactCase, entry, find_entries
 from taciturn.audit.catalogue import mechanisms as mechanism_entries
-from taciturn.audit.catalogue import scalers as scaler_entries
-from taciturn.audit.catalogue import selectors as selector_entries
 from taciturn.audit.neighbours import NULL_LABEL
 from taciturn.audit.run import audit_all, audit_entry, verdict_table
 from taciturn.core.errors import ParameterError
@@ -122,13 +120,15 @@ def test_reversed_ranks_are_all_discordant():
 
 
 @pytest.mark.parametrize("labelled", [False, True])
-def test_a_block_changes_its_vote(labelled):
-    pair = neighbours.turncoat_block(2, labelled=labelled)
+@pytest.mark.parametrize(("decisive", "expected"), [(False, [[3, 1], [2, 2]]), (True, [[3, 2], [2, 3]])])
+def test_a_block_changes_its_vote(labelled, decisive, expected):
+    pair = neighbours.turncoat_block(2, labelled=labelled, decisive=decisive)
+    blocks = blocks_by_slot(*((15, 5) if decisive else (12, 4)))
     votes = [
-        count_votes(X, 1.0, y[:, None].astype(float), blocks_by_slot(12, 4), 1, logistic=labelled).tolist()
+        count_votes(X, 1.0, y[:, None].astype(float), blocks, 1, logistic=labelled).tolist()
         for X, y in (pair.first, pair.second)
     ]
-    assert votes == [[3, 1], [2, 2]]
+    assert votes == expected
 
 
 def test_records_are_opposite_where_they_are_replaced():
@@ -168,6 +168,8 @@ def test_any_point_of_a_wide_gap_is_a_median():
     pair = neighbours.wide_gap(4, grid)
     assert (np.sum(pair.first <= 10), np.sum(pair.first <= 19), np.sum(pair.first <= 20)) == (4, 4, 8)
     assert pair.second.tolist() == [*pair.first.tolist(), 29.0]
+    uneven = neighbours.wide_gap(4, grid, 2)
+    assert (np.sum(uneven.first <= 19), uneven.first.size) == (4, 6)
 
 
 def test_one_row_is_beyond_all_others():
@@ -233,36 +235,31 @@ def test_exact_laws_can_be_sent_to_other_processes():
             assert pickle.loads(pickle.dumps(case.law))(case.pair.first) == case.law(case.pair.first)
 
 
-@pytest.fixture
-def models(monkeypatch):
-    """The model of every case that is made from a fit."""
-    seen = []
-    for module in (estimators, selector_entries, scaler_entries):
-        original = module.case_of_fit
-
-        def spy(model, pair, trials, original=original, **given):
-            seen.append(model)
-            return original(model, pair, trials, **given)
-
-        monkeypatch.setattr(module, "case_of_fit", spy)
-    return seen
-
-
 @pytest.mark.parametrize("each", OF_FITS, ids=lambda each: each.name)
-def test_a_run_gives_what_a_fit_gives(each, models):
-    """The plan is made once, and nothing else of a fit is left out that could be seen."""
+def test_a_run_is_the_public_fit(each, monkeypatch):
+    """What a run returns is what the class's own ``fit`` left behind, on the data that the run was given."""
     case = each.case(1.0)
-    (model,) = models
+    kind = type(case.run.model)
+    original, fitted = kind.fit, []
+
+    def spy(self, *data):
+        fitted.append((self, data))
+        return original(self, *data)
+
+    monkeypatch.setattr(kind, "fit", spy)
     for data in (case.pair.first, case.pair.second):
-        for seed in (1, 2, 3):
-            fitted = entry.fit(model, data, seed)
-            if hasattr(fitted, "coef_"):
-                expected = np.ravel(fitted.coef_)
-            elif hasattr(fitted, "lower_"):
-                expected = np.concatenate((fitted.lower_, fitted.upper_))
-            else:
-                expected = np.flatnonzero(fitted.support_)
-            assert np.array_equal(np.asarray(case.run(data, seed)), expected)
+        outcome = case.run(data, 3)
+        model, given = fitted.pop()
+        assert not fitted
+        assert given == tuple(data)
+        assert model.random_state == 3
+        if hasattr(model, "coef_"):
+            expected = np.ravel(model.coef_)
+        elif hasattr(model, "lower_"):
+            expected = np.concatenate((model.lower_, model.upper_))
+        else:
+            expected = np.flatnonzero(model.support_)
+        assert np.array_equal(np.asarray(outcome), expected)
 
 
 # ------------------------------------------------------------------ claims

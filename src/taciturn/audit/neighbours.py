@@ -87,23 +87,25 @@ def reversed_ranks(n_candidates: int, relation: str = "zero-out") -> Pair:
     return Pair(first, first[::-1].copy(), relation, f"The ranks of {n_candidates} scores between 0 and 1 are reversed")
 
 
-def wide_gap(n_half: int, grid: Sequence[float]) -> Pair:
-    """Values, half of them after a third of a grid and half after two thirds, and one more at its end.
+def wide_gap(n_below: int, grid: Sequence[float], n_above: int | None = None) -> Pair:
+    """Values, some of them after a third of a grid and some after two thirds, and one more at its end.
 
-    Every bin between the halves holds the median, until one more value above them says that none of these does; bins
-    above all others become less wrong, and bins below them more.
+    Every bin between them holds a quantile, the median where there are as many below as above, until one more value
+    above them says that none of these does; bins above all others become less wrong, and bins below them more.
 
     Parameters
     ----------
-    n_half : int
-        How many values are in each half.
+    n_below : int
+        How many values are below the gap.
     grid : sequence of float
         In increasing order, at least four points.
+    n_above : int, default=None
+        How many values are above it; as many as below by default.
     """
-    check_integer(1, n_half=n_half)
-    halves = [float(grid[len(grid) // 3]), float(grid[2 * len(grid) // 3])]
-    first = np.repeat(halves, n_half)
-    words = f"{2 * n_half} values in two places, between which any point is a median, and one more beyond them"
+    n_above = check_integer(1, n_above=n_below if n_above is None else n_above)
+    places = [float(grid[len(grid) // 3]), float(grid[2 * len(grid) // 3])]
+    first = np.repeat(places, [check_integer(1, n_below=n_below), n_above])
+    words = f"{first.size} values in two places, between which any point is a quantile, and one more beyond them"
     return Pair(first, np.append(first, float(grid[-1])), "add-remove", words)
 
 
@@ -161,7 +163,7 @@ def rank_reversal(n_records: int, n_reversed: int = 0) -> Pair:
     return _pair(X, np.append(order, 1.0), [-1.0, 1.0], 1.0, "replace-one", words)
 
 
-def turncoat_block(n_pairs: int, *, labelled: bool = False) -> Pair:
+def turncoat_block(n_pairs: int, *, labelled: bool = False, decisive: bool = False) -> Pair:
     """Blocks of three records that vote for one of two columns, and a record that changes the vote of the last block.
 
     Of ``2 n_pairs`` blocks all but ``n_pairs - 1`` vote for the first column, until the record is replaced: then each
@@ -173,13 +175,18 @@ def turncoat_block(n_pairs: int, *, labelled: bool = False) -> Pair:
         Half the number of blocks.
     labelled : bool, default=False
         Whether targets are labels, 0 and 1, instead of numbers, -1 and 1.
+    decisive : bool, default=False
+        Whether there is one more block that votes for the second column, which then has the majority instead of half
+        of the votes.
     """
     check_integer(1, n_pairs=n_pairs)
     for_first = [[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]]
     for_second = [[1.0, 1.0], [-1.0, -1.0], [-1.0, 1.0]]
-    X = np.array(for_second * (n_pairs - 1) + for_first * (n_pairs + 1))
-    y = np.tile([1, 0, 1] if labelled else [1.0, -1.0, 1.0], 2 * n_pairs)
-    words = f"The last of {2 * n_pairs} blocks of three records votes for another column, which makes a tie"
+    n_blocks = 2 * n_pairs + decisive
+    X = np.array(for_second * (n_pairs - 1 + decisive) + for_first * (n_pairs + 1))
+    y = np.tile([1, 0, 1] if labelled else [1.0, -1.0, 1.0], n_blocks)
+    end = "which decides" if decisive else "which makes a tie"
+    words = f"The last of {n_blocks} blocks of three records votes for another column, {end}"
     return _pair(X, y, [-1.0, 1.0], 1.0, "replace-one", words)
 
 

@@ -117,8 +117,8 @@ def transcribing() -> bool:
 
 
 @contextmanager
-def transcribed(transcript: Transcript) -> Iterator[None]:
-    """Send all releases of this context through a transcript."""
+def transcribed(transcript: Transcript | None) -> Iterator[None]:
+    """Send all releases of this context through a transcript, or through none: made-up data are no release."""
     token = _OPEN.set(transcript)
     try:
         yield

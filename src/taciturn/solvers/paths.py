@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import ONE
+from taciturn.mechanisms.transcript import transcribed
 from taciturn.solvers.dense_paths import DensePath, GramPath
 from taciturn.solvers.frank_wolfe_task import Path, Task
 from taciturn.solvers.sparse_paths import ColumnPath, MarginPath, SublinearPath
@@ -85,7 +86,8 @@ def warm_up(*, sparse: bool) -> None:
             task = Task("squared", 1.0, 1.0, 2, 1.0, 1)
             run = open_path(sp.csr_array(X) if sparse else X, np.zeros(1), task, path=name)
             run.step(0)
-            run.advance_to(2, _Zeros())  # type: ignore[arg-type]
+            with transcribed(None):
+                run.advance_to(2, _Zeros())  # type: ignore[arg-type]
             run.scores()
             run.exclude(np.arange(1, 8))
 

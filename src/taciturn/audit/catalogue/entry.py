@@ -19,6 +19,8 @@ from taciturn.events import Event
 
 __all__ = ["KINDS", "Case", "Entry", "ExactCase", "Fit", "case_of_event", "case_of_fit", "exact_case_of_fit", "fit"]
 
+Outcome = np.ndarray | tuple[float, ...]
+
 KINDS = ("mechanism", "selector", "estimator", "scaler", "score")
 """What can be audited."""
 
@@ -98,19 +100,28 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A whole fit, plan and certificate included.
+    """The public ``fit``, from bounds to certificate.
 
     Parameters
     ----------
-    model : estimator
+    model : estimator, selector or scaler
         Cloned for every run.
+    discrete : bool, default=False
+        Whether few vectors of coefficients are possible, which are then told apart one by one.
     """
 
     model: Any
+    discrete: bool = False
 
-    def __call__(self, data: Any, random_state: int) -> np.ndarray:
-        """The coefficients."""
-        return np.ravel(fit(self.model, data, random_state).coef_)
+    def __call__(self, data: Any, random_state: int) -> Outcome:
+        """The coefficients, the selected features, or the bounds."""
+        fitted = fit(self.model, data, random_state)
+        if hasattr(fitted, "coef_"):
+            coefficients = np.ravel(fitted.coef_)
+            return tuple(coefficients.tolist()) if self.discrete else coefficients
+        if hasattr(fitted, "lower_"):
+            return np.concatenate((fitted.lower_, fitted.upper_))
+        return tuple(np.flatnonzero(fitted.support_).tolist())
 
 
 def fit(model: Any, data: Any, random_state: int) -> Any:
@@ -121,13 +132,10 @@ def fit(model: Any, data: Any, random_state: int) -> Any:
         return clone(model).set_params(random_state=random_state).fit(*data)
 
 
-def case_of_fit(model: Any, pair: Pair, trials: int, *, run: Run | None = None, event: str = "auto") -> Case:
-    """The case of a model, with the claim of its certificate.
-
-    Without a ``run`` every run is a whole fit.
-    """
+def case_of_fit(model: Any, pair: Pair, trials: int, *, event: str = "auto", discrete: bool = False) -> Case:
+    """The case of a model: every run is a whole fit, and the claim is that of its certificate."""
     certificate: Certificate = fit(model, pair.first, 0).certificate_
-    return Case(run or Fit(model), pair, certificate.delta, certificate.epsilon, event, trials)
+    return Case(Fit(model, discrete), pair, certificate.delta, certificate.epsilon, event, trials)
 
 
 def exact_case_of_fit(model: Any, pair: Pair, law: Callable[[Any], Mapping[Hashable, float]]) -> ExactCase:

@@ -1,4 +1,4 @@
-"""Estimators: the plan is made once and its solver is run again and again, or every run is a whole fit."""
+"""Estimators: every run is the public ``fit``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from taciturn.accounting import Budget
 from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, exact_case_of_fit
+from taciturn.audit.catalogue.frank_wolfe_law import FrankWolfeLaw
 from taciturn.audit.catalogue.mechanisms import GAUSSIAN_DELTA
-from taciturn.audit.catalogue.planned import Alternating, Descents, Minimisers, Steps, StepsLaw, n_outputs_of
 from taciturn.audit.neighbours import (
     balanced_labels,
     lone_record,
@@ -20,6 +19,7 @@ from taciturn.audit.neighbours import (
     turncoat_block,
 )
 from taciturn.audit.pair import Pair
+from taciturn.data.design import Design
 from taciturn.estimators import (
     ADMMClassifier,
     FrankWolfeClassifier,
@@ -37,17 +37,12 @@ from taciturn.estimators import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
-from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
-from taciturn.plan import ClippedCount, plan_frank_wolfe, plan_screened
-from taciturn.plan.admm import plan_admm
-from taciturn.plan.hard_threshold import plan_hard_threshold
-from taciturn.plan.objective_perturbation import plan_objective_perturbation
 from taciturn.plan.sparse import METHODS
 
 __all__ = ["ESTIMATORS"]
 
 _GAUSSIAN = {"delta": GAUSSIAN_DELTA}
-_TRIALS, _FIT_TRIALS, _FEW_TRIALS = 20_000, 3_000, 2_000
+_TRIALS, _SLOW_TRIALS, _FEW_TRIALS = 6_000, 2_000, 500
 _REGRESSION, _CLASSIFICATION = "add-remove", "zero-out"
 """Of a classifier's records a label makes null ones; those of a regression have to be left out."""
 
@@ -68,17 +63,6 @@ def _model(kind: type, pair: Pair, epsilon: float, own: dict[str, Any]) -> Any:
     if y.dtype.kind == "i":
         given["classes"] = tuple(range(int(y.max()) + 1))
     return kind(epsilon=epsilon, relation=pair.relation, fit_intercept=False, **given, **own)
-
-
-def _n_classes(model: Any) -> int:
-    return len(getattr(model, "classes", ()))
-
-
-def _loss(model: Any) -> Any:
-    n_classes = _n_classes(model)
-    if n_classes:
-        return LogisticLoss() if n_classes == 2 else SoftmaxLoss()
-    return SquaredLoss() if getattr(model, "loss", "huber") == "squared" else HuberLoss(model.residual_clip or 1.0)
 
 
 # ------------------------------------------------------------------ Frank-Wolfe, thinned or screened
@@ -110,40 +94,18 @@ def _fitted_exactly(epsilon: float) -> Pair:
 
 def _frank_wolfe(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> Case:
     pair = pair_of(epsilon)
-    model = _model(kind, pair, epsilon, own)
-    thin = own.get("n_nonzero")
-    run = Steps(_steps_plan(model, *pair.first[0].shape), _n_classes(model), thin)
     # A count takes thousands of steps of its own, and a change of the order shows at once or never.
-    trials = _FIT_TRIALS if thin == "private-count" else _TRIALS
+    trials = _SLOW_TRIALS if own.get("n_nonzero") == "private-count" else _TRIALS
     few = pair_of in (_numbers_in_order, _labels_in_order)
-    return case_of_fit(model, pair, _FEW_TRIALS if few else trials, run=run)
+    return case_of_fit(_model(kind, pair, epsilon, own), pair, _FEW_TRIALS if few else trials, discrete=True)
 
 
 def _frank_wolfe_law(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> ExactCase:
     pair = pair_of(epsilon)
+    X, y = pair.first
     model = _model(kind, pair, epsilon, own)
-    return exact_case_of_fit(model, pair, StepsLaw(_steps_plan(model, *pair.first[0].shape)))
-
-
-def _steps_plan(model: Any, n_rows: int, n_columns: int) -> Any:
-    facts = {
-        "radius": model.radius,
-        "relation": model.relation,
-        "n_rows": n_rows,
-        "n_vertices": 2 * n_outputs_of(_n_classes(model)) * n_columns,
-        "n_steps": model.n_steps,
-    }
-    budget = Budget(model.epsilon, model.delta)
-    if isinstance(model, ScreenedRegressor | ScreenedClassifier):
-        facts |= {
-            name: getattr(model, name) for name in ("rule", "screen_at", "screen_share", "threshold", "permanent")
-        }
-        return plan_screened(budget, _loss(model), n_features=n_columns, **facts)
-    count = None
-    if getattr(model, "n_nonzero", None) == "private-count":
-        low, high = model.count_range
-        count = ClippedCount(low, high, model.relation, model.count_share * model.epsilon)
-    return plan_frank_wolfe(budget, _loss(model), count=count, **facts)
+    plan = model._plan(model._loss(), y.size, Design(X, model.x_bound, intercept=False), 1)
+    return exact_case_of_fit(model, pair, FrankWolfeLaw(plan))
 
 
 # ------------------------------------------------------------------ descents
@@ -167,33 +129,13 @@ def _mislabelled(epsilon: float) -> Pair:
 
 def _descent(kind: type, pair_of: Callable[[float], Pair], event: str, own: dict[str, Any], epsilon: float) -> Case:
     pair = pair_of(epsilon)
-    model = _model(kind, pair, epsilon, _GAUSSIAN | own)
-    n_rows, n_columns = pair.first[0].shape
-    plan = plan_hard_threshold(
-        Budget(model.epsilon, model.delta),
-        _loss(model),
-        relation=model.relation,
-        n_rows=n_rows,
-        n_features=n_columns,
-        n_outputs=1,
-        intercept=False,
-        n_nonzero=model.n_nonzero,
-        row_bound=model.row_bound,
-        auto_clip=False,
-        clip_share=model.clip_share,
-        threshold=model.threshold,
-        n_steps=model.n_steps,
-        step=model.step_size,
-        radius=None,
-        average=False,
-    )
-    return case_of_fit(model, pair, _TRIALS, run=Descents(plan, _n_classes(model)), event=event)
+    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _TRIALS, event=event)
 
 
 def _sparse(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> Case:
     pair = pair_of(epsilon)
     model = _model(kind, pair, epsilon, _GAUSSIAN | {"row_bound": 1.0} | own)
-    return case_of_fit(model, pair, _FIT_TRIALS, event="gaussian")
+    return case_of_fit(model, pair, _SLOW_TRIALS, event="gaussian")
 
 
 def _alone(row: tuple[float, ...], labelled: bool, epsilon: float) -> Pair:
@@ -207,43 +149,19 @@ def _objective(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any]
     pair = pair_of(epsilon)
     # So much that Jacobians take a small part of epsilon, which shows less than noise does.
     own = {"row_bound": 1.0, "regularisation": 8.0 / epsilon} | own
-    model = _model(kind, pair, epsilon, _GAUSSIAN | own)
-    plan = plan_objective_perturbation(
-        Budget(model.epsilon, model.delta),
-        _loss(model),
-        row_bound=model.row_bound,
-        relation=model.relation,
-        n_rows=pair.first[1].size,
-        regularisation=model.regularisation,
-    )
-    return case_of_fit(model, pair, _TRIALS, run=Minimisers(plan))
+    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _TRIALS)
 
 
 def _admm(kind: type, penalty: str, epsilon: float) -> Case:
     pair = _mislabelled(epsilon)
     own = {"row_bound": 1.0, "penalty": penalty, "strength": 1e-6, "coupling": 4.0 / epsilon, "n_steps": 2}
-    model = _model(kind, pair, epsilon, _GAUSSIAN | own)
-    n_rows, n_columns = pair.first[0].shape
-    plan = plan_admm(
-        Budget(model.epsilon, model.delta),
-        _loss(model),
-        row_bound=model.row_bound,
-        relation=model.relation,
-        n_rows=n_rows,
-        n_features=n_columns,
-        n_blocks=model.n_blocks,
-        n_steps=model.n_steps,
-        penalty=model.penalty,
-        strength=model.strength,
-        coupling=model.coupling,
-    )
-    return case_of_fit(model, pair, _TRIALS // 2, run=Alternating(plan))
+    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _TRIALS)
 
 
-def _two_stage(kind: type, epsilon: float) -> Case:
-    pair = turncoat_block(1, labelled=kind is TwoStageClassifier)
-    own = {"n_nonzero": 1, "n_blocks": 2, "row_bound": 1.0, "regularisation": 4.0 / epsilon}
-    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _FIT_TRIALS)
+def _two_stage(kind: type, decisive: bool, epsilon: float) -> Case:
+    pair = turncoat_block(1, labelled=kind is TwoStageClassifier, decisive=decisive)
+    own = {"n_nonzero": 1, "n_blocks": 2 + decisive, "row_bound": 1.0, "regularisation": 4.0 / epsilon}
+    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _FEW_TRIALS if decisive else _SLOW_TRIALS)
 
 
 # ------------------------------------------------------------------ the entries
@@ -352,8 +270,14 @@ ESTIMATORS = (
         {"residual_clip": _CLIP},
     ),
     _entry(ObjectivePerturbationClassifier, "", "one minimiser", _objective, _mislabelled, {}),
-    _entry(TwoStageRegressor, "", "votes and a minimiser", _two_stage),
-    _entry(TwoStageClassifier, "", "votes and a minimiser", _two_stage),
+    *(
+        entry
+        for kind in (TwoStageRegressor, TwoStageClassifier)
+        for entry in (
+            _entry(kind, "", "votes and a minimiser", _two_stage, False),
+            _entry(kind, "order", "the majority changes", _two_stage, True),
+        )
+    ),
     _entry(ADMMClassifier, "l1", "two iterations", _admm, "l1"),
     _entry(ADMMClassifier, "half", "two iterations", _admm, "l1/2"),
     _entry(

@@ -14,34 +14,19 @@ from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, 
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import beyond_all_others, wide_gap
 from taciturn.audit.pair import Pair
-from taciturn.core.rng import Stream
 from taciturn.plan.quantiles import BoundsPlan, decimal_grid, plan_bounds
 from taciturn.scalers import BoundedScaler, PrivateScaler
 
 __all__ = ["SCALERS"]
 
-_TRIALS = 20_000
+_TRIALS, _FEW_TRIALS = 6_000, 500
 # Nearly the median for both bounds, on a small grid.
 _TAIL, _SMALLEST, _LARGEST = 0.49, 1.0, 5.0
 # Enough for the two bounds of one column, in units of 1 / epsilon.
 _HALF = 20.0
+# So many values below and above a gap that all of it holds the upper quantile.
+_TIED = (51, 49)
 _PROBE = np.array([[-2.0, 0.5], [0.25, 1.5]])
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The bounds of one column.
-
-    Parameters
-    ----------
-    plan : BoundsPlan
-        With how much noise.
-    """
-
-    plan: BoundsPlan
-
-    def __call__(self, data: tuple[np.ndarray], random_state: int) -> np.ndarray:
-        return np.concatenate(self.plan.release(data[0], Stream.of(random_state)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +65,9 @@ class Scaled:
         return {tuple(tuple(np.ravel(array).tolist()) for array in arrays): 1.0}
 
 
-def _private_parts(epsilon: float) -> tuple[PrivateScaler, BoundsPlan, Pair]:
-    values = wide_gap(math.ceil(_HALF / epsilon), decimal_grid(_SMALLEST, _LARGEST))
+def _private_parts(epsilon: float, counts: tuple[int, ...] = ()) -> tuple[PrivateScaler, BoundsPlan, Pair]:
+    below, above = counts or (math.ceil(_HALF / epsilon),) * 2
+    values = wide_gap(below, decimal_grid(_SMALLEST, _LARGEST), above)
     pair = Pair((values.first[:, None],), (values.second[:, None],), values.relation, values.words)
     n_public = values.first.size
     scaler = PrivateScaler(
@@ -105,8 +91,13 @@ def _private_parts(epsilon: float) -> tuple[PrivateScaler, BoundsPlan, Pair]:
 
 
 def _private(epsilon: float) -> Case:
-    scaler, plan, pair = _private_parts(epsilon)
-    return case_of_fit(scaler, pair, _TRIALS, run=Bounds(plan))
+    scaler, _, pair = _private_parts(epsilon)
+    return case_of_fit(scaler, pair, _TRIALS)
+
+
+def _private_order(epsilon: float) -> Case:
+    scaler, _, pair = _private_parts(epsilon, tuple(math.ceil(1.0 / epsilon) * count for count in _TIED))
+    return case_of_fit(scaler, pair, _FEW_TRIALS)
 
 
 def _private_law(epsilon: float) -> ExactCase:
@@ -124,6 +115,7 @@ def _bounded(epsilon: float) -> ExactCase:
 SCALERS = (
     Entry("PrivateScaler/exact", "scaler", "law of the bounds of one column", _private_law),
     Entry("PrivateScaler/sampled", "scaler", "bounds of one column", _private),
+    Entry("PrivateScaler/order", "scaler", "a record that decides a quantile", _private_order),
     Entry("BoundedScaler", "scaler", "whether a record shows anywhere but in its own row", _bounded),
 )
 """Every scaler."""

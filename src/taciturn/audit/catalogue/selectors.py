@@ -1,4 +1,4 @@
-"""Selectors: the plan is made once, and its selection is run again and again."""
+"""Selectors: every run is the public ``fit``."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, 
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import near_tie, rank_reversal, turncoat_block
 from taciturn.audit.pair import Pair
-from taciturn.core.rng import Stream
-from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import block_votes, correlation_scores
-from taciturn.data.target import numeric_target
-from taciturn.plan import TOP_K_MECHANISMS, KendallPlan, TopKPlan, plan_kendall, plan_top_k
+from taciturn.data.sensitivity import correlation_scores
+from taciturn.plan import TOP_K_MECHANISMS, TopKPlan, plan_top_k
 from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
-from taciturn.selectors.block_vote import blocks_by_slot, count_votes
-from taciturn.selectors.kendall import RankCorrelations
 
 __all__ = ["SELECTORS"]
 
@@ -30,7 +25,7 @@ Selected = tuple[int, ...]
 
 _RELATION = "add-remove"
 _DELTA = 1e-6
-_TRIALS, _FIT_TRIALS, _FEW_TRIALS = 20_000, 3_000, 2_000
+_TRIALS, _FEW_TRIALS = 6_000, 500
 # For the canonical Lipschitz mechanism, whose utilities see gamma times the lead.
 _GAMMA = 0.9
 # In units of 1 / epsilon, like the noise: a candidate that trails by so much is chosen now and then, or seldom.
@@ -39,24 +34,6 @@ _PRIVATE_MECHANISMS = TOP_K_MECHANISMS[1:]
 # Of so many records, and so many of them in reverse order, which leaves the reversed column behind.
 _RANKED, _REVERSED = 30, 15
 _N_PAIRS = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Correlations:
-    """A selection by correlation sums.
-
-    Parameters
-    ----------
-    plan : TopKPlan
-        How.
-    """
-
-    plan: TopKPlan
-
-    def __call__(self, data: Table, random_state: int) -> Selected:
-        X, y = data
-        sums = Design(X, 1.0).rmatvec(numeric_target(y, (-1.0, 1.0)), ONE)
-        return _in_order(self.plan.select(np.abs(sums), Stream.of(random_state)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,47 +55,6 @@ class CorrelationLaw:
             key = _in_order(chosen)
             sets[key] = sets.get(key, 0.0) + probability
         return sets
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """A selection by rank correlation.
-
-    Parameters
-    ----------
-    plan : KendallPlan
-        How.
-    """
-
-    plan: KendallPlan
-
-    def __call__(self, data: Table, random_state: int) -> Selected:
-        X, y = data
-        taus = RankCorrelations(X, y, np.ones(y.size, dtype=bool), self.plan.steps)
-        return _in_order(self.plan.select(X.shape[1], taus, Stream.of(random_state)))
-
-
-@dataclass(frozen=True, slots=True)
-class Votes:
-    """A selection by the votes of blocks.
-
-    Parameters
-    ----------
-    plan : TopKPlan
-        How.
-    n_blocks : int
-        Into how many blocks the records are cut.
-    """
-
-    plan: TopKPlan
-    n_blocks: int
-
-    def __call__(self, data: Table, random_state: int) -> Selected:
-        X, y = data
-        targets = numeric_target(y, (-1.0, 1.0))[:, None] / ONE
-        blocks = blocks_by_slot(len(y), self.n_blocks)
-        votes = count_votes(X, 1.0, targets, blocks, self.plan.k, logistic=False)
-        return _in_order(self.plan.select(votes, Stream.of(random_state)))
 
 
 def _in_order(indices: np.ndarray | tuple[int, ...]) -> Selected:
@@ -150,13 +86,13 @@ def _leading_by(lead: float, k: int) -> Pair:
 
 
 def _correlation(mechanism: str, epsilon: float) -> Case:
-    selector, plan = _correlation_parts(mechanism, 1, epsilon)
-    return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1), _TRIALS, run=Correlations(plan))
+    selector, _ = _correlation_parts(mechanism, 1, epsilon)
+    return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1), _TRIALS)
 
 
 def _correlation_order(mechanism: str, epsilon: float) -> Case:
-    selector, plan = _correlation_parts(mechanism, 1, epsilon)
-    return case_of_fit(selector, _leading_by(1.0, 1), _FEW_TRIALS, run=Correlations(plan))
+    selector, _ = _correlation_parts(mechanism, 1, epsilon)
+    return case_of_fit(selector, _leading_by(1.0, 1), _FEW_TRIALS)
 
 
 def _correlation_law(mechanism: str, epsilon: float) -> ExactCase:
@@ -167,22 +103,20 @@ def _correlation_law(mechanism: str, epsilon: float) -> ExactCase:
 def _kendall(delta: float, n_reversed: int, epsilon: float, *, trials: int = _TRIALS) -> Case:
     pair = rank_reversal(_RANKED, n_reversed)
     selector = KendallSelector(epsilon=epsilon, delta=delta, relation=pair.relation, n_features_to_select=1)
-    plan = plan_kendall(Budget(epsilon, delta), 2, 1, pair.relation, _RANKED)
-    return case_of_fit(selector, pair, trials, run=Ranks(plan))
+    return case_of_fit(selector, pair, trials)
 
 
-def _block_vote(epsilon: float) -> Case:
-    pair = turncoat_block(_N_PAIRS)
+def _block_vote(decisive: bool, epsilon: float) -> Case:
+    pair = turncoat_block(_N_PAIRS, decisive=decisive)
     selector = BlockVoteSelector(
         epsilon=epsilon,
         delta=0.0,
         relation=pair.relation,
         n_features_to_select=1,
-        n_blocks=2 * _N_PAIRS,
+        n_blocks=2 * _N_PAIRS + decisive,
         mechanism="peeling",
     )
-    plan = plan_top_k(Budget(epsilon, 0.0), 2, 1, block_votes(pair.relation), method="peeling")
-    return case_of_fit(selector, pair, _FIT_TRIALS, run=Votes(plan, 2 * _N_PAIRS))
+    return case_of_fit(selector, pair, _FEW_TRIALS if decisive else _TRIALS)
 
 
 SELECTORS = (
@@ -206,6 +140,7 @@ SELECTORS = (
         "with a delta, the order changes",
         partial(_kendall, _DELTA, 0, trials=_FEW_TRIALS),
     ),
-    Entry("BlockVoteSelector", "selector", "a block that changes its vote", _block_vote),
+    Entry("BlockVoteSelector", "selector", "a block that changes its vote", partial(_block_vote, False)),
+    Entry("BlockVoteSelector/order", "selector", "the majority changes", partial(_block_vote, True)),
 )
 """Every selector."""

@@ -1,0 +1,110 @@
+"""Every class with a twentieth of its noise, inside the real fit.
+
+The patch is below everything: samplers draw less than they are asked for, so that plans, mechanisms and certificates
+say what they always say. Each class is then attacked by an entry of its own in the catalogue, whose runs are the public
+``fit``. An entry that audits a copy of a fit would find nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from unittest.mock import patch
+
+import numpy as np
+
+from taciturn.audit import AuditResult
+from taciturn.audit.catalogue import find_entries
+from taciturn.audit.run import audit_entry
+from taciturn.core.rng import Stream
+from taciturn.mechanisms import canonical, geometric, rounded_gaussian, selection, topk
+from taciturn.solvers import plain, screening
+from taciturn.solvers.frank_wolfe_task import Task
+
+__all__ = ["WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]
+
+# One false alarm in a million, for every audit.
+CONFIDENCE = 1.0 - 1e-6
+
+
+@contextmanager
+def less_noise(times: int) -> Iterator[None]:
+    """A context in which every sampler of the library draws that many times too little."""
+    normals, rounded = Stream.normals, rounded_gaussian.rounded_normals
+    geometrics, halves = geometric.two_sided_geometric, canonical.CanonicalLipschitz._half_epsilon
+    sharpness = Task.sharpness.fget
+    with ExitStack() as patches:
+
+        def put(owner, name, broken):
+            patches.enter_context(patch.object(owner, name, broken))
+
+        put(rounded_gaussian, "rounded_normals", lambda *given: np.rint(rounded(*given) / times).astype(np.int64))
+        put(Stream, "normals", lambda self, size: normals(self, size) / times)
+        put(geometric, "two_sided_geometric", lambda rate, below: geometrics(rate * times, below))
+        put(canonical.CanonicalLipschitz, "_half_epsilon", lambda self, n: times * halves(self, n))
+        # Vertices are drawn by weights, in compiled loops.
+        put(Task, "sharpness", property(lambda self: times * sharpness(self)))
+        for module in (selection, topk, plain, screening):
+            keys = module.noisy_keys
+            put(module, "noisy_keys", lambda scores, noise, scale, keys=keys: keys(scores, noise, scale / times))
+        yield
+
+
+a_twentieth_of_the_noise = partial(less_noise, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFit:
+    """An attack on a class by an entry of the catalogue.
+
+    Parameters
+    ----------
+    entry : str
+        Its name; what comes before a slash is the class.
+    trials : int, default=80
+        Runs on each data set: just enough for noise that is nearly gone.
+    epsilon : float, default=0.5
+        The budget.
+    """
+
+    entry: str
+    trials: int = 80
+    epsilon: float = 0.5
+
+    @property
+    def subject(self) -> str:
+        """The class."""
+        return self.entry.partition("/")[0]
+
+    def __call__(self) -> AuditResult:
+        """The audit."""
+        (entry,) = (each for each in find_entries(self.entry) if each.name == self.entry)
+        return audit_entry(entry, self.epsilon, trials=self.trials, confidence=CONFIDENCE)
+
+
+WHOLE_FITS = (
+    WholeFit("CorrelationSelector/peeling-order"),
+    WholeFit("CorrelationSelector/canonical-lipschitz-order"),
+    WholeFit("KendallSelector"),
+    WholeFit("BlockVoteSelector/order"),
+    WholeFit("PrivateScaler/order", trials=300, epsilon=1.0),
+    WholeFit("FrankWolfeRegressor/order"),
+    WholeFit("FrankWolfeClassifier/order"),
+    WholeFit("SparsifiedRegressor/order"),
+    WholeFit("SparsifiedClassifier/order"),
+    WholeFit("ScreenedRegressor/none-option-order"),
+    WholeFit("ScreenedClassifier/none-option-order"),
+    WholeFit("HardThresholdRegressor"),
+    WholeFit("HardThresholdClassifier"),
+    WholeFit("SparseRegressor"),
+    WholeFit("SparseClassifier"),
+    WholeFit("ObjectivePerturbationRegressor", trials=120),
+    WholeFit("ObjectivePerturbationClassifier", trials=120),
+    WholeFit("TwoStageRegressor/order", trials=120),
+    WholeFit("TwoStageClassifier/order", trials=120),
+    WholeFit("ADMMClassifier/l1", trials=120),
+    WholeFit("private_score/sampled", trials=120),
+)
+"""At least one for every class that adds noise."""

@@ -32,6 +32,8 @@ __all__ = ["Model", "load"]
 _FORMAT = "taciturn model"
 _VERSION = 1
 _TASKS = ("regress", "classify")
+# Files of version 0.1 do not have them; their defaults are what 0.1 did.
+_ADDED_PARAMETERS = frozenset({"invalid"})
 _NAMED = {name: getattr(estimators, name) for name in estimators.__all__}
 _KINDS = {name: kind for name, kind in _NAMED.items() if inspect.isclass(kind) and issubclass(kind, BaseEstimator)}
 
@@ -250,7 +252,8 @@ def _estimator(content: dict[str, Any]) -> Any:
     stated = content["parameters"]
     if not isinstance(stated, dict) or "random_state" in stated:
         raise DataError(_damaged("parameters that an estimator does not have"))
-    if set(stated) | {"random_state"} != set(kind().get_params(deep=False)):
+    known = set(kind().get_params(deep=False)) - {"random_state"}
+    if not known - _ADDED_PARAMETERS <= set(stated) <= known:
         raise DataError(_damaged("parameters that the estimator does not have"))
     estimator = kind(**{parameter: _restored(value) for parameter, value in stated.items()})
     estimator._check_public()

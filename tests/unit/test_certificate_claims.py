@@ -10,7 +10,7 @@ import time
 import pytest
 
 from taciturn import Budget, Certificate, certificate_of, compose
-from taciturn.accounting import epsilon_of
+from taciturn.accounting import PrivacyFilter, epsilon_of
 from taciturn.certificate import Release, certify
 from taciturn.core.errors import CertificateError, TaciturnError
 from taciturn.events import (
@@ -22,6 +22,7 @@ from taciturn.events import (
     ObjectivePerturbationEvent,
     PureEvent,
 )
+from taciturn.plan.releases import listed
 
 INF = math.inf
 
@@ -221,6 +222,45 @@ def test_published_claims_compose_with_what_is_proved_of_each():
         Certificate.from_json(with_claim(total, proved_epsilon=1.0))
 
 
+# ------------------------------------------------------------------ privacy filters
+
+
+def filtered():
+    budget = PrivacyFilter(Budget(1.0, 1e-6))
+    budget.gaussian("a sum", share=0.3, count=4)
+    budget.selection("a median", share=0.2)
+    budget.selection("some columns", share=0.1, count=3)
+    budget.gaussian("a gradient", share=budget.remaining, count=7)
+    details = {"relation": "zero-out", "public": {}, "seeded": False, "arithmetic": "exact"}
+    return certify(listed(budget.spent()), Budget(1.0, 1e-6), **details)
+
+
+def test_what_a_filter_paid_for_is_followed_line_by_line():
+    certificate = filtered()
+    total = compose(certificate, make(PureEvent(0.1), delta=0.0), certificate)
+    for sound in (certificate, total, certificate.for_group(2)):
+        assert Certificate.from_json(sound.to_json()) == sound
+    content = json.loads(certificate.to_json())
+    for at, line in enumerate(content["events"]):
+        for changes in (
+            # Less noise than is paid for, more than remained, another mechanism, a line left out of the chain.
+            {"scale": 0.99 * line["scale"]},
+            {"scale": 1e-200},
+            {"scale": 0.0},
+            {"remaining": 1.01 * line["remaining"] + 1e-3},
+            {"remaining": 1e308},
+            {"noise": "Gumbel" if line["noise"] == "Gaussian" else "Gaussian", "scale": line["scale"] / 4.0},
+            # The first line would be a Gaussian release by itself, and rightly so.
+            *([{"remaining": None}] if at > 0 else []),
+        ):
+            events = [*content["events"][:at], line | changes, *content["events"][at + 1 :]]
+            with pytest.raises(CertificateError, match="^events: expected noise that costs what is stated for it"):
+                Certificate.from_json(json.dumps(content | {"events": events}))
+    # Less privacy for a price is a lie, more is not.
+    events = [line | {"scale": 1.01 * line["scale"]} for line in content["events"]]
+    assert Certificate.from_json(json.dumps(content | {"events": events})).epsilon == certificate.epsilon
+
+
 # ------------------------------------------------------------------ bombs
 
 
@@ -241,6 +281,14 @@ def test_what_would_take_for_ever_is_refused_at_once(event):
         with pytest.raises(CertificateError, match="^events: expected as many releases, and"):
             attempt()
     assert time.perf_counter() - start < 1.0
+
+
+def test_groups_that_would_take_for_ever_are_refused_at_once():
+    start = time.perf_counter()
+    with pytest.raises(CertificateError, match="and as many records of one person, as can be accounted for, got more"):
+        make(objective()).for_group(10**6)
+    assert time.perf_counter() - start < 1.0
+    assert make(PureEvent(1e-3), delta=0.0).for_group(1000).epsilon == pytest.approx(1.0)
 
 
 def test_events_inside_one_another_have_an_end():

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from taciturn import Certificate, compose, estimators, published, scalers, selectors
+from taciturn import Budget, Certificate, compose, estimators, published, scalers, selectors
 from taciturn.accounting import best_bound
+from taciturn.certificate import Release, certify
 from taciturn.core.errors import CertificateError
-from taciturn.events import for_group
+from taciturn.events import ExponentialEvent, for_group
 from taciturn.modelfile import Model
 
 DATA = Path(__file__).parents[1] / "data"
@@ -79,24 +80,40 @@ def test_a_lower_claim_is_refused(name):
             Certificate.from_json(json.dumps(stored | {field: share * min(stored[field], together)}))
 
 
-def test_sums_of_0_1_are_proved_by_parts_that_are_found():
-    sums = [name for name in SOUND if CERTIFICATES[name]["bound"] == "sum"]
-    found = {name: read(name) for name in sums if read(name).parts}
-    # More than the events prove together, less than they would need: only the parts prove it.
-    assert "composed: fit and score" in found
+def test_sums_of_0_1_are_proved_by_parts_that_their_facts_tell():
+    found = {name: read(name) for name in SOUND if CERTIFICATES[name]["bound"] == "sum" and read(name).parts}
+    # The fit is accounted for in its order, which the events together do not have.
+    lines = {name: [(part.releases, part.delta, part.ordered) for part in found[name].parts] for name in found}
+    assert lines["composed: fit and score"] == [(7, 1e-6, True), (1, 0.0, True)]
+    assert lines["composed: group"] == [(7, 1e-6, True), (1, 0.0, True)]
     for certificate in found.values():
-        stated = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
-        assert math.fsum(part.epsilon for part in certificate.parts) <= stated
+        assert math.fsum(part.epsilon for part in certificate.parts) <= certificate.epsilon
         whole = for_group(certificate.event, certificate.group_size)
-        assert best_bound(whole, certificate.delta, ordered=False).epsilon > stated
-        first = 0
-        for part in certificate.parts:
-            lines = certificate.events[first : first + part.releases]
-            first += part.releases
-            alone = for_group(sum((line.total for line in lines[1:]), lines[0].total), certificate.group_size)
-            assert best_bound(alone, part.delta).epsilon <= part.epsilon
+        assert best_bound(whole, certificate.delta, ordered=False).epsilon > certificate.epsilon
     total = compose(found["composed: fit and score"], read("private_score mse zero-out"))
     assert Certificate.from_json(total.to_json()) == total
+    # Two parts of which nothing is known might have been made in either order.
+    stored = CERTIFICATES["composed: fit and score"]
+    unknown = stored["public"] | {"part 2": stored["public"]["part 1"]}
+    with pytest.raises(CertificateError, match=r"^epsilon=1\.5: expected at least 1\.5"):
+        Certificate.from_json(json.dumps(stored | {"public": unknown}))
+
+
+def test_public_bounds_before_a_fit_do_not_hide_its_order():
+    # The order matters: as a set these selections cost more.
+    releases = [Release("a choice", "Gumbel", 1.0, ExponentialEvent(size) * 30) for size in (0.02, 0.1, 0.5)]
+    details = {"relation": "zero-out", "seeded": False, "arithmetic": "exact", "public": {"records": 9}}
+    fit = certify(releases, Budget(30.0, 1e-6), **details)
+    free = read("BoundedScaler")
+    assert best_bound(fit.event, 1e-6, ordered=False).epsilon > 1.001 * fit.epsilon
+    total = compose(free, fit)
+    assert (total.bound, total.epsilon, total.ordered) == ("sum", fit.epsilon, False)
+    content = json.loads(total.to_json())
+    del content["parts"]
+    assert Certificate.from_json(json.dumps(content)).epsilon == fit.epsilon
+    content["public"]["part 1"] = {"records": 9}
+    with pytest.raises(CertificateError, match="^epsilon="):
+        Certificate.from_json(json.dumps(content))
 
 
 @pytest.mark.parametrize("name", MODELS)

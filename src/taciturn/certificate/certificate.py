@@ -13,7 +13,7 @@ import numpy as np
 
 from taciturn._version import __version__
 from taciturn.accounting import best_bound
-from taciturn.certificate.claim import check_claim, with_parts
+from taciturn.certificate.claim import check_claim, check_work, with_parts
 from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, read_fields
 from taciturn.certificate.release import MOST_REPEATS, Part, Release
 from taciturn.certificate.status import STATUSES, Status
@@ -135,6 +135,7 @@ class Certificate:
             )
         if k == 1 or self.status == "not private":
             return replace(self, group_size=self.group_size * k)
+        check_work(self.event, k * self.group_size)
         group = for_group(self.event, k * self.group_size)
         bound = best_bound(group, self.delta, ordered=self.ordered)
         if math.isinf(bound.epsilon):

@@ -12,20 +12,21 @@ to meet the sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from taciturn.accounting import best_bound, proves
-from taciturn.certificate.release import MOST_REPEATS, Part
+from taciturn.accounting.filter import Spend, chain_holds
+from taciturn.certificate.release import MOST_REPEATS, Part, Release
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
 from taciturn.events import (
     ComposedEvent,
     Event,
+    GaussianEvent,
     ObjectivePerturbationEvent,
     RepeatedEvent,
     fold,
@@ -35,10 +36,12 @@ from taciturn.events import (
 if TYPE_CHECKING:
     from taciturn.certificate.certificate import Certificate
 
-__all__ = ["check_claim", "with_parts"]
+__all__ = ["check_claim", "check_work", "with_parts"]
 
 # Of delta: half of what the accountant keeps back.
 _TOLERANCE = 5e-7
+# A privacy filter is exhausted when no larger share of it remains.
+_EXHAUSTED = 1e-9
 # Accounting takes time in proportion to these; fits stay far below them.
 _MOST_RUNS = 4_000
 _MOST_STEPS = 2_000_000
@@ -48,9 +51,6 @@ _MOST_RECORDS_OF_OBJECTIVES = 1_000
 _MOST_TERMS_OF_OBJECTIVES = 1_000
 _MOST_REPEATS_OF_OBJECTIVES = 100_000
 _MOST_TERMS_OF_ONE = 512
-# Where the parts of a certificate that does not name them are searched for.
-_MOST_LINES_SEARCHED = 40
-_MOST_SPLITS_SEARCHED = 8
 
 
 def check_claim(certificate: Certificate) -> None:
@@ -65,8 +65,9 @@ def check_claim(certificate: Certificate) -> None:
         If a status, a relation or an epsilon does not follow from the events.
     """
     event = certificate.event
-    _check_work(event, certificate.group_size)
+    check_work(event, certificate.group_size)
     _check_relation(certificate, event)
+    _check_filters(certificate)
     if (certificate.status == "not private") != math.isinf(certificate.epsilon):
         raise CertificateError(
             f"epsilon={certificate.epsilon!r}: expected infinity where the status is 'not private', and a number "
@@ -87,19 +88,35 @@ def check_claim(certificate: Certificate) -> None:
 def with_parts(certificate: Certificate) -> Certificate:
     """The certificate with the parts whose sum it is, if it was written by version 0.1, which did not name them.
 
-    Two parts are searched for, each of which holds by itself, and whose epsilons and deltas add up to no more than
-    what is stated: whatever is found is a proof.
+    How many releases a part made is known of public bounds, which make none, and of private scores, which make one
+    that is pure. What remains belongs to the other parts. Where these stand apart from one another, nothing is known
+    of either, and the certificate is left as it is.
     """
     stated = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
     if certificate.bound != "sum" or certificate.parts or stated is None or math.isinf(stated):
         return certificate
-    _check_work(certificate.event, certificate.group_size)
+    check_work(certificate.event, certificate.group_size)
     if _proved_at_once(certificate, stated):
         return certificate
-    for parts in _candidates(certificate, stated):
-        if math.fsum(part.epsilon for part in parts) <= stated:
-            return replace(certificate, parts=parts)
-    return certificate
+    counts = [_releases_of(facts) for facts in _facts_of_parts(certificate.public)]
+    others = [at for at, count in enumerate(counts) if count is None]
+    if not others or others[-1] - others[0] >= len(others):
+        return certificate
+    known = [count for count in counts if count is not None]
+    before, rest = sum(known[: others[0]]), len(certificate.events) - sum(known)
+    scores = [
+        Part(_needed(certificate, release.total, 0.0, True), 0.0, 1, True)
+        for release in (*certificate.events[:before], *certificate.events[before + rest :])
+    ]
+    epsilon = stated - math.fsum(score.epsilon for score in scores)
+    if rest < 0 or not epsilon > 0.0:
+        return certificate
+    # Down by the last digit, so that the sum is not more than what is stated.
+    remaining = Part(math.nextafter(epsilon, 0.0), certificate.delta, rest, len(others) == 1)
+    parts = (*scores[:before], remaining, *scores[before:])
+    found = replace(certificate, parts=parts)
+    events = _events_of(found, [part.releases for part in parts])
+    return found if all(_proves(found, event, part) for event, part in zip(events, parts, strict=True)) else certificate
 
 
 # ------------------------------------------------------------------ what is stated
@@ -113,6 +130,41 @@ def _check_relation(certificate: Certificate, event: Event) -> None:
             f"relation={certificate.relation!r}: expected the relation that its events were accounted for, got "
             "another; the certificate contradicts itself, ask for the one of the fit."
         )
+
+
+def _check_filters(certificate: Certificate) -> None:
+    """Lines that a privacy filter paid for: the noise that each states costs what its event says.
+
+    What remains leads from line to line, and to nothing at the end of each filter.
+    """
+    try:
+        held = _filters_hold(certificate.events)
+    except ArithmeticError:
+        held = False
+    if not held:
+        raise CertificateError(
+            "events: expected noise that costs what is stated for it, by what remained of the budget; do not rely on "
+            "this certificate, and ask for the one of the fit."
+        )
+
+
+def _filters_hold(releases: Iterable[Release]) -> bool:
+    chain: list[Spend] = []
+    spent = 0.0
+    for release in releases:
+        if release.remaining is None and not chain:
+            continue
+        if release.remaining is None or not isinstance(release.event, GaussianEvent) or release.scale == 0.0:
+            return False
+        selection = release.noise == "Gumbel"
+        kind, parameter = ("selection", 2.0 / release.scale) if selection else ("gaussian", release.scale)
+        chain.append(Spend(release.what, kind, parameter, release.count, release.event, release.remaining))
+        spent += chain[-1].price
+        if release.remaining <= _EXHAUSTED * spent:
+            if not chain_holds(chain):
+                return False
+            chain, spent = [], 0.0
+    return not chain
 
 
 def _check_status(certificate: Certificate, event: Event) -> None:
@@ -205,33 +257,20 @@ def _events_of(certificate: Certificate, counts: Iterable[int]) -> Iterator[Even
         first += count
 
 
-def _candidates(certificate: Certificate, stated: float) -> Iterator[tuple[Part, ...]]:
-    """Two parts that follow one another, each with the epsilon it proves at its share of delta."""
-    lines = len(certificate.events)
-    if lines > _MOST_LINES_SEARCHED:
+def _facts_of_parts(public: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The public facts of each of the certificates that were composed, and of those that were composed before."""
+    if not public or not all(name.startswith("part ") and isinstance(public[name], Mapping) for name in public):
+        yield public
         return
+    for facts in public.values():
+        yield from _facts_of_parts(facts)
 
-    def split(at: int, deltas: tuple[float, float]) -> tuple[Part, ...]:
-        counts = (at, lines - at)
-        return tuple(
-            Part(_needed(certificate, event, delta, True), delta, count, True)
-            for event, delta, count in zip(_events_of(certificate, counts), deltas, counts, strict=True)
-        )
 
-    def shared(share: float, at: int) -> tuple[Part, ...]:
-        return split(at, (share * certificate.delta, (1.0 - share) * certificate.delta))
-
-    def summed(share: float, at: int) -> float:
-        return math.fsum(part.epsilon for part in shared(share, at))
-
-    # No share of delta makes the sum smaller than if both had all of it.
-    least = {at: math.fsum(part.epsilon for part in split(at, (certificate.delta,) * 2)) for at in range(lines)}
-    promising = sorted((at for at in range(lines) if least[at] <= stated), key=lambda at: least[at])
-    for at in promising[:_MOST_SPLITS_SEARCHED]:
-        yield from (shared(share, at) for share in (1.0, 0.0, 0.5))
-        # Epsilon is a convex function of delta, and so is the sum.
-        best = minimize_scalar(summed, args=(at,), bounds=(0.0, 1.0), method="bounded", options={"maxiter": 30})
-        yield shared(float(best.x), at)
+def _releases_of(facts: Mapping[str, Any]) -> int | None:
+    """How many lines a part has, if its facts tell."""
+    if set(facts) == {"features", "lower", "upper"}:
+        return 0
+    return 1 if "metric" in facts else None
 
 
 def _above(epsilon: float) -> str:
@@ -243,7 +282,7 @@ def _above(epsilon: float) -> str:
 # ------------------------------------------------------------------ work
 
 
-def _check_work(event: Event, group_size: int) -> None:
+def check_work(event: Event, group_size: int) -> None:
     """Refuse events that no fit has and that would take for ever to account for."""
     runs, repeats = _work(event)
     objectives = [

@@ -84,10 +84,10 @@ def compose(*certificates: Certificate) -> Certificate:
 
     Notes
     -----
-    The statement holds for fits whose number and budgets were fixed before the first result was looked at. It does
-    **not** cover certificates whose budgets were chosen after looking at earlier results, a fit that was added because
-    another one "did not work" included: the fits that would have followed every other result count as well, and
-    their deltas add up over these branches.
+    The statement holds for fits that were planned before the first result was looked at: how many, by which methods,
+    with which budgets. It does **not** cover certificates whose budgets were chosen after looking at earlier results,
+    a fit that was added because another one "did not work" included: the fits that would have followed every other
+    result count as well, and their deltas add up over these branches.
     """
     if not certificates:
         raise CertificateError("certificates: expected at least one, got none; pass the ones to add up.")

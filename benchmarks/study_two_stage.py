@@ -46,6 +46,7 @@ def held_out_losses(kind: str, n: int, epsilon: float, seed: int) -> np.ndarray:
     out = np.zeros((len(SHARES), len(STRENGTHS)))
     for i, share in enumerate(SHARES):
         facts = {"n_columns": D, "k": K, "selection_share": share, "relation": "zero-out", "n_rows": n}
+        facts["n_coefficients"] = K + 1
         facts["row_bound"] = float(np.sqrt(K + 1.0))
         balanced = plan_two_stage(Budget(epsilon, DELTA), loss, **facts).regularisation
         for j, strength in enumerate(STRENGTHS):

@@ -58,6 +58,7 @@ def test_signals_are_found_and_certified(kind, relation):
 def test_the_share_is_respected_and_the_budget_met(share, k, n_outputs):
     budget = Budget(1.0, 1e-6)
     facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_outputs": n_outputs, "n_columns": 50, "k": k}
+    facts["n_coefficients"] = k + 1
     plan = plan_two_stage(budget, HuberLoss(1.0), selection_share=share, **facts)
     selection, minimiser, _ = plan.releases
     chosen = k * selection.event.epsilon**2 / 4
@@ -72,7 +73,7 @@ def test_the_share_is_respected_and_the_budget_met(share, k, n_outputs):
 
 
 def test_joint_accounting_beats_two_budgets_of_half_each():
-    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_columns": 50, "k": 10}
+    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_columns": 50, "k": 10, "n_coefficients": 11}
     plan = plan_two_stage(Budget(1.0, 1e-6), HuberLoss(1.0), selection_share=0.5, **facts)
     selection, *fit = plan.releases
     first = epsilon_of(selection.total, 5e-7)

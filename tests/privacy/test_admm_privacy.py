@@ -16,8 +16,9 @@ from taciturn.losses import LogisticLoss
 from taciturn.plan.admm import plan_admm
 from taciturn.published import PrivateADMM
 from taciturn.published.private_admm import gamma_noise
-from taciturn.solvers import admm
-from taciturn.solvers.admm import half_threshold, penalty_level, soft_threshold, solve_admm
+from taciturn.solvers import admm, perturbed_objective
+from taciturn.solvers import objective_perturbation as solver
+from taciturn.solvers.admm import half_threshold, penalty_level, soft_threshold
 
 
 def table(n=600, d=6, seed=0):
@@ -107,54 +108,52 @@ def test_an_iteration_costs_one_objective_whatever_the_blocks(relation, n_blocks
     assert 7 * objective.event.log_jacobian == pytest.approx(0.25, rel=1e-6)
 
 
-def spied(monkeypatch, blocks, n_steps, noise_scale, seed=0):
-    """Tilts of all local problems in order, with the answers of the true solver."""
+def planned(n_features, n_steps, n_blocks=1, n_rows=100):
+    return plan_admm(
+        Budget(1.0, 1e-5), LogisticLoss(), row_bound=2.0, relation="zero-out", n_rows=n_rows, n_features=n_features,
+        n_coefficients=n_features, n_blocks=n_blocks, n_steps=n_steps, penalty="l1", strength="auto", coupling="auto",
+    )  # fmt: skip
+
+
+def spied(monkeypatch, blocks, n_steps):
+    """The plan, and the rows and tilts of all local problems in order, solved by the true solver."""
     seen = []
-    true = admm.minimise
+    true = perturbed_objective.minimise
 
-    def spy(rows, targets, loss, regularisation, tilt, tolerance):
+    def spy(rows, targets, loss, regularisation, tilt, goal):
         seen.append((rows, tilt.copy()))
-        return true(rows, targets, loss, regularisation, tilt, tolerance)
+        return true(rows, targets, loss, regularisation, tilt, goal)
 
-    monkeypatch.setattr(admm, "minimise", spy)
-    result = solve_admm(
-        blocks,
-        blocks[0][0].shape[1],
-        LogisticLoss(),
-        penalty="l1",
-        kappa=0.01,
-        coupling=5.0,
-        n_penalised=blocks[0][0].shape[1],
-        n_steps=n_steps,
-        noise_scale=noise_scale,
-        precision=lambda n_columns, offset: (1e-9, 0.0),
-        stream=Stream.of(seed),
-    )
-    return seen, result
+    n_columns = blocks[0][0].shape[1]
+    plan = planned(n_columns, n_steps, len(blocks))
+    with monkeypatch.context() as patch:
+        patch.setattr(perturbed_objective, "minimise", spy)
+        plan.solve(blocks, n_columns, n_columns, Stream.of(0))
+    return plan, seen
 
 
 def test_every_local_problem_has_fresh_noise_of_the_planned_scale(monkeypatch):
     rng = np.random.default_rng(0)
     # Without records the local minimiser is -tilt / coupling, and the noise can be read off the first tilts.
     empty = [(np.zeros((0, 500)), np.zeros(0)) for _ in range(3)]
-    seen, _ = spied(monkeypatch, empty, 1, 2.5)
-    noise = np.array([tilt for _, tilt in seen])
-    assert kstest(noise.ravel() / 2.5, "norm").pvalue > 1e-4
-    assert kstest(noise.ravel() / 2.0, "norm").pvalue < 1e-4
+    plan, seen = spied(monkeypatch, empty, 1)
+    noise = np.array([tilt for _, tilt in seen]) / plan.minimisers.noise_scale
+    assert kstest(noise.ravel(), "norm").pvalue > 1e-4
+    assert kstest(noise.ravel() * 1.25, "norm").pvalue < 1e-4
     assert np.abs(np.corrcoef(noise)[np.triu_indices(3, 1)]).max() < 0.25
-    # And later ones are not the first again: with a strong coupling to zero the tilts stay the noise.
-    X, y = rng.uniform(-1, 1, (50, 20)), rng.integers(0, 2, 50).astype(float)
-    tilts = np.array([tilt for _, tilt in spied(monkeypatch, [(X, y)], 4, 1e3)[0]])
+    # And later ones are not the first again, nor what they would be with the noise of the first.
+    X, y = rng.uniform(-0.3, 0.3, (50, 20)), rng.integers(0, 2, 50).astype(float)
+    tilts = np.array([tilt for _, tilt in spied(monkeypatch, [(X, y)], 4)[1]])
     assert np.unique(np.round(tilts[:, 0], 3)).size == 4
 
 
 def test_a_record_touches_the_problems_of_its_own_block_only(monkeypatch):
     X, y = table(40)
-    y = y.astype(float)
+    X, y = X / 3.0, y.astype(float)
     other = X.copy()
     other[3] = -X[3]
-    first, _ = spied(monkeypatch, [(X[:20], y[:20]), (X[20:], y[20:])], 1, 1.0)
-    second, _ = spied(monkeypatch, [(other[:20], y[:20]), (other[20:], y[20:])], 1, 1.0)
+    _, first = spied(monkeypatch, [(X[:20], y[:20]), (X[20:], y[20:])], 1)
+    _, second = spied(monkeypatch, [(other[:20], y[:20]), (other[20:], y[20:])], 1)
     # Given the consensus and the multipliers, which are released, the second block sees nothing new.
     assert np.array_equal(first[1][0], second[1][0])
     assert np.array_equal(first[1][1], second[1][1])
@@ -162,14 +161,26 @@ def test_a_record_touches_the_problems_of_its_own_block_only(monkeypatch):
 
 
 def test_noise_of_the_plan_is_the_one_of_its_event():
-    plan = plan_admm(
-        Budget(1.0, 1e-5), LogisticLoss(), row_bound=2.0, relation="zero-out", n_rows=1000, n_features=10,
-        n_blocks=1, n_steps=8, penalty="l1", strength="auto", coupling="auto",
-    )  # fmt: skip
+    plan = planned(10, 8, n_rows=1000)
     objective = plan.releases[0].event
     # One record tilts the objective by at most its row's length, and bends it by a quarter of the square.
     assert objective.shift == pytest.approx(2.0 / plan.minimisers.noise_scale)
     assert objective.log_jacobian == pytest.approx(math.log1p(1.0 / plan.minimisers.regularisation))
+
+
+def test_what_a_local_problem_is_tied_to_is_allowed_for(monkeypatch):
+    """A long known term is rounded too: tolerance and noise on the lattice grow with it, the declared cost does not."""
+    plan = planned(10, 8).minimisers
+    near, far = plan.resolution(10), plan.resolution(10, 1e8)
+    # Within the tolerance of the near problem the far one could not be solved at all.
+    assert far.goal.tolerance > 2.0**-53 * 1e8 > near.goal.tolerance
+    declared = plan.releases[1].event.noise_multiplier
+    assert min(near.output.event.noise_multiplier, far.output.event.noise_multiplier) >= declared
+    monkeypatch.setattr(solver, "descend", None)
+    rows, y = table(60, 10)
+    tie = np.full(10, 1e8 / math.sqrt(10))
+    released = plan.release(rows / 4.0, y.astype(float), -tie, Stream.of(0))
+    assert released == pytest.approx(tie / plan.regularisation, rel=1e-5)
 
 
 def test_signals_survive_the_noise():

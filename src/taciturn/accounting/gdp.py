@@ -35,10 +35,9 @@ logarithm of the Jacobians' ratio: the weights and squared shifts are those of a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, log_expit, log_ndtr, ndtri_exp
 
 from taciturn.accounting.budget import Budget
@@ -61,8 +60,6 @@ __all__ = [
     "pure_to_mu",
     "selection_step",
 ]
-
-FloatArray = NDArray[np.float64]
 
 _EXACT_STEPS = 100_000
 _LARGEST_MU = 1e6
@@ -160,10 +157,10 @@ def epsilon(pieces: Pieces, delta: float) -> float:
         return epsilon_of_mu(math.sqrt(squared), delta)
     shifts, log_weights = polynomial(pieces)
     # All terms at the largest shift are a looser bound, hence a private starting point.
-    whole = _log_total(log_weights)
-    loose = epsilon_of_mu(math.sqrt(squared + float(shifts[-1])), delta * math.exp(-whole) if whole < 700.0 else 0.0)
+    whole = _log_of_sum(log_weights)
+    loose = epsilon_of_mu(math.sqrt(squared + shifts[-1]), delta * math.exp(-whole) if whole < 700.0 else 0.0)
     start = head_start(pieces)
-    if math.isinf(loose) or loose == 0.0 or shifts.size == 1:
+    if math.isinf(loose) or loose == 0.0 or len(shifts) == 1:
         return start + loose
     target = math.log(delta)
 
@@ -182,15 +179,19 @@ def log_delta(pieces: Pieces, eps: float) -> float:
     return 0.0 if left < 0.0 else min(_log_sum(squared, *polynomial(pieces), left), 0.0)
 
 
-def _log_sum(squared: float, shifts: FloatArray, log_weights: FloatArray, eps: float) -> float:
+def _log_sum(squared: float, shifts: Sequence[float], log_weights: Sequence[float], eps: float) -> float:
     """The logarithm of the weighted sum of what Gaussian plans have for delta at this epsilon."""
-    deltas = [log_delta_of_mu(eps, math.sqrt(squared + shift)) for shift in shifts.tolist()]
-    return _log_total(log_weights + np.array(deltas))
+    return _log_of_sum(
+        [
+            log_weight + log_delta_of_mu(eps, math.sqrt(squared + shift))
+            for shift, log_weight in zip(shifts, log_weights, strict=True)
+        ]
+    )
 
 
-def _log_total(logs: FloatArray) -> float:
-    # A hundred times as fast as scipy's logsumexp on a handful of numbers, and calibration asks hundreds of times.
-    return float(np.logaddexp.reduce(logs))
+def _log_of_sum(logs: Sequence[float]) -> float:
+    largest = max(logs)
+    return largest if math.isinf(largest) else largest + math.log(math.fsum(math.exp(log - largest) for log in logs))
 
 
 def excess(pieces: Pieces, eps: float, delta: float) -> float:

@@ -116,13 +116,14 @@ def vertices(directions: int, fixed_sign: bool) -> dict[int, int | float]:
     return weights
 
 
-def polynomial(pieces: Pieces) -> Terms:
-    """All objectives of a plan together: squared shifts, and the logarithms of their weights."""
-    terms: Terms = (np.zeros(1), np.zeros(1))
+def polynomial(pieces: Pieces) -> tuple[list[float], list[float]]:
+    """All objectives of a plan together: squared shifts in increasing order, and the logarithms of their weights."""
+    terms: Terms | None = None
     for objective, count in pieces.objectives:
         squares, log_weights = _power(objective.directions, objective.fixed_sign, count)
-        terms = _product(terms, (squares * _unit(objective), log_weights))
-    return terms
+        scaled = squares * _unit(objective), log_weights
+        terms = scaled if terms is None else _product(terms, scaled)
+    return ([0.0], [0.0]) if terms is None else (terms[0].tolist(), terms[1].tolist())
 
 
 def _unit(objective: Objective) -> float:

@@ -25,7 +25,6 @@ from taciturn.cli.endings import (
 )
 from taciturn.cli.fitting import fit
 from taciturn.cli.initialising import init
-from taciturn.cli.limits import within_memory_limit
 from taciturn.cli.predicting import predict
 from taciturn.cli.reproducing import reproduce
 from taciturn.cli.scoring import score
@@ -65,7 +64,7 @@ def _root(
 
 
 for _command in (demo, init, fit, show, predict, score, select, compare, audit, reproduce):
-    app.command()(within_memory_limit(_command))
+    app.command()(_command)
 
 
 def main() -> None:

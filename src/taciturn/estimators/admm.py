@@ -18,7 +18,7 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import label_codes
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
-from taciturn.estimators.objective_perturbation import PrivateObjective
+from taciturn.estimators._objective import PrivateObjective
 from taciturn.losses import LogisticLoss
 from taciturn.plan.admm import ADMMPlan, plan_admm
 from taciturn.selectors.block_vote import blocks_for
@@ -182,7 +182,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             "coupling": plan.minimisers.regularisation,
             "n_steps": plan.n_steps,
             "n_blocks": int(self.n_blocks),
-            "gradient_tolerance": plan.minimisers.precision(rows.shape[1])[0],
+            **plan.minimisers.facts(rows.shape[1]),
         }
         self.certificate_ = certify(
             plan.releases,
@@ -220,6 +220,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             relation=self.relation,
             n_rows=n_rows,
             n_features=n_columns,
+            n_coefficients=n_columns + bool(self.fit_intercept),
             n_blocks=n_blocks,
             n_steps=self.n_steps,
             penalty=self.penalty,

@@ -6,126 +6,18 @@ first (Kifer, Smith and Thakurta 2012, with the constants of a proof that wastes
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from taciturn.accounting import Budget
-from taciturn.certificate import certify
-from taciturn.core.rng import Stream
-from taciturn.core.validation import check_positive, check_real
+from taciturn.core.validation import check_positive
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_codes, numeric_target
-from taciturn.estimators._linear import (
-    PrivateClassifierMixin,
-    PrivateLinearModel,
-    PrivateRegressorMixin,
-    labels_of,
-)
+from taciturn.estimators._linear import PrivateClassifierMixin, PrivateRegressorMixin, labels_of
+from taciturn.estimators._objective import PrivateObjective
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.plan.objective_perturbation import (
-    MOST_PER_PUBLIC_ROW,
-    check_regularisation,
-    plan_objective_perturbation,
-)
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, bounded_rows
 
-__all__ = ["ObjectivePerturbationClassifier", "ObjectivePerturbationRegressor", "PrivateObjective"]
-
-LEAST_ROW_BOUND = 2.0**-20
-"""In units of ``x_bound``: below that the curvature of a record would be lost beside the regularisation."""
-
-CONVERGED = "the solver reaches its gradient tolerance, as it would in exact arithmetic"
-
-
-class PrivateObjective(PrivateLinearModel):
-    """Bound, plan, solve, certify: what models of a perturbed objective share."""
-
-    def _check_public(self) -> None:
-        super()._check_public()
-        self._check_gaussian()
-        if self.row_bound is not None:
-            check_real(self.x_bound * LEAST_ROW_BOUND, math.inf, closed="left", row_bound=self.row_bound)
-        self._check_own()
-
-    def _check_own(self) -> None:
-        """What only some of these models are told."""
-        check_regularisation(self.regularisation)
-
-    def _fit(
-        self,
-        X: Any,
-        targets: np.ndarray,
-        known: np.ndarray,
-        loss: GeneralisedLinearLoss,
-        facts: dict[str, Any],
-        assumptions: tuple[str, ...],
-    ) -> np.ndarray:
-        """Coefficients in mapped units, one row per output, the intercept last.
-
-        ``targets`` has one column per output; records that are not ``known`` are null.
-        """
-        n_rows, n_columns = X.shape
-        n_outputs = targets.shape[1]
-        stream = Stream.of(self.random_state)
-        plan = self._plan(loss, public_rows(self.relation, n_rows, self.n_public), n_columns, n_outputs)
-        chosen = self._choose(plan, X, targets, known, stream)
-        rows, shrunk = bounded_rows(
-            X[:, chosen][known], self.x_bound, plan.row_bound, intercept=bool(self.fit_intercept)
-        )
-        targets = targets[known]
-        if isinstance(loss, HuberLoss):
-            # The record shrinks as a whole and stays on the plane that the model is looking for.
-            targets = targets * shrunk[:, None]
-        solution = plan.solve(rows, targets, stream.spawn("minimiser"))
-        weights = np.zeros((n_outputs, n_columns + 1))
-        weights[:, chosen] = solution[:, : chosen.size]
-        if self.fit_intercept:
-            weights[:, -1] = solution[:, -1]
-        public = self._public_facts(n_rows, n_columns) | {
-            "row_bound": plan.row_bound * self.x_bound,
-            "regularisation": plan.regularisation,
-            "gradient_tolerance": plan.precision(rows.shape[1])[0],
-            **facts,
-        }
-        self.certificate_ = certify(
-            plan.releases,
-            plan.budget,
-            relation=self.relation,
-            public=public,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions, *self._arithmetic()),
-            seeded=stream.seeded,
-            arithmetic="float64",
-        )
-        return weights
-
-    def _arithmetic(self) -> tuple[str, ...]:
-        """What has to be assumed of the computation."""
-        if self.relation != "add-remove":
-            return (CONVERGED,)
-        return CONVERGED, f"there are at most {MOST_PER_PUBLIC_ROW * self.n_public:,} records"
-
-    def _plan(self, loss: GeneralisedLinearLoss, n_rows: int | None, n_columns: int, n_outputs: int) -> Any:
-        return plan_objective_perturbation(
-            Budget(self.epsilon, self.delta),
-            loss,
-            row_bound=self._row_bound(n_columns),
-            relation=self.relation,
-            n_rows=n_rows,
-            n_outputs=n_outputs,
-            regularisation=self.regularisation,
-        )
-
-    def _row_bound(self, n_columns: int) -> float:
-        """In units of ``x_bound``; unless it is given, what the bounds on the entries imply."""
-        implied = math.sqrt(n_columns + bool(self.fit_intercept))
-        return implied if self.row_bound is None else min(float(self.row_bound) / self.x_bound, implied)
-
-    def _choose(self, plan: Any, X: Any, targets: np.ndarray, known: np.ndarray, stream: Stream) -> np.ndarray:
-        """The columns that enter the model: here all of them."""
-        return np.arange(X.shape[1])
+__all__ = ["ObjectivePerturbationClassifier", "ObjectivePerturbationRegressor"]
 
 
 class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
@@ -140,10 +32,11 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
 
     **Privacy.** (epsilon, delta)-DP under ``relation``, by the theorem of ``accounting.objective``: one record tilts
     the objective by at most :math:`C R` (``data.sensitivity.objective_tilt``) and changes the Jacobian by a factor of
-    at most :math:`1 + R^2/\Lambda`. The minimiser is found to a public gradient tolerance, which is verified, and
-    released with further noise for the rest (``data.sensitivity.approximate_minimiser``). A solver that gave up would
-    return zeros and noise. Released: ``coef_`` and ``intercept_``. Public: the numbers of features and of records
-    (``n_public`` under add-remove), the bounds and :math:`\Lambda`.
+    at most :math:`1 + R^2/\Lambda`. The minimiser is found to a public gradient tolerance, which covers what double
+    precision does to gradients (``plan.precision``), and released on a lattice with further noise for the rest
+    (``data.sensitivity.approximate_minimiser``). Settings in which that would be too coarse are refused. Released:
+    ``coef_`` and ``intercept_``. Public: the numbers of features and of records (``n_public`` under add-remove), the
+    bounds and :math:`\Lambda`.
 
     Parameters
     ----------
@@ -277,10 +170,11 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
 
     **Privacy.** (epsilon, delta)-DP under ``relation``, by the theorem of ``accounting.objective``: one record tilts
     each objective by at most :math:`R` (``data.sensitivity.objective_tilt``) and changes its Jacobian by a factor of
-    at most :math:`1 + R^2/(4\Lambda)`. The minimiser is found to a public gradient tolerance, which is verified, and
-    released with further noise for the rest (``data.sensitivity.approximate_minimiser``). A solver that gave up would
-    return zeros and noise. Released: ``coef_`` and ``intercept_``. Public: the numbers of features and of records
-    (``n_public`` under add-remove), the bounds, the classes and :math:`\Lambda`.
+    at most :math:`1 + R^2/(4\Lambda)`. The minimiser is found to a public gradient tolerance, which covers what double
+    precision does to gradients (``plan.precision``), and released on a lattice with further noise for the rest
+    (``data.sensitivity.approximate_minimiser``). Settings in which that would be too coarse are refused. Released:
+    ``coef_`` and ``intercept_``. Public: the numbers of features and of records (``n_public`` under add-remove), the
+    bounds, the classes and :math:`\Lambda`.
 
     Parameters
     ----------

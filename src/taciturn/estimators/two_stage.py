@@ -49,6 +49,7 @@ class _TwoStage:
             row_bound=self._row_bound(k),
             relation=self.relation,
             n_rows=n_rows,
+            n_coefficients=k + bool(self.fit_intercept),
             n_outputs=n_outputs,
             regularisation=self.regularisation,
         )

@@ -16,14 +16,9 @@ from taciturn.events import Event
 from taciturn.mechanisms.base import IndexArray
 from taciturn.mechanisms.selection import ExponentialMechanism
 
-__all__ = ["PrivateQuantile", "quantile_fraction"]
+__all__ = ["PrivateQuantile"]
 
 _LARGEST_DENOMINATOR = 1000
-
-
-def quantile_fraction(quantile: float) -> Fraction:
-    """The fraction that stands for a quantile."""
-    return Fraction(quantile).limit_denominator(_LARGEST_DENOMINATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +67,7 @@ class PrivateQuantile:
 
     @property
     def _fraction(self) -> Fraction:
-        return quantile_fraction(self.quantile)
+        return Fraction(self.quantile).limit_denominator(_LARGEST_DENOMINATOR)
 
     @property
     def _selection(self) -> ExponentialMechanism:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from taciturn.accounting import Budget
 from taciturn.certificate import Release
-from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.plan.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 from taciturn.solvers.admm import penalty_level, solve_admm
@@ -70,14 +69,12 @@ class ADMMPlan:
             return solve_admm(
                 blocks,
                 n_columns,
-                local.loss,
                 penalty=self.penalty,
                 kappa=self.kappa,
                 coupling=local.regularisation,
                 n_penalised=n_penalised,
                 n_steps=self.n_steps,
-                noise_scale=local.noise_scale,
-                precision=local.precision,
+                release=local.release,
                 stream=stream,
             )
 
@@ -90,6 +87,7 @@ def plan_admm(
     relation: str,
     n_rows: int | None,
     n_features: int,
+    n_coefficients: int,
     n_blocks: int,
     n_steps: int | str,
     penalty: str,
@@ -120,8 +118,8 @@ def plan_admm(
         What one record more or less means.
     n_rows : int or None
         The public number of records.
-    n_features, n_blocks : int
-        Penalised columns, and blocks of records.
+    n_features, n_coefficients, n_blocks : int
+        Penalised columns, all columns, and blocks of records.
     n_steps : int or "auto"
         Number of iterations.
     penalty : {"l1", "l1/2"}
@@ -136,9 +134,6 @@ def plan_admm(
     curvature = curvature_bound(loss) * row_bound * row_bound
     if coupling != "auto":
         rho = float(coupling)
-        least = curvature / math.expm1(min(budget.epsilon / steps, 700.0)) if private else 0.0
-        if rho <= 1.001 * least:
-            raise ParameterError("coupling", coupling, f"more than {least:.6g}, which this epsilon needs", "raise it")
     elif private:
         rho = curvature / math.expm1(min(_JACOBIAN_SHARE * budget.epsilon / steps, 700.0))
     else:
@@ -150,8 +145,10 @@ def plan_admm(
         row_bound=row_bound,
         relation=relation,
         n_rows=n_rows,
+        n_coefficients=n_coefficients,
         n_outputs=steps,
         regularisation=rho,
+        name="coupling",
     )
     records = n_rows or 1
     if strength == "auto":

@@ -16,10 +16,13 @@ from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive
-from taciturn.data.sensitivity import approximate_minimiser, check_relation, objective_tilt
+from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.mechanisms import DISTANCE_PER_VALUE
+from taciturn.plan.precision import Resolution, check_resolved, goal_of, is_resolved, noiseless_goal, resolve
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
+from taciturn.solvers.perturbed_objective import PerturbedObjective, noise_bound, noise_distance
 from taciturn.solvers.threads import one_thread_if_small
 
 __all__ = ["MOST_PER_PUBLIC_ROW", "ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
@@ -31,10 +34,8 @@ MOST_PER_PUBLIC_ROW = 2
 
 # Output noise costs one part in 400 of the plan's squared parameter.
 _OUTPUT_NOISE = 20.0
-# Of the gradient that one record can have: what a minimiser may miss at least, and per record of the data. Rounding
-# errors of the verified gradient are an eighth of the latter at most.
-_TOLERANCE, _TOLERANCE_PER_RECORD = 2.0**-30, 2.0**-42
-_TOLERANCE_PER_TERM = 2.0**-44
+# What "auto" lets it do to predictions, at most.
+_MOVED_BY_AUTO = 0.01
 _NOISELESS_REGULARISATION = 1.0
 # How long "auto" takes coefficients to be, in units of slope * sqrt(d) / R: predicted numbers stay within the target's
 # range, logarithms of odds reach several units (benchmarks/study_two_stage.md).
@@ -57,12 +58,12 @@ class ObjectivePlan:
         :math:`\Lambda`.
     noise_scale : float
         :math:`\sigma`, standard deviation of the linear term; 0 without privacy.
-    tolerance : float
-        Bound on the gradient's norm where the solver stops, apart from the rounding of the linear term.
-    output_scale : float
-        Standard deviation of the noise that covers what the tolerance leaves open; 0 without privacy.
     scale : float
         :math:`\sigma` in units of the largest change of the gradient between neighbours; 0 without privacy.
+    relation : str
+        What one record more or less means.
+    n_records : int
+        The most records that there are.
     releases : tuple of Release
         For the certificate.
     """
@@ -72,35 +73,45 @@ class ObjectivePlan:
     row_bound: float
     regularisation: float
     noise_scale: float
-    tolerance: float
-    output_scale: float
     scale: float
+    relation: str
+    n_records: int
     releases: tuple[Release, ...]
 
     def solve(self, rows: Any, targets: FloatArray, stream: Stream) -> FloatArray:
-        """The coefficients, one row per column of the targets.
+        """The coefficients, one row per column of the targets; labels of the logistic loss are 0 or 1.
 
-        Rows are at most ``row_bound`` long. The noise is drawn once, whatever the solver makes of it.
+        Rows are at most ``row_bound`` long.
         """
-        n_columns = rows.shape[1]
-        tolerance, output_scale = self.precision(n_columns)
-        solutions = []
+        nothing = np.zeros(rows.shape[1])
         with one_thread_if_small(*rows.shape):
-            for target in targets.T:
-                tilt = self.noise_scale * stream.spawn("objective").normals(n_columns)
-                exact = minimise(rows, np.ascontiguousarray(target), self.loss, self.regularisation, tilt, tolerance)
-                solutions.append(exact + output_scale * stream.spawn("output").normals(n_columns))
-        return np.array(solutions)
+            return np.array([self.release(rows, np.ascontiguousarray(y), nothing, stream) for y in targets.T])
 
-    def precision(self, n_columns: int, offset: float = 0.0) -> tuple[float, float]:
-        """The tolerance for a problem of so many columns, and the output noise that goes with it.
+    def release(self, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream) -> FloatArray:
+        """One minimiser, of an objective with a further linear term that is known already."""
+        length = float(np.linalg.norm(offset))
+        if self.noise_scale == 0.0:
+            goal = noiseless_goal(self.loss, self.row_bound, self.n_records, length)
+            return minimise(rows, targets, self.loss, self.regularisation, offset, goal)
+        found = self.resolution(offset.size, length)
+        tilt = objective_tilt(self.loss.slope(math.inf), self.row_bound, self.relation)
+        objective = PerturbedObjective(
+            self.loss, self.regularisation, self.noise_scale, tilt, found.goal, found.step, found.output
+        )
+        return objective.release(rows, targets, offset, stream)
 
-        A gradient is a difference of terms as large as the noise, and as an ``offset`` of the linear term that is
-        already released; it cannot be known better than these are rounded.
-        """
-        size = self.noise_scale * math.sqrt(n_columns) + offset
-        tolerance = self.tolerance + _TOLERANCE_PER_TERM * size
-        return tolerance, self.output_scale * (tolerance / self.tolerance)
+    def resolution(self, n_columns: int, offset: float = 0.0) -> Resolution:
+        """How a minimiser of so many coordinates is found and released, beside a known linear term of this length."""
+        bound = noise_bound(self.noise_scale, n_columns) + offset
+        goal = goal_of(self.loss, self.row_bound, self.regularisation, self.n_records, n_columns, bound)
+        return resolve(goal, self.regularisation, n_columns, _OUTPUT_NOISE * self.scale, self.relation)
+
+    def facts(self, n_columns: int) -> dict[str, float]:
+        """For the certificate: where the solver stops, and the noise that covers what it leaves open."""
+        if self.noise_scale == 0.0:
+            return {"gradient_tolerance": noiseless_goal(self.loss, self.row_bound, self.n_records, 0.0).tolerance}
+        found = self.resolution(n_columns)
+        return {"gradient_tolerance": found.goal.tolerance, "output_noise": found.deviation}
 
 
 def check_regularisation(regularisation: float | str) -> None:
@@ -118,8 +129,10 @@ def plan_objective_perturbation(
     row_bound: float,
     relation: str,
     n_rows: int | None,
+    n_coefficients: int,
     n_outputs: int = 1,
     regularisation: float | str = "auto",
+    name: str = "regularisation",
     before: Callable[[float], Event] | None = None,
 ) -> ObjectivePlan:
     r"""Plan objective perturbation.
@@ -147,10 +160,14 @@ def plan_objective_perturbation(
         What one record more or less means.
     n_rows : int or None
         The public number of records.
+    n_coefficients : int
+        d, the columns of the model, an intercept's included.
     n_outputs : int, default=1
         How many objectives, each on all records, are minimised.
     regularisation : float or "auto"
         :math:`\Lambda`.
+    name : str
+        What :math:`\Lambda` is called where it is refused.
     before : callable, default=None
         What is released first, as a function of the noise scale in units of the largest change of the gradient.
     """
@@ -163,68 +180,67 @@ def plan_objective_perturbation(
             "a public number of records under add-remove, to which the solver's precision is fitted",
             "pass one",
         )
-    # A private number of records is taken to be at most twice the public one; more would be summed less precisely.
+    # A private number of records is taken to be at most twice the public one: the certificate assumes it.
     records = MOST_PER_PUBLIC_ROW * n_rows if relation == "add-remove" else n_rows
-    tolerance = loss.slope(math.inf) * row_bound * (_TOLERANCE + _TOLERANCE_PER_RECORD * records)
     what = "the minimiser of an objective with a random linear term"
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent(), n_outputs)
         ridge = _NOISELESS_REGULARISATION if regularisation == "auto" else float(regularisation)
-        return ObjectivePlan(Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, tolerance, 0.0, 0.0, (exact,))
+        return ObjectivePlan(Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, 0.0, relation, records, (exact,))
     if budget.delta == 0.0:
         raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
     sensitivity = objective_tilt(loss.slope(math.inf), row_bound, relation)
     curvature = curvature_bound(loss) * row_bound * row_bound
 
     def scale_of(ridge: float) -> float:
-        return calibrate(budget, lambda scale: _whole(scale, ridge, loss, curvature, relation, n_outputs, before))
+        def whole(scale: float) -> Event:
+            parts = [event * n_outputs for event in _events(scale, ridge, loss, curvature, relation, n_coefficients)]
+            return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
+
+        return calibrate(budget, whole)
+
+    def plan_of(ridge: float) -> ObjectivePlan:
+        scale = scale_of(ridge)
+        objective, output = _events(scale, ridge, loss, curvature, relation, n_coefficients)
+        releases = (
+            Release(what, "Gaussian", scale, objective, n_outputs),
+            Release(
+                "by how much the computed minimiser misses it", "Gaussian", output.noise_multiplier, output, n_outputs
+            ),
+        )
+        noise_scale = scale * sensitivity.value
+        return ObjectivePlan(budget, loss, row_bound, ridge, noise_scale, scale, relation, records, releases)
 
     # Below this the Jacobians alone would spend the budget.
     least = curvature / math.expm1(min(budget.epsilon / n_outputs, 700.0))
     if regularisation == "auto":
         ridge = _best_regularisation(scale_of, least, loss, sensitivity.value / loss.slope(math.inf), row_bound)
+        plan = plan_of(ridge)
+        # Very many records or columns need a larger one for their minimiser to be known in double precision.
+        while not is_resolved(plan.resolution(n_coefficients), row_bound, plan.noise_scale, _MOVED_BY_AUTO):
+            plan = plan_of(2.0 * plan.regularisation)
     else:
         ridge = float(regularisation)
         if ridge <= least * 1.001:
-            raise ParameterError(
-                "regularisation", regularisation, f"more than {least:.6g}, which this epsilon needs", "raise it"
-            )
-    scale = scale_of(ridge)
-    objective, output = _events(scale, ridge, loss, curvature, relation)
-    output_scale = output.noise_multiplier * approximate_minimiser(tolerance, ridge, relation).value
-    releases = (
-        Release(what, "Gaussian", scale, objective, n_outputs),
-        Release("by how much the computed minimiser misses it", "Gaussian", output.noise_multiplier, output, n_outputs),
-    )
-    return ObjectivePlan(
-        budget, loss, row_bound, ridge, scale * sensitivity.value, tolerance, output_scale, scale, releases
-    )
+            raise ParameterError(name, regularisation, f"more than {least:.6g}, which this epsilon needs", "raise it")
+        plan = plan_of(ridge)
+    found = plan.resolution(n_coefficients)
+    check_resolved(name, regularisation, found, row_bound=row_bound, noise_scale=plan.noise_scale, n_records=records)
+    return plan
 
 
 def _events(
-    scale: float, ridge: float, loss: GeneralisedLinearLoss, curvature: float, relation: str
+    scale: float, ridge: float, loss: GeneralisedLinearLoss, curvature: float, relation: str, n_coefficients: int
 ) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
     event = ObjectivePerturbationEvent(
         math.log1p(curvature / ridge),
         1.0 / scale,
         relation == "replace-one",
+        distance=noise_distance(n_coefficients),
         # Labels are 0 or 1, never between.
         fixed_sign=isinstance(loss, LogisticLoss),
     )
-    return event, GaussianEvent(_OUTPUT_NOISE * scale)
-
-
-def _whole(
-    scale: float,
-    ridge: float,
-    loss: GeneralisedLinearLoss,
-    curvature: float,
-    relation: str,
-    n_outputs: int,
-    before: Callable[[float], Event] | None,
-) -> Event:
-    parts = [event * n_outputs for event in _events(scale, ridge, loss, curvature, relation)]
-    return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
+    return event, GaussianEvent(_OUTPUT_NOISE * scale, n_coefficients * DISTANCE_PER_VALUE)
 
 
 def _best_regularisation(

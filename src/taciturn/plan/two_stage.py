@@ -47,6 +47,7 @@ def plan_two_stage(
     row_bound: float,
     relation: str,
     n_rows: int | None,
+    n_coefficients: int,
     n_outputs: int = 1,
     regularisation: float | str = "auto",
 ) -> TwoStagePlan:
@@ -68,7 +69,7 @@ def plan_two_stage(
         ``1 <= k <= n_columns``; all columns are selected for nothing.
     selection_share : float
         s, in (0, 1).
-    row_bound, relation, n_rows, n_outputs, regularisation
+    row_bound, relation, n_rows, n_coefficients, n_outputs, regularisation
         As for :func:`plan_objective_perturbation`, of the selected columns.
     """
     check_selection_share(selection_share)
@@ -81,6 +82,7 @@ def plan_two_stage(
         row_bound=row_bound,
         relation=relation,
         n_rows=n_rows,
+        n_coefficients=n_coefficients,
         n_outputs=n_outputs,
         regularisation=regularisation,
         before=(lambda scale: ExponentialEvent(ratio / scale) * k) if selects else None,

@@ -24,7 +24,7 @@ from taciturn.published.two_stage_selector import (
     TwoStageSelector,
     lasso_counts,
 )
-from taciturn.solvers.objective_perturbation import minimise
+from taciturn.solvers.objective_perturbation import Goal, minimise
 
 __all__ = ["TwoStage"]
 
@@ -221,7 +221,7 @@ class TwoStage(SwitchedModel):
 
     def _minimiser(self, table: Any, y: np.ndarray, ridge: float, tilt: np.ndarray, slope: float) -> np.ndarray:
         if classifies(self):
-            return minimise(table, y, LogisticLoss(), ridge, tilt, slope * (1e-9 + 1e-13 * y.size))
+            return minimise(table, y, LogisticLoss(), ridge, tilt, Goal(slope * (1e-9 + 1e-13 * y.size)))
         gram = table.T @ table
         gram = gram.toarray() if sp.issparse(gram) else gram
         return smallest_in_ball(gram + ridge * np.eye(tilt.size), table.T @ y - tilt, float(self.radius))

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.core.rng import Stream
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, minimise
 
 __all__ = ["PENALTIES", "half_threshold", "penalty_level", "soft_threshold", "solve_admm"]
 
@@ -31,8 +30,6 @@ FloatArray = NDArray[np.float64]
 
 # Where half thresholding starts: |a| = 3/2 kappa^(2/3).
 _HALF_START = 1.5
-# Below this it moves nothing by more than 1e-199, and the formula would leave the doubles.
-_HALF_LEAST = 1e-300
 
 
 def soft_threshold(values: FloatArray, kappa: float) -> FloatArray:
@@ -47,8 +44,6 @@ def half_threshold(values: FloatArray, kappa: float) -> FloatArray:
     Zero for :math:`|a| \le \tfrac32 \kappa^{2/3}`, and beyond that the largest root of the stationarity condition,
     :math:`\tfrac23 a (1 + \cos(\tfrac{2\pi}{3} - \tfrac23 \arccos(\tfrac{\kappa}{4} (|a|/3)^{-3/2})))`.
     """
-    if kappa < _HALF_LEAST:
-        return values.copy()
     sizes = np.abs(values)
     kept = sizes > _HALF_START * kappa ** (2.0 / 3.0)
     out = np.zeros_like(values)
@@ -69,15 +64,13 @@ def penalty_level(penalty: str, threshold: float) -> float:
 def solve_admm(
     blocks: Sequence[tuple[Any, FloatArray]],
     n_columns: int,
-    loss: GeneralisedLinearLoss,
     *,
     penalty: str,
     kappa: float,
     coupling: float,
     n_penalised: int,
     n_steps: int,
-    noise_scale: float,
-    precision: Callable[[int, float], tuple[float, float]],
+    release: Callable[[Any, FloatArray, FloatArray, Stream], FloatArray],
     stream: Stream,
 ) -> FloatArray:
     r"""The consensus z after all iterations.
@@ -88,8 +81,6 @@ def solve_admm(
         The records of each block; a block may be empty.
     n_columns : int
         Columns, an intercept's included.
-    loss : HuberLoss or LogisticLoss
-        :math:`\phi`.
     penalty : {"l1", "l1/2"}
         P.
     kappa : float
@@ -100,11 +91,9 @@ def solve_admm(
         The columns before this one are penalised; an intercept comes after them.
     n_steps : int
         Number of iterations.
-    noise_scale : float
-        :math:`\sigma`; 0 for none.
-    precision : callable
-        From the number of columns and the size of what the local problem is tied to, where its solver stops and the
-        noise that covers what this leaves open.
+    release : callable
+        ``release(rows, targets, offset, stream)``: the minimiser of the losses, of :math:`\rho/2 \|w\|^2` and of a
+        linear term, ``offset`` and fresh noise.
     stream : Stream
         Randomness of this run; every minimiser has its own.
     """
@@ -114,11 +103,7 @@ def solve_admm(
     local = np.zeros_like(multipliers)
     for _ in range(n_steps):
         for b, (rows, targets) in enumerate(blocks):
-            tie = coupling * (consensus - multipliers[b])
-            tilt = noise_scale * stream.spawn("objective").normals(n_columns) - tie
-            tolerance, output_scale = precision(n_columns, float(np.linalg.norm(tie)))
-            exact = minimise(rows, targets, loss, coupling, tilt, tolerance)
-            local[b] = exact + output_scale * stream.spawn("output").normals(n_columns)
+            local[b] = release(rows, targets, -coupling * (consensus - multipliers[b]), stream)
         consensus = (local + multipliers).mean(axis=0)
         consensus[:n_penalised] = shrink(consensus[:n_penalised], kappa)
         multipliers += local - consensus

@@ -4,12 +4,14 @@ r"""The minimiser of a regularised sum of losses with a linear term, to a gradie
 
 Damped Newton steps, with the Hessian written out for few columns and conjugate gradients for many. J is strongly
 convex, so they lead to the one minimiser from anywhere. Whether they have arrived is decided by a gradient that is
-summed anew, with more digits than the steps themselves use.
+summed anew, with more digits than the steps themselves use. Newton's steps have no proof in double precision; should
+they not arrive, gradient descent does, which has one (:func:`descend`).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,16 +22,28 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from taciturn.losses import HuberLoss, LogisticLoss
 
-__all__ = ["MOST_STEPS", "GeneralisedLinearLoss", "bounded_rows", "curvature_bound", "gradient_norm", "minimise"]
+__all__ = [
+    "ACCEPTED",
+    "GeneralisedLinearLoss",
+    "Goal",
+    "bounded_rows",
+    "curvature_bound",
+    "data_gradient",
+    "descend",
+    "gradient",
+    "minimise",
+]
 
 FloatArray = NDArray[np.float64]
 
 GeneralisedLinearLoss = HuberLoss | LogisticLoss
 """Losses of one linear predictor with a bounded derivative and a bounded second one."""
 
-MOST_STEPS = 10_000
-"""Newton steps after which a solution is given up: far more than a strongly convex function can need."""
+ACCEPTED = 0.7
+"""The part of a tolerance that a computed norm may use. The rest is for what rounding makes of it."""
 
+# Far more than they need where they arrive at all.
+_NEWTON_STEPS = 200
 _MOST_DENSE_COLUMNS = 500
 _MOST_HALVINGS = 40
 # Sums over this many rows lose at most eight bits; they are added up without losing any.
@@ -38,6 +52,29 @@ _VERIFIED_ROWS = 256
 _WITHIN = 1.0 - 2.0**-36
 # Values that agree to this many digits do not tell which of two points is lower.
 _UNRESOLVED = 2.0**-45
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """When a point is close enough to the minimiser, and what is known about the way there.
+
+    Parameters
+    ----------
+    tolerance : float
+        Bound on the norm of the exact gradient.
+    reach : float, default=inf
+        Bound on the length of a point. Beyond it the rounding of gradients is not covered.
+    curvature : float, default=1.0
+        Bound on the eigenvalues of J's Hessian.
+    descents : int, default=0
+        So many steps of gradient descent lead from zero to the goal, whatever the data. 0: take what Newton's steps
+        have found, as one may where nothing is private.
+    """
+
+    tolerance: float
+    reach: float = math.inf
+    curvature: float = 1.0
+    descents: int = 0
 
 
 def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -> tuple[Any, FloatArray]:
@@ -57,12 +94,13 @@ def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -
     if sp.issparse(X):
         rows = sp.csr_array(X, copy=True)
         rows.sum_duplicates()
-        rows.data = np.clip(rows.data / x_bound, -1.0, 1.0)
+        # Clipped, then divided: the quotient of a cell and a small bound may be beyond all doubles.
+        rows.data = np.clip(rows.data, -x_bound, x_bound) / x_bound
         if intercept:
             rows = sp.hstack((rows, np.ones((rows.shape[0], 1))), format="csr")
         lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     else:
-        rows = np.clip(np.asarray(X, dtype=np.float64) / x_bound, -1.0, 1.0)
+        rows = np.clip(np.asarray(X, dtype=np.float64), -x_bound, x_bound) / x_bound
         if intercept:
             rows = np.column_stack((rows, np.ones(rows.shape[0])))
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -88,9 +126,7 @@ def minimise(
     loss: GeneralisedLinearLoss,
     regularisation: float,
     tilt: FloatArray,
-    tolerance: float,
-    *,
-    most_steps: int = MOST_STEPS,
+    goal: Goal,
 ) -> FloatArray:
     r"""The minimiser of J, to a verified gradient norm.
 
@@ -106,43 +142,88 @@ def minimise(
         :math:`\Lambda > 0`.
     tilt : ndarray
         b, one number per column.
-    tolerance : float
-        Bound on the gradient's norm.
-    most_steps : int
-        Newton steps after which to give up.
+    goal : Goal
+        Where to stop.
 
     Returns
     -------
     ndarray
-        A point whose gradient is within the tolerance. Zeros if none was found, which the tolerance has to rule out:
-        it must be above what rounding leaves of the gradient.
+        A point whose exact gradient is within the tolerance, if the goal states how many descents lead there.
     """
     weights = np.zeros(tilt.size)
-    value, gradient = _objective(rows, targets, loss, regularisation, tilt, weights)
-    # Aim lower than asked for: the next step would overshoot by far anyway, and verification has its own rounding.
-    aim = tolerance / 16.0
-    for _ in range(most_steps):
-        norm = float(np.linalg.norm(gradient))
-        if norm <= aim and gradient_norm(rows, targets, loss, regularisation, tilt, weights) <= 0.5 * tolerance:
+    value, slope = _objective(rows, targets, loss, regularisation, tilt, weights)
+    for _ in range(_NEWTON_STEPS):
+        norm = float(np.linalg.norm(slope))
+        if norm <= goal.tolerance and _arrived(rows, targets, loss, regularisation, tilt, weights, goal):
             return weights
-        step = -_newton(rows, targets, loss, regularisation, weights, gradient)
-        decrease = float(gradient @ step)
-        share = 1.0
+        step = -_newton(rows, targets, loss, regularisation, weights, slope)
+        decrease = float(slope @ step)
+        share, lower = 1.0, False
         for _ in range(_MOST_HALVINGS):
             further = weights + share * step
-            value_there, gradient_there = _objective(rows, targets, loss, regularisation, tilt, further)
+            value_there, slope_there = _objective(rows, targets, loss, regularisation, tilt, further)
             # Steps that lower the value cannot go round in circles. Only next to the minimum, where values agree in
             # all their digits, do gradients have to tell.
             if abs(value_there - value) > _UNRESOLVED * (1.0 + abs(value)):
                 lower = value_there <= value + 1e-4 * share * decrease
             else:
-                lower = float(np.linalg.norm(gradient_there)) <= (1.0 - 1e-4 * share) * norm
+                lower = float(np.linalg.norm(slope_there)) <= (1.0 - 1e-4 * share) * norm
             if lower:
                 break
             share *= 0.5
-        weights, value, gradient = further, value_there, gradient_there
-    verified = gradient_norm(rows, targets, loss, regularisation, tilt, weights) <= 0.5 * tolerance
-    return weights if verified else np.zeros(tilt.size)
+        if not lower:
+            break
+        weights, value, slope = further, value_there, slope_there
+    if goal.descents == 0 or _arrived(rows, targets, loss, regularisation, tilt, weights, goal):
+        return weights
+    return descend(rows, targets, loss, regularisation, tilt, goal)
+
+
+def _arrived(
+    rows: Any,
+    targets: FloatArray,
+    loss: GeneralisedLinearLoss,
+    regularisation: float,
+    tilt: FloatArray,
+    weights: FloatArray,
+    goal: Goal,
+) -> bool:
+    norm = float(np.linalg.norm(gradient(rows, targets, loss, regularisation, tilt, weights)))
+    return norm <= ACCEPTED * goal.tolerance and float(np.linalg.norm(weights)) <= goal.reach
+
+
+def descend(
+    rows: Any,
+    targets: FloatArray,
+    loss: GeneralisedLinearLoss,
+    regularisation: float,
+    tilt: FloatArray,
+    goal: Goal,
+) -> FloatArray:
+    r"""The goal, by gradient descent in doubles with a public step and at most a public number of steps.
+
+    *Proof that it arrives.* Let L be the goal's curvature, g the exact gradient of J at a point, and let the computed
+    next point be :math:`\theta - (g + e)/L`, where e holds all that rounding does to the gradient and to the step,
+    :math:`\|e\| \le e_0`. J is L-smooth, so that
+
+    .. math:: J(\theta^+) \le J(\theta) - \frac{\|g\|^2 - \|e\|^2}{2L} .
+
+    While :math:`\|g\| > \sqrt2 e_0` the value falls by more than :math:`\|g\|^2 / 4L`. First, J stays below J(0), which
+    bounds the points. Second, :math:`J - J^* \le \|g\|^2 / 2\Lambda` by strong convexity, so the distance of J from its
+    minimum shrinks by a factor of :math:`1 - \Lambda / 2L` a step. It begins at :math:`L \|\theta^*\|^2/2` at most, and
+    is more than :math:`e_0^2 / L` since :math:`\|g\|^2 \le 2L (J - J^*)`. So after
+    :math:`2 (L/\Lambda) \ln(L^2 \|\theta^*\|^2 / 2 e_0^2)` steps at the latest :math:`\|g\| \le \sqrt2 e_0`, where the
+    computed norm is at most :math:`(\sqrt2 + 1) e_0`. Whoever states a goal sees to it that this is accepted
+    (:mod:`taciturn.plan.precision`). \square
+    """
+    weights = np.zeros(tilt.size)
+    step = 1.0 / goal.curvature
+    for _ in range(goal.descents):
+        slope = gradient(rows, targets, loss, regularisation, tilt, weights)
+        if float(np.linalg.norm(slope)) <= ACCEPTED * goal.tolerance:
+            break
+        weights = weights - step * slope
+    return weights
 
 
 def _objective(
@@ -159,7 +240,7 @@ def _newton(
     loss: GeneralisedLinearLoss,
     regularisation: float,
     weights: FloatArray,
-    gradient: FloatArray,
+    slope: FloatArray,
 ) -> FloatArray:
     """The Hessian's solution for the gradient."""
     curvatures = _curvatures(loss, rows @ weights, targets)
@@ -170,35 +251,43 @@ def _newton(
         hessian = gram.toarray() if sp.issparse(gram) else gram
         hessian[np.diag_indices(n_columns)] += regularisation
         try:
-            return np.asarray(cho_solve(cho_factor(hessian), gradient))
-        except LinAlgError:
+            return np.asarray(cho_solve(cho_factor(hessian), slope))
+        except (LinAlgError, ValueError):
             # Too ill-conditioned for doubles, which nobody must learn: a short step downhill, and verification decides.
-            return gradient / np.trace(hessian)
+            return slope / np.trace(hessian)
 
     def product(v: FloatArray) -> FloatArray:
         return np.asarray(rows.T @ (curvatures * (rows @ v)) + regularisation * v)
 
-    norm = float(np.linalg.norm(gradient))
+    norm = float(np.linalg.norm(slope))
     hessian = LinearOperator((n_columns, n_columns), matvec=product, dtype=np.float64)
-    solution, _ = cg(hessian, gradient, rtol=min(0.1, math.sqrt(norm)), maxiter=1000)
+    solution, _ = cg(hessian, slope, rtol=min(0.1, math.sqrt(norm)), maxiter=1000)
     return np.asarray(solution)
 
 
-def gradient_norm(
+def gradient(
     rows: Any,
     targets: FloatArray,
     loss: GeneralisedLinearLoss,
     regularisation: float,
     tilt: FloatArray,
     weights: FloatArray,
-) -> float:
-    """The norm of J's gradient, from short sums over rows that are added up with what rounding would lose of them."""
-    total, lost = regularisation * weights, np.zeros(weights.size)
-    total, lost = _two_sum(total, lost, tilt)
+) -> FloatArray:
+    """J's gradient, from short sums over rows that are added up with what rounding would lose of them."""
+    return data_gradient(rows, targets, loss, weights, regularisation * weights, tilt)
+
+
+def data_gradient(
+    rows: Any, targets: FloatArray, loss: GeneralisedLinearLoss, weights: FloatArray, *more: FloatArray
+) -> FloatArray:
+    """The gradient of the losses alone, and ``more`` terms, added up in the same way."""
+    total, lost = np.zeros(weights.size), np.zeros(weights.size)
+    for term in more:
+        total, lost = _two_sum(total, lost, term)
     for start in range(0, targets.size, _VERIFIED_ROWS):
         block, y = rows[start : start + _VERIFIED_ROWS], targets[start : start + _VERIFIED_ROWS]
         total, lost = _two_sum(total, lost, block.T @ loss.derivative(block @ weights, y))
-    return float(np.linalg.norm(total + lost))
+    return total + lost
 
 
 def _two_sum(total: FloatArray, lost: FloatArray, part: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -210,7 +210,7 @@ def test_products_of_polynomials():
 
 def test_long_polynomials_are_rounded_up():
     replaced = for_group(ObjectivePerturbationEvent(0.0, 0.01, replaced=True, fixed_sign=True), 3)
-    shifts, log_weights = polynomial(pieces_of(replaced * 100))
+    shifts, log_weights = map(np.array, polynomial(pieces_of(replaced * 100)))
     whole = sum(vertices(6, True).values())
     assert shifts.size <= 520
     assert logsumexp(log_weights) == pytest.approx(100 * math.log(whole))

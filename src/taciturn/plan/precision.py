@@ -1,0 +1,201 @@
+r"""How well double precision knows the minimiser of a perturbed objective, from public facts alone.
+
+.. math:: J(\theta) = \sum_{i \le n} \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2}\|\theta\|^2 + b \cdot \theta,
+          \qquad \|x_i\| \le R, \quad |\phi'| R \le G, \quad \phi'' R^2 \le \beta, \quad \phi \ge 0, \quad \|b\| \le B,
+
+in d dimensions. n is the number of records, or the most that there may be; B is the noise's bound
+(:func:`taciturn.solvers.perturbed_objective.noise_bound`) and the length of what was added to b and is public. Where a
+solver stops, and the noise that covers what it leaves open, are functions of these, never of b or of the data.
+
+**Where the minimiser is.** Its gradient vanishes, and :math:`J(\theta^*) \le J(0) \le n \phi_0` with
+:math:`\phi_0 = \max_y \phi(0; y)`. So
+
+.. math:: \|\theta^*\| \le W = \frac{1}{\Lambda} \min\bigl(nG + B,\; B + \sqrt{B^2 + 2 \Lambda n \phi_0}\bigr),
+
+and every point where J is at most J(0) is within 2W: losses fall by at most :math:`n G \|\theta\|` from J(0).
+
+**How far computed gradients are off.** *Numerical assumption*: sums, products and roots of doubles are rounded as IEEE
+754 says, and :math:`\phi'` is computed to 8 units in its last place. Let :math:`u = 2^{-53}`, :math:`du < 10^{-3}`,
+:math:`n \le 2^{32}` and :math:`\|\theta\| \le 2W`. In whatever order sums are taken,
+
+* a margin is off by at most :math:`1.01\, d u \cdot R \cdot 2W` (Cauchy and Schwarz), hence :math:`\phi'` by that
+  times :math:`\max \phi''`, and by 8u of its own bound: the gradient by :math:`2.02\, u n \beta d W + 8 u n G`;
+* sums over blocks of 256 rows lose :math:`1.01 \cdot 256\, u n G`; adding up fewer than :math:`2^{25}` of them with
+  their own losses, :math:`1.1\, u (nG + 2 \Lambda W + B)`; and :math:`\Lambda\theta` is off by :math:`2 u \Lambda W`.
+
+A step of gradient descent, :math:`\theta - g/L` with :math:`L = n\beta + \Lambda`, is rounded by
+:math:`2.03\, u W + 3.1\, u (nG + 2\Lambda W + B) / L`, which is L times as much in terms of the gradient. Altogether,
+gradient and step are off by at most
+
+.. math:: u\,[2.03\, n\beta(d+1) W + 274\, nG + 13\, \Lambda W + 5 B] \le e_0 = T / 3.5, \qquad
+          T = 8u\,[n \beta (d+1) W + 140\, nG + 6 \Lambda W + 3 B] .
+
+**The tolerance** is :math:`t = 2^{-30} G + 2^{-44} B + T`. A point is accepted if and only if it is within 2W and its
+computed gradient within 0.7 t.
+
+* *Accepted points are good*: with the b that was drawn the gradient is at most
+  :math:`0.7 t + e_0`. The exact normal variable is nearer than :math:`2^{-49} B` to the b that was drawn: rounding
+  it to a lattice of step :math:`2^{-50} \sigma` takes at most :math:`2^{-51} \sigma \sqrt d`, products and a sum
+  :math:`4uB`. And :math:`0.7 t + T/3.5 + 2^{-49} B \le t`.
+* *There are good points, and they are found*: by :func:`taciturn.solvers.objective_perturbation.descend`, as
+  :math:`(\sqrt2 + 1) e_0 < 0.7 \cdot 3.5\, e_0 \le 0.7 t`. Since :math:`L W / e_0 \le 3.5 / 16u`, it takes at most
+  :math:`2 (L/\Lambda) \ln(L^2 W^2 / 2 e_0^2) < 140\, L / \Lambda` steps. So nothing is ever returned that is not within
+  the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
+
+**The output noise** covers that two computed points with the same minimiser may be :math:`2t/\Lambda` apart. Where it
+would be more than a tenth of the range of a target, or a tenth of a logarithm of odds, in what is predicted for a row
+of length R, and also more than the least that b itself does to a coefficient, :math:`\sigma / L`, the model would be
+useless, and the setting is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from taciturn.core.errors import ParameterError
+from taciturn.data.sensitivity import approximate_minimiser
+from taciturn.mechanisms import RoundedGaussian
+from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, Goal, curvature_bound
+from taciturn.solvers.perturbed_objective import MAGNITUDE
+
+__all__ = ["Resolution", "check_resolved", "goal_of", "is_resolved", "noiseless_goal", "resolve"]
+
+_UNIT = 2.0**-53
+_PER_SLOPE, _PER_TERM = 2.0**-30, 2.0**-44
+_DESCENTS = 140.0
+# Without noise a solver stops where rounding usually lets it: nothing has to be proved.
+_NOISELESS_PER_RECORD = 2.0**-42
+
+_MOST_RECORDS = 2**32
+# Descent would take 140 times as many steps; Newton's are a handful.
+_LARGEST_CONDITION = 2.0**30
+_MOST_MOVED = 0.1
+# The lattice is so much finer than the noise that rounding to it costs an eighth of the noise at most.
+_LATTICE_BITS = 3
+_LARGEST_SCALE = 55
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How a minimiser is found and released.
+
+    Parameters
+    ----------
+    goal : Goal
+        Of the solver.
+    step : float
+        Of the lattice, a power of two.
+    output : RoundedGaussian
+        The noise on it.
+    """
+
+    goal: Goal
+    step: float
+    output: RoundedGaussian
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise on a coefficient."""
+        return float(self.step * 2.0**self.output.log2_scale)
+
+
+def goal_of(
+    loss: GeneralisedLinearLoss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
+) -> Goal:
+    r"""The goal of the solver, as the module derives it.
+
+    Parameters
+    ----------
+    loss : HuberLoss or LogisticLoss
+        :math:`\phi`.
+    row_bound, regularisation : float
+        R and :math:`\Lambda`.
+    n_records, n_columns : int
+        n and d.
+    bound : float
+        B.
+    """
+    slope = loss.slope(math.inf) * row_bound
+    curvature = n_records * curvature_bound(loss) * row_bound * row_bound
+    at_zero = float(loss.value(np.zeros(1), np.ones(1))[0])
+    level = bound + math.sqrt(bound * bound + 2.0 * regularisation * n_records * at_zero)
+    reach = min(n_records * slope + bound, level) / regularisation
+    rounding = curvature * (n_columns + 1) * reach + 140.0 * n_records * slope + 6.0 * regularisation * reach
+    tolerance = _PER_SLOPE * slope + _PER_TERM * bound + 8.0 * _UNIT * (rounding + 3.0 * bound)
+    largest = (curvature + regularisation) * (1.0 + 2.0**-40)
+    return Goal(tolerance, 2.0 * reach, largest, math.ceil(_DESCENTS * largest / regularisation))
+
+
+def noiseless_goal(loss: GeneralisedLinearLoss, row_bound: float, n_records: int, bound: float) -> Goal:
+    """A goal where nothing is private: what the solver finds is taken."""
+    per_record = _PER_SLOPE + _NOISELESS_PER_RECORD * n_records
+    return Goal(loss.slope(math.inf) * row_bound * per_record + _PER_TERM * bound)
+
+
+def resolve(goal: Goal, regularisation: float, n_columns: int, noise_multiplier: float, relation: str) -> Resolution:
+    """A lattice for a goal, and noise on it of at least so many sensitivities.
+
+    Parameters
+    ----------
+    goal : Goal
+        Of the solver.
+    regularisation : float
+        The ridge.
+    n_columns : int
+        Columns of the model.
+    noise_multiplier : float
+        Noise over sensitivity.
+    relation : str
+        What one record more or less means.
+    """
+    scale = max(5, math.frexp(noise_multiplier * math.sqrt(n_columns))[1] + _LATTICE_BITS)
+    if scale > _LARGEST_SCALE:
+        raise ParameterError(
+            "noise", noise_multiplier, "noise that integers of 64 bits leave room for", "raise epsilon or delta"
+        )
+    exponent = math.frexp(goal.tolerance / regularisation)[1] - scale - 1
+    while True:
+        step = math.ldexp(1.0, exponent)
+        sensitivity = approximate_minimiser(goal.tolerance, regularisation, step, n_columns, relation)
+        output = RoundedGaussian(sensitivity.value, scale, MAGNITUDE)
+        # On a coarse lattice its own step is all that counts, and the noise is eight times that.
+        if output.event.noise_multiplier >= noise_multiplier:
+            return Resolution(goal, step, output)
+        exponent += 1
+
+
+def is_resolved(resolution: Resolution, row_bound: float, noise_scale: float, most_moved: float = _MOST_MOVED) -> bool:
+    """Whether the output noise moves predictions by little, or coefficients by less than the linear term does."""
+    return resolution.deviation <= max(most_moved / row_bound, noise_scale / resolution.goal.curvature)
+
+
+def check_resolved(
+    name: str, value: float | str, resolution: Resolution, *, row_bound: float, noise_scale: float, n_records: int
+) -> None:
+    """Refuse settings in which double precision does not tell minimisers apart.
+
+    Parameters
+    ----------
+    name, value
+        The parameter that the user can raise.
+    resolution : Resolution
+        What it leads to.
+    row_bound, noise_scale : float
+        R, and the deviation of the linear term.
+    n_records : int
+        The most records.
+    """
+    if n_records > _MOST_RECORDS:
+        raise ParameterError("n_public", n_records, f"at most {_MOST_RECORDS:,} records", "fit on fewer")
+    condition = resolution.goal.descents / _DESCENTS
+    if condition > _LARGEST_CONDITION or not is_resolved(resolution, row_bound, noise_scale):
+        raise ParameterError(
+            name,
+            value,
+            "a number at which double precision resolves the minimiser (the noise that covers its rounding would move "
+            f"predictions by {resolution.deviation * row_bound:.2g})",
+            "raise it, or lower row_bound",
+        )

@@ -1,0 +1,113 @@
+r"""The release of a perturbed objective's minimiser.
+
+.. math:: \theta^* = \arg\min_\theta \sum_i \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2} \|\theta\|^2
+          + (b + o) \cdot \theta, \qquad b \sim N(0, \sigma^2 I),
+
+with a public o. What leaves is :math:`h \cdot (\mathrm{rint}(\theta / h) + \text{noise})` for a computed point
+:math:`\theta` near :math:`\theta^*`, on a lattice of public step h, a power of two.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.core.rng import Stream
+from taciturn.data.sensitivity import Sensitivity
+from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, rounded_gaussian
+from taciturn.mechanisms.transcript import Call, answer
+from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, Goal, data_gradient, minimise
+
+__all__ = ["MAGNITUDE", "PerturbedObjective", "noise_bound", "noise_distance"]
+
+FloatArray = NDArray[np.float64]
+
+MAGNITUDE = 1 << 62
+"""Bound on released integers, before noise."""
+
+# The linear term lies on a lattice of so fine a step that its rounding is below that of a product of doubles.
+_NOISE_BITS = 50
+_BEYOND = 13.0
+_BEYOND_PROBABILITY = 2.0**-121
+
+
+def noise_bound(noise_scale: float, n_columns: int) -> float:
+    r"""The length that b does not exceed, :math:`\sigma (\sqrt d + 13)`, but with a probability below :math:`2^{-121}`.
+
+    *Proof.* The norm is a Lipschitz function of normal variables with a mean of at most :math:`\sqrt d`; it exceeds
+    its mean by 13 with probability at most :math:`e^{-13^2/2} < 2^{-121}` (Gaussian concentration).
+    """
+    return noise_scale * (math.sqrt(n_columns) + _BEYOND)
+
+
+def noise_distance(n_columns: int) -> float:
+    """How far b as sampled is from a normal vector that keeps within :func:`noise_bound`, in total variation."""
+    return n_columns * DISTANCE_PER_VALUE + _BEYOND_PROBABILITY
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedObjective:
+    r"""Public parameters of one such release.
+
+    **Privacy.** :math:`\theta^*` costs what :mod:`taciturn.accounting.objective` says. Given :math:`\theta^*`, the
+    rounded :math:`\theta / h` moves by at most ``output.l2_sensitivity``
+    (``data.sensitivity.approximate_minimiser``), for which ``output`` adds noise.
+
+    Parameters
+    ----------
+    loss : HuberLoss or LogisticLoss
+        :math:`\phi`.
+    regularisation : float
+        :math:`\Lambda`.
+    noise_scale : float
+        :math:`\sigma`.
+    tilt : Sensitivity
+        By how much one record moves the gradient of the losses.
+    goal : Goal
+        How near :math:`\theta` comes.
+    step : float
+        h.
+    output : RoundedGaussian
+        The noise on the lattice.
+    """
+
+    loss: GeneralisedLinearLoss
+    regularisation: float
+    noise_scale: float
+    tilt: Sensitivity
+    goal: Goal
+    step: float
+    output: RoundedGaussian
+
+    def release(self, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream) -> FloatArray:
+        """The coefficients.
+
+        Parameters
+        ----------
+        rows : ndarray or sparse matrix
+            One row per record.
+        targets : ndarray
+            As the loss needs them.
+        offset : ndarray
+            o.
+        stream : Stream
+            Two children are used up.
+        """
+        noise, output = stream.spawn("objective"), stream.spawn("output")
+        limit = self.tilt.value + self.goal.tolerance
+        point = answer(
+            # Seen from the minimiser, one record moves b; the sums that tell are rounded within the tolerance.
+            lambda: Call(self, (("l2", limit),), lambda outcome: data_gradient(rows, targets, self.loss, outcome)),
+            lambda: self._minimiser(rows, targets, offset, noise),
+        )
+        lattice = np.clip(np.rint(point / self.step), -MAGNITUDE, MAGNITUDE).astype(np.int64)
+        return self.output.release(lattice, output) * self.step
+
+    def _minimiser(self, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream) -> FloatArray:
+        unit = math.ldexp(self.noise_scale, -_NOISE_BITS)
+        tilt = unit * rounded_gaussian.rounded_normals(stream, offset.size, _NOISE_BITS) + offset
+        return minimise(rows, targets, self.loss, self.regularisation, tilt, self.goal)

@@ -1,0 +1,411 @@
+"""Objective perturbation in double precision: tolerances cover rounding, solvers arrive, and no record decides it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import kstest
+
+from taciturn import (
+    ADMMClassifier,
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from taciturn.accounting import Budget
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.mechanisms.rounded_gaussian import rounded_normals
+from taciturn.plan.objective_perturbation import plan_objective_perturbation
+from taciturn.plan.precision import goal_of
+from taciturn.solvers import objective_perturbation as solver
+from taciturn.solvers import perturbed_objective
+from taciturn.solvers.objective_perturbation import (
+    ACCEPTED,
+    Goal,
+    bounded_rows,
+    curvature_bound,
+    descend,
+    gradient,
+    minimise,
+)
+from taciturn.solvers.perturbed_objective import noise_bound
+
+LOSSES = [HuberLoss(0.3), LogisticLoss()]
+
+
+def problem(loss, n=500, d=8, seed=0, sparse=False):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d)) * (rng.random((n, d)) < 0.4)
+    rows, _ = bounded_rows(sp.csr_matrix(X) if sparse else X, 1.0, 1.5, intercept=True)
+    y = (X[:, 0] > 0).astype(float) if isinstance(loss, LogisticLoss) else np.clip(X[:, 0] * 3, -1, 1)
+    return rows, y, 5.0 * rng.standard_normal(d + 1)
+
+
+def exact_gradient(rows, y, loss, ridge, tilt, w):
+    """With 50 digits, from the definition."""
+    dense = rows.toarray() if sp.issparse(rows) else rows
+    with mpmath.workdps(50):
+        weights = [mpmath.mpf(float(v)) for v in w]
+        total = [ridge * v + mpmath.mpf(float(t)) for v, t in zip(weights, tilt, strict=True)]
+        for row, target in zip(dense.tolist(), y.tolist(), strict=True):
+            margin = mpmath.fsum(a * v for a, v in zip(row, weights, strict=True))
+            if isinstance(loss, LogisticLoss):
+                slope = 1 / (1 + mpmath.exp(-margin)) - target
+            else:
+                slope = min(max(margin - target, -loss.threshold), loss.threshold)
+            total = [t + slope * a for t, a in zip(total, row, strict=True)]
+    return total
+
+
+def exact_norm(*problem):
+    with mpmath.workdps(50):
+        return float(mpmath.sqrt(mpmath.fsum(v * v for v in exact_gradient(*problem))))
+
+
+def off(rows, y, loss, ridge, tilt, w):
+    """By how much the computed gradient misses the exact one."""
+    exact = exact_gradient(rows, y, loss, ridge, tilt, w)
+    computed = gradient(rows, y, loss, ridge, tilt, w)
+    with mpmath.workdps(50):
+        return float(
+            mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
+        )
+
+
+# ------------------------------------------------------------------ what rounding does
+
+
+def rounding(goal, loss, row_bound, bound):
+    """The part of a tolerance that is for rounding, which covers 3.5 times what gradient and step may be off."""
+    return goal.tolerance - 2.0**-30 * loss.slope(math.inf) * row_bound - 2.0**-44 * bound
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("ridge", "bound"), [(1e-7, 10.0), (1.0, 10.0), (1.0, 1e9), (1e6, 10.0)])
+def test_computed_gradients_are_off_by_less_than_the_tolerance_allows(loss, ridge, bound):
+    """At the ends of the region of points for which the bound is stated, margins near zero included."""
+    rng = np.random.default_rng(0)
+    n, d = 300, 9
+    scattered, y, _ = problem(loss, n=n)
+    # Rows that do not see one direction: along it margins are small differences of large products.
+    blind = np.tile(rng.uniform(-0.5, 0.5, (d - 1, d)), (n // (d - 1) + 1, 1))[:n]
+    goal = goal_of(loss, 1.5, ridge, n, d, bound)
+    allowed = rounding(goal, loss, 1.5, bound) / 3.5
+    worst = 0.0
+    for case in range(12):
+        rows, direction = scattered, rng.standard_normal(d)
+        if case % 2:
+            rows, direction = blind, np.linalg.svd(blind[: d - 1])[2][-1]
+        weights = goal.reach * direction / np.linalg.norm(direction)
+        tilt = rng.standard_normal(d)
+        tilt *= bound / np.linalg.norm(tilt)
+        worst = max(worst, off(rows, y, loss, ridge, tilt, weights) / allowed)
+    assert worst <= 1.0
+    if ridge == 1e-7:
+        # Where coefficients are long the rounding of margins is what counts: without its term the bound would fail.
+        n_slope = n * loss.slope(math.inf) * 1.5
+        without = 8 * 2.0**-53 * (140 * n_slope + 3 * ridge * goal.reach + 3 * bound) / 3.5
+        assert worst * allowed > 3.0 * without
+
+
+def test_the_minimiser_is_within_reach():
+    rng = np.random.default_rng(1)
+    for loss in LOSSES:
+        for ridge in (1e-4, 0.1, 10.0):
+            rows, y, tilt = problem(loss, n=40, d=3, seed=2)
+            tilt = tilt * rng.uniform(0.01, 100.0)
+            goal = goal_of(loss, 1.5, ridge, 40, 4, float(np.linalg.norm(tilt)))
+            weights = minimise(rows, y, loss, ridge, tilt, Goal(1e-9))
+            assert np.linalg.norm(weights) <= goal.reach / 2
+    # Without losses it is at its bound: b over the ridge, twice that in the reach.
+    goal = goal_of(HuberLoss(1e-9), 1.0, 2.0, 1, 3, 6.0)
+    assert goal.reach == pytest.approx(2 * 6.0 / 2.0, rel=1e-6)
+
+
+def test_noise_keeps_within_its_bound():
+    d, scale = 7, 3.0
+    draws = [math.ldexp(scale, -50) * rounded_normals(Stream.of(seed), d, 50) for seed in range(300)]
+    assert np.linalg.norm(draws, axis=1).max() < noise_bound(scale, d)
+    assert kstest(np.ravel(draws) / scale, "norm").pvalue > 1e-6
+    # P(chi_7 > sqrt(7) + 13), with more digits than doubles have in the tail.
+    with mpmath.workdps(60):
+        tail = mpmath.gammainc(d / 2.0, noise_bound(1.0, d) ** 2 / 2) / mpmath.gamma(d / 2.0)
+        assert tail < mpmath.mpf(2) ** -121
+        assert mpmath.gammainc(d / 2.0, noise_bound(1.0, d) ** 2 / 4) / mpmath.gamma(d / 2.0) > mpmath.mpf(2) ** -121
+
+
+# ------------------------------------------------------------------ the solver
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dense_columns", [500, 0])
+def test_minimisers_meet_their_tolerance(loss, sparse, dense_columns, monkeypatch):
+    monkeypatch.setattr(solver, "_MOST_DENSE_COLUMNS", dense_columns)
+    for ridge in (0.01, 1.0, 100.0):
+        rows, y, tilt = problem(loss, sparse=sparse)
+        weights = minimise(rows, y, loss, ridge, tilt, Goal(1e-8))
+        assert exact_norm(rows, y, loss, ridge, tilt, weights) <= 1e-8
+
+
+def planned(loss, ridge, n, bound, d=9):
+    return goal_of(loss, 1.5, ridge, n, d, bound)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_descent_arrives_where_newton_does_not(loss, monkeypatch):
+    """No Newton step, or steps of a solver whose own gradient is wrong: the answer is as good, and no zeros."""
+    rows, y, tilt = problem(loss, n=60)
+    goal = planned(loss, 2.0, 60, float(np.linalg.norm(tilt)))
+    honest = solver._objective
+
+    def hopeful(*problem):
+        value, slope = honest(*problem)
+        return value, slope + 1e-3
+
+    for name, instead in (("_NEWTON_STEPS", 0), ("_objective", hopeful)):
+        with monkeypatch.context() as patch:
+            patch.setattr(solver, name, instead)
+            weights = minimise(rows, y, loss, 2.0, tilt, goal)
+            assert exact_norm(rows, y, loss, 2.0, tilt, weights) <= goal.tolerance
+            # A goal that does not state a number of descents takes what there is.
+            hasty = minimise(rows, y, loss, 2.0, tilt, replace(goal, descents=0))
+            assert exact_norm(rows, y, loss, 2.0, tilt, hasty) > 100 * goal.tolerance
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_so_many_descents_are_enough_and_far_fewer_are_not(loss):
+    """A flat direction that no record sees converges no faster than the ridge lets it."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack((rng.uniform(-1, 1, (40, 2)), np.zeros(40)))
+    y = (rows[:, 0] > 0).astype(float)
+    tilt = np.array([1.0, -2.0, 3.0])
+    ridge = 40 * curvature_bound(loss) * 1.5**2 / 30
+    goal = planned(loss, ridge, 40, float(np.linalg.norm(tilt)), d=3)
+    assert goal.descents == pytest.approx(140 * 31, rel=0.01)
+    weights = descend(rows, y, loss, ridge, tilt, goal)
+    assert exact_norm(rows, y, loss, ridge, tilt, weights) <= goal.tolerance
+    early = descend(rows, y, loss, ridge, tilt, replace(goal, descents=goal.descents // 20))
+    assert exact_norm(rows, y, loss, ridge, tilt, early) > goal.tolerance
+
+
+def test_descent_does_not_stall_above_what_is_accepted():
+    """Where rounding is the larger part of the tolerance: long coefficients, and gradients that are mostly rounding."""
+    rng = np.random.default_rng(3)
+    loss, ridge = HuberLoss(1.0), 0.5
+    rows, y, _ = problem(loss, n=30)
+    tilt = rng.standard_normal(9)
+    tilt *= 1e9 / np.linalg.norm(tilt)
+    goal = planned(loss, ridge, 30, 1e9)
+    assert rounding(goal, loss, 1.5, 1e9) > 0.01 * goal.tolerance
+    weights = descend(rows, y, loss, ridge, tilt, goal)
+    assert np.linalg.norm(gradient(rows, y, loss, ridge, tilt, weights)) <= ACCEPTED * goal.tolerance
+    assert exact_norm(rows, y, loss, ridge, tilt, weights) <= goal.tolerance
+
+
+def without_descent(monkeypatch):
+    def never(*problem):
+        raise AssertionError("Newton's steps did not arrive")
+
+    monkeypatch.setattr(solver, "descend", never)
+
+
+def newton_steps(monkeypatch):
+    """How many steps each call of the solver makes."""
+    steps = []
+    true, newton = solver.minimise, solver._newton
+
+    def counted(*problem):
+        steps.append(0)
+        return true(*problem)
+
+    def one(*problem):
+        steps[-1] += 1
+        return newton(*problem)
+
+    monkeypatch.setattr(perturbed_objective, "minimise", counted)
+    monkeypatch.setattr(solver, "_newton", one)
+    return steps
+
+
+@pytest.mark.parametrize("clip", [1e-4, 1e-3, 0.01, 0.1, 1.0])
+@pytest.mark.parametrize("epsilon", [0.3, 4.0, 23.0])
+def test_the_solver_arrives_whatever_the_clip(epsilon, clip, monkeypatch):
+    """Beyond the clip Huber's loss has no curvature, and steps that may raise the value go round in circles."""
+    without_descent(monkeypatch)
+    rng = np.random.default_rng(0)
+    tables = [
+        (np.ones((137, 1)), np.full(137, 0.5)),
+        (np.linspace(-1, 1, 137)[:, None], np.linspace(-1, 1, 137)),
+        (rng.uniform(-0.5, 0.5, (60, 3)), rng.choice([-1.0, 1.0], 60)),
+    ]
+    for rows, y in tables:
+        d = rows.shape[1]
+        plan = plan_objective_perturbation(
+            Budget(epsilon, 1e-6),
+            HuberLoss(clip),
+            row_bound=1.0,
+            relation="zero-out",
+            n_rows=len(y),
+            n_coefficients=d,
+        )
+        goal = plan.resolution(d).goal
+        for seed in range(5):
+            tilt = plan.noise_scale * np.random.default_rng(seed).standard_normal(d)
+            weights = minimise(rows, y, plan.loss, plan.regularisation, tilt, goal)
+            assert exact_norm(rows, y, plan.loss, plan.regularisation, tilt, weights) <= goal.tolerance
+
+
+@pytest.mark.parametrize("budget", [Budget(1e-6, 1e-9), Budget(1e-3, 1e-12), Budget(1.0, 1e-6)], ids=str)
+def test_tolerances_are_above_what_rounding_leaves_of_large_noise(budget, monkeypatch):
+    """A gradient is a difference of terms as large as the noise, and is not known better than these are rounded."""
+    without_descent(monkeypatch)
+    rng = np.random.default_rng(0)
+    plan = plan_objective_perturbation(
+        budget, LogisticLoss(), row_bound=1.0, relation="zero-out", n_rows=1, n_coefficients=5
+    )
+    goal = plan.resolution(5).goal
+    given_up = 0
+    for _ in range(60):
+        tilt = plan.noise_scale * rng.standard_normal(5)
+        table = np.full((1, 5), 0.4), np.ones(1), LogisticLoss(), plan.regularisation, tilt
+        minimise(*table, goal)
+        try:
+            minimise(*table, replace(goal, tolerance=2.0**-30))
+        except AssertionError:
+            given_up += 1
+    if budget.epsilon == 1e-6:
+        assert given_up > 0
+
+
+@pytest.mark.parametrize("ridge", [1e-300, 1e-18])
+def test_nobody_learns_that_columns_are_equal(ridge):
+    """Equal columns make a Hessian that doubles cannot factor; without noise too that is no error."""
+    rows, y, tilt = problem(HuberLoss(0.3), d=1)
+    with np.errstate(all="ignore"):
+        weights = minimise(np.repeat(rows, 4, axis=1), y, HuberLoss(0.3), ridge, np.repeat(tilt, 4), Goal(1e-30))
+    assert weights.shape == (8,)
+
+
+# ------------------------------------------------------------------ one record does not decide
+
+
+def table_of_ones(valid, n=4, d=3):
+    """All labels unknown, or all but one; the neighbour of the attack."""
+    y = np.full(n, 99)
+    y[:valid] = 1
+    return np.ones((n, d)), y
+
+
+ATTACKED = {"epsilon": 25.0, "delta": 1e-6, "classes": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [
+        (ObjectivePerturbationClassifier, {"regularisation": 1e-9}),
+        (TwoStageClassifier, {"regularisation": 1e-9, "n_nonzero": 2}),
+        (TwoStageClassifier, {"regularisation": 1e-9, "n_nonzero": 3}),
+        (ADMMClassifier, {"coupling": 1e-9, "n_steps": 1}),
+    ],
+)
+@pytest.mark.parametrize("valid", [0, 1])
+def test_settings_that_double_precision_does_not_resolve_are_refused(kind, own, valid):
+    """From public facts: with and without the record, in the same words."""
+    name = next(iter(own))
+    with pytest.raises(ParameterError, match=rf"^{name}=1e-09: expected a number at which double precision resolves"):
+        kind(**ATTACKED | own).fit(*table_of_ones(valid))
+
+
+@pytest.mark.parametrize("kind", [ObjectivePerturbationRegressor, TwoStageRegressor])
+def test_a_regression_is_refused_alike(kind):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ParameterError, match=r"^regularisation=1e-08: expected a number at which double precision"):
+        kind(epsilon=25.0, regularisation=1e-8).fit(rng.uniform(-1, 1, (50, 3)), rng.uniform(-1, 1, 50))
+
+
+def least_resolved(kind, name, **own):
+    """The smallest power of two that is not refused."""
+    for exponent in range(-40, 10):
+        try:
+            return kind(**ATTACKED | own | {name: 2.0**exponent, "random_state": 0}).fit(*table_of_ones(1)), exponent
+        except ParameterError:
+            continue
+    raise AssertionError("everything is refused")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "own"),
+    [
+        (ObjectivePerturbationClassifier, "regularisation", {}),
+        (TwoStageClassifier, "regularisation", {"n_nonzero": 2}),
+        (ADMMClassifier, "coupling", {"n_steps": 2}),
+    ],
+)
+def test_at_the_edge_of_what_is_resolved_one_record_changes_neither_steps_nor_arrival(kind, name, own, monkeypatch):
+    without_descent(monkeypatch)
+    _, exponent = least_resolved(kind, name, **own)
+    most = {}
+    for valid in (0, 1):
+        with monkeypatch.context() as patch:
+            steps = newton_steps(patch)
+            for seed in range(12):
+                model = kind(**ATTACKED | own | {name: 2.0**exponent, "random_state": seed})
+                model.fit(*table_of_ones(valid))
+            most[valid] = max(steps)
+    # A quadratic takes one step; the logistic loss of a record that noise has driven far out takes some more.
+    assert most[0] <= 2
+    assert most[1] <= 60
+
+
+def test_norms_of_fits_with_and_without_the_record_are_those_of_the_noise():
+    """What the attack looked at, where it is not refused: in no fit are coefficients zeros and a little noise."""
+    _, exponent = least_resolved(ObjectivePerturbationClassifier, "regularisation")
+    for valid in (0, 1):
+        for seed in range(12):
+            model = ObjectivePerturbationClassifier(**ATTACKED, regularisation=2.0**exponent, random_state=seed)
+            model.fit(*table_of_ones(valid))
+            scale = 0.1 * 1.0 / 2.0**exponent
+            assert np.linalg.norm(np.append(model.coef_, model.intercept_)) > 1e-3 * scale
+
+
+def test_coefficients_lie_on_a_public_lattice():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (200, 3)), rng.uniform(-1, 1, 200)
+    model = ObjectivePerturbationRegressor(random_state=0).fit(X, y)
+    public = model.certificate_.public
+    plan = plan_objective_perturbation(
+        Budget(1.0, 1e-6), HuberLoss(1.0), row_bound=2.0, relation="zero-out", n_rows=200, n_coefficients=4
+    )
+    found = plan.resolution(4)
+    assert (public["gradient_tolerance"], public["output_noise"]) == (found.goal.tolerance, found.deviation)
+    assert not np.remainder(np.append(model.coef_, model.intercept_) / found.step, 1.0).any()
+    assert np.remainder(np.append(model.coef_, model.intercept_) / found.step / 2, 1.0).any()
+
+
+def test_very_many_records_get_a_ridge_that_resolves_them():
+    facts = {"row_bound": 2.0, "relation": "zero-out", "n_coefficients": 5}
+    for n, changed in ((10**6, False), (10**9, True)):
+        plan = plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), n_rows=n, **facts)
+        few = plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), n_rows=100, **facts)
+        assert (plan.regularisation > few.regularisation) == changed
+        assert plan.resolution(5).deviation * 2.0 <= 0.01
+
+
+def test_a_private_number_of_records_is_taken_at_its_most():
+    facts = {"row_bound": 1.0, "n_coefficients": 3}
+    plans = [
+        plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation=relation, n_rows=n, **facts)
+        for relation, n in (("add-remove", 1000), ("zero-out", 2000))
+    ]
+    assert plans[0].resolution(3).goal == plans[1].resolution(3).goal
+    with pytest.raises(ParameterError, match="^n_public="):
+        plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation="add-remove", n_rows=2**32, **facts)

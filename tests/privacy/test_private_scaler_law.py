@@ -11,9 +11,12 @@ from scipy.stats import binom
 from sklearn.preprocessing import MinMaxScaler
 
 from taciturn import Budget, PrivateScaler
+from taciturn.accounting import calibrate
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.sensitivity import RELATIONS
+from taciturn.data.sensitivity import RELATIONS, opposite_quantile_scores
+from taciturn.events import ExponentialEvent
+from taciturn.mechanisms import PrivateQuantile
 from taciturn.plan import quantiles
 from taciturn.plan.quantiles import BoundsPlan, decimal_grid, plan_bounds
 from taciturn.scalers import BoundedScaler
@@ -68,10 +71,14 @@ def misses_by_hand(values, tail=TAIL):
     return np.array(out)
 
 
-def laws_by_hand(X, relation, epsilon=EPSILON, selections_per_column=2):
+def drift_of_column(relation, tail=TAIL):
+    """By how many ranks the scores of a column's two bounds drift apart: 2 each, or one as far as it can, one by 1."""
+    return 4.0 if relation == "replace-one" else 2.0 * (1.0 - tail) + 1.0
+
+
+def laws_by_hand(X, relation, epsilon=EPSILON, drift=None):
     """Laws of all selections, lower before upper in every column, at a pure budget."""
-    spread = 2.0 if relation == "replace-one" else 2.0 * (1.0 - TAIL)
-    scale = spread * selections_per_column * X.shape[1] / epsilon
+    scale = (drift_of_column(relation) if drift is None else drift) * X.shape[1] / epsilon
     return np.array(
         [softmax_law(-misses_by_hand(sign * column) / scale) for column in X.T for sign in (-1.0, 1.0)], dtype=float
     )
@@ -140,7 +147,7 @@ def test_a_fit_uses_the_law_of_the_true_ranks(shown, relation, d):
         used = laws_used(*shown(scaler_of(relation), X))
         assert used == pytest.approx(laws_by_hand(X, relation), rel=1e-6)
         # The accounting of d selections instead of 2 d would show, and so would another quantile.
-        assert used != pytest.approx(laws_by_hand(X, relation, selections_per_column=1), rel=1e-2)
+        assert used != pytest.approx(laws_by_hand(X, relation, drift=drift_of_column(relation) / 2), rel=1e-2)
         assert used != pytest.approx(laws_by_hand(-X, relation), rel=1e-2)
 
 
@@ -191,8 +198,71 @@ def test_a_fit_makes_the_releases_of_its_plan_and_nothing_else(never_refused):
     lower, upper = plan.release(X, Stream.of(4))
     assert np.array_equal(fitted.lower_, lower)
     assert np.array_equal(fitted.upper_, upper)
-    (release,) = fitted.certificate_.events
-    assert (release.count, release.event.epsilon) == (4, pytest.approx(EPSILON / 4))
+    # Of two columns one quantile each with scores that drift apart by 3/2 ranks, and one with 1.
+    further, other = fitted.certificate_.events
+    assert (further.count, further.event.epsilon) == (2, pytest.approx(EPSILON / 2 * 1.5 / 2.5))
+    assert (other.count, other.event.epsilon) == (2, pytest.approx(EPSILON / 2 * 1.0 / 2.5))
+    assert not fitted.certificate_.ordered
+
+
+# ------------------------------------------------------------------ what one record does to both bounds
+
+
+def drifts(values, neighbour, fraction):
+    """How far scores of the lower and of the upper bound drift apart, the larger one first."""
+    quantile = PrivateQuantile(tuple(GRID), float(fraction), "zero-out", 1.0)
+    changes = [quantile.scores(sign * values) - quantile.scores(sign * neighbour) for sign in (-1.0, 1.0)]
+    return sorted((int(np.ptp(change)) for change in changes), reverse=True)
+
+
+def searched_drifts(fraction, relation="zero-out", n_tables=600):
+    """All pairs of drifts that random tables and extreme records give; a null record is absent."""
+    rng, found = np.random.default_rng(0), set()
+    places = np.array([-9.0, -1.55, -1.05, 0.0, 1.05, 1.55, 9.0])
+    for _ in range(n_tables):
+        # Few places, so that many records agree.
+        rest = rng.choice(rng.choice(places, 2), rng.integers(0, 40))
+        one, other = rng.choice(places, 2)
+        pair = (np.append(rest, one), np.append(rest, other) if relation == "replace-one" else rest)
+        found.add(tuple(drifts(*pair, fraction)))
+    return found
+
+
+@pytest.mark.parametrize("fraction", [Fraction(19, 20), Fraction(3, 4), Fraction(3, 5), Fraction(1, 2)])
+def test_one_record_moves_only_one_of_a_columns_bounds_far(fraction):
+    a, b = fraction.numerator, fraction.denominator
+    for relation in ("zero-out", "add-remove"):
+        first, second = opposite_quantile_scores(a, b, relation)
+        assert (first.spread, second.spread, second.rise, second.fall) == (2 * a, b, b - a, a)
+    found = searched_drifts(fraction)
+    assert max(larger for larger, _ in found) == 2 * a
+    assert max(smaller for _, smaller in found) == b
+    # Both at once: neither bound can be made smaller by looking at the other.
+    assert (2 * a, b) in found
+
+
+def test_that_does_not_hold_for_replacements():
+    a, b = 19, 20
+    assert [one.spread for one in opposite_quantile_scores(a, b, "replace-one")] == [2 * b, 2 * b]
+    # A record that goes from one end to the other: with the sensitivities of zero-out this would not be private.
+    assert (2 * b, 2 * b) in searched_drifts(Fraction(a, b), "replace-one")
+    # The proof is for upper bounds of a column and of its mirror image.
+    with pytest.raises(ParameterError, match="^numerator=1: expected an integer from 2 to 3"):
+        opposite_quantile_scores(1, 4, "zero-out")
+
+
+@pytest.mark.parametrize(("tail", "saved"), [(0.05, 0.20), (0.25, 0.15), (0.49, 0.01)])
+def test_the_noise_that_is_saved(tail, saved, never_refused):
+    """For many columns the root of (4 a**2 + b**2) / (8 a**2), beside what a plan without pairs would take."""
+    d, budget = 200, Budget(1.0, 1e-6)
+    facts = {"n_rows": 10**9, "tail": tail, "smallest": np.ones(d), "largest": np.full(d, 2.0)}
+    plan = plan_bounds(budget, relation="zero-out", **facts)
+    alone = calibrate(budget, lambda scale: ExponentialEvent(2.0 * (1.0 - tail) / scale) * (2 * d))
+    assert 1.0 - plan.quantiles[0].scale / alone == pytest.approx(saved, abs=0.01)
+    # Replacements have what they had.
+    plan = plan_bounds(budget, relation="replace-one", **facts)
+    alone = calibrate(budget, lambda scale: ExponentialEvent(2.0 / scale) * (2 * d))
+    assert plan.quantiles[0].scale == pytest.approx(alone, rel=1e-6)
 
 
 # ------------------------------------------------------------------ what it hides
@@ -232,10 +302,14 @@ def test_no_neighbour_is_told_apart_beyond_epsilon(shown, relation, d):
     epsilon = 4.0 * d
     scaler = scaler_of(relation, epsilon=epsilon)
     worst = largest_loss(laws_of_tables(lambda X: laws_used(*shown(scaler, X)), d), relation)
-    # Half the noise, as if only d selections had to be paid for.
-    broken = largest_loss(laws_of_tables(lambda X: laws_by_hand(X, relation, epsilon, 1), d), relation)
-    assert 0.6 * epsilon < worst <= epsilon
-    assert broken > 1.2 * epsilon
+    # Half the noise, as if only d selections had to be paid for, and that of two quantiles that drift by one rank each.
+    half, both = (
+        largest_loss(laws_of_tables(lambda X, by=by: laws_by_hand(X, relation, epsilon, by), d), relation)
+        for by in (drift_of_column(relation) / 2, 2.0)
+    )
+    assert (0.6 if relation == "replace-one" else 0.8) * epsilon < worst <= epsilon
+    assert half > 1.2 * epsilon
+    assert both > epsilon
 
 
 def largest_delta(laws, relation, epsilon):
@@ -251,10 +325,9 @@ def test_delta_covers_the_joint_law_of_both_bounds(shown, relation):
     scaler = scaler_of(relation, epsilon=epsilon, delta=delta)
     worst = largest_delta(laws_of_tables(lambda X: laws_used(*shown(scaler, X))), relation, epsilon)
     plan, _ = shown(scaler, np.zeros((2, 1)))
-    spread = 2.0 if relation == "replace-one" else 2.0 * (1.0 - TAIL)
-    assert plan.quantiles[0].scale < 2 * spread / epsilon  # less noise than at delta = 0
+    assert plan.quantiles[0].scale < drift_of_column(relation) / epsilon  # less noise than at delta = 0
     # Laws by hand are laws at delta = 0, where half the noise belongs to twice the budget.
-    twice = 4.0 * spread / plan.quantiles[0].scale
+    twice = 2.0 * drift_of_column(relation) / plan.quantiles[0].scale
     broken = largest_delta(laws_of_tables(lambda X: laws_by_hand(X, relation, twice)), relation, epsilon)
     assert worst <= delta
     assert broken > delta
@@ -290,7 +363,7 @@ def test_the_order_of_records_does_not_matter():
 
 def records_needed(d, relation="zero-out", tail=0.05, epsilon=1.0, points=2 * 811 + 1):
     """From the printed rule, for delta = 0; 811 is the number of two-digit numbers from 0.001 to 1,000,000."""
-    scale = (2.0 if relation == "replace-one" else 2.0 * (1.0 - tail)) * 2 * d / epsilon
+    scale = drift_of_column(relation, tail) * d / epsilon
     return int(np.ceil(scale * log(2 * d * points / 0.1) / tail))
 
 

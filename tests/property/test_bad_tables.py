@@ -92,7 +92,7 @@ GOOD_TEXTS = {
     "huge numbers": GOOD + f"yes,1e400,1,north,x\nyes,{'9' * 400},1,north,x\n",
     "an emoji": GOOD + "yes,1,1,\U0001f600,x\n",
     "a long cell": GOOD + f"yes,1,1,north,{'z' * 100_000}\n",
-    "a quote that does not end": GOOD + f'yes,1,1,north,"{WORD}\n' * 2,
+    "quotes in the middle of a cell": GOOD + f'yes,1,1,north,5" {WORD}"\nyes,1,1,north,x\n',
 }
 BAD_TEXTS = {
     "nothing but a header": HEAD,
@@ -123,6 +123,10 @@ BAD_TEXTS = {
     "a missing category": GOOD + "yes,1,1,,x\n",
     "a column that nothing is stated about": GOOD.replace("\n", ",1\n").replace("text,1", "text,extra"),
     "no names": GOOD_ROW * 3,
+    # Two rows would pass for one, or the rest of the table for a cell.
+    "quotes that do not end": GOOD + f'yes,1,1,north,"{WORD}\n' * 2,
+    "a quote that does not end": GOOD + f'yes,1,1,north,"{WORD}\n' + GOOD_ROW * 2,
+    "a word after a quote": GOOD + f'yes,1,1,north,"{WORD}"{WORD}\n',
     "json": json.dumps({"y": [WORD], "x": [NUMBER]}),
     "html": f"<html><table><tr><td>{WORD}</td></tr></table></html>\n",
     "zeros inside": GOOD + f"yes,1\0,1,north,{WORD}\n",

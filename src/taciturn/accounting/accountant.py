@@ -173,12 +173,16 @@ def delta_of(event: Event, epsilon: float) -> float:
 def proves(event: Event, epsilon: float, delta: float, *, ordered: bool = True) -> bool:
     """Whether some bound proves that a plan is (epsilon, delta)-DP.
 
-    The answer of :func:`best_bound`, found without a search where a bound proves the pair itself.
+    The answer of :func:`best_bound`, found without a search where a bound proves the pair itself. Of the part of delta
+    that is kept back for rounding, half is enough here, so that a pair which :func:`best_bound` found on one machine is
+    proved on another one.
     """
     pieces, delta = pieces_of(event, ordered=ordered), check_delta(delta=delta)
     left = remaining_delta(pieces, epsilon, delta)
-    if left is not None and any(rule.excess(pieces, epsilon, left) <= 0.0 for rule in RULES):
-        return True
+    if left is not None:
+        left *= 1.0 + _KEPT_BACK / 2.0
+        if any(rule.excess(pieces, epsilon, left) <= 0.0 for rule in RULES):
+            return True
     return best_bound(event, delta, ordered=ordered).epsilon <= epsilon
 
 

@@ -3,10 +3,9 @@
 A certificate can come from anywhere: a file, a colleague, ``dataclasses.replace``. Nobody has to believe it, because
 its events are enough to account for it again.
 
-How close is close enough? An accountant keeps back a millionth of delta, so that rounding never matters. A claim is
-checked at half of that millionth more than its own delta: whatever passes is proved at its own delta all the same, and
-another machine's last digits do no harm. At delta = 0 epsilons are added without rounding on the way, and a claim has
-to meet the sum.
+How close is close enough? An accountant keeps back a millionth of delta, so that rounding never matters. To check a
+claim half of that is kept back: whatever passes is proved at its own delta all the same, and another machine's last
+digits do no harm. At delta = 0 epsilons are added without rounding on the way, and a claim has to meet the sum.
 """
 
 from __future__ import annotations
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_claim", "check_work", "with_parts"]
 
-# Of delta: half of what the accountant keeps back.
-_TOLERANCE = 5e-7
 # A privacy filter is exhausted when no larger share of it remains.
 _EXHAUSTED = 1e-9
 # Accounting takes time in proportion to these; fits stay far below them.
@@ -226,11 +223,10 @@ def _check_parts(certificate: Certificate, stated: float, name: str) -> None:
 
 def _proves(certificate: Certificate, event: Event, part: Part) -> bool:
     """Whether an event, for groups of the certificate's size, proves what a part states."""
-    delta = min(part.delta * (1.0 + _TOLERANCE), math.nextafter(1.0, 0.0))
     # Hostile numbers may overflow on the way to an infinite epsilon; then nothing is proved.
     try:
         with np.errstate(all="ignore"):
-            return proves(for_group(event, certificate.group_size), part.epsilon, delta, ordered=part.ordered)
+            return proves(for_group(event, certificate.group_size), part.epsilon, part.delta, ordered=part.ordered)
     except (ArithmeticError, ValueError):
         return False
 

@@ -25,6 +25,7 @@ from taciturn.cli.endings import (
 )
 from taciturn.cli.fitting import fit
 from taciturn.cli.initialising import init
+from taciturn.cli.limits import within_memory_limit
 from taciturn.cli.predicting import predict
 from taciturn.cli.reproducing import reproduce
 from taciturn.cli.scoring import score
@@ -64,7 +65,7 @@ def _root(
 
 
 for _command in (demo, init, fit, show, predict, score, select, compare, audit, reproduce):
-    app.command()(_command)
+    app.command()(within_memory_limit(_command))
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import typer
 from taciturn.cli.endings import complete
 from taciturn.cli.options import TableFile
 from taciturn.cli.output import replace_file
-from taciturn.cli.screen import print_line
+from taciturn.cli.screen import print_line, stage
 from taciturn.core.errors import ParameterError
 
 __all__ = ["init"]
@@ -32,7 +32,8 @@ def init(
 
     if output.exists():
         raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
-    schema = read_schema(table)
+    with stage(f"reading the columns of {table.name}"):
+        schema = read_schema(table)
     replace_file(output, bounds_template(schema, target), public=True)
     with complete(f"the template {output} is complete"):
         print_line(f"written: {output}, with {len(schema.names)} columns; fill in the blanks, then: taciturn fit")

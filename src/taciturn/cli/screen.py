@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from taciturn.core.errors import CertificateError
+from taciturn.core.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.text import Text
 
     from taciturn.certificate import Certificate
     from taciturn.modelfile import Model
@@ -28,6 +30,7 @@ __all__ = [
     "print_model",
     "print_note",
     "print_words",
+    "shown_text",
     "stage",
 ]
 
@@ -39,19 +42,26 @@ def console(*, stderr: bool = False) -> Console:
     return ErrorConsole() if stderr else OutputConsole()
 
 
+def shown_text(text: str) -> Text:
+    """Text for a table: no markup, and nothing that cannot be seen."""
+    from rich.text import Text
+
+    return Text(visible(text))
+
+
 def print_line(text: str) -> None:
     """Print one line as it is: file names and column names are not markup, and are not broken."""
-    console().print(text, markup=False, highlight=False, soft_wrap=True)
+    console().print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_error(text: str) -> None:
     """One sentence on standard error."""
-    console(stderr=True).print(f"taciturn: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
+    console(stderr=True).print(f"taciturn: {visible(text)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_note(text: str) -> None:
     """What whoever runs the command should know, on standard error."""
-    console(stderr=True).print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    console(stderr=True).print(f"note: {visible(text)}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def command_of(context: typer.Context) -> str:
@@ -72,7 +82,7 @@ def command_of(context: typer.Context) -> str:
 def stage(what: str) -> Iterator[None]:
     """Show on standard error that something is being done, and for how long; it leaves no trace in the output."""
     with _progress() as progress:
-        progress.add_task(what, total=None)
+        progress.add_task(visible(what), total=None)
         yield
 
 
@@ -80,14 +90,14 @@ def stage(what: str) -> Iterator[None]:
 def counter(what: str, unit: str) -> Iterator[Callable[[int], None]]:
     """The same for work of unknown length that is counted."""
     with _progress(f"{{task.completed:,.0f}} {unit}") as progress:
-        task = progress.add_task(what, total=None)
+        task = progress.add_task(visible(what), total=None)
         yield lambda done: progress.advance(task, done)
 
 
 def _progress(*more: str) -> Progress:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), *map(TextColumn, more), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *map(TextColumn, more), TimeElapsedColumn())
     errors = console(stderr=True)
     # Where nobody looks, such as in a log, a bar would leave empty lines.
     return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
@@ -97,7 +107,6 @@ def print_model(model: Model) -> None:
     """The coefficients by name, the largest first, with the noise in them where that is known."""
     import numpy as np
     from rich.table import Table
-    from rich.text import Text
 
     estimator, names = model.estimator, model.feature_names
     stored = estimator.coef_
@@ -107,16 +116,17 @@ def print_model(model: Model) -> None:
     if len(outputs) == 2 and len(coefficients) == 1:
         outputs = outputs[1:]
     shown = np.flatnonzero(coefficients.any(axis=0))
-    table = Table(title=Text(f"{model.bounds.target.name}: {len(shown)} of {len(names)} features"))
+    table = Table(title=shown_text(f"{model.bounds.target.name}: {len(shown)} of {len(names)} features"))
     table.add_column("feature", style="bold")
     for output in outputs:
-        table.add_column(Text(f"coefficient ({output})" if len(coefficients) > 1 else "coefficient"), justify="right")
+        heading = f"coefficient ({output})" if len(coefficients) > 1 else "coefficient"
+        table.add_column(shown_text(heading), justify="right")
         table.add_column("noise", justify="right")
     for at in shown[np.argsort(-np.abs(coefficients[:, shown]).sum(axis=0), kind="stable")]:
         cells = []
         for value, deviation in zip(coefficients[:, at], deviations[:, at], strict=True):
             cells += [f"{value:+.4g}", "" if np.isnan(deviation) else f"± {deviation:.2g}"]
-        table.add_row(Text(names[at]), *cells)
+        table.add_row(shown_text(names[at]), *cells)
     cells = [cell for value in np.atleast_1d(estimator.intercept_) for cell in (f"{value:+.4g}", "")]
     table.add_row("(intercept)", *cells)
     console().print(table)
@@ -125,18 +135,17 @@ def print_model(model: Model) -> None:
 def print_certificate(certificate: Certificate) -> None:
     """The certificate as a table of facts and in words."""
     from rich.table import Table
-    from rich.text import Text
 
     facts = Table(title="Certificate", show_header=False)
     facts.add_column(style="bold")
     facts.add_column()
     facts.add_row("epsilon", f"{certificate.epsilon:g}")
     facts.add_row("delta", f"{certificate.delta:g}")
-    facts.add_row("relation", certificate.relation)
-    facts.add_row("status", certificate.status)
+    facts.add_row("relation", shown_text(certificate.relation))
+    facts.add_row("status", shown_text(certificate.status))
     for release in certificate.events:
-        facts.add_row("released", Text(str(release)))
-    facts.add_row("arithmetic", certificate.arithmetic)
+        facts.add_row("released", shown_text(str(release)))
+    facts.add_row("arithmetic", shown_text(certificate.arithmetic))
     facts.add_row("seeded", "yes: for reproduction only" if certificate.seeded else "no")
     if certificate.is_proved:
         facts.add_row(f"a person with {2 * certificate.group_size} records", _for_a_pair(certificate))
@@ -155,6 +164,5 @@ def _for_a_pair(certificate: Certificate) -> str:
 def print_words(certificate: Certificate) -> None:
     """The certificate as a paragraph."""
     from rich.panel import Panel
-    from rich.text import Text
 
-    console().print(Panel(Text(str(certificate)), title="The guarantee in words"))
+    console().print(Panel(shown_text(str(certificate)), title="The guarantee in words"))

@@ -24,7 +24,7 @@ from taciturn.cli.options import (
 )
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import checked_share, read_records
-from taciturn.cli.screen import command_of, console, print_certificate, print_line, print_note, stage
+from taciturn.cli.screen import command_of, console, print_certificate, print_line, print_note, shown_text, stage
 from taciturn.cli.statement import state
 
 __all__ = ["select"]
@@ -92,10 +92,9 @@ def select(
 
 def _print_names(names: list[str], n_features: int) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(title=f"{len(names)} of {n_features:,} features, in the order of the table")
     table.add_column("feature", style="bold")
     for name in names:
-        table.add_row(Text(name))
+        table.add_row(shown_text(name))
     console().print(table)

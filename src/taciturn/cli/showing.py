@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelFile", "read_model", "show"]
 
+_MOST_MODEL = 1 << 30
+"""In bytes: a hundred for each of the features of a libsvm file, with room to spare."""
+
 ModelFile = Annotated[Path, typer.Argument(help="model.json, or the folder that fit wrote.", show_default=False)]
 
 
@@ -33,4 +36,4 @@ def read_model(path: Path) -> Model:
     """A model file, or the one in a folder."""
     from taciturn.modelfile import Model
 
-    return Model.from_json(read_text(path / "model.json" if path.is_dir() else path, "model"))
+    return Model.from_json(read_text(path / "model.json" if path.is_dir() else path, "model", _MOST_MODEL))

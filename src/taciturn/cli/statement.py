@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taciturn.cli.methods import Task
+from taciturn.cli.screen import stage
 from taciturn.core.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from taciturn.tables import TableBounds, TableSchema
 
 __all__ = ["Statement", "read_text", "state"]
+
+
+_MOST_BOUNDS = 1 << 24
+"""In bytes: hundreds for each of as many columns as a table may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ def state(table: Path, target: str | None, task: Task | None, bounds_file: Path 
     from taciturn.tables import TableBounds, Target, read_schema
     from taciturn.tables.bounds import lacking
 
-    stated = None if bounds_file is None else TableBounds.from_toml(read_text(bounds_file, "bounds"))
+    stated = None if bounds_file is None else TableBounds.from_toml(read_text(bounds_file, "bounds", _MOST_BOUNDS))
     if stated is None and not find:
         raise ParameterError(
             "bounds",
@@ -65,7 +70,8 @@ def state(table: Path, target: str | None, task: Task | None, bounds_file: Path 
             "public bounds of the columns",
             "write a template with taciturn init and fill it in, or give --private-bounds a share of the budget",
         )
-    schema = read_schema(table)
+    with stage(f"reading the columns of {table.name}"):
+        schema = read_schema(table)
     if stated is None:
         if target is None:
             raise ParameterError("target", None, "the name of a column", "say which one with --target")
@@ -120,10 +126,18 @@ def _lacking(stated: TableBounds, task: Task, schema: TableSchema) -> Statement:
     return Statement(replace(stated, columns=columns), task, tuple(to_find), schema)
 
 
-def read_text(path: Path, what: str) -> str:
-    """A small text file, or one sentence."""
+def read_text(path: Path, what: str, most: int) -> str:
+    """A text file of at most so many bytes, or one sentence."""
+    from taciturn.tables.files import check_readable
+
+    check_readable(what, path)
     try:
-        return path.read_text(encoding="utf-8-sig")
+        size = path.stat().st_size
+        if size <= most:
+            with path.open("rb") as file:
+                # No more than was there: it may be growing.
+                return file.read(size).decode("utf-8-sig")
+        problem = f"more than {most:,} bytes"
     except UnicodeDecodeError:
         problem = "not UTF-8"
     except OSError as error:

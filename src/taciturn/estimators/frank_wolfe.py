@@ -43,8 +43,10 @@ class _FrankWolfe(PrivateLinearModel):
     def _check_public(self) -> None:
         super()._check_public()
         check_positive(radius=self.radius)
-        if not math.isfinite(self.radius * self.x_bound):
-            raise ParameterError("radius", self.radius, "a finite number also times x_bound", "rescale the features")
+        if not 0.0 < self.radius * self.x_bound < math.inf:
+            raise ParameterError(
+                "radius", self.radius, "a positive finite number also times x_bound", "rescale the features"
+            )
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
 

@@ -58,6 +58,10 @@ class HardThreshold(PrivateLinearModel):
             )
         if self.radius is not None:
             check_positive(radius=self.radius)
+            if not 0.0 < self.radius * self.x_bound < math.inf:
+                raise ParameterError(
+                    "radius", self.radius, "a positive finite number also times x_bound", "rescale the features"
+                )
         check_truth(average=self.average)
 
     def _warm_up(self, *, sparse: bool) -> None:

@@ -16,9 +16,14 @@ from taciturn.events import Event
 from taciturn.mechanisms.base import IndexArray
 from taciturn.mechanisms.selection import ExponentialMechanism
 
-__all__ = ["PrivateQuantile"]
+__all__ = ["PrivateQuantile", "quantile_fraction"]
 
 _LARGEST_DENOMINATOR = 1000
+
+
+def quantile_fraction(quantile: float) -> Fraction:
+    """The fraction that stands for a quantile."""
+    return Fraction(quantile).limit_denominator(_LARGEST_DENOMINATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class PrivateQuantile:
 
     @property
     def _fraction(self) -> Fraction:
-        return Fraction(self.quantile).limit_denominator(_LARGEST_DENOMINATOR)
+        return quantile_fraction(self.quantile)
 
     @property
     def _selection(self) -> ExponentialMechanism:

@@ -13,8 +13,11 @@ from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.events import ExponentialEvent, NotPrivateEvent
+from taciturn.data.sensitivity import opposite_quantile_scores
+from taciturn.events import Event, ExponentialEvent, NotPrivateEvent
 from taciturn.mechanisms import PrivateQuantile
+from taciturn.mechanisms.base import rounding_charge
+from taciturn.mechanisms.quantile import quantile_fraction
 
 __all__ = ["BoundsPlan", "decimal_grid", "plan_bounds"]
 
@@ -23,6 +26,7 @@ FloatArray = NDArray[np.float64]
 # How likely it may be, by a union bound, that some bound lies beyond all records of its column. The union bound counts
 # every point of the grid at its worst and none of the good ones, so that the truth is a small part of this.
 _CHANCE = 0.1
+_WORDS = ("a column's lower or upper quantile, whichever a record moves further", "the other quantile of each column")
 # Half the width of a column whose bounds coincide, relative to where they do.
 _LEAST_SHARE = 0.01
 
@@ -40,10 +44,11 @@ class BoundsPlan:
     private : bool
         Whether there is noise.
     releases : tuple of Release
-        For the certificate.
+        For the certificate; which of a column's two quantiles is which depends on the neighbours.
     """
 
     arithmetic: ClassVar[str] = "exact"
+    ordered: ClassVar[bool] = False
 
     budget: Budget
     quantiles: tuple[PrivateQuantile, ...]
@@ -73,6 +78,10 @@ def plan_bounds(
 ) -> BoundsPlan:
     r"""Plan the quantiles ``tail`` and ``1 - tail`` of every column, all under one accountant.
 
+    All have the same noise. What they cost are d selections whose scores drift apart as far as those of one quantile
+    can, and d of the drift that is left for the other quantile of the same column
+    (``data.sensitivity.opposite_quantile_scores``), in an order that depends on the neighbours.
+
     A bound that misses its rank by t leaves ``tail n`` records beyond it, give or take t and what its bin holds. With
     noise of b ranks on a grid of m points it misses by t or more with probability at most :math:`m e^{-t / b}`. So
     :math:`b \log(2 d m / p) \le \mathrm{tail} \cdot n` is required, with p = 0.1: else some of the 2 d bounds lies too
@@ -93,15 +102,25 @@ def plan_bounds(
     """
     n_columns = smallest.size
     private = not math.isinf(budget.epsilon)
+    fraction = quantile_fraction(1.0 - tail)
+    first, second = opposite_quantile_scores(fraction.numerator, fraction.denominator, relation)
+
+    def ranges(cost: float) -> tuple[float, float]:
+        # Of noise that is fitted to the first; rounding costs both the same.
+        return cost, (cost - rounding_charge()) * (second.spread / first.spread) + rounding_charge()
+
+    def whole(b: float) -> Event:
+        one, other = map(ExponentialEvent, ranges(1.0 / b))
+        return one * n_columns + other * n_columns
+
     # Scores do not depend on the cost, which without privacy may hence be anything.
-    cost = 1.0 / calibrate(budget, lambda b: ExponentialEvent(1.0 / b) * (2 * n_columns)) if private else 1.0
+    cost = 1.0 / calibrate(budget, whole, ordered=False) if private else 1.0
     by_range: dict[tuple[float, float], PrivateQuantile] = {}
     for ends in set(zip(smallest.tolist(), largest.tolist(), strict=True)):
         by_range[ends] = PrivateQuantile(decimal_grid(*ends), 1.0 - tail, relation, cost)
     quantiles = tuple(by_range[ends] for ends in zip(smallest.tolist(), largest.tolist(), strict=True))
-    what = "a column's lower or upper quantile"
     if not private:
-        exact = Release(what, "none", 0.0, NotPrivateEvent(), 2 * n_columns)
+        exact = Release("a column's lower or upper quantile", "none", 0.0, NotPrivateEvent(), 2 * n_columns)
         return BoundsPlan(Budget(math.inf, 0.0), quantiles, False, (exact,))
     finest = max(quantiles, key=lambda quantile: len(quantile.grid))
     needed = math.ceil(finest.scale * math.log(2 * n_columns * len(finest.grid) / _CHANCE) / tail)
@@ -113,8 +132,11 @@ def plan_bounds(
             f"{needed:,} records, not {n_rows:,}",
             "give public bounds to BoundedScaler, raise epsilon, or scale fewer columns",
         )
-    release = Release(what, "Gumbel", 2.0 / cost, ExponentialEvent(cost), 2 * n_columns)
-    return BoundsPlan(budget, quantiles, True, (release,))
+    releases = tuple(
+        Release(what, "Gumbel", 2.0 / cost, ExponentialEvent(selection_range), n_columns)
+        for what, selection_range in zip(_WORDS, ranges(cost), strict=True)
+    )
+    return BoundsPlan(budget, quantiles, True, releases)
 
 
 def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from taciturn.core.visible import visible
 from taciturn.report.formats import number
 from taciturn.report.markup import Markup, element
 from taciturn.report.odds import posterior_range
@@ -89,7 +90,7 @@ def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
     noise = "" if bar.deviation is None else f", noise {number(bar.deviation)}"
     shapes = [
         element("title", f"{bar.name}: {number(bar.value)}{noise}"),
-        element("text", shortened(bar.name, _LEFT - _GAP), x=_LEFT - _GAP, y=middle + 4.5, class_="number"),
+        element("text", shortened(visible(bar.name), _LEFT - _GAP), x=_LEFT - _GAP, y=middle + 4.5, class_="number"),
         element(
             "rect",
             x=min(zero, end),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-import re
+
+from taciturn.core.visible import visible
 
 __all__ = ["Markup", "element"]
 
 _VOID = frozenset({"img", "meta"})
-# What neither HTML nor UTF-8 can carry: control characters other than tab and newline, and halves of characters.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 class Markup(str):
@@ -52,4 +51,5 @@ def _plain(value: str | float) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(_UNPRINTABLE.sub("\ufffd", text))
+    # Neither HTML nor UTF-8 can carry all characters, and some would make others stand where they do not.
+    return html.escape(visible(text))

@@ -36,11 +36,11 @@ class PrivateScaler(LinearScaler):
     Where public bounds are known, ``BoundedScaler`` does the same at no cost.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: ``lower_`` and ``upper_``, by 2 d exponential
-    mechanisms of equal cost under one accountant. Sensitivity: ``data.sensitivity.quantile_scores``. Scores are exact
-    integers. Public: the number of columns, that of records (``n_public`` under add-remove) and all parameters.
-    Neighbours differ in a whole row, which under zero-out and add-remove is absent from one of them and counts in no
-    rank of any column; a missing value is not a null record and is refused. What ``transform`` returns for the
-    fitted records is as sensitive as they are: let another private step follow.
+    mechanisms of equal noise under one accountant. Sensitivity: ``data.sensitivity.opposite_quantile_scores``. Scores
+    are exact integers. Public: the number of columns, that of records (``n_public`` under add-remove) and all
+    parameters. Neighbours differ in a whole row, which under zero-out and add-remove is absent from one of them and
+    counts in no rank of any column; a missing value is not a null record and is refused. What ``transform`` returns for
+    the fitted records is as sensitive as they are: let another private step follow.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class PrivateScaler(LinearScaler):
     Notes
     -----
     The noise of 2 d quantiles must be small beside ``tail`` times the number of records; a fit that could not keep to
-    that is refused before anything is spent. At the defaults 10 columns take about 4,700 records and 100 columns
-    17,100.
+    that is refused before anything is spent. At the defaults 10 columns take about 3,700 records and 100 columns
+    13,700.
 
     Where both bounds of a column coincide, nearly all of its values may be equal, as in a column of truth values that
     are rarely true. It gets a narrow range about that point (1 percent of it, or ``smallest``): the point becomes 0,
@@ -166,6 +166,7 @@ class PrivateScaler(LinearScaler):
             assumptions=("the range of sizes was chosen without looking at these data",),
             seeded=stream.seeded,
             arithmetic=plan.arithmetic,
+            ordered=plan.ordered,
         )
         self.lower_ = lower
         self.upper_ = upper

@@ -31,6 +31,9 @@ __all__ = ["CorrelationSelector"]
 SCORES = ("correlation", "sign", "quadrant")
 """Names of the built-in scores."""
 
+# Sums of products of two numbers below 2**450 are far from the largest double.
+_MOST_BITS = 450
+
 BOUNDS = "the bounds were chosen without looking at these data"
 DECLARATION = "the sensitivity declared for the score is right"
 
@@ -260,7 +263,7 @@ class CorrelationSelector(PrivateSelector):
             return self._own_scores(bounded, weights / unit)
         if self.score_func == "quadrant":
             X, x_bound = _by_entry(np.sign, X), 1.0
-        sums = Design(X, x_bound).rmatvec(weights, unit) if private else np.asarray(X.T @ weights)
+        sums = Design(X, x_bound).rmatvec(weights, unit) if private else _plain_sums(X, weights)
         return np.abs(sums).max(axis=1)
 
     def _own_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
@@ -274,6 +277,17 @@ class CorrelationSelector(PrivateSelector):
                 "else; try it on made-up data within the bounds."
             )
         return scores
+
+
+def _plain_sums(X: Any, weights: np.ndarray) -> np.ndarray:
+    """``X' weights`` without privacy; by a power of two smaller where doubles could not hold it, in the same order."""
+    weights = np.nan_to_num(weights)
+    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)), float(np.abs(weights).max(initial=0.0))
+    of_x, of_weights = (max(0, math.frexp(value)[1] - _MOST_BITS) for value in largest)
+    if of_x or of_weights:
+        X = _by_entry(lambda entries: np.ldexp(entries, -of_x), X)
+        weights = np.ldexp(weights, -of_weights)
+    return np.asarray(X.T @ weights)
 
 
 def _by_entry(function: Callable[[np.ndarray], np.ndarray], X: Any) -> Any:

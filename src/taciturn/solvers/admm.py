@@ -30,6 +30,8 @@ FloatArray = NDArray[np.float64]
 
 # Where half thresholding starts: |a| = 3/2 kappa^(2/3).
 _HALF_START = 1.5
+# Below this it moves nothing by more than 1e-199, and the formula would leave the doubles.
+_HALF_LEAST = 1e-300
 
 
 def soft_threshold(values: FloatArray, kappa: float) -> FloatArray:
@@ -44,6 +46,8 @@ def half_threshold(values: FloatArray, kappa: float) -> FloatArray:
     Zero for :math:`|a| \le \tfrac32 \kappa^{2/3}`, and beyond that the largest root of the stationarity condition,
     :math:`\tfrac23 a (1 + \cos(\tfrac{2\pi}{3} - \tfrac23 \arccos(\tfrac{\kappa}{4} (|a|/3)^{-3/2})))`.
     """
+    if kappa < _HALF_LEAST:
+        return values.copy()
     sizes = np.abs(values)
     kept = sizes > _HALF_START * kappa ** (2.0 / 3.0)
     out = np.zeros_like(values)

@@ -123,8 +123,7 @@ def _csv_options(file: TableFile, wanted: Wanted, schema: TableSchema | None = N
 
 def _header(file: TableFile) -> bytes:
     """The first line of a text table, which is looked at before anything is parsed."""
-    with file.open() as opened:
-        line = opened.readline(_LONGEST_HEADER)
+    line = file.first_line(_LONGEST_HEADER)
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{file.name}: expected text in UTF-8, got UTF-16; save the table as UTF-8.")
     if b"\x00" in line or len(line) == _LONGEST_HEADER:
@@ -144,22 +143,18 @@ def _check_delimiter(file: TableFile, names: tuple[str, ...]) -> None:
         )
 
 
-def _source(file: TableFile) -> Any:
-    import pyarrow as pa
-
-    return pa.input_stream(str(file.path), compression="gzip" if file.gzipped else None)
-
-
 def _opened_csv(file: TableFile, options: dict[str, Any]) -> Any:
+    import pyarrow as pa
     from pyarrow import csv
 
-    return csv.open_csv(_source(file), **options)
+    return csv.open_csv(pa.PythonFile(file.open(), "r"), **options)
 
 
 def _read_csv(file: TableFile, options: dict[str, Any]) -> Any:
+    import pyarrow as pa
     from pyarrow import csv
 
-    return csv.read_csv(_source(file), **options)
+    return csv.read_csv(pa.PythonFile(file.open(whole=True), "r"), **options)
 
 
 def _with_gaps(batch: pa.RecordBatch, wanted: Wanted) -> pa.RecordBatch:
@@ -216,7 +211,8 @@ class _Arrow:
     def __init__(self, file: TableFile, wanted: Wanted | None) -> None:
         import pyarrow as pa
 
-        self._source = pa.memory_map(str(file.path))
+        # Not mapped into memory: a file that is cut short meanwhile would end the process.
+        self._source = pa.OSFile(str(file.path))
         self._wanted = wanted
         self.schema = self._reader([])[0]
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.tables.streams import MOST_UNPACKED, TableStream, memory_of_the_machine, opened_plainly
 from taciturn.tables.words import quoted, refusal
 
-__all__ = ["TableFile", "check_readable", "each_without_cells", "table_file", "without_cells"]
+__all__ = ["TableFile", "check_readable", "each_without_cells", "larger_than_memory", "table_file", "without_cells"]
 
 T = TypeVar("T")
 
@@ -56,9 +57,26 @@ class TableFile:
         """For messages."""
         return quoted(self.path.name)
 
-    def open(self) -> IO[bytes]:
-        """The bytes of the table, decompressed."""
-        return gzip.open(self.path) if self.gzipped else self.path.open("rb")
+    def first_line(self, longest: int) -> bytes:
+        """The first bytes of a text table, up to the end of a line."""
+        with opened_plainly(self.path, gzipped=self.gzipped) as opened:
+            return opened.readline(longest)
+
+    def open(self, *, whole: bool = False) -> TableStream:
+        """The bytes of a text table, decompressed.
+
+        ``whole`` tells whether all of it is to be held at once, so that it must not be larger than memory.
+        """
+        memory = memory_of_the_machine()
+        if whole and self.path.stat().st_size > memory:
+            raise DataError(larger_than_memory(self.name))
+        return TableStream(
+            self.path,
+            self.name,
+            gzipped=self.gzipped,
+            delimiter=self.delimiter if self.format == "csv" else None,
+            most=memory if whole else MOST_UNPACKED,
+        )
 
 
 def table_file(path: str | os.PathLike[str]) -> TableFile:
@@ -80,6 +98,11 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
     return file
 
 
+def larger_than_memory(name: str) -> str:
+    """The sentence for a table that cannot be held."""
+    return f"{name}: expected a table that fits into memory, got a larger one; leave columns or rows out."
+
+
 def check_readable(parameter: str, path: Path) -> None:
     """Refuse what is not a file with something in it that may be read."""
     problem = _problem_with(path)
@@ -90,10 +113,15 @@ def check_readable(parameter: str, path: Path) -> None:
 
 def _problem_with(path: Path) -> tuple[str, str] | None:
     try:
-        if path.is_dir():
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
             return "a file, got a folder", "name a file in it"
-        with path.open("rb") as opened:
-            empty = not opened.read(1)
+        if not stat.S_ISREG(found.st_mode):
+            # They may be endless, and cannot be read twice; opening one may wait for ever.
+            return "a file on a disk, got a pipe or a device", "write what comes from it to a file first"
+        # Opened although it is not read: there may be no permission for it.
+        path.open("rb").close()
+        empty = found.st_size == 0
     except FileNotFoundError:
         return "a file that exists", "check the name and the folder"
     except PermissionError:
@@ -139,7 +167,7 @@ _CAUSES = (
         "expected rows of ordinary length, got one of millions of characters; check the quotes and the ends of lines",
     ),
     (
-        r"zlib|gzip|crc|compressed|decompress",
+        r"zlib|gzip|crc|compressed|decompress|EOFError",
         "expected a complete gzip file, got a damaged one or another format; write the table again",
     ),
     (

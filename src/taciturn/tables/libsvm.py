@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,9 @@ __all__ = ["SparseEncoding", "libsvm_blocks", "libsvm_schema", "numeric_target"]
 _BLOCK = 1 << 23
 """About as many bytes are parsed at a time."""
 
+_LONGEST_LINE = 1 << 26
+"""In bytes: an entry for each of the columns that a file may have."""
+
 _MOST_INDEX = 4_000_000
 
 
@@ -34,8 +37,8 @@ def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, NDArray[np.float64]]]:
 
     def blocks() -> Iterator[tuple[Any, NDArray[np.float64]]]:
         with file.open() as opened:
-            while lines := opened.readlines(_BLOCK):
-                rows, labels = load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=True)
+            for lines in _whole_lines(file, opened):
+                rows, labels = load_svmlight_file(io.BytesIO(lines), zero_based=True)
                 if rows.shape[1] > _MOST_INDEX + 1:
                     raise DataError(
                         f"{file.name}: expected indices up to {_MOST_INDEX:,}, got larger ones; number the columns "
@@ -45,6 +48,26 @@ def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, NDArray[np.float64]]]:
                     yield rows, labels
 
     return each_without_cells(file, blocks)
+
+
+def _whole_lines(file: TableFile, opened: IO[bytes]) -> Iterator[bytes]:
+    """Blocks of bytes that end where a line ends."""
+    rest: list[bytes] = []
+    length = 0
+    while data := opened.read(_BLOCK):
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*rest, data[:cut]])
+            rest, length = [], 0
+        rest.append(data[cut:])
+        length += len(data) - cut
+        if length > _LONGEST_LINE:
+            raise DataError(
+                f"{file.name}: expected lines of at most {_LONGEST_LINE:,} bytes, got a longer one; check the ends of "
+                "lines."
+            )
+    if length:
+        yield b"".join(rest)
 
 
 def libsvm_schema(file: TableFile) -> TableSchema:

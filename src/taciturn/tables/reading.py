@@ -14,9 +14,10 @@ from taciturn.core.errors import DataError
 from taciturn.tables.arrow_tables import Wanted, arrow_schema, stream_batches, whole_batches
 from taciturn.tables.bounds import TableBounds, lacking
 from taciturn.tables.encoding import Encoding, read_target
-from taciturn.tables.files import TableFile, table_file
+from taciturn.tables.files import TableFile, larger_than_memory, table_file
 from taciturn.tables.libsvm import SparseEncoding, libsvm_blocks, libsvm_schema, numeric_target
 from taciturn.tables.schema import LABEL, TableSchema
+from taciturn.tables.streams import memory_of_the_machine
 from taciturn.tables.words import refusal
 
 if TYPE_CHECKING:
@@ -139,11 +140,13 @@ def _check_present(target: str, schema: TableSchema) -> None:
 
 
 def _zeros(n_rows: int, n_features: int) -> NDArray[np.float64]:
-    try:
-        return np.zeros((n_rows, n_features))
-    except (MemoryError, ValueError):
-        wanted = f"{n_rows:,} rows and {n_features:,} features"
-    raise DataError(f"table: expected one that fits into memory, got {wanted}; leave columns out.")
+    if 8 * n_rows * n_features <= memory_of_the_machine():
+        try:
+            return np.zeros((n_rows, n_features))
+        except (MemoryError, ValueError):
+            pass
+    # Without the number of rows, which may be one of the things to protect.
+    raise DataError(larger_than_memory("table"))
 
 
 def _no_rows(file: TableFile) -> str:

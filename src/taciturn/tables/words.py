@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from taciturn.core.errors import ParameterError
+from taciturn.core.visible import visible
 
 __all__ = ["brief", "quoted", "refusal"]
 
@@ -25,8 +26,8 @@ def brief(value: object) -> object:
 def quoted(name: str, longest: int | None = _LONGEST) -> str:
     """A name in double quotes, as TOML and JSON write it, shortened where it is too long."""
     short = name if longest is None or len(name) <= longest else name[: longest - 3] + "..."
-    # TOML takes no bare delete character, and JSON leaves it as it is.
-    return json.dumps(short, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON leaves as it is what TOML does not take (a delete character) and what nobody sees.
+    return visible(json.dumps(short, ensure_ascii=False))
 
 
 def refusal(place: str, value: object, expected: str, remedy: str) -> ParameterError:

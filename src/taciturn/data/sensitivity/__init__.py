@@ -23,7 +23,7 @@ from taciturn.data.sensitivity.base import (
     public_rows,
     record_sum,
 )
-from taciturn.data.sensitivity.counts import clipped_count, quantile_scores
+from taciturn.data.sensitivity.counts import clipped_count, opposite_quantile_scores, quantile_scores
 from taciturn.data.sensitivity.descent import (
     curvature_sum,
     largest_eigenvalue,
@@ -62,6 +62,7 @@ __all__ = [
     "lattice_gradient_scores",
     "loss_differences",
     "objective_tilt",
+    "opposite_quantile_scores",
     "outcome_counts",
     "proposal_scores",
     "public_rows",

@@ -41,15 +41,27 @@ class Sensitivity:
     monotone : bool, default=False
         Whether all coordinates move in the same direction. A selection among monotone scores
         costs half, because two scores can then drift apart by ``value`` only, not by twice that.
+    rise, fall : float, default=None
+        Of two neighbours, in one of the two directions, no coordinate rises by more than ``rise`` or falls by more than
+        ``fall``; the larger one is ``value``. None: both are ``value``, or none falls if monotone.
     """
 
     value: float
     norm: Norm
     relation: Relation
     monotone: bool = False
+    rise: float | None = None
+    fall: float | None = None
 
     def __post_init__(self) -> None:
         check_positive(value=self.value)
+        if self.rise is None and self.fall is None:
+            object.__setattr__(self, "rise", self.value)
+            object.__setattr__(self, "fall", 0.0 if self.monotone else self.value)
+        if self.rise is None or self.fall is None or max(self.rise, self.fall) != self.value:
+            raise ParameterError(
+                "rise", (self.rise, self.fall), f"a rise and a fall, the larger one {self.value:g}", "give both or none"
+            )
         check_choice(("linf", "l1", "l2"), norm=self.norm)
         check_relation(self.relation)
 
@@ -62,8 +74,8 @@ class Sensitivity:
 
     @property
     def spread(self) -> float:
-        """How far two coordinates can drift apart: ``value`` if monotone, else twice that."""
-        return self.value if self.monotone else 2.0 * self.value
+        """How far two coordinates can drift apart: the sum of rise and fall."""
+        return (self.rise or 0.0) + (self.fall or 0.0)
 
 
 def record_sum(bound: float, norm: Norm, relation: str) -> Sensitivity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity.base import Sensitivity, check_relation
 
-__all__ = ["clipped_count", "quantile_scores"]
+__all__ = ["clipped_count", "opposite_quantile_scores", "quantile_scores"]
 
 
 def clipped_count(low: int, high: int, relation: str) -> Sensitivity:
@@ -32,3 +32,30 @@ def quantile_scores(numerator: int, denominator: int, relation: str) -> Sensitiv
     relation = check_relation(relation)
     value = denominator if relation == "replace-one" else max(numerator, denominator - numerator)
     return Sensitivity(float(value), "linf", relation)
+
+
+def opposite_quantile_scores(numerator: int, denominator: int, relation: str) -> tuple[Sensitivity, Sensitivity]:
+    r"""Rank scores of the quantile ``a / b`` of a column, and of the same quantile of its mirror image. Norm linf.
+
+    Requires ``a / b >= 1/2``: an upper bound of the column, and a lower one.
+
+    *Statement.* Between two neighbours one of the two sets of scores, whichever it is, has the first sensitivity, and
+    the other one the second. Both are those of :func:`quantile_scores` under replace-one. Under zero-out and add-remove
+    the scores of the second drift apart by at most ``b`` instead of ``2 a``.
+
+    *Proof.* Let a record v be added to others. The score of a bin with ends g and g' is ``min(0, s(g'), -s(g))``, where
+    v adds ``b - a`` or ``-a`` to s. So no score falls by more than ``a``. It rises by more than ``b - a`` only through
+    ``-s(g)``, and only if ``v > g`` and ``s(g) > 0``: with p others up to g and p' beyond it, ``(b - a) p > a p'``. In
+    the mirror image a score rises by more than ``b - a`` only if ``v < h`` for some h with ``(b - a) r > a r'``, with r
+    others at h or beyond and r' before it. If both happen, then g < v < h, so that ``p' >= r`` and ``r' >= p``, hence
+    ``(b - a)**2 p r > a**2 p r``, which contradicts ``a >= b - a``. So in one of the two sets no score rises by more
+    than ``b - a`` or falls by more than ``a``.
+
+    Under replace-one both drifts can be full: a record that goes from one end of the column to the other.
+    """
+    check_integer(-(-denominator // 2), denominator - 1, numerator=numerator)
+    one = quantile_scores(numerator, denominator, relation)
+    if one.relation == "replace-one":
+        return one, one
+    a, b = float(numerator), float(denominator)
+    return one, Sensitivity(a, "linf", one.relation, rise=b - a, fall=a)

@@ -1,0 +1,231 @@
+"""Replays of every public class: settings, and random neighbours on which they are tried."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from taciturn.audit.random_tables import neighbouring_tables
+from taciturn.audit.replaying import Replay, replay
+from taciturn.data.sensitivity import RELATIONS
+from taciturn.estimators import (
+    ADMMClassifier,
+    FrankWolfeClassifier,
+    FrankWolfeRegressor,
+    HardThresholdClassifier,
+    HardThresholdRegressor,
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationRegressor,
+    ScreenedClassifier,
+    ScreenedRegressor,
+    SparseClassifier,
+    SparseRegressor,
+    SparsifiedClassifier,
+    SparsifiedRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from taciturn.estimators.scoring import private_score
+from taciturn.plan import SCREENING_RULES, TOP_K_MECHANISMS
+from taciturn.scalers import BoundedScaler, PrivateScaler
+from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
+
+__all__ = ["LARGE", "REPLAYS", "SMALL", "ReplayCase", "Sizes", "replays_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """From which sizes tables are drawn.
+
+    Parameters
+    ----------
+    rows, columns : tuple of int
+        One of each is drawn for every pair.
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+SMALL = Sizes((1, 2, 5, 40), (1, 2, 9))
+"""For ``make test``."""
+
+LARGE = Sizes((1, 2, 5, 60, 200), (1, 2, 12, 80))
+"""For ``make audit``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCase:
+    """A class in one setting.
+
+    Parameters
+    ----------
+    subject : type or callable
+        What is replayed.
+    targets : tuple of int
+        Numbers of classes to draw from; 0 stands for a numeric target.
+    own : dict
+        Its parameters, apart from those that follow from the relation and the table.
+    fewest : int, default=1
+        Records below which the class refuses, by their public number.
+    dealt : bool, default=False
+        Whether rows are dealt to blocks one by one.
+    """
+
+    subject: Any
+    targets: tuple[int, ...]
+    own: dict[str, Any] = field(default_factory=dict)
+    fewest: int = 1
+    dealt: bool = False
+
+    @property
+    def name(self) -> str:
+        """The public name of the class or function."""
+        return str(self.subject.__name__)
+
+    def try_once(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> Replay:
+        """Replay one random pair of neighbours."""
+        rows = [n for n in sizes.rows if n >= self.fewest + (relation == "add-remove")] or [2 * self.fewest]
+        n_rows, n_columns = int(rng.choice(rows)), int(rng.choice(sizes.columns))
+        n_classes = int(rng.choice(self.targets))
+        first, second = neighbouring_tables(rng, n_rows, n_columns, relation, n_classes, last=self.dealt)
+        given: dict[str, Any] = {"relation": relation}
+        if relation == "add-remove":
+            given["n_public"] = int(rng.choice([n_rows, n_rows + 7]))
+        if relation == "zero-out" and n_classes == 0:
+            given["invalid"] = "null"
+        if inspect.isclass(self.subject):
+            if n_classes and "classes" in inspect.signature(self.subject).parameters:
+                given["classes"] = tuple(range(n_classes))
+            known = inspect.signature(self.subject).parameters
+            model = self.subject(**self.own, **{name: value for name, value in given.items() if name in known})
+            if issubclass(self.subject, BoundedScaler | PrivateScaler):
+                first, second = ({"X": _dense(each["X"])} for each in (first, second))
+            return replay(model, first, second, relation=relation)
+        model = _constant_model(n_classes, n_columns)
+        tables = ({"estimator": model, **self.own, **given, **each} for each in (first, second))
+        return replay(self.subject, *tables, relation=relation)
+
+
+def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> Iterator[Replay]:
+    """Replays of a case under every relation.
+
+    Parameters
+    ----------
+    case : ReplayCase
+        What is replayed.
+    sizes : Sizes
+        Of the tables.
+    repeats : int
+        Pairs of neighbours under each relation.
+    seed : int
+        From which they follow.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence((seed, REPLAYS.index(case))))
+    for _ in range(repeats):
+        for relation in RELATIONS:
+            yield case.try_once(relation, sizes, rng)
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def _constant_model(n_classes: int, n_columns: int) -> Any:
+    """Predicts the same for every record, so that rows which change places do not change bits."""
+    if n_classes:
+        labels = np.arange(n_classes)
+        return DummyClassifier(strategy="constant", constant=0).fit(np.zeros((n_classes, n_columns)), labels)
+    model = DummyRegressor(strategy="constant", constant=1.0).fit(np.zeros((1, n_columns)), [1.0])
+    model.y_bounds = (-1.0, 1.0)
+    return model
+
+
+_NUMBERS, _LABELS, _BINARY, _ANY = (0,), (2, 4), (2,), (0, 2, 4)
+_STEPS = {"n_steps": 12, "radius": 2.0}
+
+REPLAYS = (
+    *(
+        ReplayCase(SparseRegressor, _NUMBERS, own)
+        for own in (
+            {},
+            {"n_nonzero": "auto"},
+            {"method": "one-shot", "n_nonzero": 5},
+            {"row_bound": 1.5, "residual_clip": 0.3, "x_bound": 0.3, "epsilon": 20.0},
+            {"fit_intercept": False, "n_nonzero": 4, "epsilon": 5.0},
+        )
+    ),
+    *(
+        ReplayCase(SparseClassifier, _LABELS, own)
+        for own in ({}, {"n_nonzero": "auto"}, {"method": "one-shot", "n_nonzero": 5}, {"epsilon": 8.0, "n_nonzero": 5})
+    ),
+    *(
+        ReplayCase(kind, targets, own)
+        for kind, targets in ((HardThresholdRegressor, _NUMBERS), (HardThresholdClassifier, _LABELS))
+        for own in ({}, {"threshold": "peeling"}, {"step_size": 0.5, "row_bound": 2.0})
+    ),
+    *(
+        ReplayCase(kind, targets, own)
+        for kind, targets in ((FrankWolfeRegressor, _NUMBERS), (FrankWolfeClassifier, _LABELS))
+        for own in (_STEPS, {"n_steps": 10, "radius": 100.0}, {"n_steps": 5, "radius": 0.5, "delta": 0.0})
+    ),
+    ReplayCase(FrankWolfeRegressor, _NUMBERS, _STEPS | {"loss": "squared"}),
+    ReplayCase(SparsifiedRegressor, _NUMBERS, _STEPS | {"n_nonzero": 3}),
+    ReplayCase(SparsifiedRegressor, _NUMBERS, _STEPS | {"n_nonzero": "private-count"}),
+    ReplayCase(SparsifiedClassifier, _LABELS, _STEPS | {"n_nonzero": 3}),
+    *(
+        ReplayCase(ScreenedRegressor, _NUMBERS, _STEPS | {"rule": rule, "permanent": permanent})
+        for rule in SCREENING_RULES
+        for permanent in (False, True)
+    ),
+    *(ReplayCase(ScreenedClassifier, _BINARY, _STEPS | {"rule": rule}) for rule in SCREENING_RULES),
+    *(
+        ReplayCase(ScreenedRegressor, _NUMBERS, {"n_steps": 12, "radius": 1.0, "rule": rule, "loss": "squared"})
+        for rule in ("tested", "adp")
+    ),
+    *(
+        ReplayCase(kind, targets, own)
+        for kind, targets in ((ObjectivePerturbationRegressor, _NUMBERS), (ObjectivePerturbationClassifier, _LABELS))
+        for own in ({}, {"row_bound": 1.5, "regularisation": 5.0, "fit_intercept": False})
+    ),
+    ReplayCase(TwoStageRegressor, _NUMBERS, {"n_nonzero": 2, "n_blocks": 2}, fewest=2, dealt=True),
+    ReplayCase(TwoStageClassifier, _LABELS, {"n_nonzero": 2, "n_blocks": 2}, fewest=2, dealt=True),
+    *(ReplayCase(ADMMClassifier, _BINARY, {"penalty": p, "n_steps": 3}, dealt=True) for p in ("l1", "l1/2")),
+    *(
+        ReplayCase(CorrelationSelector, _ANY, {"mechanism": name, "n_features_to_select": k})
+        for name in TOP_K_MECHANISMS
+        for k in (1, 4)
+    ),
+    *(
+        ReplayCase(CorrelationSelector, _ANY, {"score_func": name, "n_features_to_select": 1})
+        for name in ("sign", "quadrant")
+    ),
+    *(
+        ReplayCase(KendallSelector, (0, 2), {"n_features_to_select": k, "delta": delta})
+        for k in (1, 3)
+        for delta in (1e-6, 0.0)
+    ),
+    *(
+        ReplayCase(BlockVoteSelector, _ANY, {"n_features_to_select": k, "n_blocks": 3}, fewest=3, dealt=True)
+        for k in (1, 3)
+    ),
+    *(
+        ReplayCase(
+            PrivateScaler,
+            _NUMBERS,
+            {"epsilon": 25.0, "delta": delta, "tail": tail, "smallest": 0.1, "largest": 10.0},
+            fewest=40,
+        )
+        for delta in (1e-6, 0.0)
+        for tail in (0.1, 0.4)
+    ),
+    ReplayCase(BoundedScaler, _NUMBERS, {"lower": -1.0, "upper": 1.0}),
+    *(ReplayCase(private_score, _LABELS, {"metric": name}) for name in ("accuracy", "balanced accuracy")),
+    *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
+)
+"""Every class and function that reads private data, in several settings."""

@@ -1,0 +1,97 @@
+"""Random neighbouring tables with extreme cells, for replays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["LAYOUTS", "neighbouring_tables"]
+
+LAYOUTS = ("dense", "csr", "csc")
+"""In which a table can be handed over."""
+
+Table = dict[str, Any]
+
+# Far beyond all bounds; the smallest number there is; a label and a target like any other.
+_HUGE, _TINY = 1e308, 5e-324
+_TARGETS = (-1e300, -1.0, 0.0, 1.0, 1e300)
+# The weights of the columns that have any.
+_WEIGHTS = (0.5, -0.4, 0.3)
+
+
+def neighbouring_tables(
+    rng: np.random.Generator, n_rows: int, n_columns: int, relation: str, n_classes: int, *, last: bool = False
+) -> tuple[Table, Table]:
+    """Two tables ``{"X": .., "y": ..}`` that differ in one record.
+
+    Parameters
+    ----------
+    rng : Generator
+        All choices come from it.
+    n_rows, n_columns : int
+        Size of the larger table.
+    relation : str
+        Under zero-out the second table has a null record: cells that are missing, or a label outside all classes.
+    n_classes : int
+        Labels are 0, 1, ..; 0 for a numeric target.
+    last : bool, default=False
+        Whether the record that differs is the last one, so that no other row moves under add-remove.
+    """
+    X, y = _table(rng, n_rows, n_columns, n_classes)
+    place = n_rows - 1 if last else int(rng.integers(n_rows))
+    X[place] = _row(rng, n_columns)
+    y[place] = rng.choice(_TARGETS) if n_classes == 0 else rng.integers(n_classes)
+    X2, y2 = X.copy(), y.copy()
+    if relation == "add-remove":
+        X2, y2 = np.delete(X, place, axis=0), np.delete(y, place)
+    elif relation == "replace-one":
+        X2[place] = _row(rng, n_columns) * rng.choice([-1.0, 1.0])
+        y2[place] = rng.choice((-y[place], *_TARGETS)) if n_classes == 0 else rng.integers(n_classes)
+    elif n_classes:
+        y2[place] = -1
+    else:
+        X2[place] = np.nan
+    layout = rng.choice(LAYOUTS)
+    first, second = (table if layout == "dense" else sp.csr_array(table).asformat(layout) for table in (X, X2))
+    return {"X": first, "y": y}, {"X": second, "y": y2}
+
+
+def _table(
+    rng: np.random.Generator, n_rows: int, n_columns: int, n_classes: int
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, Any]]:
+    kind = rng.choice(["uniform", "sparse", "equal rows"], p=[0.4, 0.4, 0.2])
+    if kind == "uniform":
+        X = rng.uniform(-1.0, 1.0, (n_rows, n_columns))
+    elif kind == "sparse":
+        X = rng.choice([-1.0, 0.0, 1.0], (n_rows, n_columns), p=[0.1, 0.8, 0.1])
+    else:
+        X = np.tile(_row(rng, n_columns), (n_rows, 1))
+    weights = np.zeros(n_columns)
+    n_weights = min(len(_WEIGHTS), n_columns)
+    weights[:n_weights] = _WEIGHTS[:n_weights]
+    signal = np.clip(X, -1.0, 1.0) @ weights
+    if n_classes == 0:
+        y = np.clip(signal + 0.1 * rng.standard_normal(n_rows), -1.0, 1.0)
+    elif n_classes == 2:
+        y = (signal + 0.3 * rng.standard_normal(n_rows) > 0.0).astype(np.int64)
+    else:
+        y = rng.integers(n_classes, size=n_rows)
+    return X, np.full(n_rows, y[0]) if rng.random() < 0.2 else y
+
+
+def _row(rng: np.random.Generator, n_columns: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    alone = np.zeros(n_columns)
+    alone[rng.integers(n_columns)] = _HUGE
+    rows = (
+        np.ones(n_columns),
+        np.full(n_columns, -_HUGE),
+        np.zeros(n_columns),
+        np.full(n_columns, _TINY),
+        alone,
+        rng.choice([-1.0, 1.0], n_columns),
+        rng.uniform(-3.0, 3.0, n_columns),
+        rng.choice([-1.0, 0.0, 1.0], n_columns, p=[0.1, 0.8, 0.1]),
+    )
+    return rows[rng.integers(len(rows))]

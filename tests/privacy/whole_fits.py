@@ -32,7 +32,7 @@ CONFIDENCE = 1.0 - 1e-6
 @contextmanager
 def less_noise(times: int) -> Iterator[None]:
     """A context in which every sampler of the library draws that many times too little."""
-    normals, rounded = Stream.normals, rounded_gaussian.rounded_normals
+    normals, lattice = Stream.normals, rounded_gaussian.lattice_normals
     geometrics, halves = geometric.two_sided_geometric, canonical.CanonicalLipschitz._half_epsilon
     sharpness = Task.sharpness.fget
     with ExitStack() as patches:
@@ -40,7 +40,7 @@ def less_noise(times: int) -> Iterator[None]:
         def put(owner, name, broken):
             patches.enter_context(patch.object(owner, name, broken))
 
-        put(rounded_gaussian, "rounded_normals", lambda *given: np.rint(rounded(*given) / times).astype(np.int64))
+        put(rounded_gaussian, "lattice_normals", lambda *given: np.rint(lattice(*given) / times).astype(np.int64))
         put(Stream, "normals", lambda self, size: normals(self, size) / times)
         put(geometric, "two_sided_geometric", lambda rate, below: geometrics(rate * times, below))
         put(canonical.CanonicalLipschitz, "_half_epsilon", lambda self, n: times * halves(self, n))

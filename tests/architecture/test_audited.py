@@ -1,0 +1,52 @@
+"""Everything public that reads private data is audited: by whole fits, by mutants of these, and by replay."""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+import taciturn
+from taciturn.audit.catalogue import ENTRIES, Case
+from taciturn.audit.catalogue.entry import Fit
+from taciturn.audit.catalogue.replays import REPLAYS
+from taciturn.audit.catalogue.scores import Scored
+
+PRIVACY = Path(__file__).parents[1] / "privacy"
+FITTED = {
+    name for name in taciturn.__all__ if inspect.isclass(kind := getattr(taciturn, name)) and hasattr(kind, "fit")
+}
+SCORED = {"private_score"}
+# It has public bounds and adds no noise that could be too small.
+NOISELESS = {"BoundedScaler"}
+
+
+@pytest.fixture(scope="module")
+def whole_fits():
+    sys.path.insert(0, str(PRIVACY))
+    try:
+        return importlib.import_module("whole_fits")
+    finally:
+        sys.path.remove(str(PRIVACY))
+
+
+def test_every_class_has_an_audit_by_whole_fits():
+    cases = [(entry.subject, entry.case(1.0)) for entry in ENTRIES if entry.kind != "mechanism"]
+    fitted = {name for name, case in cases if isinstance(case, Case) and isinstance(case.run, Fit | Scored)}
+    assert fitted == (FITTED | SCORED) - NOISELESS
+    # Runs are nothing else: a copy of a fit shows nothing about the fit.
+    assert all(isinstance(case.run, Fit | Scored) for _, case in cases if isinstance(case, Case))
+
+
+def test_every_class_has_a_mutant_of_its_whole_fit(whole_fits):
+    names = {entry.name for entry in ENTRIES}
+    assert all(each.entry in names for each in whole_fits.WHOLE_FITS)
+    assert {each.subject for each in whole_fits.WHOLE_FITS} == (FITTED | SCORED) - NOISELESS
+
+
+def test_every_class_is_replayed():
+    assert {case.name for case in REPLAYS} == FITTED | SCORED
+    # Scores are released by a function; a second one would have to be listed here.
+    functions = {name for name in taciturn.__all__ if inspect.isfunction(getattr(taciturn, name))}
+    assert {name for name in functions if name.startswith("private_")} == SCORED

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from taciturn.certificate.words import visible
 from taciturn.core.errors import CertificateError
 from taciturn.core.validation import check_delta, check_integer, check_real
+from taciturn.core.visible import visible
 from taciturn.events import Event, NotPrivateEvent
 
 __all__ = ["MOST_REPEATS", "Part", "Release"]

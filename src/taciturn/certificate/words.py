@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from taciturn.core.visible import visible
+
 if TYPE_CHECKING:
     from taciturn.certificate.certificate import Certificate
 
-__all__ = ["in_words", "visible"]
+__all__ = ["in_words"]
 
 _RELATION_IN_WORDS = {
     "zero-out": (
@@ -94,19 +96,6 @@ def _proved(certificate: Certificate) -> str:
         return "For this run nothing can be proved: no finite epsilon is known to hold at this delta."
     verdict = "so that the claim holds" if proved <= certificate.epsilon else "which is more than the claim"
     return f"For this run epsilon = {_rounded_up(proved)} can be proved at the same delta, {verdict}."
-
-
-def visible(text: str) -> str:
-    r"""The text with characters that a screen would obey (colours, line ends, right to left) as escapes.
-
-    Examples
-    --------
-    >>> visible("a\x1b[2Jb \u202ec")
-    'a\\x1b[2Jb \\u202ec'
-    """
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _rounded_up(number: float) -> str:

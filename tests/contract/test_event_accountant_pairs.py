@@ -66,6 +66,27 @@ def ways_to_repeat(event: Event, count: int) -> list[Event]:
     ]
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        GaussianEvent(6.0, 3e-9),
+        ExponentialEvent(0.2, 3e-9) + GaussianEvent(6.0),
+        ObjectivePerturbationEvent(0.05, 0.2, False, distance=1e-9) + GaussianEvent(6.0, 2e-9),
+    ],
+    ids=repr,
+)
+def test_distances_of_samplers_count_in_every_spelling(event):
+    plans = ways_to_repeat(event, 12)
+    assert [pieces_of(plan).distance for plan in plans] == pytest.approx([12 * 3e-9] * 4, rel=1e-12)
+    # All of it is charged, at the epsilon of all.
+    epsilon = epsilon_of(plans[0], DELTA)
+    assert [epsilon_of(plan, DELTA) for plan in plans] == pytest.approx([epsilon] * 4, rel=1e-12)
+    bare = replace(pieces_of(plans[0]), distance=0.0)
+    charge = (1 + math.exp(epsilon)) * 12 * 3e-9
+    assert epsilon == pytest.approx(min(rule.epsilon(bare, (DELTA - charge) * (1 - 1e-6)) for rule in RULES), rel=1e-9)
+    assert epsilon > min(rule.epsilon(bare, DELTA * (1 - 1e-6)) for rule in RULES) * 1.001
+
+
 def counts_every_repeat(rule: Rule, event: Event, count: int = 12) -> bool:
     """All spellings cost the same, and more than the event alone."""
     plans = [pieces_of(plan) for plan in ways_to_repeat(event, count)]

@@ -10,8 +10,8 @@ of it. Which release comes next, with how much noise, may depend on everything t
 :math:`F^k(y, e) \le r`. Bought with a given range, they leave the largest such y; F is flat in y between
 :math:`(1/2 - \pi/8)\, e^2` and :math:`e^2/8`, so that there can be several.
 
-*Theorem.* Let at most N releases be made, N being finite and fixed in advance. Then everything together is
-:math:`\sqrt x`-GDP.
+*Theorem.* Let at most N releases be made, N being finite and fixed in advance (a million here). Then everything
+together is :math:`\sqrt x`-GDP.
 
 *Proof.* By induction over the number of releases that may still come: given any past that leaves r, what is still to
 come is :math:`\sqrt r`-GDP. Where nothing may come this is trivial. Otherwise the past fixes the kind and the
@@ -61,7 +61,10 @@ from taciturn.events import Event, GaussianEvent, NotPrivateEvent
 
 __all__ = ["PrivacyFilter", "Spend", "chain_holds"]
 
-# Shares are sums of a few rounded numbers; so much less of the whole is spent that rounding cannot overspend it.
+# N of the theorem.
+_MOST_RELEASES = 1_000_000
+# Each release rounds what remains by 2**-53 of the whole at most. So much less of it is spent that rounding cannot
+# overspend it, and cannot be used to get releases for nothing.
 _KEPT_BACK = 1e-9
 _ROUNDING = 1e-12
 
@@ -136,6 +139,7 @@ class PrivacyFilter:
         self.remaining = 1.0
         self.spends: list[Spend] = []
         self._distance = self._distance_left = distance
+        self._releases_left = _MOST_RELEASES
 
     def gaussian(self, what: str, share: float, count: int = 1, distance: float = 0.0) -> float:
         """Buy ``count`` Gaussian releases that cost ``share`` together.
@@ -156,7 +160,7 @@ class PrivacyFilter:
         float
             The noise multiplier of each; 0 for no noise.
         """
-        remaining = self._after(share)
+        remaining = self._after(share, count)
         if self.private and count * distance > self._distance_left * (1.0 + _ROUNDING):
             raise CertificateError(
                 f"distance={distance!r}: expected at most the {self._distance_left!r} that is left of what was "
@@ -175,7 +179,7 @@ class PrivacyFilter:
         float
             The range of each; infinite for no noise.
         """
-        remaining = self._after(share)
+        remaining = self._after(share, count)
         selection_range = self.range_of(share, count)
         self._record(what, "selection", selection_range, share, remaining, count)
         return selection_range
@@ -199,15 +203,14 @@ class PrivacyFilter:
                 "this is a defect of the plan, please report it."
             )
         share = self.remaining - last_private(missing, 0.0, self.remaining, _ROUNDING * self.remaining)
-        self._record(what, "selection", selection_range, share, self._after(share), count)
+        self._record(what, "selection", selection_range, share, self._after(share, count), count)
         return share
 
     def range_of(self, share: float, count: int = 1) -> float:
         """The range of each of ``count`` selections that would cost ``share`` together now; infinite for no noise."""
-        check_integer(1, count=count)
+        after = self._after(share, count)
         if not self.private:
             return math.inf
-        after = self._after(share)
 
         def missing(unit: float) -> float:
             return selection_step(after, unit, count) - (after + share)
@@ -226,8 +229,9 @@ class PrivacyFilter:
             )
         return tuple(self.spends)
 
-    def _after(self, share: float) -> float:
-        """The share that remains after a price is paid."""
+    def _after(self, share: float, count: int) -> float:
+        """The share that remains after a price is paid for so many releases."""
+        check_integer(1, self._releases_left, count=count)
         if not 0.0 < share <= self.remaining + _ROUNDING:
             raise CertificateError(
                 f"share={share!r}: expected a positive share of the budget, at most the {self.remaining!r} that "
@@ -237,6 +241,7 @@ class PrivacyFilter:
 
     def _record(self, what: str, mechanism: str, parameter: float, share: float, remaining: float, count: int) -> None:
         self.remaining = remaining
+        self._releases_left -= count
         if not self.private:
             self.spends.append(Spend(what, "none", parameter, count, NotPrivateEvent(), math.inf))
             return

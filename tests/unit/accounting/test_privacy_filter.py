@@ -17,7 +17,7 @@ from taciturn.accounting.filter import Spend, chain_holds
 from taciturn.accounting.gdp import mu_squared, nu, selection_step
 from taciturn.accounting.pieces import pieces_of
 from taciturn.certificate import Certificate, certify
-from taciturn.core.errors import CertificateError
+from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.events import ComposedEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent, for_group
 from taciturn.plan.releases import listed
 
@@ -340,6 +340,19 @@ def test_an_exhausted_filter_stays_exhausted(parts):
     with pytest.raises(CertificateError, match="^share="):
         budget.selection("a crumb", 1e-9)
     assert len(budget.spends) == len(parts)
+
+
+def test_there_are_not_arbitrarily_many_releases_for_next_to_nothing():
+    # A price below the rounding of what remains would never be noticed there.
+    budget = PrivacyFilter(Budget(1.0, 1e-6))
+    budget.gaussian("crumbs", 1e-18, 600_000)
+    assert budget.remaining == 1.0
+    for kind in ("gaussian", "selection"):
+        with pytest.raises(ParameterError, match="^count=400001: expected an integer from 1 to 400000"):
+            getattr(budget, kind)("more crumbs", 1e-18, 400_001)
+    budget.gaussian("more crumbs", 1e-18, 400_000)
+    with pytest.raises(ParameterError, match="^count=1: "):
+        budget.gaussian("one more", 1e-18)
 
 
 def test_without_privacy_nothing_is_noisy_and_nothing_is_hidden():

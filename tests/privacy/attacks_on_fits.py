@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -120,18 +119,18 @@ def two_folds():
 class _OneDraw:
     """A stream whose children for objectives all draw the same."""
 
-    def __init__(self, stream, size):
-        self._stream, self._drawn = stream, stream.spawn("objective").normals(size)
+    def __init__(self, stream):
+        self._stream, self._seed = stream, stream.spawn("objective").below(1 << 62)
 
     def spawn(self, label):
-        return SimpleNamespace(normals=lambda size: self._drawn) if label == "objective" else self._stream.spawn(label)
+        return Stream.of(self._seed) if label == "objective" else self._stream.spawn(label)
 
 
 def noise_reused():
     exact = admm.solve_admm
 
-    def solve(blocks, n_columns, loss, *, stream, **settings):
-        return exact(blocks, n_columns, loss, stream=_OneDraw(stream, n_columns), **settings)
+    def solve(*problem, stream, **settings):
+        return exact(*problem, stream=_OneDraw(stream), **settings)
 
     return patch.object(admm, "solve_admm", solve)
 

@@ -1,7 +1,6 @@
 """Replay finds every kind of leak that it looks for, and says nothing where there is none."""
 
 import math
-from dataclasses import replace as altered
 
 import numpy as np
 import pytest
@@ -175,9 +174,11 @@ def test_a_sensitivity_of_half_the_size_is_found(monkeypatch):
     import taciturn.selectors.correlation as module
 
     declared = module.correlation_scores
-    monkeypatch.setattr(
-        module, "correlation_scores", lambda *given: altered(declared(*given), value=declared(*given).value / 2.0)
-    )
+
+    def halved(x_bound, y_bound, relation):
+        return Sensitivity(declared(x_bound, y_bound, relation).value / 2.0, "linf", relation)
+
+    monkeypatch.setattr(module, "correlation_scores", halved)
     model = CorrelationSelector(classes=(0, 1), n_features_to_select=2)
     found = replay(model, *tables(), relation="zero-out")
     assert kinds(found) == {"sensitivity"}
@@ -327,7 +328,7 @@ def test_bits_are_compared():
     assert differing_facts({"a": 1}, {"a": 1.0}) == ["['a'] (type)", "['a']"]
     assert differing_facts(sp.csr_array([[1.0, 0.0]]), sp.csr_array([[1.0, 2.0]])) == ["data", "row", "col"]
     assert differing_facts((1, 2), (1, 2, 3)) == [" (length)", "[2] (type)", "[2]"]
-    assert differing_facts(UNIT, altered(UNIT, value=2.0)) == ["value"]
+    assert differing_facts(UNIT, Sensitivity(1.0, "l2", "zero-out")) == ["norm"]
     assert differing_facts({1, 2}, {2, 1}) == []
     looped = {}
     looped["self"] = looped

@@ -151,6 +151,9 @@ def test_missing_values_are_filled_in_where_the_owner_says_how(tmp_path):
         (["--epsilon", "0"], ["epsilon=0.0"]),
         (["--epsilon", "-1"], ["epsilon=-1.0"]),
         (["--epsilon", "nan"], ["epsilon=nan"]),
+        (["--epsilon", "74"], ["epsilon=74.0", "at most 30"]),
+        # Parts of which each would be allowed.
+        (["--epsilon", "40", "--private-bounds", "0.5"], ["epsilon=40.0", "at most 30"]),
         (["--delta", "1"], ["delta=1.0"]),
         (["--delta", "-0.5"], ["delta=-0.5"]),
         (["--nonzero", "0"], ["nonzero='0'"]),

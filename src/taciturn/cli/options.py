@@ -18,7 +18,18 @@ __all__ = [
     "Seed",
     "TableFile",
     "Target",
+    "checked_budget",
 ]
+
+
+def checked_budget(epsilon: float | None) -> float | None:
+    """Refuse a whole budget before anything is read: its parts may each be small enough."""
+    if epsilon is not None:
+        from taciturn.core.validation import check_epsilon
+
+        check_epsilon(epsilon=epsilon)
+    return epsilon
+
 
 TableFile = Annotated[
     Path, typer.Argument(help="CSV, TSV or libsvm file, also .gz, or Parquet, Feather or Arrow.", show_default=False)
@@ -27,7 +38,7 @@ Target = Annotated[str | None, typer.Option(help="Column to predict. [default: t
 Bounds = Annotated[
     Path | None, typer.Option(help="Public bounds of the columns (TOML); taciturn init writes a template.")
 ]
-Epsilon = Annotated[float, typer.Option(help="Privacy budget, > 0.")]
+Epsilon = Annotated[float, typer.Option(callback=checked_budget, help="Privacy budget, > 0 and at most 30, or inf.")]
 Delta = Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")]
 PrivateBounds = Annotated[
     float | None, typer.Option(help="Share of the budget, in (0, 1), that finds bounds which nobody stated.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.options import NPublic, Public, Relation, Seed, TableFile
+from taciturn.cli.options import NPublic, Public, Relation, Seed, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
@@ -25,7 +25,10 @@ def score(
     model: ModelFile,
     table: TableFile,
     epsilon: Annotated[
-        float | None, typer.Option(help="Budget for a noised score. [default: none, for a table that is public]")
+        float | None,
+        typer.Option(
+            callback=checked_budget, help="Budget for a noised score. [default: none, for a table that is public]"
+        ),
     ] = None,
     delta: Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")] = 0.0,
     metric: Annotated[

@@ -309,6 +309,10 @@ def test_a_folder_that_cannot_be_synced_stops_a_fit_before_its_noise(tmp_path, m
             "taciturn.kernels.kendall.concordance",
             ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "--method", "kendall"],
         ),
+        (
+            "taciturn.mechanisms.rounded_gaussian.propose",
+            ["score", "model", "patients.csv", "--epsilon", "1", "--delta", "0.3"],
+        ),
     ],
 )
 def test_what_cannot_be_compiled_fails_before_anything_is_spent(folder, monkeypatch, kernel, arguments):

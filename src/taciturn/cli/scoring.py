@@ -52,6 +52,8 @@ def score(
     """
     from math import inf
 
+    from taciturn.mechanisms import rounded_gaussian
+
     read = read_model(model)
     budget = {"delta": delta, "relation": relation, "n_public": n_public, "random_state": seed}
     if epsilon is None:
@@ -65,6 +67,10 @@ def score(
     place = Path("score.json") if output is None else output
     with OutputFile(place, public=public) as file:
         X, y = _records(read, table)
+        if delta > 0.0:
+            # Noise that may be Gaussian is compiled before a statement says that the budget is being spent.
+            with stage("preparing"):
+                rounded_gaussian.warm_up()
         file.begin(epsilon=epsilon, delta=delta, relation=relation)
         result = _score(read, X, y, metric, epsilon=epsilon, **budget)
         file.finish(_as_json(result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import checked_share, read_records
 from taciturn.cli.screen import command_of, print_line, print_model, print_words, stage
 from taciturn.cli.statement import state
-from taciturn.core.errors import ParameterError
+from taciturn.tables.words import refusal
 
 __all__ = ["fit", "parse_nonzero"]
 
@@ -97,6 +98,6 @@ def parse_nonzero(nonzero: str | None) -> int | str | None:
     """A number of features, "auto", or None for the method's own."""
     if nonzero is None or nonzero == "auto":
         return nonzero
-    if nonzero.isdecimal() and int(nonzero) > 0:
+    if re.fullmatch("0*[1-9][0-9]{0,8}", nonzero):
         return int(nonzero)
-    raise ParameterError("nonzero", nonzero, "a whole number > 0, or auto", "change it or leave it out")
+    raise refusal("nonzero", nonzero, "a whole number > 0, or auto", "change it or leave it out")

@@ -101,7 +101,7 @@ def _beyond_samplers(budget: Budget, pieces: Pieces) -> ParameterError:
     return ParameterError(
         "delta",
         budget.delta,
-        f"at least {charge:.2g}, which the sampling of the noise costs at epsilon={budget.epsilon:g}",
+        f"more than the {charge:.3g} that the sampling of the noise costs at epsilon={budget.epsilon:g}",
         "raise delta or lower epsilon",
     )
 

@@ -175,7 +175,7 @@ def test_calibration_pays_for_samplers_and_refuses_where_they_cost_too_much():
         assert epsilon_of(plan(distance)(scale), 1e-6) <= 8.0
         assert epsilon_of(plan(distance)(scale * (1 - 1e-5)), 1e-6) > 8.0
     assert calibrate(Budget(8.0, 1e-6), plan(1e-12)) > calibrate(Budget(8.0, 1e-6), plan(VALUE)) * 1.0005
-    expected = "^delta=1e-18: expected at least 3.2e-18, which the sampling of the noise costs at epsilon=30; raise"
+    expected = "^delta=1e-18: expected more than the 3.21e-18 that the sampling of the noise costs at epsilon=30; raise"
     with pytest.raises(ParameterError, match=expected):
         calibrate(Budget(30.0, 1e-18), plan(3e-32))
 

@@ -85,5 +85,7 @@ def released(model):
     parts = {}
     for name, value in vars(model).items():
         if name.endswith("_") and not name.startswith("_"):
-            parts[name] = value.to_json() if hasattr(value, "to_json") else np.asarray(value).tobytes()
+            value = value.to_json() if hasattr(value, "to_json") else np.asarray(value)
+            # Objects are compared by what they say, numbers by their bits.
+            parts[name] = value if isinstance(value, str) else value.tobytes() if value.dtype != "O" else value.tolist()
     return parts

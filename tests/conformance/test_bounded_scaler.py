@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.data.reading import ADMISSIBLE
 from taciturn.scalers import BoundedScaler
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -191,7 +192,7 @@ def test_nothing_fitted_depends_on_values():
     assert (
         set(vars(first))
         == set(vars(second))
-        == {*("lower", "upper", "lower_", "upper_", "certificate_", "n_features_in_", "feature_names_in_")}
+        == {*("lower", "upper", "invalid", "lower_", "upper_", "certificate_", "n_features_in_", "feature_names_in_")}
     )
     for name, value in vars(first).items():
         assert np.array_equal(value, vars(second)[name]), name
@@ -201,8 +202,8 @@ def test_the_certificate_costs_nothing_and_states_the_bounds():
     certificate = BoundedScaler(lower=[0, -1], upper=4).fit(np.zeros((3, 2))).certificate_
     assert (certificate.epsilon, certificate.delta, certificate.events) == (0.0, 0.0, ())
     assert certificate.status == "proved"
-    assert dict(certificate.public) == {"features": 2, "lower": [0.0, -1.0], "upper": 4.0}
-    assert certificate.assumptions == ("the bounds were chosen without looking at these data",)
+    assert dict(certificate.public) == {"features": 2, "lower": [0.0, -1.0], "upper": 4.0, "invalid": "raise"}
+    assert certificate.assumptions == ("the bounds were chosen without looking at these data", ADMISSIBLE)
     assert "does not depend on the data at all" in str(certificate)
     assert Certificate.from_json(certificate.to_json()) == certificate
 

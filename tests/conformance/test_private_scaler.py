@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from taciturn import CorrelationSelector, HardThresholdRegressor, PrivateScaler, certificate_of, compose
 from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.data.reading import ADMISSIBLE
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.plan import quantiles
 from taciturn.plan.quantiles import decimal_grid
@@ -186,9 +187,9 @@ def test_the_certificate_covers_all_bounds_at_once():
     # The same noise, beside which one of a column's quantiles moves by 1.9 ranks and the other one by 1.
     assert further.scale == other.scale
     assert other.event.epsilon / further.event.epsilon == pytest.approx(1.0 / 1.9, rel=1e-6)
-    expected = {"features": 8, "records": 5000, "tail": 0.05, "smallest": 1e-3, "largest": 1e6}
+    expected = {"features": 8, "records": 5000, "tail": 0.05, "smallest": 1e-3, "largest": 1e6, "invalid": "raise"}
     assert dict(certificate.public) == expected
-    assert certificate.assumptions == ("the range of sizes was chosen without looking at these data",)
+    assert certificate.assumptions == ("the range of sizes was chosen without looking at these data", ADMISSIBLE)
     assert str(certificate).count("(8 times, Gumbel noise of") == 2
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.for_group(2).epsilon > 1.0
@@ -212,7 +213,7 @@ def test_a_pipeline_costs_more_than_each_step_and_at_most_the_sum():
     assert total.epsilon < 1.2
     assert (total.status, total.relation, total.arithmetic) == ("proved", "zero-out", "exact")
     assert total.public["part 1"]["tail"] == 0.05
-    assert len(total.assumptions) == 2
+    assert len(total.assumptions) == 3
 
 
 def test_parts_of_a_table_are_added_up():

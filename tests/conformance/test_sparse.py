@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn import BoundedScaler, SparseClassifier, SparseRegressor, certificate_of
 from taciturn.core.errors import ParameterError, TaciturnError, WeakBudgetWarning
+from taciturn.data.reading import ADMISSIBLE
 from taciturn.events import NotPrivateEvent
 from taciturn.plan.sparse_size import candidate_sizes
 
@@ -309,7 +310,7 @@ def test_classes_of_any_type_and_number(labels):
     assert np.flatnonzero(model.support_).tolist() == [5]
     assert model.score(X, y) > 1.5 / len(labels)
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
-    assert model.certificate_.assumptions == ("the bounds were chosen without looking at these data",)
+    assert model.certificate_.assumptions == ("the bounds were chosen without looking at these data", ADMISSIBLE)
     guessed = SparseClassifier(n_nonzero=1).fit(X, y).certificate_.assumptions
     assert "the set of labels is public" in guessed
 

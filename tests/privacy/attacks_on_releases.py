@@ -171,7 +171,7 @@ def blocks_by_position():
     return patch.object(
         block_vote,
         "blocks_for",
-        lambda relation, n_rows, n_blocks, stream: block_vote.blocks_by_slot(n_rows, n_blocks),
+        lambda relation, records, n_blocks, stream: block_vote.blocks_by_slot(records.n_slots, n_blocks),
     )
 
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import lars_path
 
 from taciturn import CorrelationSelector
 from taciturn.core.rng import Stream
+from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.data.sensitivity.votes import block_votes
 from taciturn.datasets import make_dpsis_instability, make_dpsis_linear
@@ -81,14 +82,18 @@ def test_a_key_decides_alone():
         assert (cuts[:, i] != cuts[:, j]).sum() > 25
 
 
+def all_present(n):
+    return PresentRecords(np.zeros((n, 1)), np.zeros(n), np.arange(n), n)
+
+
 @pytest.mark.parametrize("odd", [0.5, "x", -1, np.float64(2.5)])
 def test_one_key_of_another_type_moves_no_other_record(odd):
     # Together in one array these keys would become doubles, in which large ones are equal, or text.
     ids = [2**60 + i for i in range(30)] + [2**63, 1, 1.0, np.int64(7), 7]
     selector = BlockVoteSelector(relation="add-remove", n_blocks=50, random_state=3)
     for keys in (ids, np.array(ids[:30]), np.array(ids, dtype=object)):
-        alone = block_of(selector._blocks(len(keys), 50, keys, Stream.of(3)), len(keys))
-        joined = block_of(selector._blocks(len(keys) + 1, 50, [*keys, odd], Stream.of(3)), len(keys) + 1)
+        alone = block_of(selector._blocks(all_present(len(keys)), 50, keys, Stream.of(3)), len(keys))
+        joined = block_of(selector._blocks(all_present(len(keys) + 1), 50, [*keys, odd], Stream.of(3)), len(keys) + 1)
         assert np.array_equal(joined[:-1], alone)
         assert len(set(alone[:30])) > 10
     assert alone[31] == alone[32]

@@ -58,7 +58,7 @@ def scores_after(path, X, y, known, steps):
         rounds.append(Forced(0 if column is None else left.index(column)))
         left = [other for other in left if other != column]
     plan = KendallPlan(len(rounds), Budget(1.0, 0.0), "forced", steps, tuple(rounds), ())
-    plan.select(X.shape[1], RankCorrelations(X, y, known, steps), Stream.of(0))
+    plan.select(X.shape[1], RankCorrelations(X[known], y[known], len(y), steps), Stream.of(0))
     return rounds[-1].scores
 
 
@@ -281,7 +281,7 @@ def test_orders_of_selection_follow_the_law_of_the_true_scores(relation):
     assert 0.999 * budget.epsilon < epsilon_of(release.total, budget.delta) <= budget.epsilon
     assert cost > budget.epsilon / K
     taus = taus_by_hand(X, y, 12)
-    correlations = RankCorrelations(X, y, np.ones(12, dtype=bool), plan.steps)
+    correlations = RankCorrelations(X, y, 12, plan.steps)
     known = {}
 
     def remembered(anchor, columns):

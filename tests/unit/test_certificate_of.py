@@ -49,9 +49,9 @@ def test_a_pipeline_of_scaler_and_selector():
     assert certificate == compose(pipeline[0].certificate_, pipeline[1].certificate_)
     assert (certificate.epsilon, certificate.delta, certificate.status) == (0.5, 0.0, "proved")
     assert certificate.events == pipeline[1].certificate_.events
-    assert certificate.public["part 1"] == {"features": 8, "lower": 0.0, "upper": 10.0}
+    assert certificate.public["part 1"] == {"features": 8, "lower": 0.0, "upper": 10.0, "invalid": "raise"}
     assert certificate.public["part 2"]["selected"] == 3
-    assert len(certificate.assumptions) == 2
+    assert len(certificate.assumptions) == 3
 
 
 @pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])

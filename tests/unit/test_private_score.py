@@ -271,6 +271,7 @@ def test_the_certificate_states_one_release_and_what_is_public(binary, relation,
         "metric": metric,
         "records": 90 if relation == "add-remove" else 400,
         "classes": ["no", "yes"],
+        "invalid": "raise",
     }
     (release,) = certificate.events
     assert (release.noise, release.scale, release.count) == ("two-sided geometric", 1.0 / 0.7, 1)
@@ -400,10 +401,10 @@ def looks_up(X):
         (X[0], NUMBERS, "X: expected a table with two dimensions"),
         (X, changed(NUMBERS, math.nan), "y: expected finite numbers, got NaN or infinity"),
         (X, changed(NUMBERS, "Smith, 4711"), "y: expected numbers, got text or objects"),
-        (X, NUMBERS[:-1], "Found input variables with inconsistent numbers of samples"),
-        (X, np.column_stack((NUMBERS, NUMBERS)), "y should be a 1d array"),
-        (X, None, "y should be a 1d array"),
-        (X[:0], NUMBERS[:0], "Found array with 0 sample"),
+        (X, NUMBERS[:-1], "X and y: expected one target per record, got X and y of different lengths"),
+        (X, np.column_stack((NUMBERS, NUMBERS)), "y: expected a 1d array"),
+        (X, None, "y: expected a 1d array"),
+        (X[:0], NUMBERS[:0], "y: expected records, got none"),
     ],
 )
 def test_bad_data_are_refused_without_being_quoted(regressor, table, numbers, sentence):

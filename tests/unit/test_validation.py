@@ -92,7 +92,12 @@ def test_type_errors_stay_type_errors():
 @pytest.mark.parametrize(
     ("original", "kept"),
     [
-        ("Found array with 0 sample(s) (shape=(0, 3)) while a minimum of 1 is required.", True),
+        # Numbers of records may be private.
+        ("Found array with 0 sample(s) (shape=(0, 3)) while a minimum of 1 is required.", False),
+        ("Found array with 0 feature(s) (shape=(43210, 0)) while a minimum of 1 is required.", False),
+        ("Found input variables with inconsistent numbers of samples: [43210, 1999]", False),
+        ("y should be a 1d array, got an array of shape (43210, 2) instead.", False),
+        ("Found array with dim 3, while dim <= 2 is required.", True),
         ("X has 2 features, but Selector is expecting 3 features as input.", True),
         ("Expected 2D array, got 1D array instead:\narray=[43210.55 1.].\nReshape your data", False),
         ("Complex data not supported\n[[0.27+1.j]]\n", False),
@@ -107,7 +112,7 @@ def test_only_messages_known_to_be_safe_pass(original, kept):
     with pytest.raises(DataError) as caught:
         without_data_values("X", fail)
     assert (str(caught.value) == original) == kept
-    for value in ("43210.55", "0.27", "alice"):
+    for value in ("43210", "0.27", "alice"):
         assert value not in str(caught.value)
 
 

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError, DataTypeError, ParameterError, TaciturnError
 
 __all__ = [
+    "DIFFERENT_LENGTHS",
     "NOT_FINITE",
+    "NOT_ONE_COLUMN",
+    "NOT_TWO_DIMENSIONS",
+    "NO_COLUMNS",
+    "NO_RECORDS",
     "check_choice",
     "check_claimed_epsilon",
     "check_delta",
@@ -168,25 +173,32 @@ def check_finite(**named: object) -> NDArray[np.float64] | NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
+# What may be wrong with a table, as far as a message may say it: no cell of it, and no number of records, which may be
+# private.
 NOT_FINITE = "expected finite numbers, got NaN or infinity; fill in or drop missing values by a public rule first"
-"""What is wrong with a table that has missing values, as far as a message may say it."""
+NOT_TWO_DIMENSIONS = (
+    "expected a table with two dimensions, got another shape; Reshape your data with reshape(-1, 1) for one feature or "
+    "reshape(1, -1) for one record"
+)
+NOT_ONE_COLUMN = "expected a 1d array, got an array of another shape; pass one target per record"
+NO_COLUMNS = "Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required; pass a table with columns"
+NO_RECORDS = "expected records, got none; pass a table with at least one"
+DIFFERENT_LENGTHS = "expected one target per record, got X and y of different lengths; pass as many targets as records"
 
-# What scikit-learn says of tables it cannot use, as far as it does not quote them. Anything else is reworded.
+# What scikit-learn says of tables it cannot use, as far as it quotes neither cells nor numbers of records. Anything
+# else is reworded.
 _SAFE = re.compile(
-    r"^(Found array with|Found input variables with inconsistent|X has \d+ features|The feature names should match"
-    r"|Feature names|estimator: |.* requires y to be passed|y should be a 1d array|Unknown label type"
+    r"^(Found array with dim|X has \d+ features|The feature names should match"
+    r"|Feature names|estimator: |.* requires y to be passed|Unknown label type"
     r"|Sparse data was passed|The number of classes has to be)"
 )
 _REWORDED = (
-    (
-        re.compile(r"contains? (NaN|infinity)|value too large", re.IGNORECASE),
-        NOT_FINITE,
-    ),
-    (
-        re.compile(r"Expected 2D array|Expected .* dim"),
-        "expected a table with two dimensions, got another shape; Reshape your data with reshape(-1, 1) for one "
-        "feature or reshape(1, -1) for one record",
-    ),
+    (re.compile(r"contains? (NaN|infinity)|value too large", re.IGNORECASE), NOT_FINITE),
+    (re.compile(r"Expected 2D array|Expected .* dim"), NOT_TWO_DIMENSIONS),
+    (re.compile(r"Found array with 0 feature"), NO_COLUMNS),
+    (re.compile(r"Found array with \d+ sample"), NO_RECORDS),
+    (re.compile(r"Found input variables with inconsistent"), DIFFERENT_LENGTHS),
+    (re.compile(r"y should be a 1d array"), NOT_ONE_COLUMN),
     (
         re.compile(r"Complex data not supported"),
         "expected real numbers, got complex ones (Complex data not supported); pass real and imaginary parts as "

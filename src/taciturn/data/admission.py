@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
 
-__all__ = ["PresentRecords", "finite_rows", "judged_labels", "judged_numbers", "judged_table", "truth_values"]
+__all__ = [
+    "PresentRecords",
+    "blanked",
+    "finite_rows",
+    "judged_labels",
+    "judged_numbers",
+    "judged_table",
+    "truth_values",
+]
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -49,6 +57,10 @@ class PresentRecords:
     def n_features(self) -> int:
         """Columns of the table."""
         return int(self.X.shape[1])
+
+    def columns(self, chosen: NDArray[np.intp]) -> Any:
+        """Some of the features; dense ones row by row in memory, since products round by layout."""
+        return self.X[:, chosen] if sp.issparse(self.X) else np.ascontiguousarray(self.X[:, chosen])
 
     def keep(self, present: Mask) -> PresentRecords:
         """Some of the records; the others become null."""
@@ -96,6 +108,14 @@ def finite_rows(table: Any) -> Mask:
     rows = table.indices[missing] if table.format == "csc" else np.searchsorted(table.indptr, missing, "right") - 1
     present[rows] = False
     return present
+
+
+def blanked(table: Any, present: Mask) -> Any:
+    """A table of finite doubles: zeros in place of the records that are not present, which keep their rows."""
+    if not sp.issparse(table):
+        return np.where(present[:, None], table, 0.0)
+    rows = table.indices if table.format == "csc" else np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    return _with_data(table, np.where(present[rows], table.data, 0.0))
 
 
 def judged_numbers(y: Any) -> FloatArray:
@@ -161,12 +181,14 @@ def _numbers(cells: NDArray[Any]) -> FloatArray:
         raise DataError("X or y: expected real numbers, got complex ones; pass real and imaginary parts as columns.")
     if cells.dtype.kind in "biuf":
         found = cells.astype(np.float64, copy=False)
+    elif cells.dtype.kind in "mM":
+        # Dates are no numbers, though numpy would count nanoseconds.
+        return np.full(cells.shape, np.nan)
     else:
-        try:
-            found = cells.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            flat = [_number(cell) for cell in cells.ravel().tolist()]
-            found = np.array(flat, dtype=np.float64).reshape(cells.shape)
+        # One by one, as Python reads them: numpy reads a date as a number if all other cells are numbers.
+        found = np.array([_number(cell) for cell in cells.astype(object).ravel()], dtype=np.float64).reshape(
+            cells.shape
+        )
     finite = np.isfinite(found)
     return found if finite.all() else np.where(finite, found, np.nan)
 
@@ -175,7 +197,6 @@ def _number(cell: Any) -> float:
     try:
         return float(cell)
     except Exception:
-        # Whatever a foreign object does when it is asked for a number.
         return math.nan
 
 

@@ -115,10 +115,11 @@ def sum_magnitude(n_rows: int, weight_bound: int) -> int:
     """The public bound on ``|sum_i r_i x_ij|``, refused where it could leave 64-bit integers."""
     magnitude = check_integer(0, n_rows=n_rows) * ONE * check_integer(1, weight_bound=weight_bound)
     if magnitude >= _INT64:
+        # The number of rows may be private.
         raise ParameterError(
-            "n_rows",
-            n_rows,
-            f"fewer than {_INT64 // (ONE * weight_bound)} rows at this weight bound",
+            "weight_bound",
+            weight_bound,
+            "a bound at which sums over all rows fit 64-bit integers",
             "use a coarser weight scale",
         )
     return magnitude

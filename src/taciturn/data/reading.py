@@ -6,16 +6,54 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
 from taciturn.core.errors import DataError
-from taciturn.core.validation import NOT_FINITE, without_data_values
+from taciturn.core.guard import warn_caller
+from taciturn.core.validation import (
+    DIFFERENT_LENGTHS,
+    NO_COLUMNS,
+    NO_RECORDS,
+    NOT_FINITE,
+    NOT_ONE_COLUMN,
+    NOT_TWO_DIMENSIONS,
+    check_choice,
+    without_data_values,
+)
+from taciturn.data.admission import PresentRecords, finite_rows, judged_labels, judged_numbers, judged_table
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
 
-__all__ = ["LAYOUTS", "read_columns", "read_records", "read_table"]
+__all__ = [
+    "ADMISSIBLE",
+    "LAYOUTS",
+    "admission_assumptions",
+    "check_invalid",
+    "judged_target",
+    "read_judged_table",
+    "read_records",
+    "read_scaled",
+    "read_table",
+]
 
 LAYOUTS = ("csr", "csc")
 """Layouts in which sparse tables reach solvers."""
+
+ADMISSIBLE = (
+    "every record is admissible, that is, it has finite numbers and a usable target; a table with any other record is "
+    "refused, and the refusal tells of it"
+)
+"""What the guarantee of a fit with ``invalid="raise"`` rests on."""
+
+
+def check_invalid(invalid: object) -> str:
+    """What becomes of records that are not admissible."""
+    return check_choice(("raise", "null"), invalid=invalid)
+
+
+def admission_assumptions(invalid: str) -> tuple[str, ...]:
+    """For the certificate: nothing has to be assumed of records where those that are not admissible are null."""
+    return () if invalid == "null" else (ADMISSIBLE,)
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -> Any:
@@ -27,25 +65,99 @@ def read_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -
     return _canonical(without_data_values("X", read))
 
 
-def read_records(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-    """A table of finite doubles to fit to, and as many targets, numbers or labels."""
+def read_scaled(scaler: Any, X: Any, *, layouts: Any = LAYOUTS) -> Any:
+    """A table of doubles that need not have the names of the one that the scaler was fitted to."""
 
-    def read() -> tuple[Any, np.ndarray]:
+    def read() -> Any:
+        if scaler.invalid == "null":
+            return checked_shape(judged_table(X), layouts)
+        return check_array(checked_layout(X), accept_sparse=layouts, dtype=np.float64, input_name="X", estimator=scaler)
+
+    table = without_data_values("X", read)
+    return table if scaler.invalid == "null" else _canonical(table)
+
+
+def read_judged_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -> Any:
+    """A table of doubles with NaN in place of every cell that is no finite number."""
+
+    def read() -> Any:
+        table = checked_shape(judged_table(X), layouts)
+        # Names and the number of columns, which are public.
+        validate_data(estimator, X if hasattr(X, "columns") else table, reset=reset, skip_check_array=True)
+        return table
+
+    return without_data_values("X", read)
+
+
+def checked_shape(table: Any, layouts: Any = LAYOUTS) -> Any:
+    """The table, if it is one: what no record decides."""
+    if table.ndim != 2:
+        raise DataError(f"X: {NOT_TWO_DIMENSIONS}.")
+    if table.shape[1] == 0:
+        raise DataError(f"X: {NO_COLUMNS}.")
+    if sp.issparse(table) and not layouts:
+        raise DataError("X: Sparse data was passed, but dense data is required; use toarray() to make it dense.")
+    return table
+
+
+def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool, empty: bool = False) -> PresentRecords:
+    """The records to fit to, with numbers or labels for targets.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Learns the names and the number of the columns.
+    X, y : array-like
+        The table and its targets.
+    invalid : {"raise", "null"}
+        Whether a record that is not admissible is refused, or null.
+    numeric : bool
+        Whether targets are numbers, or whatever labels they are.
+    empty : bool, default=False
+        Whether a table without any record is admissible where no record is refused: the number of records is private.
+    """
+    if invalid == "null":
+        return _judged_records(estimator, X, y, numeric=numeric, empty=empty)
+
+    def read() -> tuple[Any, Any]:
         return validate_data(estimator, checked_layout(X), y, accept_sparse=LAYOUTS, dtype=np.float64)
 
     table, target = without_data_values("X or y", read)
-    return _canonical(table), target
+    if numeric:
+        target = without_data_values("y", lambda: target.astype(np.float64))
+    n_rows = table.shape[0]
+    return PresentRecords(_canonical(table), target, np.arange(n_rows), n_rows)
 
 
-def read_columns(estimator: Any, X: Any, *, layouts: Any = LAYOUTS) -> Any:
-    """A table of finite doubles that need not have the names of the one that the estimator was fitted to."""
+def _judged_records(estimator: Any, X: Any, y: Any, *, numeric: bool, empty: bool) -> PresentRecords:
+    table = read_judged_table(estimator, X, reset=True)
+    if y is None:
+        raise DataError(f"y: {type(estimator).__name__} requires y to be passed, but the target y is None.")
+    target, known = judged_target(y, numeric=numeric)
+    n_rows = table.shape[0]
+    if target.size != n_rows:
+        raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
+    if n_rows == 0 and not empty:
+        raise DataError(f"X: {NO_RECORDS}.")
+    return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(known & finite_rows(table))
 
-    def read() -> Any:
-        return check_array(
-            checked_layout(X), accept_sparse=layouts, dtype=np.float64, input_name="X", estimator=estimator
-        )
 
-    return _canonical(without_data_values("X", read))
+def judged_target(y: Any, *, numeric: bool) -> tuple[Any, Any]:
+    """Targets in one column, and which of them can be used."""
+
+    def read() -> tuple[Any, Any]:
+        if numeric:
+            found = judged_numbers(y)
+            return found, np.isfinite(found)
+        return judged_labels(y)
+
+    target, known = without_data_values("y", read)
+    if target.ndim == 2 and target.shape[1] == 1:
+        warn_caller("A column-vector y was passed when a 1d array was expected; pass y.ravel().", DataConversionWarning)
+        return target.ravel(), known.ravel()
+    if target.ndim != 1:
+        raise DataError(f"y: {NOT_ONE_COLUMN}.")
+    return target, known
 
 
 def _canonical(X: Any) -> Any:

@@ -8,9 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taciturn.core.errors import ParameterError
+from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import to_lattice
 
-__all__ = ["check_classes", "check_y_bounds", "label_codes", "label_signs", "numeric_target"]
+__all__ = [
+    "check_classes",
+    "check_y_bounds",
+    "class_signs",
+    "label_codes",
+    "label_records",
+    "label_signs",
+    "numeric_target",
+]
 
 
 def check_y_bounds(y_bounds: object) -> tuple[float, float]:
@@ -57,9 +66,20 @@ def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> NDArray[np.fl
     return to_lattice(clipped / 2.0 - (low / 4.0 + high / 4.0), high / 4.0 - low / 4.0)
 
 
-def label_codes(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.int64]:
-    """The position of each record's label among the classes, -1 for null records: those with another label."""
-    kinds = _kind_of(y), _kind_of(classes)
+def label_records(
+    records: PresentRecords, classes: NDArray[np.generic], invalid: str
+) -> tuple[PresentRecords, NDArray[np.int64]]:
+    """The records whose label is one of the classes, and its position among them; the others become null."""
+    codes = label_codes(records.y, classes, strict=invalid == "raise")
+    return records.keep(codes >= 0), codes[codes >= 0]
+
+
+def label_codes(y: NDArray[np.generic], classes: NDArray[np.generic], *, strict: bool = True) -> NDArray[np.int64]:
+    """The position of each record's label among the classes, -1 for null records: those with another label.
+
+    ``strict`` refuses labels that are all of another type than the classes, most likely a mistake.
+    """
+    kinds = (_kind_of(y), _kind_of(classes)) if strict else ("both", "both")
     if "both" not in kinds and kinds[0] != kinds[1]:
         raise ParameterError(
             "classes", classes.tolist(), f"labels of the type of y, which holds {kinds[0]}", "list them in that type"
@@ -82,8 +102,12 @@ def label_signs(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray
 
     Two classes need one column, the second being its negative.
     """
-    codes = label_codes(y, classes)
-    columns = np.arange(1, 2) if classes.size == 2 else np.arange(classes.size)
+    return class_signs(label_codes(y, classes), classes.size)
+
+
+def class_signs(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+    """:func:`label_signs` of labels that are positions among the classes already."""
+    columns = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
     signs = np.where(codes[:, None] == columns, 1.0, -1.0)
     signs[codes < 0] = 0.0
     return signs

@@ -17,9 +17,12 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_truth, without_data_values
-from taciturn.data.reading import read_records, read_table
+from taciturn.data.admission import PresentRecords
+from taciturn.data.reading import admission_assumptions, check_invalid, read_records, read_table
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
+
+BOUNDS = "the bounds were chosen without looking at these data"
 
 __all__ = ["PrivateClassifierMixin", "PrivateLinearModel", "PrivateRegressorMixin", "given", "labels_of"]
 
@@ -27,8 +30,12 @@ __all__ = ["PrivateClassifierMixin", "PrivateLinearModel", "PrivateRegressorMixi
 class PrivateLinearModel(Guarded, BaseEstimator):
     """Base of the linear models: ``margins = X @ coef_.T + intercept_``."""
 
+    invalid = "raise"
+    """For models that cannot be told otherwise."""
+
     def _check_public(self) -> None:
         """Refuse bad values of public parameters before any data are read."""
+        check_invalid(self.invalid)
         Budget(self.epsilon, self.delta)
         Stream.of(self.random_state)
         check_relation(self.relation)
@@ -46,10 +53,11 @@ class PrivateLinearModel(Guarded, BaseEstimator):
                 "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
             )
 
-    def _read(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
-        X, target = read_records(self, X, y)
-        self._warm_up(sparse=sp.issparse(X))
-        return X, without_data_values("y", lambda: target.astype(np.float64)) if numeric else target
+    def _read(self, X: Any, y: Any, *, numeric: bool) -> PresentRecords:
+        empty = getattr(self, "relation", None) == "add-remove"
+        records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
+        self._warm_up(sparse=sp.issparse(records.X))
+        return records
 
     def _warm_up(self, *, sparse: bool) -> None:
         """Compile what a fit of this layout calls, before its first draw: where that fails, no budget is spent."""
@@ -57,7 +65,11 @@ class PrivateLinearModel(Guarded, BaseEstimator):
     def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
         records = public_rows(self.relation, n_rows, self.n_public)
         facts: dict[str, Any] = {"features": n_columns} | ({} if records is None else {"records": records})
-        return facts | {"x_bound": float(self.x_bound)}
+        return facts | {"x_bound": float(self.x_bound), "invalid": self.invalid}
+
+    def _assumptions(self) -> tuple[str, ...]:
+        """What every guarantee rests on that bounds and records make."""
+        return BOUNDS, *admission_assumptions(self.invalid)
 
     def _margins(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -82,6 +94,7 @@ class PrivateLinearModel(Guarded, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.invalid == "null"
         tags.non_deterministic = self.random_state is None
         return tags
 

@@ -11,6 +11,7 @@ from taciturn.accounting import Budget
 from taciturn.certificate import certify
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_real
+from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import public_rows
 from taciturn.estimators._linear import PrivateLinearModel
 from taciturn.losses import HuberLoss
@@ -49,26 +50,21 @@ class PrivateObjective(PrivateLinearModel):
 
     def _fit(
         self,
-        X: Any,
+        records: PresentRecords,
         targets: np.ndarray,
-        known: np.ndarray,
         loss: GeneralisedLinearLoss,
         facts: dict[str, Any],
         assumptions: tuple[str, ...],
     ) -> np.ndarray:
-        """Coefficients in mapped units, one row per output, the intercept last.
-
-        ``targets`` has one column per output; records that are not ``known`` are null.
-        """
-        n_rows, n_columns = X.shape
+        """Coefficients in mapped units, one row per output, the intercept last; one column of targets per output."""
+        n_rows, n_columns = records.n_slots, records.n_features
         n_outputs = targets.shape[1]
         stream = Stream.of(self.random_state)
         plan = self._plan(loss, public_rows(self.relation, n_rows, self.n_public), n_columns, n_outputs)
-        chosen = self._choose(plan, X, targets, known, stream)
+        chosen = self._choose(plan, records, targets, stream)
         rows, shrunk = bounded_rows(
-            X[:, chosen][known], self.x_bound, plan.row_bound, intercept=bool(self.fit_intercept)
+            records.columns(chosen), self.x_bound, plan.row_bound, intercept=bool(self.fit_intercept)
         )
-        targets = targets[known]
         if isinstance(loss, HuberLoss):
             # The record shrinks as a whole and stays on the plane that the model is looking for.
             targets = targets * shrunk[:, None]
@@ -88,7 +84,7 @@ class PrivateObjective(PrivateLinearModel):
             plan.budget,
             relation=self.relation,
             public=public,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions, *self._arithmetic()),
+            assumptions=(*self._assumptions(), *assumptions, *self._arithmetic()),
             seeded=stream.seeded,
             arithmetic="float64",
         )
@@ -117,6 +113,6 @@ class PrivateObjective(PrivateLinearModel):
         implied = math.sqrt(n_columns + bool(self.fit_intercept))
         return implied if self.row_bound is None else min(float(self.row_bound) / self.x_bound, implied)
 
-    def _choose(self, plan: Any, X: Any, targets: np.ndarray, known: np.ndarray, stream: Stream) -> np.ndarray:
+    def _choose(self, plan: Any, records: PresentRecords, targets: np.ndarray, stream: Stream) -> np.ndarray:
         """The columns that enter the model: here all of them."""
-        return np.arange(X.shape[1])
+        return np.arange(records.n_features)

@@ -16,7 +16,7 @@ from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.sensitivity import public_rows
-from taciturn.data.target import label_codes
+from taciturn.data.target import label_records
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.estimators._objective import PrivateObjective
 from taciturn.losses import LogisticLoss
@@ -75,6 +75,9 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
         Into how many blocks the records are cut: slices of the table, or, under add-remove, at random.
     fit_intercept : bool, default=True
         Whether to add a constant column, which counts towards the row's length.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -131,6 +134,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
         n_steps: int | str = "auto",
         n_blocks: int = 1,
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -146,6 +150,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
         self.n_steps = n_steps
         self.n_blocks = n_blocks
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> ADMMClassifier:
@@ -159,19 +164,19 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             Labels of any type, two of them.
         """
         self._check_public()
-        X, y = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(y, self.classes)
+        records = self._read(X, y, numeric=False)
+        labels, assumptions = labels_of(records.y, self.classes)
         if labels.size > 2:
             raise DataError(
                 f"y: Only binary classification is supported. Expected two classes, got {labels.size}; use "
                 "FrankWolfeClassifier, or one class against the rest."
             )
-        codes = label_codes(y, labels)
-        n_rows, n_columns = X.shape
+        records, codes = label_records(records, labels, self.invalid)
+        n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
         plan = self._plan(LogisticLoss(), public_rows(self.relation, n_rows, self.n_public), n_columns, self.n_blocks)
-        rows, _ = bounded_rows(X, self.x_bound, plan.minimisers.row_bound, intercept=bool(self.fit_intercept))
-        present = [block[codes[block] >= 0] for block in blocks_for(self.relation, n_rows, int(self.n_blocks), stream)]
+        rows, _ = bounded_rows(records.X, self.x_bound, plan.minimisers.row_bound, intercept=bool(self.fit_intercept))
+        present = blocks_for(self.relation, records, int(self.n_blocks), stream)
         blocks = [(rows[block], codes[block].astype(np.float64)) for block in present]
         weights = plan.solve(blocks, rows.shape[1], n_columns, stream.spawn("admm"))
         public = self._public_facts(n_rows, n_columns) | {
@@ -189,7 +194,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             plan.budget,
             relation=self.relation,
             public=public,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions, *self._arithmetic()),
+            assumptions=(*self._assumptions(), *assumptions, *self._arithmetic()),
             seeded=stream.seeded,
             arithmetic="float64",
         )

@@ -19,9 +19,10 @@ from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive
+from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
-from taciturn.data.target import check_y_bounds, label_codes, numeric_target
+from taciturn.data.target import check_y_bounds, label_records, numeric_target
 from taciturn.estimators._linear import (
     PrivateClassifierMixin,
     PrivateLinearModel,
@@ -57,7 +58,7 @@ class _FrankWolfe(PrivateLinearModel):
 
     def _fit(
         self,
-        X: Any,
+        records: PresentRecords,
         target: np.ndarray,
         loss: Loss,
         n_outputs: int,
@@ -65,9 +66,9 @@ class _FrankWolfe(PrivateLinearModel):
         assumptions: tuple[str, ...],
     ) -> np.ndarray:
         """Coefficients in mapped units, one row per output, the intercept last."""
-        n_rows, n_columns = X.shape
+        n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
-        design = Design(X, self.x_bound, intercept=self.fit_intercept)
+        design = Design(records.X, self.x_bound, intercept=self.fit_intercept)
         plan = self._plan(loss, public_rows(self.relation, n_rows, self.n_public), design, n_outputs)
         coefficients = self._solve(plan, design, target, n_outputs, stream.spawn("frank-wolfe"))
         if not self.fit_intercept:
@@ -84,7 +85,7 @@ class _FrankWolfe(PrivateLinearModel):
             plan.budget,
             relation=self.relation,
             public=public,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions),
+            assumptions=(*self._assumptions(), *assumptions),
             seeded=stream.seeded,
             arithmetic="exact",
             ordered=plan.ordered,
@@ -155,6 +156,9 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
         Number of steps, a function of public facts.
     fit_intercept : bool, default=True
         Whether to add a constant column, which shares the ball.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -205,6 +209,7 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
         residual_clip: float | None = None,
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -218,6 +223,7 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
         self.residual_clip = residual_clip
         self.n_steps = n_steps
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> FrankWolfeRegressor:
@@ -233,12 +239,12 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
         self._check_public()
         low, high = check_y_bounds(self.y_bounds)
         loss = self._loss()
-        X, y = self._read(X, y, numeric=True)
+        records = self._read(X, y, numeric=True)
         facts: dict[str, Any] = {"y_bounds": (low, high), "loss": self.loss}
         if isinstance(loss, HuberLoss):
             facts["residual_clip"] = loss.threshold
-        target = numeric_target(y, (low, high))
-        (weights,) = self._fit(X, target, loss, 1, facts, ())
+        target = numeric_target(records.y, (low, high))
+        (weights,) = self._fit(records, target, loss, 1, facts, ())
         self._set_coefficients(weights, low, high)
         return self
 
@@ -295,6 +301,9 @@ class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
         Number of steps, a function of public facts.
     fit_intercept : bool, default=True
         Whether to add a constant column, which shares the ball.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -346,6 +355,7 @@ class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
         radius: float = 10.0,
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -357,6 +367,7 @@ class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
         self.radius = radius
         self.n_steps = n_steps
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> FrankWolfeClassifier:
@@ -370,12 +381,12 @@ class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
             Labels of any type.
         """
         self._check_public()
-        X, y = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(y, self.classes)
-        codes = label_codes(y, labels)
+        records = self._read(X, y, numeric=False)
+        labels, assumptions = labels_of(records.y, self.classes)
+        records, codes = label_records(records, labels, self.invalid)
         loss: Loss = LogisticLoss() if labels.size == 2 else SoftmaxLoss()
         n_outputs = 1 if labels.size == 2 else labels.size
-        weights = self._fit(X, codes, loss, n_outputs, {"classes": labels}, assumptions)
+        weights = self._fit(records, codes, loss, n_outputs, {"classes": labels}, assumptions)
         self.classes_ = labels
         self._set_coefficients(weights)
         return self

@@ -18,6 +18,7 @@ from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, check_truth
+from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
@@ -71,7 +72,7 @@ class HardThreshold(PrivateLinearModel):
 
     def _fit(
         self,
-        X: Any,
+        records: PresentRecords,
         target: np.ndarray,
         loss: Loss,
         n_outputs: int,
@@ -79,15 +80,15 @@ class HardThreshold(PrivateLinearModel):
         assumptions: tuple[str, ...],
     ) -> np.ndarray:
         """Coefficients in mapped units, one row per output, the intercept last and zero where there is none."""
-        n_rows, n_columns = X.shape
+        n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
         row_bound, step = given(row_bound=self.row_bound), given(step_size=self.step_size)
-        records = public_rows(self.relation, n_rows, self.n_public)
+        n_public = public_rows(self.relation, n_rows, self.n_public)
         plan = plan_hard_threshold(
             Budget(self.epsilon, self.delta),
             loss,
             relation=self.relation,
-            n_rows=records,
+            n_rows=n_public,
             n_features=n_columns,
             n_outputs=n_outputs,
             intercept=bool(self.fit_intercept),
@@ -101,7 +102,7 @@ class HardThreshold(PrivateLinearModel):
             radius=None if self.radius is None else self.radius * self.x_bound,
             average=bool(self.average),
         )
-        design = Design(_by_columns(X), self.x_bound)
+        design = Design(_by_columns(records), self.x_bound)
         coefficients = plan.solve(design, target, n_outputs, bool(self.fit_intercept), stream)
         self.n_iter_ = plan.n_steps
         if self.relation == "add-remove":
@@ -119,7 +120,7 @@ class HardThreshold(PrivateLinearModel):
             plan.budget,
             relation=self.relation,
             public=public | facts,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions),
+            assumptions=(*self._assumptions(), *assumptions),
             seeded=stream.seeded,
             arithmetic="exact",
             ordered=plan.ordered,
@@ -127,9 +128,10 @@ class HardThreshold(PrivateLinearModel):
         return coefficients
 
 
-def _by_columns(X: Any) -> Any:
+def _by_columns(records: PresentRecords) -> Any:
     """Sparse rows as columns, of which margins read few; sums over very many rows are made in blocks of rows."""
-    return X.tocsc() if sp.issparse(X) and X.shape[0] <= _MOST_ROWS_BY_COLUMNS else X
+    X = records.X
+    return X.tocsc() if sp.issparse(X) and records.n_slots <= _MOST_ROWS_BY_COLUMNS else X
 
 
 class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):
@@ -188,6 +190,9 @@ class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):
         Whether to average the second half of the iterates and threshold the mean; costs nothing.
     fit_intercept : bool, default=True
         Whether to add a constant column, inside the row clip and never thresholded.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -245,6 +250,7 @@ class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):
         radius: float | None = None,
         average: bool = False,
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -263,6 +269,7 @@ class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):
         self.radius = radius
         self.average = average
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> HardThresholdRegressor:
@@ -278,12 +285,12 @@ class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):
         self._check_public()
         low, high = check_y_bounds(self.y_bounds)
         clip = given(residual_clip=self.residual_clip)
-        X, y = self._read(X, y, numeric=True)
+        records = self._read(X, y, numeric=True)
         facts = {"y_bounds": (low, high), "residual_clip": self.residual_clip}
         loss = HuberLoss(1.0 if clip is None else clip)
-        (weights,) = self._fit(X, numeric_target(y, (low, high)), loss, 1, facts, ())
+        (weights,) = self._fit(records, numeric_target(records.y, (low, high)), loss, 1, facts, ())
         half = high / 2.0 - low / 2.0
-        self.coef_ = weights[: X.shape[1]] * (half / self.x_bound)
+        self.coef_ = weights[:-1] * (half / self.x_bound)
         self.intercept_ = low / 2.0 + high / 2.0 + half * float(weights[-1])
         self.support_ = self.coef_ != 0.0
         return self

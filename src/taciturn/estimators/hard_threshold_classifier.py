@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from taciturn.data.target import check_classes, label_codes
+from taciturn.data.target import check_classes, label_records
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.estimators.hard_threshold import HardThreshold
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
@@ -66,6 +66,9 @@ class HardThresholdClassifier(PrivateClassifierMixin, HardThreshold):
         Whether to average the second half of the iterates and threshold the mean; costs nothing.
     fit_intercept : bool, default=True
         Whether to add a constant column, inside the row clip and never thresholded.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -124,6 +127,7 @@ class HardThresholdClassifier(PrivateClassifierMixin, HardThreshold):
         radius: float | None = None,
         average: bool = False,
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -141,6 +145,7 @@ class HardThresholdClassifier(PrivateClassifierMixin, HardThreshold):
         self.radius = radius
         self.average = average
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> HardThresholdClassifier:
@@ -156,14 +161,14 @@ class HardThresholdClassifier(PrivateClassifierMixin, HardThreshold):
         self._check_public()
         if self.classes is not None:
             check_classes(self.classes)
-        X, y = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(y, self.classes)
-        codes = label_codes(y, labels)
+        records = self._read(X, y, numeric=False)
+        labels, assumptions = labels_of(records.y, self.classes)
+        records, codes = label_records(records, labels, self.invalid)
         loss: Loss = LogisticLoss() if labels.size == 2 else SoftmaxLoss()
         n_outputs = 1 if labels.size == 2 else labels.size
-        weights = self._fit(X, codes, loss, n_outputs, {"classes": labels}, assumptions)
+        weights = self._fit(records, codes, loss, n_outputs, {"classes": labels}, assumptions)
         self.classes_ = labels
-        self.coef_ = weights[:, : X.shape[1]] / self.x_bound
+        self.coef_ = weights[:, :-1] / self.x_bound
         self.intercept_ = weights[:, -1].copy()
         self.support_ = (self.coef_ != 0.0).any(axis=0)
         return self

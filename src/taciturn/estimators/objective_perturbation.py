@@ -12,7 +12,7 @@ import numpy as np
 
 from taciturn.core.validation import check_positive
 from taciturn.data.fixed_point import ONE
-from taciturn.data.target import check_y_bounds, label_codes, numeric_target
+from taciturn.data.target import check_y_bounds, label_records, numeric_target
 from taciturn.estimators._linear import PrivateClassifierMixin, PrivateRegressorMixin, labels_of
 from taciturn.estimators._objective import PrivateObjective
 from taciturn.losses import HuberLoss, LogisticLoss
@@ -64,6 +64,9 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
         :math:`\Lambda` in mapped units. "auto" balances noise and shrinkage by public facts.
     fit_intercept : bool, default=True
         Whether to add a constant column, which counts towards the row's length and is shrunk like the others.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -116,6 +119,7 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
         residual_clip: float | None = None,
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -128,6 +132,7 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
         self.residual_clip = residual_clip
         self.regularisation = regularisation
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> ObjectivePerturbationRegressor:
@@ -143,10 +148,10 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
         self._check_public()
         low, high = check_y_bounds(self.y_bounds)
         clip = 1.0 if self.residual_clip is None else check_positive(residual_clip=self.residual_clip)
-        X, y = self._read(X, y, numeric=True)
-        target = numeric_target(y, (low, high))[:, None] / ONE
+        records = self._read(X, y, numeric=True)
+        target = numeric_target(records.y, (low, high))[:, None] / ONE
         facts = {"y_bounds": (low, high), "residual_clip": clip}
-        (weights,) = self._fit(X, target, np.ones(y.size, dtype=bool), HuberLoss(clip), facts, ())
+        (weights,) = self._fit(records, target, HuberLoss(clip), facts, ())
         half = high / 2.0 - low / 2.0
         self.coef_ = weights[:-1] * (half / self.x_bound)
         self.intercept_ = float(low / 2.0 + high / 2.0 + half * weights[-1])
@@ -201,6 +206,9 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
         facts.
     fit_intercept : bool, default=True
         Whether to add a constant column, which counts towards the row's length and is shrunk like the others.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -254,6 +262,7 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
         row_bound: float | None = None,
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -265,6 +274,7 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
         self.row_bound = row_bound
         self.regularisation = regularisation
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> ObjectivePerturbationClassifier:
@@ -278,12 +288,12 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
             Labels of any type.
         """
         self._check_public()
-        X, y = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(y, self.classes)
-        codes = label_codes(y, labels)
+        records = self._read(X, y, numeric=False)
+        labels, assumptions = labels_of(records.y, self.classes)
+        records, codes = label_records(records, labels, self.invalid)
         own = np.arange(1, 2) if labels.size == 2 else np.arange(labels.size)
         targets = (codes[:, None] == own).astype(np.float64)
-        weights = self._fit(X, targets, codes >= 0, LogisticLoss(), {"classes": labels}, assumptions)
+        weights = self._fit(records, targets, LogisticLoss(), {"classes": labels}, assumptions)
         self.classes_ = labels
         self.coef_ = weights[:, :-1] / self.x_bound
         self.intercept_ = weights[:, -1].copy()

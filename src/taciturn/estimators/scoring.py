@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +16,16 @@ from taciturn.certificate import Certificate, certify
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, without_data_values
+from taciturn.core.validation import (
+    DIFFERENT_LENGTHS,
+    NO_RECORDS,
+    check_choice,
+    check_integer,
+    without_data_values,
+)
+from taciturn.data.admission import blanked, finite_rows
 from taciturn.data.fixed_point import ONE
+from taciturn.data.reading import admission_assumptions, check_invalid, judged_target, read_judged_table
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
@@ -71,6 +78,7 @@ def private_score(
     metric: str = "auto",
     relation: str = "zero-out",
     n_public: int | None = None,
+    invalid: str = "raise",
     random_state: int | None = None,
 ) -> PrivateScore:
     r"""Score a fitted model on private records, with noise.
@@ -117,6 +125,10 @@ def private_score(
         What one record more or less means.
     n_public : int, default=None
         A public row count, required under add-remove, by which sums are divided.
+    invalid : {"raise", "null"}, default="raise"
+        What becomes of a record that is not admissible: one from which the model cannot predict, or without a usable
+        target. "raise" refuses the score, which tells of the record. "null" makes it a null record: never right, no
+        error, but one of n. X then has to be a table of numbers, and a cell that is none makes its record null.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate says
         so.
@@ -153,20 +165,26 @@ def private_score(
         raise ParameterError(
             "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
         )
-    asked = _metric_of(estimator, metric)
+    strict = check_invalid(invalid) == "raise"
+    asked = _metric_of(estimator, metric, strict=strict)
     plan = plan_score(
         budget, asked.what, finest=asked.finest, counts=asked.counts, relation=relation, n_values=asked.n_values
     )
-    predictions, y = _read(estimator, X, y, numeric=isinstance(asked, _Error))
-    n_rows = public_rows(relation, len(y), n_public)
+    numeric = isinstance(asked, _Error)
+    if strict:
+        predictions, y = _read(estimator, X, y, numeric=numeric)
+        n_slots = len(y)
+    else:
+        predictions, y, n_slots = _read_present(estimator, X, y, numeric=numeric, relation=relation)
+    n_rows = public_rows(relation, n_slots, n_public)
     sums = plan.release(asked.sums(y, predictions, plan.term_bound), stream)
     value, std = asked.score(sums, n_rows, plan.deviation)
     certificate = certify(
         plan.releases,
         plan.budget,
         relation=relation,
-        public={"metric": asked.name, "records": n_rows, **asked.facts},
-        assumptions=_ASSUMPTIONS,
+        public={"metric": asked.name, "records": n_rows, **asked.facts, "invalid": invalid},
+        assumptions=(*_ASSUMPTIONS, *admission_assumptions(invalid)),
         seeded=stream.seeded,
         # A removed row moves the others, and products of matrices round by position.
         arithmetic="float64" if relation == "add-remove" else "exact",
@@ -186,12 +204,12 @@ class _Accuracy:
     counts: ClassVar[bool] = False
     n_values = 1
 
-    def __init__(self, classes: np.ndarray) -> None:
-        self.classes = classes
+    def __init__(self, classes: np.ndarray, *, strict: bool) -> None:
+        self.classes, self.strict = classes, strict
         self.facts = {"classes": classes}
 
     def sums(self, y: np.ndarray, predictions: np.ndarray, term_bound: int) -> np.ndarray:
-        codes = label_codes(y, self.classes)
+        codes = label_codes(y, self.classes, strict=self.strict)
         right = (codes >= 0) & (codes == label_codes(predictions, self.classes))
         return term_bound * np.array([np.count_nonzero(right)])
 
@@ -206,12 +224,12 @@ class _BalancedAccuracy(_Accuracy):
     what = "the numbers of right and wrong predictions in each class"
     counts = True
 
-    def __init__(self, classes: np.ndarray) -> None:
-        super().__init__(classes)
+    def __init__(self, classes: np.ndarray, *, strict: bool) -> None:
+        super().__init__(classes, strict=strict)
         self.n_values = 2 * classes.size
 
     def sums(self, y: np.ndarray, predictions: np.ndarray, term_bound: int) -> np.ndarray:
-        codes = label_codes(y, self.classes)
+        codes = label_codes(y, self.classes, strict=self.strict)
         right = codes == label_codes(predictions, self.classes)
         counts = [np.bincount(codes[(codes >= 0) & side], minlength=self.classes.size) for side in (right, ~right)]
         return term_bound * np.column_stack(counts)
@@ -262,7 +280,7 @@ class _Error:
 # ------------------------------------------------------------------ what is read
 
 
-def _metric_of(estimator: Any, metric: str) -> _Accuracy | _Error:
+def _metric_of(estimator: Any, metric: str, *, strict: bool) -> _Accuracy | _Error:
     """The metric, with what it takes from the model."""
     kind = type(estimator).__name__
     whole = all(hasattr(estimator, name) for name in ("fit", "predict", "__sklearn_tags__"))
@@ -274,7 +292,8 @@ def _metric_of(estimator: Any, metric: str) -> _Accuracy | _Error:
     if is_classifier(estimator):
         name = check_choice(("auto", *_LABEL_METRICS), metric=metric)
         classes = check_classes(estimator.classes_)
-        return _BalancedAccuracy(classes) if name == "balanced accuracy" else _Accuracy(classes)
+        kind_of_metric = _BalancedAccuracy if name == "balanced accuracy" else _Accuracy
+        return kind_of_metric(classes, strict=strict)
     name = check_choice(("auto", *_NUMBER_METRICS), metric=metric)
     return _Error("mean squared error" if name == "auto" else name, _bounds_of(estimator))
 
@@ -298,23 +317,49 @@ def _bounds_of(estimator: Any) -> tuple[float, float]:
 
 
 def _read(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Predictions and targets; errors of a model, which may quote data, are not passed on."""
+    """Predictions and targets."""
 
     def target() -> np.ndarray:
         return check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None)
 
-    @partial(guarded, silent=True)
-    def predictions_of_model() -> np.ndarray:
-        return without_data_values("X", predicted)
+    truth = without_data_values("y", target)
+    predictions = _predicted(estimator, checked_layout(X), numeric=numeric)
+    without_data_values("X and y", lambda: check_consistent_length(predictions, truth))
+    return predictions, truth
 
-    def predicted() -> np.ndarray:
-        predictions = column_or_1d(estimator.predict(checked_layout(X)))
+
+def _read_present(
+    estimator: Any, X: Any, y: Any, *, numeric: bool, relation: str
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Predictions and targets of the records that are not null, and the number of slots."""
+    table = read_judged_table(estimator, X, reset=False)
+    truth, known = judged_target(y, numeric=numeric)
+    n_slots = table.shape[0]
+    if truth.size != n_slots:
+        raise DataError(f"X and y: {DIFFERENT_LENGTHS}.")
+    if n_slots == 0 and relation != "add-remove":
+        raise DataError(f"X: {NO_RECORDS}.")
+    present = known & finite_rows(table)
+    if not present.any():
+        return truth[:0], truth[:0], n_slots
+    if relation == "add-remove":
+        predictions = _predicted(estimator, table[np.flatnonzero(present)], numeric=numeric)
+    else:
+        # In their places, since products of matrices round by position.
+        predictions = _predicted(estimator, blanked(table, present), numeric=numeric)[present]
+    return predictions, truth[present], n_slots
+
+
+def _predicted(estimator: Any, X: Any, *, numeric: bool) -> np.ndarray:
+    """What a model predicts; neither its errors nor its warnings, which may quote data, are passed on."""
+
+    def predict() -> np.ndarray:
+        predictions = column_or_1d(estimator.predict(X))
         return predictions.astype(np.float64) if numeric else predictions
 
-    truth = without_data_values("y", target)
     predictions = None
     try:
-        predictions = predictions_of_model()
+        predictions = guarded(without_data_values, silent=True)("X", predict)
     except TaciturnError:
         raise
     except Exception:
@@ -323,5 +368,4 @@ def _read(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[np.ndarray,
         raise DataError(
             "X: expected records that the estimator can predict, and it failed; try it on made-up records of this form."
         )
-    without_data_values("X and y", lambda: check_consistent_length(predictions, truth))
-    return predictions, truth
+    return predictions

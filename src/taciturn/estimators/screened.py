@@ -96,7 +96,7 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
         As in :class:`FrankWolfeRegressor`. Every rule but "select" needs ``n_public`` under add-remove. With
         ``epsilon=float("inf")``, ``rule="adp"``, ``permanent=True`` and ``loss="squared"`` this is Frank-Wolfe with
         the safe rule itself: it drops columns that are proved to be zero in the solution, and is faster for that.
-    loss, residual_clip, n_steps, fit_intercept, random_state
+    loss, residual_clip, n_steps, fit_intercept, invalid, random_state
         As in :class:`FrankWolfeRegressor`. The rules "tested" and "adp" are derived for the squared loss; with "huber"
         they are private all the same, but not safe even without noise.
     rule : {"select", "tested", "none-option", "adp"}, default="select"
@@ -162,6 +162,7 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
         threshold: float | None = None,
         permanent: bool = False,
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -180,6 +181,7 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
         self.threshold = threshold
         self.permanent = permanent
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
 
@@ -201,7 +203,7 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
     epsilon, delta, relation, n_public, x_bound, classes, radius
         As in :class:`FrankWolfeClassifier`. Every rule but "select" needs ``n_public`` under add-remove. With
         ``epsilon=float("inf")``, ``rule="adp"`` and ``permanent=True`` this is Frank-Wolfe with the safe rule itself.
-    n_steps, fit_intercept, random_state
+    n_steps, fit_intercept, invalid, random_state
         As in :class:`FrankWolfeClassifier`.
     rule : {"select", "tested", "none-option", "adp"}, default="select"
         What a screening does. "select" chooses the coefficient with the smallest gradient by the exponential mechanism
@@ -262,6 +264,7 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
         threshold: float | None = None,
         permanent: bool = False,
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -278,6 +281,7 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
         self.threshold = threshold
         self.permanent = permanent
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:

@@ -15,6 +15,7 @@ from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.guard import warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
+from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
@@ -62,7 +63,7 @@ class Sparse(PrivateLinearModel):
 
     def _fit(
         self,
-        X: Any,
+        records: PresentRecords,
         target: np.ndarray,
         loss: Loss | None,
         n_outputs: int,
@@ -71,29 +72,30 @@ class Sparse(PrivateLinearModel):
         assumptions: tuple[str, ...],
     ) -> SparseResult:
         """What the fit releases, in mapped units."""
-        n_rows, n_columns = X.shape
+        n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
         budget = Budget(self.epsilon, self.delta)
         whole = open_filter(budget, n_columns, n_outputs)
-        records = public_rows(self.relation, n_rows, self.n_public)
+        n_public = public_rows(self.relation, n_rows, self.n_public)
         # Of three columns or fewer all are kept.
         auto = isinstance(self.n_nonzero, str) and n_columns > LEAST_FEATURES
         wanted = n_columns if isinstance(self.n_nonzero, str) else min(int(self.n_nonzero), n_columns)
-        k = guessed_size(records, n_columns, whole.mu) if auto else wanted
-        road = choose_road(self.method, records, n_columns, k, whole.mu, size_known=not auto)
+        k = guessed_size(n_public, n_columns, whole.mu) if auto else wanted
+        road = choose_road(self.method, n_public, n_columns, k, whole.mu, size_known=not auto)
         enough = math.ceil(_LEAST_INFORMATION / whole.mu)
-        if records < enough:
+        if n_public < enough:
             warn_caller(
-                f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got {records:,}), as "
+                f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got {n_public:,}), as "
                 "fits of fewer may be worse than a constant; raise epsilon or add records.",
                 WeakBudgetWarning,
             )
         row_bound = given(row_bound=self.row_bound)
         if row_bound is not None:
             row_bound = min(row_bound / self.x_bound, math.sqrt(n_columns))
-        setting = Setting(loss, records, n_outputs, bool(self.fit_intercept), row_bound, clip)
+        setting = Setting(loss, n_public, n_outputs, bool(self.fit_intercept), row_bound, clip)
         fit = SparseFit(road, whole, setting, relation=self.relation, choose_size=auto, stream=stream)
-        result = fit.solve(Design(X.tocsr() if sp.issparse(X) else X, self.x_bound), target)
+        X = records.X.tocsr() if sp.issparse(records.X) else records.X
+        result = fit.solve(Design(X, self.x_bound), target)
         self.n_iter_ = result.n_steps
         if self.relation == "add-remove":
             # Sums of more could leave 64-bit integers, and refusing them would tell their number.
@@ -110,7 +112,7 @@ class Sparse(PrivateLinearModel):
             budget if whole.private else Budget(math.inf, 0.0),
             relation=self.relation,
             public=public | facts,
-            assumptions=("the bounds were chosen without looking at these data", *assumptions),
+            assumptions=(*self._assumptions(), *assumptions),
             seeded=stream.seeded,
             arithmetic="exact",
         )
@@ -164,6 +166,9 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
         distance from its mean.
     fit_intercept : bool, default=True
         Whether to centre, and to fit a constant.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -229,6 +234,7 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
         row_bound: float | str = "auto",
         residual_clip: float | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -242,6 +248,7 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
         self.row_bound = row_bound
         self.residual_clip = residual_clip
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> SparseRegressor:
@@ -259,9 +266,9 @@ class SparseRegressor(PrivateRegressorMixin, Sparse):
         clip = given(residual_clip=self.residual_clip)
         if clip is not None:
             check_real(_LEAST_CLIP, _MOST_CLIP, residual_clip=clip)
-        X, y = self._read(X, y, numeric=True)
+        records = self._read(X, y, numeric=True)
         facts = {"y_bounds": (low, high), "residual_clip": self.residual_clip}
-        result = self._fit(X, numeric_target(y, (low, high)), None, 1, clip, facts, ())
+        result = self._fit(records, numeric_target(records.y, (low, high)), None, 1, clip, facts, ())
         (weights,) = result.coefficients
         half = high / 2.0 - low / 2.0
         self.coef_ = weights[:-1] * (half / self.x_bound)

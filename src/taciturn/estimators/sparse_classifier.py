@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from taciturn.data.target import check_classes, label_codes
+from taciturn.data.target import check_classes, label_records
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.estimators.sparse import Sparse
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
@@ -59,6 +59,9 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
         median. The rows of columns that were chosen privately get medians of their own in any case.
     fit_intercept : bool, default=True
         Whether to centre, and to fit a constant.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -123,6 +126,7 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
         method: str = "auto",
         row_bound: float | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -135,6 +139,7 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
         self.method = method
         self.row_bound = row_bound
         self.fit_intercept = fit_intercept
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> SparseClassifier:
@@ -150,11 +155,12 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
         self._check_public()
         if self.classes is not None:
             check_classes(self.classes)
-        X, y = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(y, self.classes)
+        records = self._read(X, y, numeric=False)
+        labels, assumptions = labels_of(records.y, self.classes)
+        records, codes = label_records(records, labels, self.invalid)
         loss: Loss = LogisticLoss() if labels.size == 2 else SoftmaxLoss()
         n_outputs = 1 if labels.size == 2 else labels.size
-        result = self._fit(X, label_codes(y, labels), loss, n_outputs, None, {"classes": labels}, assumptions)
+        result = self._fit(records, codes, loss, n_outputs, None, {"classes": labels}, assumptions)
         self.classes_ = labels
         self.coef_ = result.coefficients[:, :-1] / self.x_bound
         self.coef_std_ = result.deviations / self.x_bound

@@ -72,7 +72,7 @@ class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
     ----------
     epsilon, delta, relation, n_public, x_bound, y_bounds, radius
         As in :class:`FrankWolfeRegressor`.
-    loss, residual_clip, n_steps, fit_intercept, random_state
+    loss, residual_clip, n_steps, fit_intercept, invalid, random_state
         As in :class:`FrankWolfeRegressor`.
     n_nonzero : int or "private-count", default=10
         How many coefficients to keep. "private-count": as many as the noiseless solution has, clipped to
@@ -120,6 +120,7 @@ class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
         count_share: float = 0.05,
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -134,6 +135,7 @@ class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
             residual_clip=residual_clip,
             n_steps=n_steps,
             fit_intercept=fit_intercept,
+            invalid=invalid,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero
@@ -154,7 +156,7 @@ class SparsifiedClassifier(_Sparsified, FrankWolfeClassifier):
 
     Parameters
     ----------
-    epsilon, delta, relation, n_public, x_bound, classes, radius, n_steps, fit_intercept, random_state
+    epsilon, delta, relation, n_public, x_bound, classes, radius, n_steps, fit_intercept, invalid, random_state
         As in :class:`FrankWolfeClassifier`.
     n_nonzero : int or "private-count", default=10
         How many features to keep. "private-count": as many as the noiseless solution uses, clipped to
@@ -200,6 +202,7 @@ class SparsifiedClassifier(_Sparsified, FrankWolfeClassifier):
         count_share: float = 0.05,
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -212,6 +215,7 @@ class SparsifiedClassifier(_Sparsified, FrankWolfeClassifier):
             radius=radius,
             n_steps=n_steps,
             fit_intercept=fit_intercept,
+            invalid=invalid,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero

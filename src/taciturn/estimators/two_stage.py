@@ -13,6 +13,7 @@ import numpy as np
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
+from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import public_rows
 from taciturn.estimators.objective_perturbation import (
     ObjectivePerturbationClassifier,
@@ -54,17 +55,17 @@ class _TwoStage:
             regularisation=self.regularisation,
         )
 
-    def _choose(self, plan: TwoStagePlan, X: Any, targets: np.ndarray, known: np.ndarray, stream: Stream) -> np.ndarray:
+    def _choose(self, plan: TwoStagePlan, records: PresentRecords, targets: np.ndarray, stream: Stream) -> np.ndarray:
         """The columns with the most votes, in increasing order."""
-        n_rows, n_columns = X.shape
         selection = plan.selection
         if selection.method == "all":
-            return np.arange(n_columns)
-        n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, n_rows, self.n_public))
-        blocks = blocks_for(self.relation, n_rows, n_blocks, stream)
-        present = [rows[known[rows]] for rows in blocks]
+            return np.arange(records.n_features)
+        n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, records.n_slots, self.n_public))
+        blocks = blocks_for(self.relation, records, n_blocks, stream)
         logistic = isinstance(plan.loss, LogisticLoss)
-        votes = count_votes(X, self.x_bound, targets, present, selection.k, logistic=logistic, n_jobs=self.n_jobs)
+        votes = count_votes(
+            records.X, self.x_bound, targets, blocks, selection.k, logistic=logistic, n_jobs=self.n_jobs
+        )
         return np.sort(selection.select(votes, stream))
 
     def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
@@ -126,6 +127,9 @@ class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):
         Whether the fit has a constant column, which counts towards the row's length.
     n_jobs : int, default=None
         Number of joblib workers over which the blocks are shared. The result is the same for any number.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -177,6 +181,7 @@ class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         n_jobs: int | None = None,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -190,6 +195,7 @@ class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):
             residual_clip=residual_clip,
             regularisation=regularisation,
             fit_intercept=fit_intercept,
+            invalid=invalid,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero
@@ -245,6 +251,9 @@ class TwoStageClassifier(_TwoStage, ObjectivePerturbationClassifier):
         Whether the fit has a constant column, which counts towards the row's length.
     n_jobs : int, default=None
         Number of joblib workers over which the blocks are shared. The result is the same for any number.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only.
 
@@ -297,6 +306,7 @@ class TwoStageClassifier(_TwoStage, ObjectivePerturbationClassifier):
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         n_jobs: int | None = None,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -309,6 +319,7 @@ class TwoStageClassifier(_TwoStage, ObjectivePerturbationClassifier):
             row_bound=row_bound,
             regularisation=regularisation,
             fit_intercept=fit_intercept,
+            invalid=invalid,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero

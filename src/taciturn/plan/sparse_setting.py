@@ -58,7 +58,7 @@ class Setting:
         return HuberLoss(slope) if self.loss is None else self.loss
 
     def present(self, target: Target) -> NDArray[np.bool_]:
-        """Which records are not null."""
+        """Which records are not null for their label; others that are null were left out where the table was read."""
         return np.ones(target.size, dtype=bool) if self.regression else target >= 0
 
     def records(

@@ -133,7 +133,8 @@ class SwitchedModel(ReproducedModel):
 
     def _read_both(self, X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[str, ...]]:
         """Features, target as the loss needs it (labels as 0 and 1), and what is assumed of the target."""
-        X, y = self._read(X, y, numeric=not classifies(self))
+        records = self._read(X, y, numeric=not classifies(self))
+        X, y = records.X, records.y
         if not classifies(self):
             return X, y, ("every target lies in [-1, 1]",)
         labels, assumptions = labels_of(y, None)

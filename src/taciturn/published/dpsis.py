@@ -172,8 +172,8 @@ class DPSIS(PrivateSelector):
             Numbers in [-1, 1].
         """
         self._check_public()
-        X, y = self._read(X, y)
-        y = numbers_of(y)
+        records = self._read(X, y)
+        X, y = records.X, numbers_of(records.y)
         if y.dtype.kind not in "iufb":
             raise DataError("y: expected numbers; code two labels as -1 and 1.")
         n_rows, n_columns = X.shape

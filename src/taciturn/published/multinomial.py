@@ -122,7 +122,8 @@ class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
             Labels of any type.
         """
         self._check_public()
-        X, y = self._read(X, y, numeric=False)
+        records = self._read(X, y, numeric=False)
+        X, y = records.X, records.y
         self.classes_, assumptions = labels_of(y, None)
         n_rows, n_columns = X.shape
         n_classes = self.classes_.size

@@ -143,8 +143,8 @@ class TwoStageSelector(PrivateSelector):
             Numbers; the experiments take codes of classes for numbers.
         """
         self._check_public()
-        X, y = self._read(X, y)
-        y = numbers_of(y)
+        records = self._read(X, y)
+        X, y = records.X, numbers_of(records.y)
         if y.dtype.kind not in "iufb":
             raise DataError("y: expected numbers; code labels as numbers.")
         n_rows, n_columns = X.shape

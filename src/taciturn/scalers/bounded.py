@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
-from taciturn.data.reading import read_columns, read_table
+from taciturn.data.reading import admission_assumptions, check_invalid, read_judged_table, read_scaled, read_table
 from taciturn.data.unit_range import centre_and_half, to_unit_range
 
 __all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of", "one_per_column"]
@@ -28,7 +28,8 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     """The formats of sparse tables that are taken, if any are."""
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        return read_table(self, X, reset=reset, layouts=self._formats)
+        read = read_judged_table if self.invalid == "null" else read_table
+        return read(self, X, reset=reset, layouts=self._formats)
 
     def transform(self, X: Any) -> Any:
         """Clip to the bounds and map to [-1, 1].
@@ -59,7 +60,7 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         # The plain array that transform returned has lost its names, and rightly so.
-        X = read_columns(self, X, layouts=self._formats)
+        X = read_scaled(self, X, layouts=self._formats)
         if X.shape[1] != self.n_features_in_:
             raise DataError(
                 f"X: expected {self.n_features_in_} columns, as in fit, got {X.shape[1]}; pass what transform returned."
@@ -78,6 +79,11 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         np.copyto(out, self.lower_, where=X <= -1.0)
         np.copyto(out, self.upper_, where=X >= 1.0)
         return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.invalid == "null"
+        return tags
 
 
 class BoundedScaler(LinearScaler):
@@ -99,6 +105,10 @@ class BoundedScaler(LinearScaler):
     lower, upper : float or array-like of shape (n_features,), default=-1.0, 1.0
         The range that each column can have by its nature, not its observed range. One number for all columns,
         or one for each, in the order of the columns.
+    invalid : {"raise", "null"}, default="raise"
+        What becomes of a record that is not admissible: one with a missing or infinite cell, or a cell that is no
+        number. "raise" refuses the table, which tells of the record. "null" makes it a null record, absent from every
+        statistic; ``transform`` then leaves NaN in place of such a cell, for the next step to see.
 
     Attributes
     ----------
@@ -132,9 +142,10 @@ class BoundedScaler(LinearScaler):
 
     _formats = ("csr", "csc")
 
-    def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0) -> None:
+    def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0, invalid: str = "raise") -> None:
         self.lower = lower
         self.upper = upper
+        self.invalid = invalid
 
     def fit(self, X: Any, y: Any = None) -> BoundedScaler:
         """Check the bounds against the columns of X, and certify.
@@ -146,6 +157,7 @@ class BoundedScaler(LinearScaler):
         y : None
             Ignored.
         """
+        check_invalid(self.invalid)
         X = self._read(X, reset=True)
         n_columns = X.shape[1]
         lower = one_per_column("lower", self.lower, n_columns)
@@ -161,8 +173,11 @@ class BoundedScaler(LinearScaler):
             relation="zero-out",
             status="proved",
             events=(),
-            public={"features": n_columns, "lower": fact_of(lower), "upper": fact_of(upper)},
-            assumptions=("the bounds were chosen without looking at these data",),
+            public={"features": n_columns, "lower": fact_of(lower), "upper": fact_of(upper), "invalid": self.invalid},
+            assumptions=(
+                "the bounds were chosen without looking at these data",
+                *admission_assumptions(self.invalid),
+            ),
             seeded=False,
             arithmetic="exact",
             bound="pure",

@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
-from taciturn.core.errors import ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer, check_real
+from taciturn.core.validation import NO_RECORDS, check_integer, check_real
+from taciturn.data.admission import finite_rows
+from taciturn.data.reading import admission_assumptions, check_invalid
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.plan.quantiles import plan_bounds
 from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
@@ -39,7 +41,7 @@ class PrivateScaler(LinearScaler):
     mechanisms of equal noise under one accountant. Sensitivity: ``data.sensitivity.opposite_quantile_scores``. Scores
     are exact integers. Public: the number of columns, that of records (``n_public`` under add-remove) and all
     parameters. Neighbours differ in a whole row, which under zero-out and add-remove is absent from one of them and
-    counts in no rank of any column; a missing value is not a null record and is refused. What ``transform`` returns for
+    counts in no rank of any column; so is a record that ``invalid="null"`` makes null. What ``transform`` returns for
     the fitted records is as sensitive as they are: let another private step follow.
 
     Parameters
@@ -58,6 +60,10 @@ class PrivateScaler(LinearScaler):
         the number of points, 90 for each power of ten.
     tail : float, default=0.05
         The share of values to be clipped at each end, at least 0.001 and less than 0.5.
+    invalid : {"raise", "null"}, default="raise"
+        What becomes of a record that is not admissible: one with a missing or infinite cell, or a cell that is no
+        number. "raise" refuses the table, which tells of the record. "null" makes it a null record, absent from every
+        statistic; ``transform`` then leaves NaN in place of such a cell, for the next step to see.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
         says so.
@@ -116,6 +122,7 @@ class PrivateScaler(LinearScaler):
         smallest: ArrayLike = 1e-3,
         largest: ArrayLike = 1e6,
         tail: float = 0.05,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -125,6 +132,7 @@ class PrivateScaler(LinearScaler):
         self.smallest = smallest
         self.largest = largest
         self.tail = tail
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> PrivateScaler:
@@ -140,6 +148,8 @@ class PrivateScaler(LinearScaler):
         self._check_public()
         X = self._read(X, reset=True)
         n_rows, n_columns = X.shape
+        if n_rows == 0 and self.relation != "add-remove":
+            raise DataError(f"X: {NO_RECORDS}.")
         smallest, largest = self._ends(n_columns)
         records = public_rows(self.relation, n_rows, self.n_public)
         stream = Stream.of(self.random_state)
@@ -151,7 +161,7 @@ class PrivateScaler(LinearScaler):
             smallest=smallest,
             largest=largest,
         )
-        lower, upper = plan.release(X, stream)
+        lower, upper = plan.release(X[finite_rows(X)] if self.invalid == "null" else X, stream)
         self.certificate_ = certify(
             plan.releases,
             plan.budget,
@@ -162,8 +172,12 @@ class PrivateScaler(LinearScaler):
                 "tail": float(self.tail),
                 "smallest": fact_of(smallest),
                 "largest": fact_of(largest),
+                "invalid": self.invalid,
             },
-            assumptions=("the range of sizes was chosen without looking at these data",),
+            assumptions=(
+                "the range of sizes was chosen without looking at these data",
+                *admission_assumptions(self.invalid),
+            ),
             seeded=stream.seeded,
             arithmetic=plan.arithmetic,
             ordered=plan.ordered,
@@ -174,6 +188,7 @@ class PrivateScaler(LinearScaler):
 
     def _check_public(self) -> None:
         """Refuse bad values of public parameters before any data are read."""
+        check_invalid(self.invalid)
         Budget(self.epsilon, self.delta)
         Stream.of(self.random_state)
         check_relation(self.relation)

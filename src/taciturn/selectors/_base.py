@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from taciturn.core.errors import DataError
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, without_data_values
-from taciturn.data.reading import read_records
+from taciturn.data.admission import PresentRecords, truth_values
+from taciturn.data.reading import admission_assumptions, check_invalid, read_records
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes
@@ -31,8 +33,12 @@ KIND_OF_TARGET = "whether the target holds numbers or truth values is public"
 class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
     """Base of the selectors: ``support_`` and ``certificate_`` are all that a fit leaves behind."""
 
+    invalid = "raise"
+    """For selectors that cannot be told otherwise."""
+
     def _check_public(self) -> None:
         """Refuse bad values of public parameters before any data are read."""
+        check_invalid(self.invalid)
         Budget(self.epsilon, self.delta)
         Stream.of(self.random_state)
         check_relation(self.relation)
@@ -40,12 +46,15 @@ class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
         if self.n_public is not None:
             check_integer(1, n_public=self.n_public)
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        X, target = read_records(self, X, y)
-        self._warm_up(sparse=sp.issparse(X))
+    def _read(self, X: Any, y: Any) -> PresentRecords:
+        null = self.invalid == "null"
+        numeric = null and self.classes is None and not without_data_values("y", lambda: truth_values(y))
+        empty = null and self.relation == "add-remove"
+        records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
+        self._warm_up(sparse=sp.issparse(records.X))
         # Truth values of a nullable column arrive as numbers.
         truth = getattr(getattr(y, "dtype", None), "kind", None) == "b"
-        return X, target.astype(bool) if truth else target
+        return replace(records, y=records.y.astype(bool)) if truth else records
 
     def _warm_up(self, *, sparse: bool) -> None:
         """Compile what a fit of this layout calls, before its first draw: where that fails, no budget is spent."""
@@ -64,7 +73,7 @@ class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
     def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
         records = public_rows(self.relation, n_rows, self.n_public)
         facts = {"features": n_columns, "selected": min(int(self.n_features_to_select), n_columns)}
-        return facts | ({} if records is None else {"records": records})
+        return facts | ({} if records is None else {"records": records}) | {"invalid": self.invalid}
 
     def _conclude(
         self,
@@ -78,6 +87,7 @@ class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
         arithmetic: str,
     ) -> None:
         """Set what a fit leaves behind."""
+        assumptions = (*assumptions, *admission_assumptions(self.invalid))
         if self.classes is None:
             assumptions = (*assumptions, KIND_OF_TARGET)
         self.certificate_: Certificate = certify(
@@ -119,6 +129,7 @@ class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.invalid == "null"
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags

@@ -22,9 +22,10 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import block_votes, public_rows
-from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
+from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
 from taciturn.plan import plan_top_k
 from taciturn.plan.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
@@ -96,6 +97,9 @@ class BlockVoteSelector(PrivateSelector):
         Parameter of the canonical Lipschitz mechanism, in [0, 1).
     n_jobs : int, default=None
         Number of joblib workers over which the blocks are shared. The result is the same for any number.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
         says so.
@@ -143,6 +147,7 @@ class BlockVoteSelector(PrivateSelector):
         mechanism: str = "auto",
         gamma: float = 0.5,
         n_jobs: int | None = None,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -157,6 +162,7 @@ class BlockVoteSelector(PrivateSelector):
         self.mechanism = mechanism
         self.gamma = gamma
         self.n_jobs = n_jobs
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, keys: Any = None) -> BlockVoteSelector:
@@ -181,9 +187,9 @@ class BlockVoteSelector(PrivateSelector):
                 "'add-remove' where keys are given, since a replaced record would move between two blocks",
                 "leave keys out, or set relation='add-remove'",
             )
-        X, y = self._read(X, y)
-        targets, known, logistic, facts = self._targets(y)
-        n_rows, n_columns = X.shape
+        records = self._read(X, y)
+        records, targets, logistic, facts = self._targets(records)
+        n_rows, n_columns = records.n_slots, records.n_features
         n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, n_rows, self.n_public))
         stream = Stream.of(self.random_state)
         plan = plan_top_k(
@@ -194,12 +200,11 @@ class BlockVoteSelector(PrivateSelector):
             method=self.mechanism,
             gamma=self.gamma,
         )
-        blocks = self._blocks(n_rows, n_blocks, keys, stream)
+        blocks = self._blocks(records, n_blocks, keys, stream)
         if plan.method == "all":
             selected = np.arange(n_columns)
         else:
-            present = [rows[known[rows]] for rows in blocks]
-            votes = count_votes(X, self.x_bound, targets, present, plan.k, logistic=logistic, n_jobs=self.n_jobs)
+            votes = count_votes(records.X, self.x_bound, targets, blocks, plan.k, logistic=logistic, n_jobs=self.n_jobs)
             selected = plan.select(votes, stream)
         public = self._public_facts(n_rows, n_columns) | {"method": plan.method, "blocks": n_blocks}
         self._conclude(
@@ -232,26 +237,25 @@ class BlockVoteSelector(PrivateSelector):
                 "give n_public or n_blocks",
             )
 
-    def _blocks(self, n_rows: int, n_blocks: int, keys: Any, stream: Stream) -> list[np.ndarray]:
-        """The rows of each block, in increasing order."""
+    def _blocks(self, records: PresentRecords, n_blocks: int, keys: Any, stream: Stream) -> list[np.ndarray]:
+        """The records of each block, in increasing order."""
         if keys is None:
-            return blocks_for(self.relation, n_rows, n_blocks, stream)
+            return blocks_for(self.relation, records, n_blocks, stream)
         # One by one: a common type for all keys would let one of them change what the others say.
         listed = list(keys)
-        if len(listed) != n_rows:
+        if len(listed) != records.n_slots:
             raise DataError("keys: expected one key per record, got another number; pass a list as long as y.")
-        return blocks_by_key(listed, n_blocks, stream.spawn("blocks"))
+        return blocks_by_key((listed[slot] for slot in records.slots), n_blocks, stream.spawn("blocks"))
 
-    def _targets(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, dict[str, Any]]:
-        """One column per path, which records are not null, whether the loss is logistic, public facts."""
-        labels, y = labels_or_numbers(y, self.classes)
+    def _targets(self, records: PresentRecords) -> tuple[PresentRecords, np.ndarray, bool, dict[str, Any]]:
+        """Records that are not null, one column of targets per path, whether the loss is logistic, public facts."""
+        labels, y = labels_or_numbers(records.y, self.classes)
         if labels is not None:
-            codes = label_codes(y, labels)
+            records, codes = label_records(records, labels, self.invalid)
             own = np.arange(1, 2) if labels.size == 2 else np.arange(labels.size)
-            return (codes[:, None] == own).astype(np.float64), codes >= 0, True, {"classes": labels}
+            return records, (codes[:, None] == own).astype(np.float64), True, {"classes": labels}
         bounds = check_y_bounds(self.y_bounds)
-        target = numeric_target(y, bounds)[:, None] / ONE
-        return target, np.ones(y.size, dtype=bool), False, {"y_bounds": bounds}
+        return records, numeric_target(y, bounds)[:, None] / ONE, False, {"y_bounds": bounds}
 
 
 def check_n_jobs(n_jobs: int | None) -> None:
@@ -274,11 +278,15 @@ def number_of_blocks(n_blocks: int | str, records: int | None) -> int:
     return int(n_blocks)
 
 
-def blocks_for(relation: str, n_rows: int, n_blocks: int, stream: Stream) -> list[np.ndarray]:
-    """Slots of the table, or blocks drawn one by one where a record more would shift the slots."""
+def blocks_for(relation: str, records: PresentRecords, n_blocks: int, stream: Stream) -> list[np.ndarray]:
+    """The records of each block, by slots of the table, or drawn one by one where a record more would shift the slots.
+
+    A null record keeps its slot, so that the others stay in their blocks, and is in no block itself.
+    """
     if relation == "add-remove":
-        return random_blocks(n_rows, n_blocks, stream.spawn("blocks"))
-    return blocks_by_slot(n_rows, n_blocks)
+        return random_blocks(records.slots.size, n_blocks, stream.spawn("blocks"))
+    ends = np.cumsum([rows.size for rows in blocks_by_slot(records.n_slots, n_blocks)])
+    return np.split(np.arange(records.slots.size), np.searchsorted(records.slots, ends[:-1]))
 
 
 def blocks_by_slot(n_rows: int, n_blocks: int) -> list[np.ndarray]:

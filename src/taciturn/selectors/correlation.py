@@ -18,10 +18,11 @@ from taciturn.accounting import Budget
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_real
+from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
-from taciturn.data.target import check_classes, check_y_bounds, label_signs, numeric_target
+from taciturn.data.target import check_classes, check_y_bounds, class_signs, label_records, numeric_target
 from taciturn.plan import plan_top_k
 from taciturn.plan.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
@@ -90,6 +91,9 @@ class CorrelationSelector(PrivateSelector):
         records), with one column per class if there are more than two. Its method ``sensitivity(relation)`` returns a
         ``data.sensitivity.Sensitivity`` in the linf norm: the most that any score can change when one row is left
         out or, under replace-one, becomes another. The guarantee is as good as that statement.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
         says so.
@@ -149,6 +153,7 @@ class CorrelationSelector(PrivateSelector):
         mechanism: str = "auto",
         gamma: float = 0.5,
         score_func: str | Callable[..., Any] = "correlation",
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -162,6 +167,7 @@ class CorrelationSelector(PrivateSelector):
         self.mechanism = mechanism
         self.gamma = gamma
         self.score_func = score_func
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> CorrelationSelector:
@@ -175,9 +181,8 @@ class CorrelationSelector(PrivateSelector):
             A numeric or categorical target.
         """
         self._check_public()
-        X, y = self._read(X, y)
-        weights, unit, facts = self._target(y)
-        n_rows, n_columns = X.shape
+        records, weights, unit, facts = self._target(self._read(X, y))
+        n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
         own = callable(self.score_func)
         # Lattice units: a product of two full-scale values.
@@ -190,7 +195,7 @@ class CorrelationSelector(PrivateSelector):
             method=self.mechanism,
             gamma=self.gamma,
         )
-        selected = plan.select(self._scores(X, weights, unit), stream)
+        selected = plan.select(self._scores(records.X, weights, unit), stream)
         public = self._public_facts(n_rows, n_columns)
         public |= {"method": plan.method, "score": self._score_name(), "x_bound": float(self.x_bound), **facts}
         self._conclude(
@@ -237,11 +242,12 @@ class CorrelationSelector(PrivateSelector):
             )
         return declared
 
-    def _target(self, y: np.ndarray) -> tuple[np.ndarray, int, dict[str, Any]]:
-        """Weights of the records (one column per sum), the number that stands for 1 in them, public facts."""
-        labels, y = labels_or_numbers(y, self.classes)
+    def _target(self, records: PresentRecords) -> tuple[PresentRecords, np.ndarray, int, dict[str, Any]]:
+        """Records that are not null, their weights (one column per sum), what stands for 1 in them, public facts."""
+        labels, y = labels_or_numbers(records.y, self.classes)
         if labels is not None:
-            return label_signs(y, labels), 1, {"classes": labels}
+            records, codes = label_records(records, labels, self.invalid)
+            return records, class_signs(codes, labels.size), 1, {"classes": labels}
         low, high = bounds = check_y_bounds(self.y_bounds)
         # Halving first keeps bounds near the largest double from overflowing.
         middle = low / 2.0 + high / 2.0
@@ -252,7 +258,7 @@ class CorrelationSelector(PrivateSelector):
             weights = (y - middle) / (high / 2.0 - low / 2.0)
         else:
             weights, unit = numeric_target(y, bounds), ONE
-        return weights[:, None], unit, {"y_bounds": bounds}
+        return records, weights[:, None], unit, {"y_bounds": bounds}
 
     def _scores(self, X: Any, weights: np.ndarray, unit: int) -> np.ndarray:
         """One score per feature: integers, except without privacy and from callables."""

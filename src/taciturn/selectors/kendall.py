@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.target import check_classes, label_codes
+from taciturn.data.admission import PresentRecords
+from taciturn.data.target import check_classes, label_records
 from taciturn.kernels import kendall
 from taciturn.kernels.kendall import ranks_of, scaled_tau, sparse_ranks_of
 from taciturn.plan import plan_kendall
@@ -57,6 +58,9 @@ class KendallSelector(PrivateSelector):
         every pair. None: y is a numeric target, or true and false.
     n_features_to_select : int, default=10
         How many features to select. All of them cost nothing.
+    invalid : {"raise", "null"}, default="raise"
+        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
+        which tells of them; "null" makes them null records, absent from every statistic.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
         says so.
@@ -108,6 +112,7 @@ class KendallSelector(PrivateSelector):
         n_public: int | None = None,
         classes: Any = None,
         n_features_to_select: int = 10,
+        invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -116,6 +121,7 @@ class KendallSelector(PrivateSelector):
         self.n_public = n_public
         self.classes = classes
         self.n_features_to_select = n_features_to_select
+        self.invalid = invalid
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> KendallSelector:
@@ -129,9 +135,8 @@ class KendallSelector(PrivateSelector):
             A numeric target, or one with two labels.
         """
         self._check_public()
-        X, y = self._read(X, y)
-        target, known, facts = self._target(y)
-        n_rows, n_columns = X.shape
+        records, target, facts = self._target(self._read(X, y))
+        n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
         private_count = self.relation == "add-remove" and not math.isinf(self.epsilon)
         plan = plan_kendall(
@@ -141,7 +146,9 @@ class KendallSelector(PrivateSelector):
             self.relation,
             None if private_count else n_rows,
         )
-        selected = plan.select(n_columns, RankCorrelations(X, target, known, plan.steps), stream)
+        # Null records keep their slots in a public count, and are no part of a private one.
+        n_records = records.slots.size if self.relation == "add-remove" else n_rows
+        selected = plan.select(n_columns, RankCorrelations(records.X, target, n_records, plan.steps), stream)
         self._conclude(
             selected,
             plan.releases,
@@ -166,13 +173,12 @@ class KendallSelector(PrivateSelector):
                 "leave classes at None if the target is a number, or set one class against the rest",
             )
 
-    def _target(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Values to be ranked, which records are not null, public facts."""
-        labels, y = labels_or_numbers(y, self.classes)
+    def _target(self, records: PresentRecords) -> tuple[PresentRecords, np.ndarray, dict[str, Any]]:
+        """Records that are not null, values to be ranked, public facts."""
+        labels, y = labels_or_numbers(records.y, self.classes)
         if labels is not None:
-            codes = label_codes(y, labels)
-            return codes, codes >= 0, {"classes": labels}
-        return y, np.ones(y.size, dtype=bool), {}
+            return *label_records(records, labels, self.invalid), {"classes": labels}
+        return records, y, {}
 
 
 class RankCorrelations:
@@ -181,18 +187,15 @@ class RankCorrelations:
     Null records are in no pair, but they do count in n.
     """
 
-    def __init__(self, X: Any, target: np.ndarray, known: np.ndarray, steps: int) -> None:
-        self._n_rows, self._steps = X.shape[0], steps
-        self._known = known
-        self._target = ranks_of(target[known])
-        self._table = X
+    def __init__(self, X: Any, target: np.ndarray, n_records: int, steps: int) -> None:
+        self._n_records, self._steps = n_records, steps
+        self._target = ranks_of(target)
+        self._table = X.tocsc() if sp.issparse(X) else X
         self._kept: dict[int, np.ndarray] = {}
-        if sp.issparse(X):
-            self._table = X[np.flatnonzero(known)].tocsc()
 
     def __call__(self, anchor: int | None, columns: np.ndarray) -> np.ndarray:
         ranks = self._target if anchor is None else self._ranks(anchor)
-        taus = [scaled_tau(ranks, self._ranks(column), self._n_rows, self._steps) for column in columns.tolist()]
+        taus = [scaled_tau(ranks, self._ranks(column), self._n_records, self._steps) for column in columns.tolist()]
         return np.array(taus, dtype=np.int64)
 
     def _ranks(self, column: int) -> np.ndarray:
@@ -201,5 +204,5 @@ class RankCorrelations:
             entries = slice(*self._table.indptr[column : column + 2])
             return sparse_ranks_of(self._table.data[entries], self._table.indices[entries], self._target.size)
         if column not in self._kept:
-            self._kept[column] = ranks_of(self._table[self._known, column])
+            self._kept[column] = ranks_of(self._table[:, column])
         return self._kept[column]

@@ -4,7 +4,11 @@ Two data sets are neighbours when they differ in one record, in one of three sen
 
 ``"zero-out"``
     One record of D is replaced by a *null* record in D': present in the public count n, absent from
-    every statistic. The library's default.
+    every statistic. The library's default. A record is null if its label is none of the public classes or,
+    with ``invalid="null"``, if it is not admissible; such records are left out where a table is read and keep
+    nothing but their slot (:class:`~taciturn.data.admission.PresentRecords`), so that each statement below
+    compares a sum with and without one term. With ``invalid="raise"`` D' may be no table that a regression
+    accepts; it then is a step between tables of admissible records that differ in one of them.
 ``"add-remove"``
     D' has one record more or less; the number of records is private.
 ``"replace-one"``

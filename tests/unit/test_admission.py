@@ -1,0 +1,131 @@
+"""Cells are judged one by one: what one of them says changes nothing about another."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from taciturn.core.errors import DataError
+from taciturn.data.admission import (
+    PresentRecords,
+    blanked,
+    finite_rows,
+    judged_labels,
+    judged_numbers,
+    judged_table,
+    truth_values,
+)
+
+NUMBERS = [
+    (1, 1.0),
+    (True, 1.0),
+    (np.float32(0.5), 0.5),
+    (Decimal("0.25"), 0.25),
+    (Fraction(1, 4), 0.25),
+    ("1.5", 1.5),
+    (b"2", 2.0),
+    (2**70, 2.0**70),
+    (np.uint8(7), 7.0),
+]
+
+
+class Refusing:
+    def __float__(self):
+        raise RuntimeError("17")
+
+
+NO_NUMBERS = [
+    None, float("nan"), float("inf"), "text", "", pd.NA, pd.NaT, 1j, 10**400, {}, [1, 2], (), object(), Refusing(),
+    Decimal("sNaN"), Decimal("Infinity"), datetime.date(2020, 1, 1), pd.Timestamp("2020"), np.datetime64("2020"), "nan",
+]  # fmt: skip
+
+
+def column_of(cells):
+    column = np.empty(len(cells), dtype=object)
+    column[:] = cells
+    return column
+
+
+@pytest.mark.parametrize("other", [1.0, "text", None, 1j, Refusing()])
+def test_a_cell_means_the_same_beside_any_other(other):
+    for cell, expected in NUMBERS:
+        assert judged_numbers(column_of([cell, other]))[0] == expected
+    for cell in NO_NUMBERS:
+        assert np.isnan(judged_numbers(column_of([cell, other]))[0])
+
+
+def test_text_and_dates_alone_mean_what_they_mean_beside_objects():
+    assert judged_numbers(np.array(["1.5", "x"])).tolist()[0] == 1.5
+    assert judged_numbers(np.array(["1.5", "1_0"])).tolist() == [1.5, 10.0]
+    assert np.isnan(judged_numbers(np.array(["2020", "2021"], dtype="M8[ns]"))).all()
+
+
+def test_lists_are_read_cell_by_cell():
+    # numpy itself would make text of both numbers.
+    assert np.array_equal(judged_table([[1, "x"], [2, 3]]), [[1.0, np.nan], [2.0, 3.0]], equal_nan=True)
+    assert judged_table([[1, 2], [3]]).ndim == 1
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [1, 2, 3], "b": ["x", "2", None], "c": pd.array([True, None, False], dtype="boolean")}),
+        pl.DataFrame({"a": [1, 2, 3], "b": ["x", "2", None], "c": [True, None, False]}),
+        pa.table({"a": [1, 2, 3], "b": ["x", "2", None], "c": [True, None, False]}),
+    ],
+    ids=["pandas", "polars", "pyarrow"],
+)
+def test_columns_of_frames_do_not_decide_about_each_other(frame):
+    expected = [[1.0, np.nan, 1.0], [2.0, 2.0, np.nan], [3.0, np.nan, 0.0]]
+    assert np.array_equal(judged_table(frame), expected, equal_nan=True)
+    assert finite_rows(judged_table(frame)).tolist() == [False, False, False]
+
+
+@pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array])
+def test_rows_of_sparse_tables_are_judged_by_their_entries(layout):
+    X = np.array([[0.0, 1.0], [np.nan, 2.0], [0.0, 0.0], [3.0, np.inf]])
+    table = judged_table(layout(X))
+    assert finite_rows(table).tolist() == [True, False, True, False]
+    assert blanked(table, finite_rows(table)).toarray().tolist() == [[0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+    assert np.isnan(X[1, 0])
+
+
+def test_parts_of_one_cell_that_add_up_to_infinity_are_no_number():
+    table = sp.csr_array((np.array([1.7e308, 1.7e308]), np.array([0, 0]), np.array([0, 2, 2])), shape=(2, 1))
+    assert finite_rows(judged_table(table)).tolist() == [False, True]
+
+
+def test_labels_are_missing_or_they_are_labels():
+    labels, present = judged_labels(column_of(["a", None, 3, float("nan"), pd.NA, pd.NaT, float("inf"), "", np.nan]))
+    assert present.tolist() == [True, False, True, False, False, False, False, True, False]
+    assert labels[0] == "a"
+    whole, there = judged_labels(column_of([1, None, 0]))
+    assert (whole[there].tolist(), whole.dtype) == ([1, 0], np.dtype(np.int64))
+    # A label beyond 64 bits is a label.
+    assert judged_labels(column_of([10**30, None]))[0][0] == 10**30
+
+
+def test_truth_values_may_be_missing():
+    assert truth_values(column_of([True, None, False]))
+    assert truth_values(np.array([True]))
+    assert not truth_values(column_of([None, None]))
+    assert not truth_values(column_of([True, 1]))
+
+
+def test_present_records_keep_their_slots():
+    X = sp.csc_array(np.eye(4))
+    kept = PresentRecords(X, np.arange(4), np.arange(4), 4).keep(np.array([True, False, True, True]))
+    kept = kept.keep(np.array([False, True, True]))
+    assert (kept.slots.tolist(), kept.y.tolist(), kept.n_slots, kept.n_features) == ([2, 3], [2, 3], 4, 4)
+    assert kept.X.toarray().tolist() == np.eye(4)[2:].tolist()
+
+
+def test_complex_tables_are_refused_by_their_type():
+    with pytest.raises(DataError, match="expected real numbers"):
+        judged_table(np.ones((2, 2), dtype=complex))

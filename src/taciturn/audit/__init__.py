@@ -1,11 +1,13 @@
-"""Empirical lower bounds on epsilon: what a release gives away on two neighbouring data sets, against what it claims.
+"""Attacks on claims: what a release gives away on two neighbouring data sets, against what it promises.
 
-Four ways, from the strongest to the most general:
+Lower bounds on epsilon, from the strongest to the most general:
 
-- :func:`replay` forces the outcomes of one fit on a neighbouring data set and compares everything else to the bit;
 - :func:`audit_exact` compares two laws that can be written down, outcome by outcome, without any statistics;
 - :func:`sensitivity_search` climbs to the pair of neighbours on which a score or transcript changes most;
 - :func:`audit` runs anything on two data sets many times and bounds epsilon from what came out.
+
+And what is not noise: :func:`replay` forces the outcomes of one fit on a neighbouring data set and compares everything
+else to the bit.
 
 An audit can refute a claim. It cannot prove one: "no violation found" is a statement about one pair and one event.
 """

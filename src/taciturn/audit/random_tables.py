@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["LAYOUTS", "neighbouring_tables"]
+__all__ = ["HUGE", "LAYOUTS", "TINY", "neighbouring_tables"]
 
 LAYOUTS = ("dense", "csr", "csc")
 """In which a table can be handed over."""
 
 Table = dict[str, Any]
 
-# Far beyond all bounds; the smallest number there is; a label and a target like any other.
-_HUGE, _TINY = 1e308, 5e-324
+HUGE, TINY = 1e308, 5e-324
+"""Far beyond all bounds, and the smallest number there is."""
+
 _TARGETS = (-1e300, -1.0, 0.0, 1.0, 1e300)
 # The weights of the columns that have any.
 _WEIGHTS = (0.5, -0.4, 0.3)
@@ -83,12 +84,12 @@ def _table(
 
 def _row(rng: np.random.Generator, n_columns: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     alone = np.zeros(n_columns)
-    alone[rng.integers(n_columns)] = _HUGE
+    alone[rng.integers(n_columns)] = HUGE
     rows = (
         np.ones(n_columns),
-        np.full(n_columns, -_HUGE),
+        np.full(n_columns, -HUGE),
         np.zeros(n_columns),
-        np.full(n_columns, _TINY),
+        np.full(n_columns, TINY),
         alone,
         rng.choice([-1.0, 1.0], n_columns),
         rng.uniform(-3.0, 3.0, n_columns),

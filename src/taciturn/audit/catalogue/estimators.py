@@ -94,8 +94,8 @@ def _fitted_exactly(epsilon: float) -> Pair:
 
 def _frank_wolfe(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> Case:
     pair = pair_of(epsilon)
-    # A count takes thousands of steps of its own, and a change of the order shows at once or never.
-    trials = _SLOW_TRIALS if own.get("n_nonzero") == "private-count" else _TRIALS
+    # Screenings share the budget with steps, and show little; a change of the order shows at once or never.
+    trials = _SLOW_TRIALS if "rule" in own or own.get("n_nonzero") == "private-count" else _TRIALS
     few = pair_of in (_numbers_in_order, _labels_in_order)
     return case_of_fit(_model(kind, pair, epsilon, own), pair, _FEW_TRIALS if few else trials, discrete=True)
 
@@ -149,13 +149,13 @@ def _objective(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any]
     pair = pair_of(epsilon)
     # So much that Jacobians take a small part of epsilon, which shows less than noise does.
     own = {"row_bound": 1.0, "regularisation": 8.0 / epsilon} | own
-    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _TRIALS)
+    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _SLOW_TRIALS)
 
 
 def _admm(kind: type, penalty: str, epsilon: float) -> Case:
     pair = _mislabelled(epsilon)
     own = {"row_bound": 1.0, "penalty": penalty, "strength": 1e-6, "coupling": 4.0 / epsilon, "n_steps": 2}
-    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _TRIALS)
+    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _SLOW_TRIALS)
 
 
 def _two_stage(kind: type, decisive: bool, epsilon: float) -> Case:

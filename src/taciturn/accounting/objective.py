@@ -61,8 +61,11 @@ being the rest.
 
 **Rényi curves.** :math:`\sum_j v_j u_j` is at most :math:`t = m\tau` long and lies in m dimensions, so the loss is at
 most :math:`c + t^2/2 + t \chi_m`; it is also at most :math:`c + t^2/2 + (t/m) \sum_j |Z_j|`, the largest of
-:math:`2^m` normal variables, each with a standard deviation of at most t, and that constant. Their moments give the
-curve, for any sign.
+:math:`2^m` normal variables, each with a standard deviation of at most t, and that constant. Its moments give a curve.
+The vertices give another: :math:`E e^{p(L - c)} \le \sum_v w_v e^{p(p+1) a_v/2}`, by (*) for
+:math:`H(\gamma) = \gamma^{-p}`. For one record of fixed sign the moment is that of :math:`\max(0, \tau^2/2 + \tau Z)`,
+
+.. math:: \Phi(-\tau/2) + e^{p(p+1)\tau^2/2}\, \Phi(p\tau + \tau/2) .
 
 References
 ----------
@@ -82,7 +85,7 @@ from scipy.special import log_ndtr
 
 from taciturn.accounting.pieces import Objective, Pieces
 
-__all__ = ["head_start", "log_moment", "polynomial", "vertices"]
+__all__ = ["head_start", "log_moment", "polynomial", "vertex_moment", "vertices"]
 
 FloatArray = NDArray[np.float64]
 Terms = tuple[FloatArray, FloatArray]
@@ -175,3 +178,13 @@ def log_moment(u: FloatArray, directions: int) -> FloatArray:
         return np.asarray(signs)
     plane = np.logaddexp(0.0, np.log(u) + 0.5 * math.log(2.0 * math.pi) + half_normal)
     return np.asarray(np.minimum(signs, plane))
+
+
+def vertex_moment(past_one: FloatArray, objective: Objective) -> FloatArray:
+    r"""A bound on :math:`\ln E e^{p(L - c)}` for the p given, from the vertices."""
+    unit, growth = _unit(objective), 0.5 * past_one * (past_one + 1.0)
+    if objective.fixed_sign and objective.directions == 1:
+        tau = objective.shift
+        return np.asarray(np.logaddexp(log_ndtr(-0.5 * tau), growth * unit + log_ndtr((past_one + 0.5) * tau)))
+    squares, log_weights = _power(objective.directions, objective.fixed_sign, 1)
+    return np.asarray(np.logaddexp.reduce(log_weights[:, None] + np.multiply.outer(squares * unit, growth), axis=0))

@@ -25,7 +25,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.accounting.objective import log_moment
+from taciturn.accounting.objective import log_moment, vertex_moment
 from taciturn.accounting.pieces import Objective, Pieces
 
 __all__ = ["ORDERS", "curve", "epsilon", "excess", "log_delta", "objective_curve", "pure_curve", "selection_curve"]
@@ -92,14 +92,16 @@ def pure_curve(eps: float) -> FloatArray:
 def objective_curve(objective: Objective) -> FloatArray:
     r"""The Rényi curve of the minimiser of a perturbed objective.
 
-    .. math:: \tau(\alpha) = c + \frac{t^2}{2} + \frac{\ln E\, e^{(\alpha - 1) t |N|}}{\alpha - 1}
+    .. math:: \tau(\alpha) = c + \frac{\ln E\, e^{(\alpha - 1)(L - c)}}{\alpha - 1}
 
-    with :math:`c` the logarithm of the Jacobians' ratio, :math:`t` the shift and :math:`|N|` the length of a standard
-    normal vector with as many entries as there are directions; see :mod:`taciturn.accounting.objective`.
+    with :math:`c` the logarithm of the Jacobians' ratio and L - c at most :math:`t^2/2 + t|N|`, t being the shift and
+    :math:`|N|` the length of a standard normal vector with as many entries as there are directions, or the largest
+    loss of a few vertices; see :mod:`taciturn.accounting.objective`.
     """
-    steady = objective.log_jacobian + 0.5 * objective.shift * objective.shift
-    moment = log_moment(_PAST_ONE * objective.shift, objective.directions)
-    total = steady + moment / _PAST_ONE
+    by_length = _PAST_ONE * (0.5 * objective.shift * objective.shift)
+    by_length += log_moment(_PAST_ONE * objective.shift, objective.directions)
+    moment = np.minimum(by_length, vertex_moment(_PAST_ONE, objective))
+    total = objective.log_jacobian + moment / _PAST_ONE
     return total + (1.0 + total) * _ROUNDING
 
 

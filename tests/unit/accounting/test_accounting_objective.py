@@ -280,6 +280,37 @@ def test_the_renyi_curve(c, tau):
             assert curve[i] >= c + tau * tau / 2 + past_one * tau * tau / 2
 
 
+@pytest.mark.parametrize(("c", "tau"), CASES)
+def test_the_renyi_curve_of_a_derivative_that_keeps_its_sign(c, tau):
+    curve = rdp.objective_curve(Objective(c, tau, 1, fixed_sign=True))
+    signless = rdp.objective_curve(Objective(c, tau, 1))
+    replaced = rdp.objective_curve(Objective(c, 2 * tau, 2, fixed_sign=True))
+    for i in range(0, 310, 30):
+        p = rdp.ORDERS[i] - 1.0
+        if p * tau > 15:
+            break
+        # L - c = max(0, tau^2 / 2 + tau Z); and, for a record that is replaced by its mirror image, shifts of up to
+        # 2 tau along one line.
+        one, line = (moment_of_largest([k * tau for k in range(most + 1)], p) for most in (1, 2))
+        assert curve[i] == pytest.approx(c + one / p, rel=1e-6)
+        assert curve[i] < signless[i]
+        assert replaced[i] >= (c + line / p) * (1 - 1e-6)
+        assert curve[i] < c + line / p
+
+
+def moment_of_largest(shifts: list[float], p: float) -> float:
+    """ln E exp(p max(s^2 / 2 + s Z)) over the shifts, by quadrature between the kinks and scaled by its peak."""
+    peak = p * (p + 1) * shifts[-1] ** 2 / 2
+
+    def density(z: float) -> float:
+        largest = max(s * s / 2 + s * z for s in shifts)
+        return math.exp(p * largest - z * z / 2 - peak) / math.sqrt(2 * math.pi)
+
+    kinks = sorted(-(a + b) / 2 for a, b in itertools.pairwise(shifts))
+    ends = [-12.0, *kinks, p * shifts[-1], p * shifts[-1] + 12.0]
+    return peak + math.log(sum(quad(density, *part, epsabs=0.0, limit=200)[0] for part in itertools.pairwise(ends)))
+
+
 def after_a_selection(c: float, tau: float, e: float, mu: float, epsilon: float) -> float:
     """The worst selection of range e, then the objective of loss c + tau^2/2 + tau |Z|, then Gaussian noise."""
 

@@ -137,8 +137,12 @@ def _unit(objective: Objective) -> float:
 @lru_cache(maxsize=256)
 def _power(directions: int, fixed_sign: bool, count: int) -> Terms:
     """So many objectives alike, in units of one record's squared shift."""
-    one = vertices(directions, fixed_sign)
-    base: Terms = (np.array(list(one), dtype=np.float64), np.array([math.log(weight) for weight in one.values()]))
+    if directions > _MOST_TERMS:
+        # All vertices at the longest shift, which is what counts for so many anyway.
+        base: Terms = (np.array([float(directions) ** 2]), np.array([directions * math.log(2.0)]))
+    else:
+        one = vertices(directions, fixed_sign)
+        base = (np.array(list(one), dtype=np.float64), np.array([math.log(weight) for weight in one.values()]))
     terms: Terms = (np.zeros(1), np.zeros(1))
     while count:
         if count % 2:

@@ -20,7 +20,15 @@ from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
-from taciturn.plan.precision import Resolution, check_resolved, goal_of, is_resolved, noiseless_goal, resolve
+from taciturn.plan.precision import (
+    MOST_RECORDS,
+    Resolution,
+    check_resolved,
+    goal_of,
+    is_resolved,
+    noiseless_goal,
+    resolve,
+)
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
 from taciturn.solvers.perturbed_objective import PerturbedObjective, noise_bound, noise_distance
 from taciturn.solvers.threads import one_thread_if_small
@@ -182,6 +190,10 @@ def plan_objective_perturbation(
         )
     # A private number of records is taken to be at most twice the public one: the certificate assumes it.
     records = MOST_PER_PUBLIC_ROW * n_rows if relation == "add-remove" else n_rows
+    if records > MOST_RECORDS:
+        raise ParameterError(
+            "n_public", n_rows, f"at most {MOST_RECORDS // 2:,}, for which sums are exact enough", "lower it"
+        )
     what = "the minimiser of an objective with a random linear term"
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent(), n_outputs)
@@ -225,7 +237,7 @@ def plan_objective_perturbation(
             raise ParameterError(name, regularisation, f"more than {least:.6g}, which this epsilon needs", "raise it")
         plan = plan_of(ridge)
     found = plan.resolution(n_coefficients)
-    check_resolved(name, regularisation, found, row_bound=row_bound, noise_scale=plan.noise_scale, n_records=records)
+    check_resolved(name, regularisation, found, row_bound=row_bound, noise_scale=plan.noise_scale)
     return plan
 
 

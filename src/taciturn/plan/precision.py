@@ -61,7 +61,10 @@ from taciturn.mechanisms import RoundedGaussian
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, Goal, curvature_bound
 from taciturn.solvers.perturbed_objective import MAGNITUDE
 
-__all__ = ["Resolution", "check_resolved", "goal_of", "is_resolved", "noiseless_goal", "resolve"]
+__all__ = ["MOST_RECORDS", "Resolution", "check_resolved", "goal_of", "is_resolved", "noiseless_goal", "resolve"]
+
+MOST_RECORDS = 2**32
+"""For more the sums of blocks are not covered."""
 
 _UNIT = 2.0**-53
 _PER_SLOPE, _PER_TERM = 2.0**-30, 2.0**-44
@@ -69,7 +72,6 @@ _DESCENTS = 140.0
 # Without noise a solver stops where rounding usually lets it: nothing has to be proved.
 _NOISELESS_PER_RECORD = 2.0**-42
 
-_MOST_RECORDS = 2**32
 # Descent would take 140 times as many steps; Newton's are a handful.
 _LARGEST_CONDITION = 2.0**30
 _MOST_MOVED = 0.1
@@ -173,7 +175,7 @@ def is_resolved(resolution: Resolution, row_bound: float, noise_scale: float, mo
 
 
 def check_resolved(
-    name: str, value: float | str, resolution: Resolution, *, row_bound: float, noise_scale: float, n_records: int
+    name: str, value: float | str, resolution: Resolution, *, row_bound: float, noise_scale: float
 ) -> None:
     """Refuse settings in which double precision does not tell minimisers apart.
 
@@ -185,11 +187,7 @@ def check_resolved(
         What it leads to.
     row_bound, noise_scale : float
         R, and the deviation of the linear term.
-    n_records : int
-        The most records.
     """
-    if n_records > _MOST_RECORDS:
-        raise ParameterError("n_public", n_records, f"at most {_MOST_RECORDS:,} records", "fit on fewer")
     condition = resolution.goal.descents / _DESCENTS
     if condition > _LARGEST_CONDITION or not is_resolved(resolution, row_bound, noise_scale):
         raise ParameterError(

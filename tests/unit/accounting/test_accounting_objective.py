@@ -220,6 +220,17 @@ def test_long_polynomials_are_rounded_up():
     assert exact < mean < 1.02 * exact
 
 
+def test_very_large_groups_are_accounted_at_once():
+    event = ObjectivePerturbationEvent(1e-9, 1e-9, replaced=True, fixed_sign=True)
+    shifts, log_weights = polynomial(pieces_of(for_group(event, 10**6)))
+    # Two directions a record, each of half the event's shift.
+    assert shifts == pytest.approx([(10**6 * 1e-9) ** 2])
+    assert log_weights == pytest.approx([2 * 10**6 * math.log(2.0)])
+    smaller = polynomial(pieces_of(for_group(event, 256)))
+    assert max(smaller[0]) == pytest.approx((256 * 1e-9) ** 2)
+    assert len(smaller[0]) > 300
+
+
 @pytest.mark.parametrize(
     ("replaced", "fixed_sign", "count", "saved"),
     [

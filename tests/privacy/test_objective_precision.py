@@ -440,3 +440,19 @@ def test_a_private_number_of_records_is_taken_at_its_most():
     assert plans[0].resolution(3).goal == plans[1].resolution(3).goal
     with pytest.raises(ParameterError, match="^n_public="):
         plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation="add-remove", n_rows=2**32, **facts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (ObjectivePerturbationRegressor, {"residual_clip": 1e-300}),
+        (ObjectivePerturbationRegressor, {"residual_clip": 1e300}),
+        (ObjectivePerturbationRegressor, {"regularisation": 1e300}),
+        (TwoStageRegressor, {"regularisation": 1e300}),
+        (ADMMClassifier, {"coupling": 1e300, "classes": (-1, 1)}),
+    ],
+)
+def test_numbers_that_would_leave_the_range_of_doubles_are_refused_by_name(kind, parameters):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ParameterError, match=f"^{next(iter(parameters))}=1e[-+]300"):
+        kind(**parameters).fit(rng.uniform(-1, 1, (50, 3)), rng.choice([-1, 1], 50))

@@ -15,7 +15,7 @@ from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_positive
+from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss, LogisticLoss
@@ -45,6 +45,8 @@ _OUTPUT_NOISE = 20.0
 # What "auto" lets it do to predictions, at most.
 _MOVED_BY_AUTO = 0.01
 _NOISELESS_REGULARISATION = 1.0
+# Beyond these products of doubles would overflow, or lose digits below the smallest of them.
+_SMALLEST, _LARGEST = 2.0**-200, 2.0**200
 # How long "auto" takes coefficients to be, in units of slope * sqrt(d) / R: predicted numbers stay within the target's
 # range, logarithms of odds reach several units (benchmarks/study_two_stage.md).
 _HUBER_COEFFICIENTS, _LOGISTIC_COEFFICIENTS = 0.3, 3.0
@@ -201,6 +203,10 @@ def plan_objective_perturbation(
         return ObjectivePlan(Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, 0.0, relation, records, (exact,))
     if budget.delta == 0.0:
         raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
+    if isinstance(loss, HuberLoss):
+        check_real(_SMALLEST, _LARGEST, residual_clip=loss.threshold)
+    if not isinstance(regularisation, str):
+        check_real(_SMALLEST, _LARGEST, **{name: regularisation})
     sensitivity = objective_tilt(loss.slope(math.inf), row_bound, relation)
     curvature = curvature_bound(loss) * row_bound * row_bound
 

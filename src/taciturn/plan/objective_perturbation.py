@@ -205,8 +205,8 @@ def plan_objective_perturbation(
         raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
     if isinstance(loss, HuberLoss):
         check_real(_SMALLEST, _LARGEST, residual_clip=loss.threshold)
-    if not isinstance(regularisation, str):
-        check_real(_SMALLEST, _LARGEST, **{name: regularisation})
+    if not isinstance(regularisation, str) and not _SMALLEST <= regularisation <= _LARGEST:
+        raise ParameterError(name, regularisation, f"a number in [{_SMALLEST:.3g}, {_LARGEST:.3g}]", "choose one there")
     sensitivity = objective_tilt(loss.slope(math.inf), row_bound, relation)
     curvature = curvature_bound(loss) * row_bound * row_bound
 

@@ -214,6 +214,21 @@ def test_every_class_takes_the_parameter_and_tells_of_it(name):
     assert model.set_params(invalid="null").__sklearn_tags__().input_tags.allow_nan
 
 
+@pytest.mark.parametrize("name", [name for name in PROVED if is_classifier(PROVED[name]())])
+def test_labels_may_be_taken_from_those_that_are_there(name):
+    X, y = records()
+    y = target_for(PROVED[name](), y)
+    expected = PROVED[name]().set_params(invalid="null").fit(X, y.tolist())
+    assert expected.classes_.tolist() == [0, 1]
+    assert "the set of labels is public" in expected.certificate_.assumptions
+    missing = y.astype(object)
+    missing[list(NULL_ROWS)] = None
+    for target in (missing, missing.tolist(), pd.Series(missing, dtype="Int64"), pl.Series(missing.tolist())):
+        model = PROVED[name]().set_params(invalid="null").fit(X, target)
+        assert model.classes_.tolist() == [0, 1]
+        assert np.isin(model.predict(X), [0, 1]).all()
+
+
 def test_reproductions_stay_as_printed():
     assert not any("invalid" in factory().get_params() for factory in PUBLISHED.values())
 

@@ -107,6 +107,7 @@ def test_labels_are_missing_or_they_are_labels():
     assert labels[0] == "a"
     whole, there = judged_labels(column_of([1, None, 0]))
     assert (whole[there].tolist(), whole.dtype) == ([1, 0], np.dtype(np.int64))
+    assert judged_labels([0, 1, 1])[0].dtype == np.int64
     # A label beyond 64 bits is a label.
     assert judged_labels(column_of([10**30, None]))[0][0] == 10**30
 

@@ -122,8 +122,9 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
         secrets which are no noise (the blocks of :class:`~taciturn.BlockVoteSelector`) are the same in both fits.
     data, neighbour : mapping
         The arguments of ``fit``, or of the callable, by name. Under "zero-out" the neighbour has a null record in place
-        of one of the records: for classifiers one with a label outside ``classes``. Under "add-remove" one record
-        is missing; where rows are assigned one by one it should be the last, or ``keys`` should be given.
+        of one of the records: one with a label outside ``classes`` or, with ``invalid="null"``, one with a cell that
+        is NaN. Under "add-remove" one record is missing; where rows are assigned one by one it should be the last, or
+        ``keys`` should be given.
     relation : {"zero-out", "add-remove", "replace-one"}
         In what sense they are neighbours, which has to be that of the estimator.
 

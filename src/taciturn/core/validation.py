@@ -21,6 +21,7 @@ __all__ = [
     "DIFFERENT_LENGTHS",
     "NOT_FINITE",
     "NOT_ONE_COLUMN",
+    "NOT_REAL",
     "NOT_TWO_DIMENSIONS",
     "NO_COLUMNS",
     "NO_RECORDS",
@@ -176,6 +177,9 @@ def check_finite(**named: object) -> NDArray[np.float64] | NDArray[np.int64]:
 # What may be wrong with a table, as far as a message may say it: no cell of it, and no number of records, which may be
 # private.
 NOT_FINITE = "expected finite numbers, got NaN or infinity; fill in or drop missing values by a public rule first"
+NOT_REAL = (
+    "expected real numbers, got complex ones (Complex data not supported); pass real and imaginary parts as columns"
+)
 NOT_TWO_DIMENSIONS = (
     "expected a table with two dimensions, got another shape; Reshape your data with reshape(-1, 1) for one feature or "
     "reshape(1, -1) for one record"
@@ -201,8 +205,7 @@ _REWORDED = (
     (re.compile(r"y should be a 1d array"), NOT_ONE_COLUMN),
     (
         re.compile(r"Complex data not supported"),
-        "expected real numbers, got complex ones (Complex data not supported); pass real and imaginary parts as "
-        "columns",
+        NOT_REAL,
     ),
 )
 _NOT_NUMBERS = (

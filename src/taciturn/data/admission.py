@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taciturn.core.errors import DataError
+from taciturn.core.validation import NOT_REAL
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
 
 __all__ = [
@@ -178,7 +179,7 @@ def _cells(X: Any) -> NDArray[Any]:
 def _numbers(cells: NDArray[Any]) -> FloatArray:
     """Finite numbers, and NaN for everything else."""
     if cells.dtype.kind == "c":
-        raise DataError("X or y: expected real numbers, got complex ones; pass real and imaginary parts as columns.")
+        raise DataError(f"X or y: {NOT_REAL}.")
     if cells.dtype.kind in "biuf":
         found = cells.astype(np.float64, copy=False)
     elif cells.dtype.kind in "mM":
@@ -209,13 +210,13 @@ def _is_label(label: Any) -> bool:
 
 
 def _narrowed(labels: NDArray[Any], present: Mask) -> NDArray[Any]:
-    """Labels that arrive as objects because some are missing, in the type of those that are there."""
+    """Numbers and truth values that arrive as objects, in the type of those that are there."""
     there = labels[present].tolist()
     try:
         packed = np.asarray(there)
     except ValueError:
         return labels
-    if present.all() or packed.ndim != 1 or packed.dtype.kind not in "biuf":
+    if packed.ndim != 1 or packed.dtype.kind not in "biuf":
         return labels
     narrow = np.zeros(labels.shape, dtype=packed.dtype)
     narrow[present] = packed

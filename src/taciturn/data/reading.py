@@ -40,8 +40,8 @@ LAYOUTS = ("csr", "csc")
 """Layouts in which sparse tables reach solvers."""
 
 ADMISSIBLE = (
-    "every record is admissible, that is, it has finite numbers and a usable target; a table with any other record is "
-    "refused, and the refusal tells of it"
+    "every record is admissible: its cells are finite numbers, and its target, if there is one, can be used; a table "
+    "with any other record is refused, and the refusal tells of it"
 )
 """What the guarantee of a fit with ``invalid="raise"`` rests on."""
 

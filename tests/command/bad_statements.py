@@ -184,6 +184,7 @@ OTHER_COMMANDS = {
     ("compare", "--synthetic", "100x9"): "at least 8x10",
     ("compare", "--synthetic", "-5x10"): "ROWSxCOLUMNS",
     ("compare", "--synthetic", "99999999x10"): "ROWSxCOLUMNS",
+    ("compare", "--synthetic", "9999999x9999999"): "fits into memory",
     ("compare", "--synthetic", "100x10", "--nonzero", "0"): "nonzero='0'",
     ("select", "patients.csv"): "bounds=None",
     ("select", "patients.csv", "--bounds", "bounds.toml", "--epsilon", "0"): "epsilon=0.0",

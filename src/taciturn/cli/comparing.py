@@ -85,11 +85,14 @@ def _made_up(size: str, task: Task, seed: int) -> _Problem:
     import numpy as np
 
     from taciturn.datasets import make_ight_linear, make_sparsifier_logistic
+    from taciturn.tables.streams import memory_of_the_machine
 
     found = re.fullmatch(r"(\d{1,7})x(\d{1,7})", size)
     if found is None or int(found[1]) < 8 or int(found[2]) < 10:
         raise ParameterError("synthetic", size, "ROWSxCOLUMNS, at least 8x10", "write it as 2000x100")
     n_rows, n_columns = int(found[1]), int(found[2])
+    if 8 * n_rows * n_columns > memory_of_the_machine():
+        raise ParameterError("synthetic", size, "a table that fits into memory", "make up a smaller one")
     if task == "classify":
         X, y, _ = make_sparsifier_logistic(n_rows, n_columns, random_state=seed)
         return _Problem(X, y, task, {"classes": (0, 1)})

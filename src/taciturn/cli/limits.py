@@ -9,13 +9,18 @@ from typing import Any
 
 from taciturn.core.errors import ParameterError
 
-__all__ = ["within_memory_limit"]
+__all__ = ["check_memory_limit", "within_memory_limit"]
 
 _LEAST = 3 << 29
 """Bytes of address space: half as much again as a small fit takes. With less, libraries end the process themselves."""
 
-# Both reserve much more than they use: one buffer for each processor, and a gigabyte at once.
-_MODEST = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+# Libraries reserve much more than they use: buffers and stacks for each processor, and a gigabyte at once.
+_MODEST = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "ARROW_IO_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 
 
 def within_memory_limit(command: Callable[..., None]) -> Callable[..., None]:
@@ -23,13 +28,14 @@ def within_memory_limit(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def checked(*arguments: Any, **options: Any) -> None:
-        _check_limit()
+        check_memory_limit()
         command(*arguments, **options)
 
     return checked
 
 
-def _check_limit() -> None:
+def check_memory_limit() -> None:
+    """Refuse a limit that is too low; under one that is not, libraries are told to be modest."""
     limit = _limit()
     if limit is None:
         return

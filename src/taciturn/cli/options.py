@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from taciturn.cli.limits import check_memory_limit
+
 __all__ = [
     "Bounds",
     "Delta",
@@ -25,6 +27,8 @@ __all__ = [
 def checked_budget(epsilon: float | None) -> float | None:
     """Refuse a whole budget before anything is read: its parts may each be small enough."""
     if epsilon is not None:
+        # The check of a number loads numpy, which comes before the command itself.
+        check_memory_limit()
         from taciturn.core.validation import check_epsilon
 
         check_epsilon(epsilon=epsilon)

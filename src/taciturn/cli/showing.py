@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.screen import print_certificate, print_line, print_model
+from taciturn.cli.screen import print_certificate, print_line, print_model, stage
 from taciturn.cli.statement import read_text
 
 if TYPE_CHECKING:
@@ -36,4 +36,6 @@ def read_model(path: Path) -> Model:
     """A model file, or the one in a folder."""
     from taciturn.modelfile import Model
 
-    return Model.from_json(read_text(path / "model.json" if path.is_dir() else path, "model", _MOST_MODEL))
+    file = path / "model.json" if path.is_dir() else path
+    with stage(f"reading {file.name}"):
+        return Model.from_json(read_text(file, "model", _MOST_MODEL))

@@ -281,6 +281,22 @@ def test_a_callable_sees_labels_as_signs():
         assert seen.y.tolist() == expected
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_a_callable_sees_null_records_as_zeros_in_their_rows(layout):
+    seen = Recorder()
+    X = np.array([[0.5, 1.0], [np.nan, 1.0], [0.25, -1.0], [1.0, 0.5]])
+    for relation in ("zero-out", "replace-one", "add-remove"):
+        selector = CorrelationSelector(
+            score_func=seen, invalid="null", relation=relation, n_public=4, n_features_to_select=1
+        )
+        selector.fit(layout(X), [1.0, 0.5, 0.25, None])
+        table = seen.X.toarray() if sp.issparse(seen.X) else seen.X
+        present = [[0.5, 1.0], [0.25, -1.0]]
+        zeros = [0.0, 0.0]
+        assert table.tolist() == (present if relation == "add-remove" else [present[0], zeros, present[1], zeros])
+        assert seen.y.tolist() == ([1.0, 0.25] if relation == "add-remove" else [1.0, 0.0, 0.25, 0.0])
+
+
 def with_sensitivity(value):
     def score(X, y):
         return np.zeros(X.shape[1])

@@ -63,6 +63,18 @@ class PresentRecords:
         """Some of the features; dense ones row by row in memory, since products round by layout."""
         return self.X[:, chosen] if sp.issparse(self.X) else np.ascontiguousarray(self.X[:, chosen])
 
+    def in_slots(self, rows: Any) -> Any:
+        """Something with one row per record in the rows of the table, with zeros for null records."""
+        if self.slots.size == self.n_slots:
+            return rows
+        if sp.issparse(rows):
+            entries = rows.tocoo()
+            places = self.slots[entries.row], entries.col
+            return type(rows)((entries.data, places), shape=(self.n_slots, rows.shape[1]))
+        table = np.zeros((self.n_slots, *rows.shape[1:]))
+        table[self.slots] = rows
+        return table
+
     def keep(self, present: Mask) -> PresentRecords:
         """Some of the records; the others become null."""
         if present.all():

@@ -87,10 +87,11 @@ class CorrelationSelector(PrivateSelector):
         targets; labels are signs already. "quadrant": features too count by their signs, about 0.
 
         A callable is called as ``score_func(X, y)`` and returns one finite number per feature, the larger the better.
-        X is clipped to ``[-x_bound, x_bound]``; y is mapped to [-1, 1], or consists of -1 and +1 (0 for null
-        records), with one column per class if there are more than two. Its method ``sensitivity(relation)`` returns a
-        ``data.sensitivity.Sensitivity`` in the linf norm: the most that any score can change when one row is left
-        out or, under replace-one, becomes another. The guarantee is as good as that statement.
+        X is clipped to ``[-x_bound, x_bound]``; y is mapped to [-1, 1], or consists of -1 and +1, with one column per
+        class if there are more than two. Null records are rows of zeros with y = 0, except under add-remove, where they
+        are left out. Its method ``sensitivity(relation)`` returns a ``data.sensitivity.Sensitivity`` in the linf norm:
+        the most that any score can change when one row becomes null, is left out, or becomes another, as the relation
+        has it. The guarantee is as good as that statement.
     invalid : {"raise", "null"}, default="raise"
         Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
         which tells of them; "null" makes them null records, absent from every statistic.
@@ -195,7 +196,7 @@ class CorrelationSelector(PrivateSelector):
             method=self.mechanism,
             gamma=self.gamma,
         )
-        selected = plan.select(self._scores(records.X, weights, unit), stream)
+        selected = plan.select(self._scores(records, weights, unit), stream)
         public = self._public_facts(n_rows, n_columns)
         public |= {"method": plan.method, "score": self._score_name(), "x_bound": float(self.x_bound), **facts}
         self._conclude(
@@ -260,12 +261,16 @@ class CorrelationSelector(PrivateSelector):
             weights, unit = numeric_target(y, bounds), ONE
         return records, weights[:, None], unit, {"y_bounds": bounds}
 
-    def _scores(self, X: Any, weights: np.ndarray, unit: int) -> np.ndarray:
+    def _scores(self, records: PresentRecords, weights: np.ndarray, unit: int) -> np.ndarray:
         """One score per feature: integers, except without privacy and from callables."""
+        X = records.X
         private = not math.isinf(self.epsilon)
         x_bound = self.x_bound
         if callable(self.score_func):
             bounded = _by_entry(lambda entries: np.clip(entries, -x_bound, x_bound), X) if private else X
+            if self.relation != "add-remove":
+                # A callable may divide by the number of rows, which is public.
+                bounded, weights = records.in_slots(bounded), records.in_slots(weights)
             return self._own_scores(bounded, weights / unit)
         if self.score_func == "quadrant":
             X, x_bound = _by_entry(np.sign, X), 1.0

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import attacks_on_fits as fits
 import attacks_on_published as published
@@ -196,7 +197,7 @@ MUTANTS = (
             f"a twentieth of the noise: {attack.entry}",
             f"every sampler inside the fit of `{attack.subject}` draws a twentieth",
             attack,
-            a_twentieth_of_the_noise,
+            partial(a_twentieth_of_the_noise, attack.subject),
         )
         for attack in WHOLE_FITS
     ),

@@ -1,6 +1,5 @@
 """Every public class, replayed on random neighbours: no difference, and sensitivities that are nearly used up."""
 
-from importlib.util import find_spec
 from itertools import groupby
 
 import pytest
@@ -13,15 +12,7 @@ BY_CLASS = {name: list(cases) for name, cases in groupby(sorted(REPLAYS, key=lam
 PAIRS = 15
 
 
-# Objectives pass the door of releases once they are there.
-PENDING = {
-    name
-    for name in BY_CLASS
-    if find_spec("taciturn.solvers.perturbed_objective") is None and name.startswith(("Obj", "Two", "ADMM"))
-}
-
-
-@pytest.mark.parametrize("name", [name for name in BY_CLASS if name not in PENDING])
+@pytest.mark.parametrize("name", BY_CLASS)
 def test_no_class_tells_neighbours_apart_but_through_its_noise(name):
     cases = BY_CLASS[name]
     repeats = max(1, PAIRS // len(cases))

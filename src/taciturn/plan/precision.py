@@ -31,7 +31,7 @@ gradient and step are off by at most
           T = 8u\,[n \beta (d+1) W + 140\, nG + 6 \Lambda W + 3 B] .
 
 **The tolerance** is :math:`t = 2^{-30} G + 2^{-44} B + T`. A point is accepted if and only if it is within 2W and its
-computed gradient within 0.7 t.
+computed gradient within 0.7 t. (What rounding does to a norm, a relative du, is within the slack of what follows.)
 
 * *Accepted points are good*: with the b that was drawn the gradient is at most
   :math:`0.7 t + e_0`. The exact normal variable is nearer than :math:`2^{-49} B` to the b that was drawn: rounding

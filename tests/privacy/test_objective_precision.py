@@ -294,7 +294,7 @@ def test_nobody_learns_that_columns_are_equal(ridge):
     rows, y, tilt = problem(HuberLoss(0.3), d=1)
     with np.errstate(all="ignore"):
         weights = minimise(np.repeat(rows, 4, axis=1), y, HuberLoss(0.3), ridge, np.repeat(tilt, 4), Goal(1e-30))
-    assert weights.shape == (8,)
+    assert np.isfinite(weights).all()
 
 
 def test_the_verification_sees_what_the_steps_do_not(monkeypatch):

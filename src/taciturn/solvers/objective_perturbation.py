@@ -160,7 +160,7 @@ def minimise(
             return weights
         step = -_newton(rows, targets, loss, regularisation, margins, slope)
         start = float(slope @ step)
-        if not start < 0.0:
+        if not -math.inf < start < 0.0:
             break
         along = rows @ step
         known = float((regularisation * weights + tilt) @ step), regularisation * float(step @ step)

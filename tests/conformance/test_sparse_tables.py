@@ -106,7 +106,11 @@ def test_the_layout_of_a_table_decides_nothing(name):
 
 def test_the_callers_table_stays_as_it_is():
     X, y = records(n=60)
+    # Those that have to be put in order before they can be read.
+    untidy = ("explicit zeros, csc", "entries in parts", "unsorted", "room for more entries")
     for layout, table in stored_otherwise(X).items():
+        if layout not in untidy:
+            continue
         before = {name: np.copy(getattr(table, name)) for name in ("data", "indices", "indptr") if hasattr(table, name)}
         for name in SPARSE:
             model = EVERY_CLASS[name]()

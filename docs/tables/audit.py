@@ -126,8 +126,9 @@ What it does not see: the noise itself, which is for the audits above; how long 
 neighbours that was not tried. A minimiser of a perturbed objective is forced like any other outcome, so that the solver
 does not run on the neighbour.
 
-The table is about random neighbours under all three relations, dense and sparse, with {rows} records and {columns}
-columns, cells from {tiny:g} to {huge:g}. A share of 1 is a neighbour that uses up the whole of a declared sensitivity.
+The table is about random neighbours under all three relations, dense and sparse, with {rows} records
+and {columns} columns, cells of {tiny!r} and of {huge!r} among them. A share of 1 is a neighbour that uses up the
+whole of a declared sensitivity. Refusals are refusals of public settings, the same for both.
 
 | class | settings | pairs of neighbours | refused | releases compared | largest share of a sensitivity | differences |
 |---|---|---|---|---|---|---|

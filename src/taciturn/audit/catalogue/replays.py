@@ -37,6 +37,8 @@ from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSe
 
 __all__ = ["LARGE", "REPLAYS", "SMALL", "ReplayCase", "Sizes", "replays_of"]
 
+Table = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -88,8 +90,8 @@ class ReplayCase:
         """The public name of the class or function."""
         return str(self.subject.__name__)
 
-    def try_once(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> Replay:
-        """Replay one random pair of neighbours."""
+    def draw(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> tuple[Any, Table, Table]:
+        """A model or function, and the arguments of two fits or calls, for one random pair of neighbours."""
         rows = [n for n in sizes.rows if n >= self.fewest + (relation == "add-remove")] or [2 * self.fewest]
         n_rows, n_columns = int(rng.choice(rows)), int(rng.choice(sizes.columns))
         n_classes = int(rng.choice(self.targets))
@@ -99,17 +101,21 @@ class ReplayCase:
             given["n_public"] = int(rng.choice([n_rows, n_rows + 7]))
         if relation == "zero-out" and n_classes == 0:
             given["invalid"] = "null"
-        if inspect.isclass(self.subject):
-            if n_classes and "classes" in inspect.signature(self.subject).parameters:
-                given["classes"] = tuple(range(n_classes))
-            known = inspect.signature(self.subject).parameters
-            model = self.subject(**self.own, **{name: value for name, value in given.items() if name in known})
-            if issubclass(self.subject, BoundedScaler | PrivateScaler):
-                first, second = ({"X": _dense(each["X"])} for each in (first, second))
-            return replay(model, first, second, relation=relation)
-        model = _constant_model(n_classes, n_columns)
-        tables = ({"estimator": model, **self.own, **given, **each} for each in (first, second))
-        return replay(self.subject, *tables, relation=relation)
+        if not inspect.isclass(self.subject):
+            first, second = ({**self.own, **given, **each} for each in (first, second))
+            model = _constant_model(n_classes, n_columns)
+            return self.subject, {"estimator": model, **first}, {"estimator": model, **second}
+        if n_classes:
+            given["classes"] = tuple(range(n_classes))
+        known = inspect.signature(self.subject).parameters
+        model = self.subject(**self.own, **{name: value for name, value in given.items() if name in known})
+        if issubclass(self.subject, BoundedScaler | PrivateScaler):
+            first, second = ({"X": _dense(each["X"])} for each in (first, second))
+        return model, first, second
+
+    def try_once(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> Replay:
+        """Replay one random pair of neighbours."""
+        return replay(*self.draw(relation, sizes, rng), relation=relation)
 
 
 def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> Iterator[Replay]:

@@ -183,6 +183,7 @@ def test_a_sensitivity_of_half_the_size_is_found(monkeypatch):
     found = replay(model, *tables(), relation="zero-out")
     assert kinds(found) == {"sensitivity"}
     assert found.largest_share == pytest.approx(2.0, rel=0.1)
+    assert "1 release compared, 2 differences found." in str(found)
     with pytest.raises(ReplayError, match="sensitivity: number 1"):
         found.raise_if_any()
 

@@ -99,12 +99,16 @@ class Replay:
             raise ReplayError(str(self))
 
     def __str__(self) -> str:
-        n = len(self.releases)
-        head = f"Replay of {self.name} ({self.relation}): {n} release{'' if n == 1 else 's'} compared"
+        head = f"Replay of {self.name} ({self.relation}): {_counted(len(self.releases), 'release')} compared"
         if not self.differences:
             end = "" if self.error is None else f" Both fits raised {self.error}"
             return f"{head}, no difference; at most {self.largest_share:.3g} of a declared sensitivity was used.{end}"
-        return "\n".join((f"{head}, {len(self.differences)} found.", *(f"- {each}" for each in self.differences)))
+        return "\n".join(
+            (
+                f"{head}, {_counted(len(self.differences), 'difference')} found.",
+                *(f"- {each}" for each in self.differences),
+            )
+        )
 
 
 def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any], *, relation: str) -> Replay:
@@ -257,6 +261,10 @@ def _observe(run: Callable[..., Any], data: Mapping[str, Any], transcript: _Reco
         except Exception as raised:
             error = f"{type(raised).__name__}: {raised}"
     return _Observed(result, error, tuple(f"{each.category.__name__}: {each.message}" for each in caught))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _run_of(estimator: Any) -> Callable[..., Any]:

@@ -299,6 +299,30 @@ def test_rows_keep_their_bounds(sparse):
     assert np.allclose(dense[:, -1], shrunk)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    "layout",
+    [np.ascontiguousarray, np.asfortranarray, lambda X: np.repeat(X, 2, axis=1)[:, ::2], sp.csr_array, sp.csc_array],
+    ids=["rows", "columns", "strides", "csr", "csc"],
+)
+def test_no_row_depends_on_whether_another_one_is_null(layout, intercept):
+    """Taking records out of a table that is stored by columns turns it into one by rows, where sums round otherwise."""
+    X = np.random.default_rng(8).normal(size=(200, 37))
+    present = np.arange(200) != 7
+
+    def rows_of(table):
+        rows, shrunk = bounded_rows(table, 3.0, 1.0, intercept=intercept)
+        return (rows.toarray() if sp.issparse(rows) else rows), shrunk
+
+    table = layout(X)
+    table = table.tocsr() if sp.issparse(table) else table
+    for whole, part in zip(rows_of(table), rows_of(table[np.flatnonzero(present)]), strict=True):
+        assert np.array_equal(whole[present], part)
+    # What would differ otherwise.
+    lengths = [np.einsum("ij,ij->i", table, table) for table in (np.asfortranarray(X), np.ascontiguousarray(X))]
+    assert (lengths[0] != lengths[1]).any()
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_cell_beyond_all_bounds_makes_no_noise(sparse):
     """Clipped, then divided: 1.7e308 over a bound of one half would overflow, and numpy would say so."""

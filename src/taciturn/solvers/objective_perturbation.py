@@ -100,7 +100,9 @@ def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -
             rows = sp.hstack((rows, np.ones((rows.shape[0], 1))), format="csr")
         lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     else:
-        rows = np.clip(np.asarray(X, dtype=np.float64), -x_bound, x_bound) / x_bound
+        # Row by row in memory, whatever the table was: sums over a row round by layout, and which records are null
+        # must not decide that for all the others.
+        rows = np.clip(np.ascontiguousarray(X, dtype=np.float64), -x_bound, x_bound) / x_bound
         if intercept:
             rows = np.column_stack((rows, np.ones(rows.shape[0])))
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))

@@ -9,9 +9,10 @@ from scipy.stats import gamma, kstest
 
 from taciturn import ADMMClassifier
 from taciturn.accounting import Budget, epsilon_of
+from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.events import GaussianEvent, ObjectivePerturbationEvent
+from taciturn.events import ComposedEvent, GaussianEvent, ObjectivePerturbationEvent, for_group
 from taciturn.losses import LogisticLoss
 from taciturn.plan.admm import plan_admm
 from taciturn.published import PrivateADMM
@@ -130,6 +131,22 @@ def spied(monkeypatch, blocks, n_steps):
         patch.setattr(perturbed_objective, "minimise", spy)
         plan.solve(blocks, n_columns, n_columns, Stream.of(0))
     return plan, seen
+
+
+@pytest.mark.parametrize("n_blocks", [1, 5])
+def test_the_distances_of_all_samplers_are_charged(monkeypatch, n_blocks):
+    """Of k records each can be in a block of its own, whose sampler is then off its law on its own account."""
+    rng = np.random.default_rng(1)
+    blocks = [(rng.uniform(-0.3, 0.3, (9, 3)), rng.integers(0, 2, 9).astype(float)) for _ in range(n_blocks)]
+    plan, seen = spied(monkeypatch, blocks, 2)
+    assert len(seen) == 2 * n_blocks
+    objective, output = plan.releases
+    # Three values each for the linear term, which may also be too long, and for the output.
+    assert len(seen) * (3 * 2.0**-118 + 2.0**-121) == objective.count * objective.event.distance
+    assert len(seen) * 3 * 2.0**-118 == output.count * output.event.distance
+    whole = ComposedEvent(tuple(release.total for release in plan.releases))
+    for k in (1, n_blocks):
+        assert pieces_of(for_group(whole, k)).distance == pytest.approx(len(seen) * (6 * 2.0**-118 + 2.0**-121))
 
 
 def test_every_local_problem_has_fresh_noise_of_the_planned_scale(monkeypatch):

@@ -97,9 +97,12 @@ def plan_admm(
     r"""Plan private consensus ADMM.
 
     One record is in one block, so that an iteration costs one perturbed objective with :math:`\Lambda = \rho`, whatever
-    the number of blocks. "auto" takes the :math:`\rho` at which the Jacobians of all iterations, each
-    :math:`\ln(1 + \beta/\rho)`, take a quarter of epsilon. The value that is thresholded holds the gradient and the
-    noise over :math:`\rho`; the "auto" strength sets to zero what these reach by chance where a feature has no effect,
+    the number of blocks. (Several records can be in several blocks: fewer in each, which costs no more, but all of the
+    blocks' samplers may then be off their laws, and their distances are charged.)
+
+    "auto" takes the :math:`\rho` at which the Jacobians of all iterations, each :math:`\ln(1 + \beta/\rho)`, take a
+    quarter of epsilon. The value that is thresholded holds the gradient and the noise over :math:`\rho`; the "auto"
+    strength sets to zero what these reach by chance where a feature has no effect,
 
     .. math:: \text{threshold} = \frac{1}{\rho} \sqrt{2 \ln d \Bigl(\frac{\sigma^2}{B} + \frac{n R^2 s^2}{d B^2}\Bigr)},
 
@@ -147,6 +150,7 @@ def plan_admm(
         n_rows=n_rows,
         n_coefficients=n_coefficients,
         n_outputs=steps,
+        n_blocks=n_blocks,
         regularisation=rho,
         name="coupling",
     )

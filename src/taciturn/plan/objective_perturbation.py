@@ -141,6 +141,7 @@ def plan_objective_perturbation(
     n_rows: int | None,
     n_coefficients: int,
     n_outputs: int = 1,
+    n_blocks: int = 1,
     regularisation: float | str = "auto",
     name: str = "regularisation",
     before: Callable[[float], Event] | None = None,
@@ -174,6 +175,9 @@ def plan_objective_perturbation(
         d, the columns of the model, an intercept's included.
     n_outputs : int, default=1
         How many objectives, each on all records, are minimised.
+    n_blocks : int, default=1
+        Into how many blocks each of them is divided, every one with a sampler. One record is in one block; several can
+        be in as many, so that the distances of all blocks' samplers count.
     regularisation : float or "auto"
         :math:`\Lambda`.
     name : str
@@ -212,14 +216,15 @@ def plan_objective_perturbation(
 
     def scale_of(ridge: float) -> float:
         def whole(scale: float) -> Event:
-            parts = [event * n_outputs for event in _events(scale, ridge, loss, curvature, relation, n_coefficients)]
+            both = _events(scale, ridge, loss, curvature, relation, n_coefficients, n_blocks)
+            parts = [event * n_outputs for event in both]
             return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
 
         return calibrate(budget, whole)
 
     def plan_of(ridge: float) -> ObjectivePlan:
         scale = scale_of(ridge)
-        objective, output = _events(scale, ridge, loss, curvature, relation, n_coefficients)
+        objective, output = _events(scale, ridge, loss, curvature, relation, n_coefficients, n_blocks)
         releases = (
             Release(what, "Gaussian", scale, objective, n_outputs),
             Release(
@@ -248,17 +253,23 @@ def plan_objective_perturbation(
 
 
 def _events(
-    scale: float, ridge: float, loss: GeneralisedLinearLoss, curvature: float, relation: str, n_coefficients: int
+    scale: float,
+    ridge: float,
+    loss: GeneralisedLinearLoss,
+    curvature: float,
+    relation: str,
+    n_coefficients: int,
+    n_blocks: int,
 ) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
     event = ObjectivePerturbationEvent(
         math.log1p(curvature / ridge),
         1.0 / scale,
         relation == "replace-one",
-        distance=noise_distance(n_coefficients),
+        distance=n_blocks * noise_distance(n_coefficients),
         # Labels are 0 or 1, never between.
         fixed_sign=isinstance(loss, LogisticLoss),
     )
-    return event, GaussianEvent(_OUTPUT_NOISE * scale, n_coefficients * DISTANCE_PER_VALUE)
+    return event, GaussianEvent(_OUTPUT_NOISE * scale, n_blocks * n_coefficients * DISTANCE_PER_VALUE)
 
 
 def _best_regularisation(

@@ -59,10 +59,11 @@ for the plan :math:`\delta'_a` in which the objectives are Gaussian releases of 
 order and chosen by whatever was released before. A Gaussian plan of parameter :math:`x + a` is evaluated for it, x
 being the rest.
 
-**Rényi curves.** :math:`\sum_j v_j u_j` is at most :math:`t = m\tau` long and lies in m dimensions, so the loss is at
-most :math:`c + t^2/2 + t \chi_m`; it is also at most :math:`c + t^2/2 + (t/m) \sum_j |Z_j|`, the largest of
-:math:`2^m` normal variables, each with a standard deviation of at most t, and that constant. Its moments give a curve.
-The vertices give another: :math:`E e^{p(L - c)} \le \sum_v w_v e^{p(p+1) a_v/2}`, by (*) for
+**Rényi curves.** :math:`\sum_j v_j u_j` is at most :math:`t = m\tau` long, so the loss is at most
+:math:`c + t^2/2 + (t/m) \sum_j |Z_j|` with standard normal :math:`Z_j = u_j \cdot b / \sigma`, however they depend on
+each other. The exponential function is convex, so that :math:`E e^{s \sum_j |Z_j| / m} \le \sum_j E e^{s |Z_j|} / m =
+2 e^{s^2/2} \Phi(s)` for every m (Jensen), with equality for parallel rows. These moments give a curve. The vertices
+give another: :math:`E e^{p(L - c)} \le \sum_v w_v e^{p(p+1) a_v/2}`, by (*) for
 :math:`H(\gamma) = \gamma^{-p}`. For one record of fixed sign the moment is that of :math:`\max(0, \tau^2/2 + \tau Z)`,
 
 .. math:: \Phi(-\tau/2) + e^{p(p+1)\tau^2/2}\, \Phi(p\tau + \tau/2) .
@@ -170,18 +171,12 @@ def _product(first: Terms, second: Terms) -> Terms:
     return shifts, largest + np.log(sums)
 
 
-def log_moment(u: FloatArray, directions: int) -> FloatArray:
-    r"""A bound on :math:`\ln E e^{u X}` for :math:`u > 0`, X being :math:`\chi_m` and :math:`\sum_j |Z_j| / m`.
+def log_moment(u: FloatArray) -> FloatArray:
+    r"""A bound on :math:`\ln E e^{u X}` for :math:`u > 0`, X being the mean of any number of :math:`|Z_j|`.
 
-    :math:`2^m e^{u^2/2} \Phi(u)` for every number of directions, exact for one. For two also that of a
-    :math:`\chi_2` variable, :math:`1 + u \sqrt{2\pi}\, e^{u^2/2} \Phi(u)`, which is smaller for small u.
+    :math:`2 e^{u^2/2} \Phi(u)`, exact where all are one.
     """
-    half_normal = 0.5 * u * u + log_ndtr(u)
-    signs = directions * math.log(2.0) + half_normal
-    if directions != 2:
-        return np.asarray(signs)
-    plane = np.logaddexp(0.0, np.log(u) + 0.5 * math.log(2.0 * math.pi) + half_normal)
-    return np.asarray(np.minimum(signs, plane))
+    return np.asarray(math.log(2.0) + (0.5 * u * u + log_ndtr(u)))
 
 
 def vertex_moment(past_one: FloatArray, objective: Objective) -> FloatArray:

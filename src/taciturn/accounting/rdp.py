@@ -94,12 +94,12 @@ def objective_curve(objective: Objective) -> FloatArray:
 
     .. math:: \tau(\alpha) = c + \frac{\ln E\, e^{(\alpha - 1)(L - c)}}{\alpha - 1}
 
-    with :math:`c` the logarithm of the Jacobians' ratio and L - c at most :math:`t^2/2 + t|N|`, t being the shift and
-    :math:`|N|` the length of a standard normal vector with as many entries as there are directions, or the largest
-    loss of a few vertices; see :mod:`taciturn.accounting.objective`.
+    with :math:`c` the logarithm of the Jacobians' ratio and L - c at most :math:`t^2/2 + t M`, t being the shift and M
+    the mean of as many absolute values of standard normal numbers as there are directions, or the largest loss of a
+    few vertices; see :mod:`taciturn.accounting.objective`.
     """
     by_length = _PAST_ONE * (0.5 * objective.shift * objective.shift)
-    by_length += log_moment(_PAST_ONE * objective.shift, objective.directions)
+    by_length += log_moment(_PAST_ONE * objective.shift)
     moment = np.minimum(by_length, vertex_moment(_PAST_ONE, objective))
     total = objective.log_jacobian + moment / _PAST_ONE
     return total + (1.0 + total) * _ROUNDING

@@ -20,6 +20,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from taciturn import BoundedScaler, SparseClassifier, SparseRegressor, certificate_of
 from taciturn.core.errors import ParameterError, TaciturnError, WeakBudgetWarning
 from taciturn.data.reading import ADMISSIBLE
+from taciturn.data.sensitivity import largest_eigenvalue
+from taciturn.estimators.sparse import EIGENVALUE
 from taciturn.events import NotPrivateEvent
 from taciturn.plan.sparse_size import candidate_sizes
 
@@ -103,6 +105,24 @@ def test_what_is_given_costs_nothing(kind):
         assert price < higher < 1.2 * price
     left, _ = paid(fit_intercept=False)
     assert not any("mean" in what or "centred" in what or "share of each class" in what for what in left)
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("method", ["one-shot", "two-phase"])
+def test_the_certificate_says_what_is_assumed_of_an_eigenvalue(kind, method):
+    """The one released number whose rounding is not proved: c = 4 in ``largest_eigenvalue``."""
+    X, y = data(kind, n=300)
+    certificate = kind(n_nonzero=2, method=method, random_state=0).fit(X, y).certificate_
+    assert any("largest eigenvalue" in release.what for release in certificate.events)
+    assert "relative error of at most 4 m 2**-53" in EIGENVALUE
+    assert certificate.assumptions[-1] == EIGENVALUE
+    assert EIGENVALUE in " ".join(str(certificate).split())
+    exact = kind(epsilon=INF, n_nonzero=2, method=method).fit(X, y).certificate_
+    assert EIGENVALUE not in exact.assumptions
+    # And that much is allowed for, on both neighbours.
+    for m in (2, 200):
+        rounding = 2 * 4 * m * 2.0**-53 * (1000 * 2**26)
+        assert largest_eigenvalue(2**26, m, 1000, "zero-out").value >= 2**26 + rounding + 1.0
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -310,7 +330,8 @@ def test_classes_of_any_type_and_number(labels):
     assert np.flatnonzero(model.support_).tolist() == [5]
     assert model.score(X, y) > 1.5 / len(labels)
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
-    assert model.certificate_.assumptions == ("the bounds were chosen without looking at these data", ADMISSIBLE)
+    bounds = "the bounds were chosen without looking at these data"
+    assert model.certificate_.assumptions == (bounds, ADMISSIBLE, EIGENVALUE)
     guessed = SparseClassifier(n_nonzero=1).fit(X, y).certificate_.assumptions
     assert "the set of labels is public" in guessed
 

@@ -60,6 +60,11 @@ def largest_eigenvalue(row_squared: int, n_columns: int, most_rows: int, relatio
     eigenvalue of a matrix at a distance of at most :math:`c\, m\, 2^{-53} \lambda` for m columns and a small constant;
     c = 4 is assumed, :math:`\lambda \le` ``most_rows * row_squared``, and both neighbours are rounded, in the end to an
     integer. Attained, but for that, by parallel rows.
+
+    That c is not proved for LAPACK's solver, so certificates name the assumption. Trace and Frobenius norm, which are
+    exact, enclose the eigenvalue only to a factor; the residual of an eigenvector proves that *some* eigenvalue is
+    near, not that it is the largest; and a Cholesky factorisation that proves it to be errs by :math:`m^2 2^{-53}
+    \lambda` itself.
     """
     check_integer(1, row_squared=row_squared)
     rounding = 2.0**-50 * check_integer(1, n_columns=n_columns) * check_integer(1, most_rows=most_rows)

@@ -1,6 +1,7 @@
 """scikit-learn's contract for the scaler with private bounds, and what the bounds are worth."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn import CorrelationSelector, HardThresholdRegressor, PrivateScaler, certificate_of, compose
+from taciturn.accounting import best_bound
 from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.data.reading import ADMISSIBLE
 from taciturn.data.sensitivity import RELATIONS
+from taciturn.events import ExponentialEvent
 from taciturn.plan import quantiles
 from taciturn.plan.quantiles import decimal_grid
 from taciturn.scalers import BoundedScaler
@@ -180,19 +183,36 @@ def test_the_certificate_covers_all_bounds_at_once():
     certificate = PrivateScaler(random_state=0).fit(numbers(5000, 8)).certificate_
     assert (certificate.epsilon, certificate.delta, certificate.status) == (1.0, 1e-6, "proved")
     assert (certificate.arithmetic, certificate.seeded) == ("exact", True)
-    further, other = certificate.events
-    assert [(release.count, release.noise) for release in (further, other)] == [(8, "Gumbel"), (8, "Gumbel")]
+    (both,) = certificate.events
+    assert (both.what, both.count, both.noise) == ("a column's lower and upper quantile", 8, "Gumbel")
     # More noise than one bound needs, less than a sum of sixteen epsilons would ask for.
-    assert 1.0 / 16 < further.event.epsilon < 0.5
+    assert 1.0 / 16 < both.event.far < 0.5
     # The same noise, beside which one of a column's quantiles moves by 1.9 ranks and the other one by 1.
-    assert further.scale == other.scale
-    assert other.event.epsilon / further.event.epsilon == pytest.approx(1.0 / 1.9, rel=1e-6)
+    assert both.event.near / both.event.far == pytest.approx(1.0 / 1.9, rel=1e-6)
     expected = {"features": 8, "records": 5000, "tail": 0.05, "smallest": 1e-3, "largest": 1e6, "invalid": "raise"}
     assert dict(certificate.public) == expected
     assert certificate.assumptions == ("the range of sizes was chosen without looking at these data", ADMISSIBLE)
-    assert str(certificate).count("(8 times, Gumbel noise of") == 2
+    assert str(certificate).count("(8 times, Gumbel noise of") == 1
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert certificate.for_group(2).epsilon > 1.0
+
+
+def test_groups_do_not_rely_on_one_quantile_being_the_far_one():
+    certificate = PrivateScaler(random_state=0).fit(numbers(5000, 8)).certificate_
+    (both,) = certificate.events
+    pair = certificate.for_group(2)
+    assert pair.for_group(2) == certificate.for_group(4)
+    assert Certificate.from_json(pair.to_json()) == pair
+    full = best_bound(ExponentialEvent(2 * both.event.far) * 16, 1e-6)
+    assert (pair.epsilon, pair.bound) == (full.epsilon, full.name)
+    # Far ranges that stay with one quantile of each column would cost less, which no chain of records promises.
+    less = ExponentialEvent(2 * both.event.far) * 8 + ExponentialEvent(2 * both.event.near) * 8
+    claimed = replace(pair, epsilon=best_bound(less, 1e-6, ordered=False).epsilon)
+    with pytest.raises(CertificateError, match="^epsilon=.*: expected at least"):
+        compose(claimed, pair)
+    assert compose(pair, pair).epsilon <= 2 * pair.epsilon
+    # Without a delta only the sum of ranges counts, which is that of k records whoever moves what.
+    exact = PrivateScaler(delta=0.0, random_state=0).fit(numbers(5000, 2)).certificate_
+    assert exact.for_group(3).epsilon == pytest.approx(3 * exact.epsilon, rel=1e-9)
 
 
 def linear_data(n=3000):

@@ -29,6 +29,7 @@ from taciturn.events import (
     LaplaceMaxEvent,
     NotPrivateEvent,
     ObjectivePerturbationEvent,
+    OppositeSelectionsEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
@@ -46,6 +47,8 @@ EVENTS = [
     GaussianEvent(6.0),
     ObjectivePerturbationEvent(0.05, 0.2, False),
     ObjectivePerturbationEvent(0.05, 0.2, True),
+    OppositeSelectionsEvent(0.2, 0.1),
+    OppositeSelectionsEvent(0.02, 0.01, 10),
     ExponentialEvent(0.2) + ExponentialEvent(0.1),
     ExponentialEvent(0.2) + GaussianEvent(6.0) + PureEvent(0.1),
     ExponentialEvent(0.2) + ObjectivePerturbationEvent(0.05, 0.2, False) + GaussianEvent(6.0),
@@ -122,7 +125,7 @@ def forgetting(rule: Rule) -> Rule:
     )
 
 
-@pytest.mark.parametrize("event", EVENTS[:8], ids=repr)
+@pytest.mark.parametrize("event", EVENTS[:10], ids=repr)
 @every_rule
 def test_a_rule_that_forgets_counts_is_caught(event, rule):
     if math.isinf(rule.epsilon(pieces_of(event), DELTA)):
@@ -136,6 +139,21 @@ def test_leaks_of_approximate_releases_count_every_repeat(event):
     assert leaks == pytest.approx([leaks[0]] * 4, rel=1e-12)
     if isinstance(event, ApproximateEvent):
         assert leaks[0] == pytest.approx(12e-7, rel=1e-5)
+
+
+@every_rule
+def test_opposite_selections_are_two_in_an_unknown_order(rule):
+    pairs, count = OppositeSelectionsEvent(0.2, 0.1), 12
+    apart = pieces_of(ExponentialEvent(0.2) * count + ExponentialEvent(0.1) * count, ordered=False)
+    assert rule.epsilon(pieces_of(pairs * count), DELTA) == rule.epsilon(apart, DELTA)
+    # Of several records each may move another one of the two: both are charged in full, but no more than the sum.
+    group = pieces_of(OppositeSelectionsEvent(0.04, 0.02, 5) * count)
+    full = pieces_of(ExponentialEvent(0.2) * (2 * count))
+    most = count * 0.3 if rule.name == "pure" else math.inf
+    assert rule.epsilon(group, DELTA) == pytest.approx(min(rule.epsilon(full, DELTA), most), rel=1e-12)
+    assert rule.epsilon(group, 0.0) == pytest.approx(most, rel=1e-12)
+    few, few_full = pieces_of(OppositeSelectionsEvent(0.04, 0.02, 5)), pieces_of(ExponentialEvent(0.2) * 2)
+    assert rule.log_delta(few, 0.25) == pytest.approx(rule.log_delta(few_full, 0.25), rel=1e-12)
 
 
 # ------------------------------------------------------------------ second opinions: Renyi

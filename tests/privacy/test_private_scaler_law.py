@@ -11,11 +11,12 @@ from scipy.stats import binom
 from sklearn.preprocessing import MinMaxScaler
 
 from taciturn import Budget, PrivateScaler
-from taciturn.accounting import calibrate
+from taciturn.accounting import calibrate, delta_of, epsilon_of, pure
+from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS, opposite_quantile_scores
-from taciturn.events import ExponentialEvent
+from taciturn.events import ExponentialEvent, OppositeSelectionsEvent, PureEvent, for_group
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.plan import quantiles
 from taciturn.plan.quantiles import BoundsPlan, decimal_grid, plan_bounds
@@ -199,9 +200,9 @@ def test_a_fit_makes_the_releases_of_its_plan_and_nothing_else(never_refused):
     assert np.array_equal(fitted.lower_, lower)
     assert np.array_equal(fitted.upper_, upper)
     # Of two columns one quantile each with scores that drift apart by 3/2 ranks, and one with 1.
-    further, other = fitted.certificate_.events
-    assert (further.count, further.event.epsilon) == (2, pytest.approx(EPSILON / 2 * 1.5 / 2.5))
-    assert (other.count, other.event.epsilon) == (2, pytest.approx(EPSILON / 2 * 1.0 / 2.5))
+    (both,) = fitted.certificate_.events
+    assert (both.count, both.event.far) == (2, pytest.approx(EPSILON / 2 * 1.5 / 2.5))
+    assert (both.event.near, both.event.records) == (pytest.approx(EPSILON / 2 * 1.0 / 2.5), 1)
     assert not fitted.certificate_.ordered
 
 
@@ -263,6 +264,77 @@ def test_the_noise_that_is_saved(tail, saved, never_refused):
     plan = plan_bounds(budget, relation="replace-one", **facts)
     alone = calibrate(budget, lambda scale: ExponentialEvent(2.0 / scale) * (2 * d))
     assert plan.quantiles[0].scale == pytest.approx(alone, rel=1e-6)
+
+
+# ------------------------------------------------------------------ what several records do to both bounds
+
+
+def charged(event):
+    """The ranges of all selections that an event is accounted for, the largest first."""
+    return sorted((e for e, count in pieces_of(event).selections for _ in range(count)), reverse=True)
+
+
+def covers(event, ranges):
+    """Whether an event charges for selections of these ranges: the premise of every bound."""
+    return all(have >= need for have, need in zip(charged(event), sorted(ranges, reverse=True), strict=True))
+
+
+def scaled_for_groups(event, size):
+    """The fault to be caught: the far range stays with one of the two along the whole chain."""
+    return ExponentialEvent(size * event.far) + ExponentialEvent(size * event.near)
+
+
+# Eighteen values at one place: a value below them moves one bound far, a value above them the other one.
+SAME, BELOW, ABOVE = np.full(18, 1.0), -1.0, 1.5
+
+
+def test_two_records_may_each_move_another_bound_far():
+    fraction = Fraction(9, 10)
+    assert drifts(np.append(SAME, BELOW), SAME, fraction) == drifts(np.append(SAME, ABOVE), SAME, fraction) == [18, 10]
+    both = drifts(np.append(SAME, (BELOW, ABOVE)), SAME, fraction)
+    assert both == [26, 26]
+    one = OppositeSelectionsEvent(18.0, 10.0)
+    assert covers(one, (18, 10))
+    assert covers(for_group(one, 2), both)
+    assert not covers(scaled_for_groups(one, 2), both)
+    # Nor need equal ranges of the same sum cost less: for the optimal composition of pure releases they cost more.
+    scaled, equal = (pieces_of(PureEvent(a / 20) + PureEvent(b / 20)) for a, b in ((36, 20), (28, 28)))
+    assert pure.log_delta(equal, 0.98 * 56 / 20) > pure.log_delta(scaled, 0.98 * 56 / 20) + 0.01
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("fraction", [Fraction(19, 20), Fraction(3, 4), Fraction(1, 2)])
+def test_groups_are_charged_for_what_they_can_do(fraction, size):
+    one = OppositeSelectionsEvent(2.0 * fraction.numerator, float(fraction.denominator))
+    rng, found = np.random.default_rng(1), set()
+    places = np.array([-9.0, -1.0, 0.0, 1.0, 1.5, 9.0])
+    for _ in range(500):
+        rest = rng.choice(rng.choice(places, 2), rng.integers(0, 40))
+        found.add(tuple(drifts(np.append(rest, rng.choice(places, size)), rest, fraction)))
+    assert all(covers(for_group(one, size), ranges) for ranges in found)
+    assert all(sum(ranges) <= size * (one.far + one.near) for ranges in found)
+    if fraction == Fraction(19, 20):
+        assert not all(covers(scaled_for_groups(one, size), ranges) for ranges in found)
+
+
+@pytest.mark.parametrize("far", [0.05, 0.5, 3.0])
+def test_the_exact_loss_of_two_records_is_covered(far):
+    quantile = PrivateQuantile(tuple(GRID), 0.9, "zero-out", 1.0)
+
+    def law(values):
+        lower, upper = (softmax_law(quantile.scores(sign * values) * (far / 18.0)) for sign in (-1.0, 1.0))
+        return np.outer(lower, upper).ravel()
+
+    laws = law(SAME), law(np.append(SAME, (BELOW, ABOVE)))
+    group = for_group(OppositeSelectionsEvent(far, far * 10.0 / 18.0), 2)
+    worst = max(float(np.log(p / q).max()) for p, q in (laws, laws[::-1]))
+    assert worst <= epsilon_of(group, 0.0)
+    assert epsilon_of(group, 0.0) == pytest.approx(2.0 * far * 28.0 / 18.0)
+    for epsilon in np.linspace(0.0, 0.99, 12) * worst:
+        exact = max(np.maximum(p - exp(epsilon) * q, 0.0).sum() for p, q in (laws, laws[::-1]))
+        assert exact <= delta_of(group, epsilon)
+        if epsilon == 0.0:
+            assert exact > delta_of(OppositeSelectionsEvent(far / 4.0, far * 10.0 / 72.0), 0.0)
 
 
 # ------------------------------------------------------------------ what it hides

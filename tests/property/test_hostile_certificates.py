@@ -17,6 +17,7 @@ from taciturn.events import (
     ExponentialEvent,
     GaussianEvent,
     ObjectivePerturbationEvent,
+    OppositeSelectionsEvent,
     PureEvent,
     for_group,
 )
@@ -44,7 +45,7 @@ def make(*events, delta=1e-6, **changes):
 OBJECTIVE = ObjectivePerturbationEvent(0.1, 0.1, replaced=False)
 MIXED = ComposedEvent((GaussianEvent(20.0) * 3, ExponentialEvent(0.01), ApproximateEvent(0.01, 1e-9)))
 BASES = {
-    "one": make(MIXED * 2, OBJECTIVE, assumptions=("it holds",)),
+    "one": make(MIXED * 2, OBJECTIVE, OppositeSelectionsEvent(0.01, 0.005), assumptions=("it holds",)),
     "sum": compose(make(GaussianEvent(5.0)), make(PureEvent(1.0), delta=0.0)),
     "published": Certificate.from_json(
         json.dumps(

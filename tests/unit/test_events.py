@@ -12,6 +12,7 @@ from taciturn.events import (
     LaplaceMaxEvent,
     NotPrivateEvent,
     ObjectivePerturbationEvent,
+    OppositeSelectionsEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
@@ -30,6 +31,8 @@ ELEMENTARY = [
     ApproximateEvent(0.5, 1e-6),
     GaussianEvent(4.0),
     ObjectivePerturbationEvent(0.1, 0.2, False),
+    OppositeSelectionsEvent(0.5, 0.3),
+    OppositeSelectionsEvent(0.5, 0.3, 4),
     NotPrivateEvent(),
 ]
 
@@ -73,6 +76,7 @@ def test_repeating_once_changes_nothing():
 def test_groups_scale_each_kind_of_cost():
     assert for_group(ExponentialEvent(0.5), 3) == ExponentialEvent(1.5)
     assert for_group(GaussianEvent(6.0) * 7, 3) == GaussianEvent(2.0) * 7
+    assert for_group(OppositeSelectionsEvent(0.5, 0.3, 2) * 7, 3) == OppositeSelectionsEvent(0.5, 0.3, 6) * 7
     pair = for_group(ApproximateEvent(0.5, 1e-6), 2)
     # (2 eps, delta (1 + e^eps)): one step of the chain of neighbours.
     assert pair.epsilon == 1.0
@@ -88,6 +92,15 @@ def test_groups_scale_each_kind_of_cost():
 def test_bad_costs_are_refused(kind, bad):
     with pytest.raises(ParameterError, match="^epsilon="):
         kind(bad)
+
+
+def test_opposite_selections_have_a_far_one_and_a_near_one():
+    for far, near in ((0.0, 0.0), (float("inf"), 1.0), (1.0, 0.0), (1.0, 1.1), (1.0, None), (1e308, 1.0)):
+        with pytest.raises(ParameterError, match="^(far|near)="):
+            OppositeSelectionsEvent(far, near, 2)
+    for records in (0, 1.5, True, 2**53 + 1, 10**400):
+        with pytest.raises(ParameterError, match="^records="):
+            OppositeSelectionsEvent(1.0, 1.0, records)
 
 
 def test_other_bad_parameters_are_refused():

@@ -13,6 +13,13 @@ pure pieces, and the chance that any of several such releases shows the record,
 is set aside: the whole is :math:`(\varepsilon, \ell + (1 - \ell)\,\delta')`-DP as soon as what
 remains is :math:`(\varepsilon, \delta')`-DP. The distances of samplers from their laws add up here too; what their sum
 costs depends on the epsilon of the whole (:func:`taciturn.accounting.accountant.remaining_delta`).
+
+Two opposite selections are two selections of ranges f and g for one record, in an unknown order. For k records, x of
+which move the first one far, their ranges are at most :math:`x f + (k - x) g` and :math:`(k - x) f + x g`. Neither
+exceeds :math:`k f`, and every bound rises with the ranges: both are charged at that. (Not at :math:`k f` and
+:math:`k g`: that is no smaller for bounds that are convex in the ranges, but the optimal composition of pure releases
+is not.) Their sum is :math:`k (f + g)` for every x, and so is the loss at most; ``spared`` says by how much less that
+is than what is charged.
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ from taciturn.events import (
     GaussianEvent,
     NotPrivateEvent,
     ObjectivePerturbationEvent,
+    OppositeSelectionsEvent,
     fold,
     in_order,
 )
@@ -41,7 +49,15 @@ Counted = tuple[tuple[float, int], ...]
 _SMALLEST = 1e-150
 
 _KNOWN = frozenset(
-    (*PURE_ONLY, ApproximateEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent)
+    (
+        *PURE_ONLY,
+        ApproximateEvent,
+        ExponentialEvent,
+        GaussianEvent,
+        NotPrivateEvent,
+        ObjectivePerturbationEvent,
+        OppositeSelectionsEvent,
+    )
 )
 
 
@@ -90,6 +106,8 @@ class Pieces:
         False as soon as one release has no protection at all.
     ordered : bool
         Whether ``selections`` happen in the order given.
+    spared : float
+        The ranges of all selections together are smaller than those listed by at least this.
     """
 
     selections: Counted
@@ -100,6 +118,7 @@ class Pieces:
     distance: float
     private: bool
     ordered: bool = True
+    spared: float = 0.0
 
 
 def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
@@ -110,7 +129,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     event : Event
         The plan.
     ordered : bool, default=True
-        Whether the releases are known to happen in the order of the event.
+        Whether the releases are known to happen in the order of the event. Opposite selections never are.
 
     Raises
     ------
@@ -121,6 +140,8 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     pure: dict[float, int] = {}
     gaussians: dict[float, int] = {}
     objectives: dict[Objective, int] = {}
+    opposite: list[tuple[float, int]] = []
+    spared: list[float] = []
     failures: list[tuple[float, int]] = []
     distances: list[float] = []
     private = True
@@ -137,6 +158,11 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
                 part.fixed_sign,
             )
             objectives[objective] = objectives.get(objective, 0) + count
+        elif isinstance(part, OppositeSelectionsEvent):
+            far = max(part.records * part.far, _SMALLEST)
+            near = max(part.near, _SMALLEST) if part.records == 1 else far
+            opposite += [(far, count), (near, count)]
+            spared.append(count * (far - max(part.records * part.near, _SMALLEST)) if part.records > 1 else 0.0)
         elif isinstance(part, (*PURE_ONLY, ApproximateEvent)):
             epsilon = max(part.epsilon, _SMALLEST)
             pure[epsilon] = pure.get(epsilon, 0) + count
@@ -152,14 +178,15 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
         if isinstance(run, ExponentialEvent)
     ]
     return Pieces(
-        selections=tuple(selections),
+        selections=(*selections, *opposite),
         pure=tuple(pure.items()),
         gaussians=tuple(gaussians.items()),
         objectives=tuple(objectives.items()),
         leak=_any_failure(failures),
         distance=min(math.fsum(distances), 1.0),
         private=private,
-        ordered=ordered,
+        ordered=ordered and not opposite,
+        spared=math.fsum(spared),
     )
 
 

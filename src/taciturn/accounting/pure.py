@@ -48,7 +48,7 @@ def _counts(pieces: Pieces) -> dict[float, int]:
 
 
 def _sum(pieces: Pieces) -> float:
-    return math.fsum(eps * count for eps, count in _counts(pieces).items())
+    return math.fsum((*(eps * count for eps, count in _counts(pieces).items()), -pieces.spared))
 
 
 def _binomial(eps: float, count: int) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import opposite_quantile_scores
-from taciturn.events import Event, ExponentialEvent, NotPrivateEvent
+from taciturn.events import Event, NotPrivateEvent, OppositeSelectionsEvent
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.mechanisms.base import rounding_charge
 from taciturn.mechanisms.quantile import quantile_fraction
@@ -26,7 +26,6 @@ FloatArray = NDArray[np.float64]
 # How likely it may be, by a union bound, that some bound lies beyond all records of its column. The union bound counts
 # every point of the grid at its worst and none of the good ones, so that the truth is a small part of this.
 _CHANCE = 0.1
-_WORDS = ("a column's lower or upper quantile, whichever a record moves further", "the other quantile of each column")
 # Half the width of a column whose bounds coincide, relative to where they do.
 _LEAST_SHARE = 0.01
 
@@ -44,7 +43,7 @@ class BoundsPlan:
     private : bool
         Whether there is noise.
     releases : tuple of Release
-        For the certificate; which of a column's two quantiles is which depends on the neighbours.
+        For the certificate.
     """
 
     arithmetic: ClassVar[str] = "exact"
@@ -78,9 +77,9 @@ def plan_bounds(
 ) -> BoundsPlan:
     r"""Plan the quantiles ``tail`` and ``1 - tail`` of every column, all under one accountant.
 
-    All have the same noise. What they cost are d selections whose scores drift apart as far as those of one quantile
-    can, and d of the drift that is left for the other quantile of the same column
-    (``data.sensitivity.opposite_quantile_scores``), in an order that depends on the neighbours.
+    All have the same noise. A column costs two selections: the scores of one of its quantiles drift apart as far as
+    those of a quantile can, and those of the other by what is left (``data.sensitivity.opposite_quantile_scores``).
+    Which one is which depends on the neighbours.
 
     A bound that misses its rank by t leaves ``tail n`` records beyond it, give or take t and what its bin holds. With
     noise of b ranks on a grid of m points it misses by t or more with probability at most :math:`m e^{-t / b}`. So
@@ -105,13 +104,13 @@ def plan_bounds(
     fraction = quantile_fraction(1.0 - tail)
     first, second = opposite_quantile_scores(fraction.numerator, fraction.denominator, relation)
 
-    def ranges(cost: float) -> tuple[float, float]:
+    def pair(cost: float) -> Event:
         # Of noise that is fitted to the first; rounding costs both the same.
-        return cost, (cost - rounding_charge()) * (second.spread / first.spread) + rounding_charge()
+        near = (cost - rounding_charge()) * (second.spread / first.spread) + rounding_charge()
+        return OppositeSelectionsEvent(cost, min(near, cost))
 
     def whole(b: float) -> Event:
-        one, other = map(ExponentialEvent, ranges(1.0 / b))
-        return one * n_columns + other * n_columns
+        return pair(1.0 / b) * n_columns
 
     # Scores do not depend on the cost, which without privacy may hence be anything.
     cost = 1.0 / calibrate(budget, whole, ordered=False) if private else 1.0
@@ -120,7 +119,7 @@ def plan_bounds(
         by_range[ends] = PrivateQuantile(decimal_grid(*ends), 1.0 - tail, relation, cost)
     quantiles = tuple(by_range[ends] for ends in zip(smallest.tolist(), largest.tolist(), strict=True))
     if not private:
-        exact = Release("a column's lower or upper quantile", "none", 0.0, NotPrivateEvent(), 2 * n_columns)
+        exact = Release("a column's lower and upper quantile", "none", 0.0, NotPrivateEvent(), n_columns)
         return BoundsPlan(Budget(math.inf, 0.0), quantiles, False, (exact,))
     finest = max(quantiles, key=lambda quantile: len(quantile.grid))
     needed = math.ceil(finest.scale * math.log(2 * n_columns * len(finest.grid) / _CHANCE) / tail)
@@ -132,11 +131,8 @@ def plan_bounds(
             f"{needed:,} records, not {n_rows:,}",
             "give public bounds to BoundedScaler, raise epsilon, or scale fewer columns",
         )
-    releases = tuple(
-        Release(what, "Gumbel", 2.0 / cost, ExponentialEvent(selection_range), n_columns)
-        for what, selection_range in zip(_WORDS, ranges(cost), strict=True)
-    )
-    return BoundsPlan(budget, quantiles, True, releases)
+    both = Release("a column's lower and upper quantile", "Gumbel", 2.0 / cost, pair(cost), n_columns)
+    return BoundsPlan(budget, quantiles, True, (both,))
 
 
 def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:

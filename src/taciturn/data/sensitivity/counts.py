@@ -51,7 +51,9 @@ def opposite_quantile_scores(numerator: int, denominator: int, relation: str) ->
     ``(b - a)**2 p r > a**2 p r``, which contradicts ``a >= b - a``. So in one of the two sets no score rises by more
     than ``b - a`` or falls by more than ``a``.
 
-    Under replace-one both drifts can be full: a record that goes from one end of the column to the other.
+    Under replace-one both drifts can be full: a record that goes from one end of the column to the other. And of
+    several records each may move another of the two: both drifts of k records can exceed ``k b``
+    (:class:`taciturn.events.OppositeSelectionsEvent`).
     """
     check_integer(-(-denominator // 2), denominator - 1, numerator=numerator)
     one = quantile_scores(numerator, denominator, relation)

@@ -1,30 +1,16 @@
-"""Privacy costs as plain data.
-
-An event says what one release costs and nothing else: no data, no budget, no accountant. Events are
-frozen and hashable, compare by value, add up (``a + b``: a, then b) and repeat (``a * 1000``).
-The meaning of an event never changes; an accountant that does not know one must refuse it.
-
-Sensitivities arrive already normalised: every parameter below is relative to the distance between
-two neighbouring data sets under whatever relation the caller has chosen.
-
-An event describes an exact law. What a computer draws may be a little off: ``distance`` bounds the total-variation
-distance between one sampled release and the law of its event, on every data set. Distances of several releases add
-up, adaptive ones included (exchange samplers for laws one after the other), and an accountant charges the sum once, at
-the epsilon of the whole (:mod:`taciturn.accounting.accountant`). A sampler whose probabilities are off by a factor
-alone has distance 0; its event's epsilon includes the factor.
-"""
+"""The kinds of events, and what is asked of them: how often, in which order, for how many records."""
 
 from __future__ import annotations
 
 import math
-import reprlib
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from taciturn.core.errors import CertificateError, ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_delta, check_integer, check_positive, check_real
 
 __all__ = [
+    "PURE_ONLY",
     "ApproximateEvent",
     "ComposedEvent",
     "Event",
@@ -33,11 +19,10 @@ __all__ = [
     "LaplaceMaxEvent",
     "NotPrivateEvent",
     "ObjectivePerturbationEvent",
+    "OppositeSelectionsEvent",
     "PermuteAndFlipEvent",
     "PureEvent",
     "RepeatedEvent",
-    "event_from_dict",
-    "event_to_dict",
     "fold",
     "for_group",
     "in_order",
@@ -93,6 +78,35 @@ class ExponentialEvent(_EpsilonEvent):
     def __post_init__(self) -> None:
         _EpsilonEvent.__post_init__(self)
         object.__setattr__(self, "distance", _check_distance(self.distance))
+
+
+@dataclass(frozen=True, slots=True)
+class OppositeSelectionsEvent(Event):
+    """Two selections, of which one has at most the range ``far`` and the other at most ``near``, whichever is which.
+
+    Which of the two is the far one depends on the record in which neighbours differ, as for the two quantiles of a
+    column. Along a chain of several records it can change: their ranges add up to at most ``records * (far + near)``,
+    but each of the two alone can be as large as ``records * far``.
+
+    Parameters
+    ----------
+    far, near : float
+        The ranges for one record, ``near <= far``.
+    records : int, default=1
+        In how many records the neighbour differs.
+    """
+
+    kind: ClassVar[str] = "opposite-selections"
+
+    far: float
+    near: float
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", check_integer(1, 2**53, records=self.records))
+        object.__setattr__(self, "far", check_positive(far=self.far))
+        object.__setattr__(self, "near", check_real(0.0, self.far, near=check_positive(near=self.near)))
+        check_positive(far=self.records * self.far)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +310,10 @@ def for_group(event: Event, size: int) -> Event:
     A chain of ``size`` neighbours joins the two. Along it log-probability ratios add up, hence so do
     their ranges and their bounds (exponential, pure); sensitivities add up (Gaussian); and
     (epsilon, delta) becomes ``(k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1))``. In objective perturbation
-    Jacobians multiply, moves add up, and every record brings directions of its own. How far a sampler is from its law
-    does not depend on the neighbours, so that distances stay.
+    Jacobians multiply, moves add up, and every record brings directions of its own. Of two opposite selections the
+    far one may be another at each step of the chain, so that the event keeps count of the records. How far a sampler is
+    from its law does not depend on the neighbours, so that distances stay: where records are in blocks with a sampler
+    each, an event has the distance of all blocks from the start.
     """
     size = check_integer(1, size=size)
     if isinstance(event, RepeatedEvent):
@@ -306,7 +322,7 @@ def for_group(event: Event, size: int) -> Event:
         return ComposedEvent(tuple(for_group(part, size) for part in event.events))
     if isinstance(event, GaussianEvent):
         return replace(event, noise_multiplier=event.noise_multiplier / size)
-    if isinstance(event, ObjectivePerturbationEvent):
+    if isinstance(event, (ObjectivePerturbationEvent, OppositeSelectionsEvent)):
         return replace(event, records=event.records * size)
     if isinstance(event, ApproximateEvent):
         # Where the power would overflow there is nothing left to protect, unless delta is zero.
@@ -317,74 +333,3 @@ def for_group(event: Event, size: int) -> Event:
     if isinstance(event, _EpsilonEvent):
         return replace(event, epsilon=size * event.epsilon)
     return event
-
-
-# ---------------------------------------------------------------------- JSON
-
-_KINDS: dict[str, type[Event]] = {
-    kind.kind: kind
-    for kind in (
-        ExponentialEvent,
-        LaplaceMaxEvent,
-        PermuteAndFlipEvent,
-        PureEvent,
-        ApproximateEvent,
-        GaussianEvent,
-        ObjectivePerturbationEvent,
-        NotPrivateEvent,
-        ComposedEvent,
-        RepeatedEvent,
-    )
-}
-
-
-def event_to_dict(event: Event) -> dict[str, Any]:
-    """A JSON-ready description: ``{"kind": "gaussian", "noise_multiplier": 4.0, "distance": 0.0}``."""
-    described: dict[str, Any] = {"kind": event.kind}
-    for field in fields(event):  # type: ignore[arg-type]
-        value = getattr(event, field.name)
-        if isinstance(value, Event):
-            value = event_to_dict(value)
-        elif isinstance(value, tuple):
-            value = [event_to_dict(part) for part in value]
-        described[field.name] = value
-    return described
-
-
-_UNSTATED_DISTANCES = {GaussianEvent.kind: 2.0**-92, ExponentialEvent.kind: 2.0**-110}
-"""What stands for a distance that version 0.1 did not write down: 2**26 Gaussian values, a step of Frank-Wolfe."""
-
-
-def event_from_dict(described: dict[str, Any], *, exact: bool = False) -> Event:
-    """The inverse of :func:`event_to_dict`.
-
-    Events written by version 0.1 have no ``distance``; they get the largest that their samplers can have had, or none
-    where the release is known to be ``exact``: at delta = 0 only samplers without distance were used.
-    """
-    kind = described.get("kind") if isinstance(described, dict) else described
-    if not isinstance(described, dict) or not isinstance(kind, str) or kind not in _KINDS:
-        known = ", ".join(sorted(_KINDS))
-        raise CertificateError(
-            f"event kind={reprlib.repr(kind)}: expected one of {known}; "
-            "read this certificate with the version of taciturn that wrote it."
-        )
-    values = {name: value for name, value in described.items() if name != "kind"}
-    nested = values.pop("events", None), values.pop("event", None)
-    damaged = CertificateError(
-        f"event kind={kind!r}: expected its own fields, each of its type; the certificate is damaged, ask for a fresh "
-        "copy."
-    )
-    if not all(isinstance(value, int | float) for value in values.values()):
-        raise damaged
-    if nested[0] is not None:
-        if not isinstance(nested[0], list | tuple):
-            raise damaged
-        values["events"] = tuple(event_from_dict(part, exact=exact) for part in nested[0])
-    if nested[1] is not None:
-        values["event"] = event_from_dict(nested[1], exact=exact)
-    if kind in _UNSTATED_DISTANCES and not exact:
-        values.setdefault("distance", _UNSTATED_DISTANCES[kind])
-    try:
-        return _KINDS[kind](**values)
-    except TypeError:
-        raise damaged from None

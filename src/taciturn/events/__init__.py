@@ -1,0 +1,56 @@
+"""Privacy costs as plain data.
+
+An event says what one release costs and nothing else: no data, no budget, no accountant. Events are
+frozen and hashable, compare by value, add up (``a + b``: a, then b) and repeat (``a * 1000``).
+The meaning of an event never changes; an accountant that does not know one must refuse it.
+
+Sensitivities arrive already normalised: every parameter below is relative to the distance between
+two neighbouring data sets under whatever relation the caller has chosen.
+
+An event describes an exact law. What a computer draws may be a little off: ``distance`` bounds the total-variation
+distance between one sampled release and the law of its event, on every data set. Distances of several releases add
+up, adaptive ones included (exchange samplers for laws one after the other), and an accountant charges the sum once, at
+the epsilon of the whole (:mod:`taciturn.accounting.accountant`). A sampler whose probabilities are off by a factor
+alone has distance 0; its event's epsilon includes the factor.
+"""
+
+from taciturn.events.json import event_from_dict, event_to_dict
+from taciturn.events.kinds import (
+    PURE_ONLY,
+    ApproximateEvent,
+    ComposedEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceMaxEvent,
+    NotPrivateEvent,
+    ObjectivePerturbationEvent,
+    OppositeSelectionsEvent,
+    PermuteAndFlipEvent,
+    PureEvent,
+    RepeatedEvent,
+    fold,
+    for_group,
+    in_order,
+)
+
+__all__ = [
+    "PURE_ONLY",
+    "ApproximateEvent",
+    "ComposedEvent",
+    "Event",
+    "ExponentialEvent",
+    "GaussianEvent",
+    "LaplaceMaxEvent",
+    "NotPrivateEvent",
+    "ObjectivePerturbationEvent",
+    "OppositeSelectionsEvent",
+    "PermuteAndFlipEvent",
+    "PureEvent",
+    "RepeatedEvent",
+    "event_from_dict",
+    "event_to_dict",
+    "fold",
+    "for_group",
+    "in_order",
+]

@@ -15,12 +15,14 @@ from taciturn.core.errors import DataError
 from taciturn.data.admission import (
     PresentRecords,
     blanked,
+    declares_truth_values,
     finite_rows,
     judged_labels,
     judged_numbers,
     judged_table,
-    truth_values,
+    plain_labels,
 )
+from taciturn.data.target import label_codes
 
 NUMBERS = [
     (1, 1.0),
@@ -106,17 +108,38 @@ def test_labels_are_missing_or_they_are_labels():
     assert present.tolist() == [True, False, True, False, False, False, False, True, False]
     assert labels[0] == "a"
     whole, there = judged_labels(column_of([1, None, 0]))
-    assert (whole[there].tolist(), whole.dtype) == ([1, 0], np.dtype(np.int64))
-    assert judged_labels([0, 1, 1])[0].dtype == np.int64
+    assert whole[there].tolist() == [1, 0]
     # A label beyond 64 bits is a label.
     assert judged_labels(column_of([10**30, None]))[0][0] == 10**30
 
 
-def test_truth_values_may_be_missing():
-    assert truth_values(column_of([True, None, False]))
-    assert truth_values(np.array([True]))
-    assert not truth_values(column_of([None, None]))
-    assert not truth_values(column_of([True, 1]))
+def test_labels_that_are_public_as_a_set_have_one_type():
+    assert plain_labels(column_of([1, 0])).dtype == np.int64
+    assert plain_labels(column_of([True, False])).dtype == bool
+    for mixed in (["a", 1], [10**30, 1], [(1, 2), 3]):
+        assert plain_labels(column_of(mixed)).dtype == object
+
+
+@pytest.mark.parametrize("odd", [None, "x", 0.5, np.array([1, 2]), float("nan")], ids=repr)
+def test_no_label_decides_how_another_one_is_read(odd):
+    # As doubles these two classes would be one and the same.
+    classes = np.array([2**53, 2**53 + 1])
+    labels, _ = judged_labels(column_of([odd, 2**53 + 1, 2**53, None]))
+    assert label_codes(labels, classes, strict=False).tolist() == [-1, 1, 0, -1]
+
+
+def test_truth_values_are_a_type_and_not_what_a_column_happens_to_hold():
+    with_a_gap = [True, None, False]
+    for column in (
+        np.array([True, False]),
+        pd.Series([True, False]),
+        pd.Series(with_a_gap, dtype="boolean"),
+        pl.Series(with_a_gap, dtype=pl.Boolean),
+        pa.array(with_a_gap),
+    ):
+        assert declares_truth_values(column)
+    for column in (column_of(with_a_gap), [True, False], np.array([0, 1]), pd.Series([1, 0]), pl.Series([1, 0])):
+        assert not declares_truth_values(column)
 
 
 def test_present_records_keep_their_slots():

@@ -22,11 +22,12 @@ from taciturn.data.sparse_layout import canonical_layout, checked_layout
 __all__ = [
     "PresentRecords",
     "blanked",
+    "declares_truth_values",
     "finite_rows",
     "judged_labels",
     "judged_numbers",
     "judged_table",
-    "truth_values",
+    "plain_labels",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -141,17 +142,27 @@ def judged_labels(y: Any) -> tuple[NDArray[Any], Mask]:
     labels = _values(y)
     if labels.dtype.kind != "O":
         return labels, np.isfinite(labels) if labels.dtype.kind == "f" else np.ones(labels.shape, dtype=bool)
-    present = np.array([_is_label(label) for label in labels.ravel()], dtype=bool).reshape(labels.shape)
-    return _narrowed(labels, present), present
+    return labels, np.array([_is_label(label) for label in labels.ravel()], dtype=bool).reshape(labels.shape)
 
 
-def truth_values(y: Any) -> bool:
-    """Whether the targets that are not missing are truth values."""
-    labels, present = judged_labels(y)
-    return bool(present.any()) and (
-        labels.dtype.kind == "b"
-        or all(isinstance(label, bool | np.bool_) for label in labels[present].ravel().tolist())
-    )
+def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers and truth values that arrive as objects, in a type of their own: that of all of them together.
+
+    Only for labels that are public as a set. Elsewhere one record would decide how the labels of others are read.
+    """
+    if labels.dtype.kind != "O":
+        return labels
+    try:
+        packed = np.asarray(labels.tolist())
+    except ValueError:
+        return labels
+    return packed if packed.ndim == 1 and packed.dtype.kind in "biuf" else labels
+
+
+def declares_truth_values(y: Any) -> bool:
+    """Whether the column is of a boolean type, of numpy, pandas, polars or pyarrow; its values are not looked at."""
+    declared = getattr(y, "dtype", getattr(y, "type", None))
+    return getattr(declared, "kind", None) == "b" or str(declared).lower() in ("bool", "boolean")
 
 
 def _with_data(table: Any, data: FloatArray) -> Any:
@@ -219,17 +230,3 @@ def _is_label(label: Any) -> bool:
         return label is not None and bool(label == label) and label not in (math.inf, -math.inf)
     except Exception:
         return False
-
-
-def _narrowed(labels: NDArray[Any], present: Mask) -> NDArray[Any]:
-    """Numbers and truth values that arrive as objects, in the type of those that are there."""
-    there = labels[present].tolist()
-    try:
-        packed = np.asarray(there)
-    except ValueError:
-        return labels
-    if packed.ndim != 1 or packed.dtype.kind not in "biuf":
-        return labels
-    narrow = np.zeros(labels.shape, dtype=packed.dtype)
-    narrow[present] = packed
-    return narrow

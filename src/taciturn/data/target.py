@@ -86,8 +86,18 @@ def label_codes(y: NDArray[np.generic], classes: NDArray[np.generic], *, strict:
         )
     codes = np.full(y.shape, -1, dtype=np.int64)
     for code, label in enumerate(classes):
-        codes[y == label] = code
+        # Objects are compared one by one: none of them decides what becomes of the others.
+        found = y == label if y.dtype.kind != "O" else np.array([_is(own, label) for own in y], dtype=bool)
+        codes[found] = code
     return codes
+
+
+def _is(own: object, label: object) -> bool:
+    try:
+        return bool(own == label)
+    except Exception:
+        # Of a foreign object that cannot be compared.
+        return False
 
 
 def _kind_of(labels: NDArray[np.generic]) -> str:

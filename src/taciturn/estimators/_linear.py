@@ -17,7 +17,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_truth, without_data_values
-from taciturn.data.admission import PresentRecords
+from taciturn.data.admission import PresentRecords, plain_labels
 from taciturn.data.reading import admission_assumptions, check_invalid, read_records, read_table
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.target import check_classes
@@ -160,8 +160,9 @@ def labels_of(y: np.ndarray, classes: Any) -> tuple[np.ndarray, tuple[str, ...]]
         return np.sort(check_classes(classes)), ()
 
     def distinct() -> np.ndarray:
-        check_classification_targets(y)
-        return np.unique(y)
+        labels = plain_labels(y)
+        check_classification_targets(labels)
+        return np.unique(labels)
 
     found = without_data_values("y", distinct)
     if found.size < 2:

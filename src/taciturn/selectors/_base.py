@@ -18,7 +18,7 @@ from taciturn.core.errors import DataError
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, without_data_values
-from taciturn.data.admission import PresentRecords, truth_values
+from taciturn.data.admission import PresentRecords, declares_truth_values
 from taciturn.data.reading import admission_assumptions, check_invalid, read_records
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.sparse_layout import checked_layout
@@ -48,12 +48,13 @@ class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any) -> PresentRecords:
         null = self.invalid == "null"
-        numeric = null and self.classes is None and not without_data_values("y", lambda: truth_values(y))
+        # The type of the column tells truth values from numbers, where no record may decide that for the others.
+        truth = declares_truth_values(y)
+        numeric = null and self.classes is None and not truth
         empty = null and self.relation == "add-remove"
         records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
         self._warm_up(sparse=sp.issparse(records.X))
         # Truth values of a nullable column arrive as numbers.
-        truth = getattr(getattr(y, "dtype", None), "kind", None) == "b"
         return replace(records, y=records.y.astype(bool)) if truth else records
 
     def _warm_up(self, *, sparse: bool) -> None:

@@ -42,7 +42,10 @@ from taciturn.plan.sparse import METHODS
 __all__ = ["ESTIMATORS"]
 
 _GAUSSIAN = {"delta": GAUSSIAN_DELTA}
+# Runs are whole fits of milliseconds: fewer of them where little can be found, and few where one look shows all.
 _TRIALS, _SLOW_TRIALS, _FEW_TRIALS = 6_000, 2_000, 500
+# Gaussian noise in several gradients shows only in many runs.
+_GAUSSIAN_TRIALS = 20_000
 _REGRESSION, _CLASSIFICATION = "add-remove", "zero-out"
 """Of a classifier's records a label makes null ones; those of a regression have to be left out."""
 
@@ -129,7 +132,8 @@ def _mislabelled(epsilon: float) -> Pair:
 
 def _descent(kind: type, pair_of: Callable[[float], Pair], event: str, own: dict[str, Any], epsilon: float) -> Case:
     pair = pair_of(epsilon)
-    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _TRIALS, event=event)
+    trials = _GAUSSIAN_TRIALS if event == "gaussian" else _TRIALS
+    return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, trials, event=event)
 
 
 def _sparse(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> Case:

@@ -26,6 +26,8 @@ Selected = tuple[int, ...]
 _RELATION = "add-remove"
 _DELTA = 1e-6
 _TRIALS, _FEW_TRIALS = 6_000, 500
+# Pure plans are made in no time, so that their fits are quick.
+_PURE_TRIALS = 20_000
 # For the canonical Lipschitz mechanism, whose utilities see gamma times the lead.
 _GAMMA = 0.9
 # In units of 1 / epsilon, like the noise: a candidate that trails by so much is chosen now and then, or seldom.
@@ -87,7 +89,8 @@ def _leading_by(lead: float, k: int) -> Pair:
 
 def _correlation(mechanism: str, epsilon: float) -> Case:
     selector, _ = _correlation_parts(mechanism, 1, epsilon)
-    return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1), _TRIALS)
+    trials = _TRIALS if selector.delta > 0.0 else _PURE_TRIALS
+    return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1), trials)
 
 
 def _correlation_order(mechanism: str, epsilon: float) -> Case:

@@ -92,9 +92,11 @@ REPLAYS_SECTION = """\
 A fit that is private by composition is a chain of releases, and everything else in it follows from outcomes that are
 public already. A replay fits a data set D and records every release: the mechanism with its parameters, the value
 before noise, the outcome. Then it fits a neighbour and forces the same outcomes. The releases and their parameters must
-be the same; values before noise may differ by the declared sensitivity at most, integers without any tolerance;
-attributes, certificates, warnings and errors must be the same to the bit. It is a unit test for privacy, for your own
-code too, as long as it releases through `taciturn.mechanisms`:
+be the same; values before noise may differ by the declared sensitivity at most, integers without any tolerance; the
+certificate must cover what all releases cost together; no stream may be drawn from but by a release; attributes,
+certificates, warnings, errors and what led to them, printed text and records of logging must be the same to the bit,
+and what cannot be compared counts as a difference. It is a unit test for privacy, for your own code too, as long as it
+releases through `taciturn.mechanisms`:
 
 ```python
 import numpy as np
@@ -122,9 +124,14 @@ print(replay(Careless(classes=(0, 1), n_nonzero=2), data, neighbour, relation="z
 # - result: accuracy_ differs
 ```
 
-What it does not see: the noise itself, which is for the audits above; how long a fit takes; a setting or a pair of
-neighbours that was not tried. A minimiser of a perturbed objective is forced like any other outcome, so that the solver
-does not run on the neighbour.
+What it does not see: whether a mechanism adds the noise that its parameters state, which is for the audits above; random
+numbers from elsewhere than `taciturn.core.rng.Stream`; other threads and processes; files, globals, and what is written
+past `sys.stdout` and `sys.stderr`; how long a fit takes and how much memory; a setting or a pair of neighbours that was
+not tried. That a random secret such as a record's block does not depend on the data is declared by the code that draws
+it. The minimiser of a perturbed objective is forced like any other outcome, and the solver then runs on the neighbour,
+for the linear term that this minimiser belongs to: the point that it finds may differ as far as the noise on the output
+covers. Where it is the first of the two fits in which the solver misses its minimiser by little, nothing shows; change
+the places of the two.
 
 The table is about random neighbours under all three relations, dense and sparse, with {rows} records
 and {columns} columns, cells of {tiny!r} and of {huge!r} among them. A share of 1 is a neighbour that uses up the

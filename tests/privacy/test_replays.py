@@ -45,6 +45,9 @@ class Listener:
     def __init__(self):
         self.mechanisms = []
 
+    def notice(self):
+        raise AssertionError("a draw outside of a release")
+
     def answer(self, call, draw):
         self.mechanisms.append(call.mechanism)
         return draw()

@@ -79,6 +79,10 @@ class Listener:
 
     def __init__(self):
         self.calls = []
+        self.draws = 0
+
+    def notice(self):
+        self.draws += 1
 
     def answer(self, call, draw):
         outcome = draw()
@@ -93,6 +97,8 @@ def test_every_mechanism_passes_the_door_and_draws_the_same_there(mechanism, val
     with transcript.transcribed(listener):
         heard = mechanism.release(value, Stream.of(3))
     assert np.array_equal(alone, heard)
+    # All that a mechanism draws belongs to its release.
+    assert listener.draws == 0
     assert len(listener.calls) == (2 if isinstance(mechanism, PeelingTopK) else 1)
     assert all(call.limits and all(limit > 0.0 for _, limit in call.limits) for call, _ in listener.calls)
     # The context ends with the listening.
@@ -327,7 +333,7 @@ def test_integers_are_compared_exactly():
 def test_bits_are_compared():
     assert differing_facts({"a": np.array([0.0])}, {"a": np.array([-0.0])}) == ["['a']"]
     assert differing_facts({"a": 1}, {"a": 1.0}) == ["['a'] (type)", "['a']"]
-    assert differing_facts(sp.csr_array([[1.0, 0.0]]), sp.csr_array([[1.0, 2.0]])) == ["data", "row", "col"]
+    assert differing_facts(sp.csr_array([[1.0, 0.0]]), sp.csr_array([[1.0, 2.0]])) == ["indptr", "indices", "data"]
     assert differing_facts((1, 2), (1, 2, 3)) == [" (length)", "[2] (type)", "[2]"]
     assert differing_facts(UNIT, Sensitivity(1.0, "l2", "zero-out")) == ["norm"]
     assert differing_facts({1, 2}, {2, 1}) == []

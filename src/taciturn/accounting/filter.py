@@ -57,9 +57,9 @@ from taciturn.accounting.gdp import nu, selection_step
 from taciturn.accounting.search import last_private
 from taciturn.core.errors import CertificateError
 from taciturn.core.validation import check_integer
-from taciturn.events import Event, GaussianEvent, NotPrivateEvent
+from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 
-__all__ = ["PrivacyFilter", "Spend", "chain_holds"]
+__all__ = ["PrivacyFilter", "Spend", "chain_cost", "chain_holds"]
 
 # N of the theorem.
 _MOST_RELEASES = 1_000_000
@@ -247,6 +247,22 @@ class PrivacyFilter:
             return
         event = GaussianEvent(math.sqrt(count / share) / self.mu, self._distance * share / count)
         self.spends.append(Spend(what, mechanism, parameter, count, event, remaining * self.mu**2))
+
+
+def chain_cost(events: Iterable[Event]) -> float:
+    r"""The least squared Gaussian parameter :math:`x` with which a filter could have bought releases in this order.
+
+    Infinite where one of them is neither Gaussian nor a selection of bounded range, which a filter does not sell.
+    """
+    whole = 0.0
+    for event in reversed(list(events)):
+        if isinstance(event, GaussianEvent):
+            whole += 1.0 / event.noise_multiplier**2
+        elif isinstance(event, ExponentialEvent):
+            whole = selection_step(whole, event.epsilon)
+        else:
+            return math.inf
+    return whole
 
 
 def chain_holds(spends: Iterable[Spend]) -> bool:

@@ -7,18 +7,26 @@ outcome. Then it fits the neighbour D' and forces the same outcomes. Now
 
 - the releases and their parameters must be the same: nothing but outcomes decides what is released next;
 - values before noise may differ by the declared sensitivity at most, integers without any tolerance;
-- attributes, certificates, warnings and errors must be the same to the bit: nothing leaves the fit that no release
-  has paid for.
+- what the releases cost together, by their own parameters, must be covered by the certificate
+  (:mod:`taciturn.audit.costs`);
+- no stream may be drawn from but by a release, or for a secret that is declared as such;
+- attributes, certificates, warnings, errors with all that led to them, printed text and records of logging must be the
+  same to the bit, and what cannot be compared counts as a difference: nothing leaves the fit that no release has paid
+  for.
 
 One pair of fits finds what no number of runs would: an attribute that nobody pays for, a warning that depends on a
-cell, a sensitivity that is too small by one unit. It does not look at the noise; that is for
-:func:`~taciturn.audit.audit`.
+cell, a sensitivity that is too small by one unit, a release that is made twice and stated once.
+
+What it does not see: whether a mechanism adds the noise that its parameters state, which is for
+:func:`~taciturn.audit.audit`; random numbers from elsewhere than :class:`~taciturn.core.rng.Stream`, which are the same
+in both fits if they are seeded; what happens in other threads and processes; what is written to files, or past
+``sys.stdout`` and ``sys.stderr``; globals; time and memory; settings and neighbours that were not tried.
 """
 
 from __future__ import annotations
 
 import inspect
-import warnings
+import sys
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -27,11 +35,14 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from taciturn.audit.bits import differing_facts
+from taciturn.audit.bits import Facts, differing_names, facts_of
+from taciturn.audit.costs import certificate_in, uncovered
 from taciturn.audit.distances import shares_of_limits
+from taciturn.audit.observing import Observed, observed
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import check_relation
-from taciturn.mechanisms.transcript import Call, Limit, transcribed
+from taciturn.mechanisms.transcript import Call, Limit, open_block, transcribed
 
 __all__ = ["Difference", "Replay", "ReplayError", "replay"]
 
@@ -51,8 +62,9 @@ class Difference:
 
     Parameters
     ----------
-    kind : {"release", "sensitivity", "result", "warning", "error"}
-        What differs.
+    kind : {"release", "sensitivity", "cost", "draw", "result", "warning", "error", "output", "log"}
+        What differs. Two kinds are about one fit: "cost", releases that the certificate does not cover, and "draw",
+        random numbers that no release accounts for.
     words : str
         One sentence.
     """
@@ -158,19 +170,19 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
     _check_relation_of(estimator, data, relation)
     _check_numbers(data, neighbour, relation)
     recorder = _Recorder()
-    first = _observe(run, data, recorder)
-    player = _Player(recorder.entries)
-    second = _observe(run, neighbour, player)
-    differences = list(player.differences)
+    first = observed(lambda: _with(recorder, run, data))
+    player = _Player(entries=recorder.entries)
+    second = observed(lambda: _with(player, run, neighbour))
+    differences = [*_costs(first.result, recorder), *_draws(recorder, player), *player.differences]
     if not player.diverged:
+        differences += _blocks(recorder, player)
         if player.place < len(recorder.entries):
             missing = recorder.entries[player.place]
             differences.append(Difference("release", f"the neighbour's fit ends before {missing.mechanism!r}"))
         differences += _compare(first, second)
     name = getattr(estimator, "__name__", type(estimator).__name__)
-    return Replay(
-        name, relation, tuple(differences), tuple(player.shares), first.error if first.error == second.error else None
-    )
+    error = first.error if first.error == second.error else None
+    return Replay(name, relation, tuple(differences), tuple(player.shares), error)
 
 
 # ------------------------------------------------------------------ transcripts
@@ -184,10 +196,42 @@ class _Entry:
     limits: tuple[Limit, ...]
     value: np.ndarray
     outcome: Any
+    block: int | None
 
 
 @dataclass(slots=True)
-class _Recorder:
+class _Transcript:
+    """What is seen of a fit on its way.
+
+    Parameters
+    ----------
+    blocks : dict
+        The records of every block that is declared.
+    draws : list of str
+        Where streams were drawn from, and no release did.
+    """
+
+    blocks: dict[int, Facts] = field(default_factory=dict)
+    draws: list[str] = field(default_factory=list)
+
+    def notice(self) -> None:
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") == Stream.__module__:
+            frame = frame.f_back
+        self.draws.append(f"{frame.f_code.co_qualname} of {frame.f_globals.get('__name__')}")
+
+    def block(self) -> int | None:
+        """The block of the present release."""
+        block = open_block()
+        if block is None:
+            return None
+        label, records = block
+        self.blocks.setdefault(label, facts_of(records))
+        return label
+
+
+@dataclass(slots=True)
+class _Recorder(_Transcript):
     """Draws, and remembers."""
 
     entries: list[_Entry] = field(default_factory=list)
@@ -195,7 +239,8 @@ class _Recorder:
     def answer(self, call: Call, draw: Callable[[], OutcomeT]) -> OutcomeT:
         outcome = draw()
         # Copies: what comes later may work in place.
-        self.entries.append(_Entry(call.mechanism, call.limits, np.array(call.value(outcome)), deepcopy(outcome)))
+        value = np.array(call.value(outcome))
+        self.entries.append(_Entry(call.mechanism, call.limits, value, deepcopy(outcome), self.block()))
         return outcome
 
 
@@ -204,10 +249,10 @@ class _DivergedError(BaseException):
 
 
 @dataclass(slots=True)
-class _Player:
+class _Player(_Transcript):
     """Answers with the outcomes of a record."""
 
-    entries: list[_Entry]
+    entries: list[_Entry] = field(default_factory=list)
     place: int = 0
     diverged: bool = False
     differences: list[Difference] = field(default_factory=list)
@@ -218,7 +263,7 @@ class _Player:
             self._diverge(f"the neighbour's fit goes on with {call.mechanism!r}")
         entry = self.entries[self.place]
         outcome: OutcomeT = deepcopy(entry.outcome)
-        if (entry.mechanism, entry.limits) != (call.mechanism, call.limits):
+        if (entry.mechanism, entry.limits, entry.block) != (call.mechanism, call.limits, self.block()):
             self._diverge(f"number {self.place + 1} is {entry.mechanism!r}, and {call.mechanism!r} for the neighbour")
         value = np.array(call.value(outcome))
         if (value.shape, value.dtype) != (entry.value.shape, entry.value.dtype):
@@ -241,26 +286,12 @@ class _Player:
 # ------------------------------------------------------------------ runs
 
 
-@dataclass(frozen=True, slots=True)
-class _Observed:
-    """Everything that a caller sees of a fit."""
-
-    result: Any
-    error: str | None
-    warnings: tuple[str, ...]
-
-
-def _observe(run: Callable[..., Any], data: Mapping[str, Any], transcript: _Recorder | _Player) -> _Observed:
-    result, error = None, None
-    with warnings.catch_warnings(record=True) as caught, transcribed(transcript):
-        warnings.simplefilter("always")
+def _with(transcript: _Recorder | _Player, run: Callable[..., Any], data: Mapping[str, Any]) -> Any:
+    with transcribed(transcript):
         try:
-            result = run(**data)
+            return run(**data)
         except _DivergedError:
-            pass
-        except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
-    return _Observed(result, error, tuple(f"{each.category.__name__}: {each.message}" for each in caught))
+            return None
 
 
 def _counted(number: int, noun: str) -> str:
@@ -318,15 +349,48 @@ def _check_numbers(data: Mapping[str, Any], neighbour: Mapping[str, Any], relati
 # ------------------------------------------------------------------ results
 
 
-def _compare(first: _Observed, second: _Observed) -> list[Difference]:
+def _compare(first: Observed, second: Observed) -> list[Difference]:
     found = []
-    if first.error != second.error:
-        words = f"{first.error or 'none'}; for the neighbour: {second.error or 'none'}"
-        found.append(Difference("error", words))
-    if first.warnings != second.warnings:
-        words = f"{'; '.join(first.warnings) or 'none'}; for the neighbour: {'; '.join(second.warnings) or 'none'}"
-        found.append(Difference("warning", words))
+    pairs = (
+        ("error", first.raised, second.raised),
+        ("warning", first.warnings, second.warnings),
+        ("output", first.printed, second.printed),
+        ("log", first.logged, second.logged),
+    )
+    for kind, one, other in pairs:
+        if one != other:
+            words = f"{'; '.join(one) or 'none'}; for the neighbour: {'; '.join(other) or 'none'}"
+            found.append(Difference(kind, words))
     if first.error is None and second.error is None:
-        for place in differing_facts(first.result, second.result):
-            found.append(Difference("result", f"{place} differs"))
+        found += [Difference("result", f"{name} differs") for name in differing_names(first.facts, second.facts)]
     return found
+
+
+def _costs(result: Any, recorder: _Recorder) -> list[Difference]:
+    """Where the releases cost more than the certificate states, to a record of some block."""
+    certificate = certificate_in(result)
+    if certificate is None:
+        return []
+    of_blocks = {
+        block: [(entry.mechanism, entry.value) for entry in recorder.entries if entry.block in (None, block)]
+        for block in dict.fromkeys(recorder.blocks or (None,))
+    }
+    found = dict.fromkeys(uncovered(certificate, releases) for releases in of_blocks.values())
+    return [Difference("cost", words) for words in found if words is not None]
+
+
+def _blocks(recorder: _Recorder, player: _Player) -> list[Difference]:
+    """One record is in one block, or blocks do not share what they cost."""
+    changed = [
+        label for label, facts in recorder.blocks.items() if differing_names(facts, player.blocks.get(label, {}))
+    ]
+    if len(changed) <= 1:
+        return []
+    return [Difference("cost", f"blocks {', '.join(map(str, changed))} change together, and are accounted apart")]
+
+
+def _draws(recorder: _Recorder, player: _Player) -> list[Difference]:
+    return [
+        Difference("draw", f"{place} draws random numbers that no release accounts for")
+        for place in dict.fromkeys((*recorder.draws, *player.draws))
+    ]

@@ -22,7 +22,9 @@ import math
 import numbers
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ from numpy.typing import NDArray
 from taciturn.core.errors import ParameterError, StreamError
 from taciturn.core.validation import check_integer
 
-__all__ = ["Stream"]
+__all__ = ["Stream", "draws_noticed"]
 
 FloatArray = NDArray[np.float64]
 WordArray = NDArray[np.uint64]
@@ -58,6 +60,20 @@ def _count_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_fork)
+
+
+# What is called at every draw of a context, for audits.
+_NOTICE: ContextVar[Callable[[], None] | None] = ContextVar("notice of draws", default=None)
+
+
+@contextmanager
+def draws_noticed(notice: Callable[[], None] | None) -> Iterator[None]:
+    """Call ``notice`` whenever a stream draws in this context, or do not, for None."""
+    token = _NOTICE.set(notice)
+    try:
+        yield
+    finally:
+        _NOTICE.reset(token)
 
 
 class Stream:
@@ -152,6 +168,9 @@ class Stream:
     def words(self, size: int) -> WordArray:
         """``size`` uniform 64-bit words."""
         self._guard_fork()
+        notice = _NOTICE.get()
+        if notice is not None:
+            notice()
         out = np.empty(size, dtype=np.uint64)
         view = out.data.cast("B") if size else memoryview(b"")
         for start in range(0, 8 * size, len(_ZEROS)):

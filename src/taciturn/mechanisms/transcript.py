@@ -5,6 +5,9 @@ A mechanism does not hand out its noisy answer itself. It describes the release 
 record the calls of a fit, and another one to force the same outcomes on a neighbouring data set. Without a transcript
 the cost is that of one context variable, and seeded noise is the same to the bit.
 
+While a transcript is open, it is told of every draw of a :class:`~taciturn.core.rng.Stream` that no release makes. Such
+a draw is noise that nobody accounts for, unless the code that makes it says that it is a :func:`coupling`.
+
 A transcript holds values before noise. It is for audits of data that nobody stands behind.
 """
 
@@ -19,6 +22,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from taciturn.core.rng import draws_noticed
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ExponentialEvent
 
@@ -28,6 +32,9 @@ __all__ = [
     "LoopSelection",
     "Transcript",
     "answer",
+    "block_of_records",
+    "coupling",
+    "open_block",
     "score_limits",
     "transcribed",
     "transcribing",
@@ -93,8 +100,12 @@ class Transcript(Protocol):
     def answer(self, call: Call, draw: Callable[[], OutcomeT]) -> OutcomeT:
         """The outcome of a call: drawn, or taken from somewhere else."""
 
+    def notice(self) -> None:
+        """A stream draws, and no release does."""
+
 
 _OPEN: ContextVar[Transcript | None] = ContextVar("transcript", default=None)
+_BLOCK: ContextVar[tuple[int, Any] | None] = ContextVar("block of records", default=None)
 
 
 def answer(describe: Callable[[], Call], draw: Callable[[], OutcomeT]) -> OutcomeT:
@@ -108,7 +119,14 @@ def answer(describe: Callable[[], Call], draw: Callable[[], OutcomeT]) -> Outcom
         The private answer, with fresh noise.
     """
     transcript = _OPEN.get()
-    return draw() if transcript is None else transcript.answer(describe(), draw)
+    if transcript is None:
+        return draw()
+
+    def accounted() -> OutcomeT:
+        with draws_noticed(None):
+            return draw()
+
+    return transcript.answer(describe(), accounted)
 
 
 def transcribing() -> bool:
@@ -121,9 +139,38 @@ def transcribed(transcript: Transcript | None) -> Iterator[None]:
     """Send all releases of this context through a transcript, or through none: made-up data are no release."""
     token = _OPEN.set(transcript)
     try:
-        yield
+        with draws_noticed(None if transcript is None else transcript.notice):
+            yield
     finally:
         _OPEN.reset(token)
+
+
+@contextmanager
+def coupling() -> Iterator[None]:
+    """Draw what is no noise but a secret that does not depend on the data, such as which block a record is in.
+
+    A proof compares fits with the same secret, and so does a replay.
+    """
+    with draws_noticed(None):
+        yield
+
+
+@contextmanager
+def block_of_records(label: int, records: Any) -> Iterator[None]:
+    """Make releases that read one block of the records, and no record of another block.
+
+    One record is in one block, so that it pays for the releases of that block alone. A replay compares the ``records``.
+    """
+    token = _BLOCK.set((label, records))
+    try:
+        yield
+    finally:
+        _BLOCK.reset(token)
+
+
+def open_block() -> tuple[int, Any] | None:
+    """The label and the records of the block that the present release reads; None for all records."""
+    return _BLOCK.get()
 
 
 def score_limits(sensitivity: Sensitivity, unit: float = 1.0) -> tuple[Limit, ...]:

@@ -26,6 +26,7 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import block_votes, public_rows
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
+from taciturn.mechanisms.transcript import coupling
 from taciturn.plan import plan_top_k
 from taciturn.plan.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
@@ -297,12 +298,14 @@ def blocks_by_slot(n_rows: int, n_blocks: int) -> list[np.ndarray]:
 
 def random_blocks(n_rows: int, n_blocks: int, stream: Stream) -> list[np.ndarray]:
     """Each record in a block drawn for it alone."""
-    return _rows_of(stream.integers(n_blocks, n_rows), n_blocks)
+    with coupling():
+        return _rows_of(stream.integers(n_blocks, n_rows), n_blocks)
 
 
 def blocks_by_key(keys: Iterable[Any], n_blocks: int, stream: Stream) -> list[np.ndarray]:
     """Each record in the block of its key, by a hash that is keyed from the stream."""
-    secret = stream.words(_SECRET_WORDS).tobytes()
+    with coupling():
+        secret = stream.words(_SECRET_WORDS).tobytes()
     digests = (hashlib.blake2b(_canonical(key), key=secret, digest_size=16).digest() for key in keys)
     block_of = [int.from_bytes(digest, "little") % n_blocks for digest in digests]
     return _rows_of(np.array(block_of, dtype=np.int64), n_blocks)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.core.rng import Stream
+from taciturn.mechanisms.transcript import block_of_records
 
 __all__ = ["PENALTIES", "half_threshold", "penalty_level", "soft_threshold", "solve_admm"]
 
@@ -107,7 +108,8 @@ def solve_admm(
     local = np.zeros_like(multipliers)
     for _ in range(n_steps):
         for b, (rows, targets) in enumerate(blocks):
-            local[b] = release(rows, targets, -coupling * (consensus - multipliers[b]), stream)
+            with block_of_records(b, (rows, targets)):
+                local[b] = release(rows, targets, -coupling * (consensus - multipliers[b]), stream)
         consensus = (local + multipliers).mean(axis=0)
         consensus[:n_penalised] = shrink(consensus[:n_penalised], kappa)
         multipliers += local - consensus

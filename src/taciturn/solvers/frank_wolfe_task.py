@@ -26,7 +26,7 @@ from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
 from taciturn.kernels.residual_pieces import residual_bound
 from taciturn.kernels.vertex_sampler import LEFTOVER, WEIGHT_ERROR, new_sampler
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
-from taciturn.mechanisms.transcript import Call, LoopSelection, answer, transcribing
+from taciturn.mechanisms.transcript import Call, LoopSelection, answer, coupling, transcribing
 
 __all__ = [
     "LARGEST_RADIUS",
@@ -219,11 +219,15 @@ class Path:
 
     def advance_to(self, t: int, stream: Stream) -> None:
         """Draw vertices and step until iteration t."""
-        if self.task.noise_scale > 0.0 and transcribing():
+        if self.task.noise_scale == 0.0:
+            # The words decide nothing.
+            with coupling():
+                self._draw_to(t, stream)
+        elif transcribing():
             while self.t < t:
                 self._answer_step(stream)
-            return
-        self._draw_to(t, stream)
+        else:
+            self._draw_to(t, stream)
 
     def _draw_to(self, t: int, stream: Stream) -> None:
         while self.t < t:

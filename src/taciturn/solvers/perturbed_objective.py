@@ -18,9 +18,17 @@ from numpy.typing import NDArray
 
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import Sensitivity
+from taciturn.events import ObjectivePerturbationEvent
+from taciturn.losses import LogisticLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, rounded_gaussian
 from taciturn.mechanisms.transcript import Call, answer
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, Goal, data_gradient, minimise
+from taciturn.solvers.objective_perturbation import (
+    GeneralisedLinearLoss,
+    Goal,
+    curvature_bound,
+    data_gradient,
+    minimise,
+)
 
 __all__ = ["MAGNITUDE", "PerturbedObjective", "noise_bound", "noise_distance"]
 
@@ -98,16 +106,41 @@ class PerturbedObjective:
             Two children are used up.
         """
         noise, output = stream.spawn("objective"), stream.spawn("output")
-        limit = self.tilt.value + self.goal.tolerance
-        point = answer(
-            # Seen from the minimiser, one record moves b; the sums that tell are rounded within the tolerance.
-            lambda: Call(self, (("l2", limit),), lambda outcome: data_gradient(rows, targets, self.loss, outcome)),
-            lambda: self._minimiser(rows, targets, offset, noise),
-        )
+        drawn: list[FloatArray] = []
+
+        def draw() -> FloatArray:
+            drawn.append(self._linear_term(noise, offset.size) + offset)
+            return minimise(rows, targets, self.loss, self.regularisation, drawn[0], self.goal)
+
+        def moved(outcome: FloatArray) -> FloatArray:
+            # Seen from the minimiser, one record moves b. Of a point that was computed b is known, and of one that is
+            # forced it follows from the data: where no gradient vanishes at the point, the two are far apart.
+            if drawn:
+                return -(self.regularisation * outcome + drawn[0])
+            return data_gradient(rows, targets, self.loss, outcome)
+
+        # The computed point misses the minimiser, and the sums that tell are rounded, each within the tolerance.
+        limit = self.tilt.value + 2.0 * self.goal.tolerance
+        point = answer(lambda: Call(self, (("l2", limit),), moved), draw)
+        if not drawn:
+            # The minimiser is forced, by a transcript. What is computed for it is not.
+            implied = -data_gradient(rows, targets, self.loss, point, self.regularisation * point)
+            point = minimise(rows, targets, self.loss, self.regularisation, implied, self.goal)
         lattice = np.clip(np.rint(point / self.step), -MAGNITUDE, MAGNITUDE).astype(np.int64)
         return self.output.release(lattice, output) * self.step
 
-    def _minimiser(self, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream) -> FloatArray:
+    def event_of(self, n_values: int) -> ObjectivePerturbationEvent:
+        r"""The cost of :math:`\theta^*` with ``n_values`` coordinates; labels of the logistic loss are 0 or 1."""
+        replaced = self.tilt.relation == "replace-one"
+        row_bound = self.tilt.value / (self.loss.slope(math.inf) * (2.0 if replaced else 1.0))
+        return ObjectivePerturbationEvent(
+            math.log1p(curvature_bound(self.loss) * row_bound * row_bound / self.regularisation),
+            self.tilt.value / self.noise_scale,
+            replaced,
+            distance=noise_distance(n_values),
+            fixed_sign=isinstance(self.loss, LogisticLoss),
+        )
+
+    def _linear_term(self, stream: Stream, size: int) -> FloatArray:
         unit = math.ldexp(self.noise_scale, -_NOISE_BITS)
-        tilt = unit * rounded_gaussian.rounded_normals(stream, offset.size, _NOISE_BITS) + offset
-        return minimise(rows, targets, self.loss, self.regularisation, tilt, self.goal)
+        return np.asarray(unit * rounded_gaussian.rounded_normals(stream, size, _NOISE_BITS), dtype=np.float64)

@@ -1,0 +1,158 @@
+"""Whether a certificate covers the releases that a fit made.
+
+A certificate states epsilon and delta, and lists releases from which these follow. The releases that were recorded know
+what they cost by their own parameters. They are covered if one of three things is so:
+
+- an accountant proves what the certificate states from the recorded releases alone, in their order;
+- the certificate is that of a privacy filter (:mod:`taciturn.accounting.filter`), and the whole of the filter pays for
+  the recorded releases in their order;
+- the certificate does not rely on an order, and each recorded release is one of those it lists: of the same noise, at
+  least as much of it, and no line is used more often than it says. That is for releases that share what they cost, such
+  as the two quantiles of a column, of which one record moves one only by much; the list says what they cost together.
+
+A release of which the parameters do not say what it costs is not covered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from taciturn.accounting import proves
+from taciturn.accounting.filter import chain_cost
+from taciturn.certificate import Certificate, certificate_of
+from taciturn.certificate.claim import check_claim
+from taciturn.core.errors import CertificateError
+from taciturn.events import (
+    ComposedEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    OppositeSelectionsEvent,
+    PureEvent,
+    fold,
+    for_group,
+)
+
+__all__ = ["certificate_in", "uncovered"]
+
+Recorded = tuple[object, np.ndarray]
+"""A mechanism and its value before noise."""
+
+# Scales are stated as quotients of numbers that were quotients themselves.
+_ROUNDING = 1e-12
+# As for the lines of a filter themselves.
+_FILTER_ROUNDING = 1e-9
+
+
+def certificate_in(result: Any) -> Certificate | None:
+    """The certificate of a fitted estimator or pipeline, of a score, or the result itself; None if there is none."""
+    for found in (result, getattr(result, "certificate", None), getattr(result, "certificate_", None)):
+        if isinstance(found, Certificate):
+            return found
+    try:
+        return certificate_of(result)
+    except CertificateError:
+        return None
+
+
+def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | None:
+    """One sentence about the releases that a certificate does not cover; None if it covers them all.
+
+    Statements without a proved number cover everything.
+    """
+    if not certificate.is_proved or math.isinf(certificate.epsilon):
+        return None
+    events = []
+    for mechanism, value in releases:
+        event = _event_of(mechanism, value)
+        if event is None:
+            return f"{mechanism!r} does not say what it costs"
+        events.append(event)
+    if not events or _proved(certificate, ComposedEvent(tuple(events))):
+        return None
+    listed = _bought(certificate, events) or (not certificate.ordered and _listed(certificate, events))
+    if listed and _holds(certificate):
+        return None
+    n = sum(fold(ComposedEvent(tuple(events))).values())
+    return (
+        f"{n} release{'' if n == 1 else 's'} cost more than epsilon={certificate.epsilon:g} at "
+        f"delta={certificate.delta:g}, which the certificate states"
+    )
+
+
+def _event_of(mechanism: Any, value: np.ndarray) -> Event | None:
+    if hasattr(mechanism, "event_of"):
+        event = mechanism.event_of(max(value.size, 1))
+    else:
+        event = getattr(mechanism, "event", None)
+    return event if isinstance(event, Event) else None
+
+
+def _proved(certificate: Certificate, event: Event) -> bool:
+    """As certificates are checked (:mod:`taciturn.certificate.claim`)."""
+    try:
+        with np.errstate(all="ignore"):
+            whole = for_group(event, certificate.group_size)
+            return proves(whole, certificate.epsilon, certificate.delta, ordered=certificate.ordered)
+    except (ArithmeticError, ValueError):
+        return False
+
+
+def _holds(certificate: Certificate) -> bool:
+    """Whether what the certificate states follows from its own lines."""
+    try:
+        check_claim(certificate)
+    except CertificateError:
+        return False
+    return True
+
+
+def _bought(certificate: Certificate, events: Iterable[Event]) -> bool:
+    """Whether the whole of a filter, which the certificate's lines spend, pays for the releases and their samplers."""
+    lines = certificate.events
+    if any(line.remaining is None or not isinstance(line.event, GaussianEvent) for line in lines):
+        return False
+    prices = math.fsum(line.count / line.event.noise_multiplier**2 for line in lines)
+    distance = math.fsum(line.count * line.event.distance for line in lines)
+    single = [event for event, count in _runs(events) for _ in range(count)]
+    used = math.fsum(getattr(event, "distance", 0.0) for event in single)
+    return chain_cost(single) <= prices * (1.0 + _FILTER_ROUNDING) and used <= distance * (1.0 + _FILTER_ROUNDING)
+
+
+def _runs(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
+    """Single releases of each event, which are all of one kind, and their number."""
+    for event in events:
+        yield from fold(event).items()
+
+
+def _listed(certificate: Certificate, events: Iterable[Event]) -> bool:
+    """Whether every release can be given a line of its own, with as much noise of the same kind."""
+    stated: dict[type[Event], list[float]] = {}
+    for release in certificate.events:
+        kind = ExponentialEvent if release.noise == "Gumbel" else type(release.event)
+        selections = 2 if isinstance(release.event, OppositeSelectionsEvent) else 1
+        stated.setdefault(kind, []).extend([release.scale] * (selections * release.count))
+    made: dict[type[Event], list[float]] = {}
+    for event, count in fold(ComposedEvent(tuple(events))).items():
+        made.setdefault(type(event), []).extend([_scale_of(event)] * count)
+    # Scales in increasing order: if any assignment works, that of the smallest to the smallest does.
+    return all(
+        len(scales) <= len(stated.get(kind, ()))
+        and all(
+            scale >= line * (1.0 - _ROUNDING) for scale, line in zip(sorted(scales), sorted(stated[kind]), strict=False)
+        )
+        for kind, scales in made.items()
+    )
+
+
+def _scale_of(event: Event) -> float:
+    """As a certificate states scales: in units of the sensitivity."""
+    if isinstance(event, GaussianEvent):
+        return event.noise_multiplier
+    if isinstance(event, ExponentialEvent):
+        return 2.0 / event.epsilon
+    return 1.0 / event.epsilon if isinstance(event, PureEvent) else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import logging
 import traceback
@@ -92,8 +93,9 @@ def _described(raised: BaseException) -> str:
         # Outcomes are drawn in one fit and forced in the other, by us.
         if not _is_ours(frame.f_globals.get("__name__", ""))
     ]
-    held = {name: content for name, content in facts_of([raised.args, vars(raised)]).items() if content}
-    return f"{kind.__module__}.{kind.__qualname__}: {raised} (at {' > '.join(places)}, with {held!r})"
+    # All that it holds may be a table: a digest is as different.
+    held = hashlib.blake2b(repr(facts_of([raised.args, vars(raised)])).encode(), digest_size=4).hexdigest()
+    return f"{kind.__module__}.{kind.__qualname__}: {raised} (at {' > '.join(places)}, holding {held})"
 
 
 def _is_ours(module: str) -> bool:

@@ -98,6 +98,10 @@ def test_what_passes_the_door_is_what_the_certificate_lists(name):
     for case in BY_CLASS[name]:
         for relation in RELATIONS:
             model, data, _ = case.draw(relation, SMALL, rng)
+            if hasattr(model, "fit"):
+                # Where steps cancel, a screening has no coefficient to choose from and makes no release. Fixed seeds
+                # keep that from happening in one run and not in another.
+                model.set_params(random_state=5)
             listener = Listener()
             try:
                 with transcript.transcribed(listener):

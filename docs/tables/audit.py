@@ -120,8 +120,11 @@ without[3] = -1  # no class: the fourth record is a null record
 data, neighbour = {{"X": X, "y": y}}, {{"X": X, "y": without}}
 replay(SparseClassifier(classes=(0, 1), n_nonzero=2), data, neighbour, relation="zero-out").raise_if_any()
 print(replay(Careless(classes=(0, 1), n_nonzero=2), data, neighbour, relation="zero-out"))
-# Replay of Careless (zero-out): ... releases compared, 1 difference found.
-# - result: accuracy_ differs
+```
+
+```text
+Replay of Careless (zero-out): 27 releases compared, 1 difference found.
+- result: accuracy_ differs
 ```
 
 What it does not see: whether a mechanism adds the noise that its parameters state, which is for the audits above; random

@@ -16,7 +16,7 @@ from taciturn._version import __version__
 if TYPE_CHECKING:
     from taciturn.accounting import Budget
     from taciturn.certificate import Certificate, certificate_of, compose
-    from taciturn.core.errors import TaciturnError, WeakBudgetWarning
+    from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError, WeakBudgetWarning
     from taciturn.estimators import (
         ADMMClassifier,
         FrankWolfeClassifier,
@@ -46,7 +46,9 @@ _HOMES = {
     "BoundedScaler": "taciturn.scalers",
     "Budget": "taciturn.accounting",
     "Certificate": "taciturn.certificate",
+    "CertificateError": "taciturn.core.errors",
     "CorrelationSelector": "taciturn.selectors",
+    "DataError": "taciturn.core.errors",
     "FrankWolfeClassifier": "taciturn.estimators",
     "FrankWolfeRegressor": "taciturn.estimators",
     "HardThresholdClassifier": "taciturn.estimators",
@@ -54,6 +56,7 @@ _HOMES = {
     "KendallSelector": "taciturn.selectors",
     "ObjectivePerturbationClassifier": "taciturn.estimators",
     "ObjectivePerturbationRegressor": "taciturn.estimators",
+    "ParameterError": "taciturn.core.errors",
     "PrivateScaler": "taciturn.scalers",
     "ScreenedClassifier": "taciturn.estimators",
     "ScreenedRegressor": "taciturn.estimators",
@@ -77,7 +80,9 @@ __all__ = [
     "BoundedScaler",
     "Budget",
     "Certificate",
+    "CertificateError",
     "CorrelationSelector",
+    "DataError",
     "FrankWolfeClassifier",
     "FrankWolfeRegressor",
     "HardThresholdClassifier",
@@ -85,6 +90,7 @@ __all__ = [
     "KendallSelector",
     "ObjectivePerturbationClassifier",
     "ObjectivePerturbationRegressor",
+    "ParameterError",
     "PrivateScaler",
     "ScreenedClassifier",
     "ScreenedRegressor",

@@ -29,7 +29,7 @@ _RELATION_IN_WORDS = {
 
 _ARITHMETIC_IN_WORDS = {
     "exact": "exact (integer sums, and released values on a lattice)",
-    "float64": "double precision (some released values are not on a lattice)",
+    "float64": "double precision (some releases are computed from rounded numbers)",
 }
 
 

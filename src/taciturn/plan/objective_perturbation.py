@@ -71,7 +71,7 @@ class ObjectivePlan:
     scale : float
         :math:`\sigma` in units of the largest change of the gradient between neighbours; 0 without privacy.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_records : int
         The most records that there are.
     releases : tuple of Release
@@ -168,7 +168,7 @@ def plan_objective_perturbation(
     row_bound : float
         R, the L2 bound on the rows.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int or None
         The public number of records.
     n_coefficients : int

@@ -151,7 +151,7 @@ def resolve(goal: Goal, regularisation: float, n_columns: int, noise_multiplier:
     noise_multiplier : float
         Noise over sensitivity.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     """
     scale = max(5, math.frexp(noise_multiplier * math.sqrt(n_columns))[1] + _LATTICE_BITS)
     if scale > _LARGEST_SCALE:

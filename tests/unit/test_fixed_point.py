@@ -1,5 +1,7 @@
 """Lattice sums: tests (g), (h) and (i) of the sampler's list."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -170,3 +172,9 @@ def test_duplicate_entries_are_summed_before_they_are_clipped():
     before = X.data.copy()
     assert Design(X, 1.0).lattice.toarray().tolist() == [[ONE, 0], [0, -ONE // 2]]
     assert np.array_equal(X.data, before)
+
+
+def test_a_share_of_the_smallest_bound_is_no_zero():
+    table = np.array([[1.0, -1.0], [0.0, math.ulp(0.0)]])
+    lattice = Design(table, math.ulp(0.0)).clipped(0.01).lattice
+    assert lattice.tolist() == [[ONE, -ONE], [0.0, ONE]]

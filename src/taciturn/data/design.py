@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -128,7 +129,9 @@ class Design:
 
     def clipped(self, share: float) -> Design:
         """The same features clipped to a share of their bound, which becomes the new one."""
-        return Design(self._source, self.x_bound * share, intercept=self._intercept)
+        # Never zero, which the product of a very small bound and a share may be rounded to.
+        bound = max(self.x_bound * share, math.ulp(0.0))
+        return Design(self._source, bound, intercept=self._intercept)
 
     def rmatvec(self, weights: FloatArray, weight_bound: int) -> IntArray:
         """``X.T @ weights`` for integer weights in ``[-weight_bound, weight_bound]``.

@@ -46,7 +46,7 @@ class ClippedCount:
     low, high : int
         The public range.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     epsilon : float
         Cost of the release; infinite for none of the noise.
     """
@@ -102,7 +102,7 @@ class FrankWolfePlan:
     noise_scale : float
         Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int or None
         The public number of records, if there is one.
     releases : tuple of Release
@@ -177,7 +177,7 @@ def plan_frank_wolfe(
     radius : float
         Radius of the ball in units of scaled features.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int or None
         The public number of records, if there is one.
     n_vertices : int

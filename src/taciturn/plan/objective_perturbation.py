@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
-from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.losses import HuberLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.plan.precision import (
     MOST_RECORDS,
@@ -30,7 +30,7 @@ from taciturn.plan.precision import (
     resolve,
 )
 from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
-from taciturn.solvers.perturbed_objective import PerturbedObjective, noise_bound, noise_distance
+from taciturn.solvers.perturbed_objective import PerturbedObjective, noise_bound, objective_event
 from taciturn.solvers.threads import one_thread_if_small
 
 __all__ = ["MOST_PER_PUBLIC_ROW", "ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
@@ -216,7 +216,7 @@ def plan_objective_perturbation(
 
     def scale_of(ridge: float) -> float:
         def whole(scale: float) -> Event:
-            both = _events(scale, ridge, loss, curvature, relation, n_coefficients, n_blocks)
+            both = _events(scale, ridge, loss, row_bound, relation, n_coefficients, n_blocks)
             parts = [event * n_outputs for event in both]
             return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
 
@@ -224,7 +224,7 @@ def plan_objective_perturbation(
 
     def plan_of(ridge: float) -> ObjectivePlan:
         scale = scale_of(ridge)
-        objective, output = _events(scale, ridge, loss, curvature, relation, n_coefficients, n_blocks)
+        objective, output = _events(scale, ridge, loss, row_bound, relation, n_coefficients, n_blocks)
         releases = (
             Release(what, "Gaussian", scale, objective, n_outputs),
             Release(
@@ -256,20 +256,18 @@ def _events(
     scale: float,
     ridge: float,
     loss: GeneralisedLinearLoss,
-    curvature: float,
+    row_bound: float,
     relation: str,
     n_coefficients: int,
     n_blocks: int,
 ) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
-    event = ObjectivePerturbationEvent(
-        math.log1p(curvature / ridge),
-        1.0 / scale,
-        relation == "replace-one",
-        distance=n_blocks * noise_distance(n_coefficients),
-        # Labels are 0 or 1, never between.
-        fixed_sign=isinstance(loss, LogisticLoss),
+    objective = objective_event(loss, ridge, row_bound, 1.0 / scale, relation, n_coefficients)
+    output = GaussianEvent(_OUTPUT_NOISE * scale, n_coefficients * DISTANCE_PER_VALUE)
+    # Records of one group can lie in all of the blocks, whose samplers then all count.
+    return (
+        replace(objective, distance=n_blocks * objective.distance),
+        replace(output, distance=n_blocks * output.distance),
     )
-    return event, GaussianEvent(_OUTPUT_NOISE * scale, n_blocks * n_coefficients * DISTANCE_PER_VALUE)
 
 
 def _best_regularisation(

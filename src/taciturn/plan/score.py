@@ -76,7 +76,7 @@ def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation
     counts : bool
         Whether records are counted by class (``data.sensitivity.outcome_counts``) and not summed (``error_sum``).
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_values : int
         How many numbers are released.
     """

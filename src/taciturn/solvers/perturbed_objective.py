@@ -30,7 +30,7 @@ from taciturn.solvers.objective_perturbation import (
     minimise,
 )
 
-__all__ = ["MAGNITUDE", "PerturbedObjective", "noise_bound", "noise_distance"]
+__all__ = ["MAGNITUDE", "PerturbedObjective", "noise_bound", "noise_distance", "objective_event"]
 
 FloatArray = NDArray[np.float64]
 
@@ -55,6 +55,36 @@ def noise_bound(noise_scale: float, n_columns: int) -> float:
 def noise_distance(n_columns: int) -> float:
     """How far b as sampled is from a normal vector that keeps within :func:`noise_bound`, in total variation."""
     return n_columns * DISTANCE_PER_VALUE + _BEYOND_PROBABILITY
+
+
+def objective_event(
+    loss: GeneralisedLinearLoss, regularisation: float, row_bound: float, shift: float, relation: str, n_columns: int
+) -> ObjectivePerturbationEvent:
+    r"""The cost of a minimiser, for labels of the logistic loss that are 0 or 1, never between.
+
+    Parameters
+    ----------
+    loss : HuberLoss or LogisticLoss
+        :math:`\phi`.
+    regularisation : float
+        :math:`\Lambda`.
+    row_bound : float
+        L2 bound on the rows.
+    shift : float
+        How far the neighbour can move b, in units of its noise.
+    relation : str
+        The neighbouring relation.
+    n_columns : int
+        Coordinates of the minimiser.
+    """
+    curvature = curvature_bound(loss) * row_bound * row_bound
+    return ObjectivePerturbationEvent(
+        math.log1p(curvature / regularisation),
+        shift,
+        relation == "replace-one",
+        distance=noise_distance(n_columns),
+        fixed_sign=isinstance(loss, LogisticLoss),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +161,10 @@ class PerturbedObjective:
 
     def event_of(self, n_values: int) -> ObjectivePerturbationEvent:
         r"""The cost of :math:`\theta^*` with ``n_values`` coordinates; labels of the logistic loss are 0 or 1."""
-        replaced = self.tilt.relation == "replace-one"
-        row_bound = self.tilt.value / (self.loss.slope(math.inf) * (2.0 if replaced else 1.0))
-        return ObjectivePerturbationEvent(
-            math.log1p(curvature_bound(self.loss) * row_bound * row_bound / self.regularisation),
-            self.tilt.value / self.noise_scale,
-            replaced,
-            distance=noise_distance(n_values),
-            fixed_sign=isinstance(self.loss, LogisticLoss),
-        )
+        relation = self.tilt.relation
+        row_bound = self.tilt.value / (self.loss.slope(math.inf) * (2.0 if relation == "replace-one" else 1.0))
+        shift = self.tilt.value / self.noise_scale
+        return objective_event(self.loss, self.regularisation, row_bound, shift, relation, n_values)
 
     def _linear_term(self, stream: Stream, size: int) -> FloatArray:
         unit = math.ldexp(self.noise_scale, -_NOISE_BITS)

@@ -16,7 +16,7 @@ from taciturn.data.sensitivity import (
     quantile_scores,
     record_sum,
 )
-from taciturn.data.target import label_signs, numeric_target
+from taciturn.data.target import class_signs, label_codes, numeric_target
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.mechanisms import ExponentialMechanism
 
@@ -41,7 +41,7 @@ def correlation_change(relation, classes, rng):
         X = np.array([x for x, _ in records])
         y = np.array([label for _, label in records])
         if classes:
-            target, bound = label_signs(y, np.arange(classes)), 1
+            target, bound = class_signs(label_codes(y, np.arange(classes)), classes), 1
         else:
             target, bound = numeric_target(y, (-1.0, 1.0))[:, None], ONE
         return np.abs(Design(X, 1.0).rmatvec(target, bound)).max(axis=1), bound

@@ -11,7 +11,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import RELATIONS, correlation_scores
-from taciturn.data.target import label_signs, numeric_target
+from taciturn.data.target import class_signs, label_codes, numeric_target
 
 
 def correlations(X, y):
@@ -19,7 +19,9 @@ def correlations(X, y):
 
 
 def class_correlations(X, y):
-    return np.abs(Design(X, 1.0).rmatvec(label_signs(y, np.array(["a", "b", "c"])), 1)).max(axis=1) / ONE
+    return (
+        np.abs(Design(X, 1.0).rmatvec(class_signs(label_codes(y, np.array(["a", "b", "c"])), 3), 1)).max(axis=1) / ONE
+    )
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -3,7 +3,7 @@ import pytest
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import ONE
-from taciturn.data.target import check_classes, check_y_bounds, label_codes, label_signs, numeric_target
+from taciturn.data.target import check_classes, check_y_bounds, class_signs, label_codes, numeric_target
 
 
 def test_numbers_are_clipped_and_mapped():
@@ -18,12 +18,12 @@ def test_bounds_at_the_edge_of_double_precision():
 
 
 def test_two_labels_need_one_column():
-    signs = label_signs(np.array(["a", "b", "c", "b"]), np.array(["a", "b"]))
+    signs = class_signs(label_codes(np.array(["a", "b", "c", "b"]), np.array(["a", "b"])), 2)
     assert signs.ravel().tolist() == [-1.0, 1.0, 0.0, 1.0]
 
 
 def test_more_labels_are_coded_one_against_the_rest():
-    signs = label_signs(np.array([3, 1, 2, 9]), np.array([1, 2, 3]))
+    signs = class_signs(label_codes(np.array([3, 1, 2, 9]), np.array([1, 2, 3])), 3)
     assert signs.tolist() == [[-1, -1, 1], [1, -1, -1], [-1, 1, -1], [0, 0, 0]]
 
 

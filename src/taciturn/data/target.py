@@ -17,7 +17,6 @@ __all__ = [
     "class_signs",
     "label_codes",
     "label_records",
-    "label_signs",
     "numeric_target",
 ]
 
@@ -107,16 +106,11 @@ def _kind_of(labels: NDArray[np.generic]) -> str:
     return "text" if all(texts) else "both" if any(texts) else "numbers"
 
 
-def label_signs(y: NDArray[np.generic], classes: NDArray[np.generic]) -> NDArray[np.float64]:
+def class_signs(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
     """One column per class: +1 for its records, -1 for those of other classes, 0 for null records.
 
-    Two classes need one column, the second being its negative.
+    Labels are positions among the classes. Two classes need one column, the second being its negative.
     """
-    return class_signs(label_codes(y, classes), classes.size)
-
-
-def class_signs(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
-    """:func:`label_signs` of labels that are positions among the classes already."""
     columns = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
     signs = np.where(codes[:, None] == columns, 1.0, -1.0)
     signs[codes < 0] = 0.0

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.validation import check_integer
 
 __all__ = ["keep_largest_columns"]
-
-FloatArray = NDArray[np.float64]
 
 
 def keep_largest_columns(coefficients: FloatArray, k: int) -> FloatArray:

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.validation import check_positive
 
 __all__ = ["HuberLoss", "LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
-
-FloatArray = NDArray[np.float64]
 
 
 class Loss(Protocol):

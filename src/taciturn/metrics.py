@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from taciturn.core.arrays import AnyArray, BoolArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_finite, check_integer
 
@@ -26,8 +27,6 @@ __all__ = [
     "top_great_good",
     "top_k_accuracy",
 ]
-
-Mask = NDArray[np.bool_]
 
 
 class TopGreatGood(NamedTuple):
@@ -195,7 +194,7 @@ def nonzeros_under_uniform_screening(n_features: int, n_steps: int) -> float:
     return float(never + d * updated - np.expm1(2.0 * steps * log_q) / np.expm1(2.0 * log_q))
 
 
-def _ranks_of_selected(scores: ArrayLike, selected: ArrayLike) -> tuple[NDArray[np.int64], int]:
+def _ranks_of_selected(scores: ArrayLike, selected: ArrayLike) -> tuple[IntArray, int]:
     """Ranks from 1 of the selected features, and how many they are; of equal scores selected ones come first."""
     values, chosen = check_finite(scores=scores), _mask("selected", selected)
     _check_alike("scores and selected", values, chosen)
@@ -203,7 +202,7 @@ def _ranks_of_selected(scores: ArrayLike, selected: ArrayLike) -> tuple[NDArray[
     return np.flatnonzero(chosen[order]) + 1, int(chosen.sum())
 
 
-def _mask(name: str, support: ArrayLike) -> Mask:
+def _mask(name: str, support: ArrayLike) -> BoolArray:
     mask = np.asarray(support)
     if mask.dtype != np.bool_ or mask.ndim != 1:
         raise DataError(
@@ -213,6 +212,6 @@ def _mask(name: str, support: ArrayLike) -> Mask:
     return mask
 
 
-def _check_alike(name: str, first: NDArray[np.generic], *others: NDArray[np.generic]) -> None:
+def _check_alike(name: str, first: AnyArray, *others: AnyArray) -> None:
     if any(other.shape != first.shape for other in others):
         raise DataError(f"{name}: expected one number of features, got different ones; compare like with like.")

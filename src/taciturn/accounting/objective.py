@@ -81,14 +81,13 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from taciturn.accounting.pieces import Objective, Pieces
+from taciturn.core.arrays import FloatArray
 
 __all__ = ["head_start", "log_moment", "polynomial", "vertex_moment", "vertices"]
 
-FloatArray = NDArray[np.float64]
 Terms = tuple[FloatArray, FloatArray]
 
 # Beyond this many terms squared shifts are rounded up to a grid, at a cost of one part in as many.

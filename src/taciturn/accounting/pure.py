@@ -22,14 +22,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln, log_expit
 
 from taciturn.accounting.pieces import Pieces
+from taciturn.core.arrays import FloatArray
 
 __all__ = ["epsilon", "excess", "log_delta"]
 
-FloatArray = NDArray[np.float64]
 
 _MOST_OUTCOMES = 2_000_000
 _LARGEST_COUNT = 10_000_000

@@ -23,14 +23,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn.accounting.objective import log_moment, vertex_moment
 from taciturn.accounting.pieces import Objective, Pieces
+from taciturn.core.arrays import FloatArray
 
 __all__ = ["ORDERS", "curve", "epsilon", "excess", "log_delta", "objective_curve", "pure_curve", "selection_curve"]
 
-FloatArray = NDArray[np.float64]
 
 ORDERS: FloatArray = 1.0 + np.concatenate([np.geomspace(0.02, 63.0, 200), np.geomspace(66.0, 1e5 - 1.0, 110)])
 """Dense up to 64, spaced by factors up to 100,000. Public and fixed: no order is fitted to a plan."""

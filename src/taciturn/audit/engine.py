@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sklearn.utils.parallel import Parallel, delayed
@@ -26,6 +25,7 @@ from taciturn.audit.events import (
 )
 from taciturn.audit.pair import Pair, check_pair, check_text
 from taciturn.audit.result import AuditResult
+from taciturn.core.arrays import WordArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import check_choice, check_delta, check_integer, check_real, check_truth
 
@@ -220,7 +220,7 @@ def _given(
 # ------------------------------------------------------------------ the runs
 
 
-def _seeds(random_state: int, trials: int) -> NDArray[np.uint64]:
+def _seeds(random_state: int, trials: int) -> WordArray:
     """One seed for every run, the rows for the two data sets; all differ.
 
     They have 32 bits, the most that every generator takes, and are drawn in excess, because some are drawn twice.
@@ -233,7 +233,7 @@ def _seeds(random_state: int, trials: int) -> NDArray[np.uint64]:
 
 
 def _outcomes(
-    run: Run, pair: Pair, seeds: NDArray[np.uint64], n_jobs: int, progress: bool, name: str
+    run: Run, pair: Pair, seeds: WordArray, n_jobs: int, progress: bool, name: str
 ) -> tuple[Outcomes, Outcomes]:
     """Outcomes of all runs, in the order of the seeds."""
     n_chunks = min(_CHUNKS, math.ceil(seeds.shape[1] / _CHUNK_RUNS))

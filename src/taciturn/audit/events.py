@@ -17,10 +17,11 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve
 from scipy.special import betainccinv, betaincinv, ndtri
 from sklearn.covariance import ledoit_wolf
+
+from taciturn.core.arrays import FloatArray
 
 __all__ = [
     "Bound",
@@ -36,7 +37,6 @@ __all__ = [
     "statistics_of",
 ]
 
-FloatArray = NDArray[np.float64]
 Outcomes: TypeAlias = Any
 """Of many runs: a list of discrete ones, or a matrix whose rows are arrays."""
 

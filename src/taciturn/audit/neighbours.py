@@ -19,9 +19,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from taciturn.audit.pair import Pair
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer, check_positive, check_real
 from taciturn.data.sensitivity import check_relation
@@ -41,7 +42,6 @@ __all__ = [
     "wide_gap",
 ]
 
-FloatArray = NDArray[np.float64]
 
 NULL_LABEL = 99
 """A label outside all classes."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from taciturn.audit.pair import Pair
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.sensitivity import check_relation
@@ -20,7 +20,6 @@ from taciturn.data.target import check_classes, check_y_bounds
 
 __all__ = ["SearchResult", "sensitivity_search"]
 
-FloatArray = NDArray[np.float64]
 Table = tuple[FloatArray, np.ndarray]
 Function = Callable[[FloatArray, np.ndarray], Any]
 

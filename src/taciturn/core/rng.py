@@ -29,15 +29,13 @@ from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IndexArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError, StreamError
 from taciturn.core.validation import check_integer
 
 __all__ = ["Stream", "draws_noticed"]
 
-FloatArray = NDArray[np.float64]
-WordArray = NDArray[np.uint64]
 
 _KEY_BYTES = 32
 # Values per pass. The buffers of a pass stay in the second-level cache.
@@ -187,7 +185,7 @@ class Stream:
             if drawn < bound:
                 return drawn
 
-    def integers(self, bound: int, size: int) -> NDArray[np.int64]:
+    def integers(self, bound: int, size: int) -> IntArray:
         """``size`` uniform integers in ``[0, bound)``, ``bound <= 2**63``, without modulo bias."""
         shift = np.uint64(64 - max(1, (check_integer(1, 1 << 63, bound=bound) - 1).bit_length()))
         out = np.empty(size, dtype=np.int64)
@@ -269,7 +267,7 @@ class Stream:
             out[start:stop] = sample(self.words(stop - start))
         return out
 
-    def _fractions(self, words: WordArray) -> tuple[FloatArray, NDArray[np.intp]]:
+    def _fractions(self, words: WordArray) -> tuple[FloatArray, IndexArray]:
         """``(w + r) / 2**63`` for the leading 63 bits w of each word, and where w is short.
 
         r is 1/2 where w alone fills a double. Where it does not (one word in 1024), r is a

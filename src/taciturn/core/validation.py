@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError, DataTypeError, ParameterError, TaciturnError
 
 __all__ = [
@@ -151,7 +151,7 @@ def check_choice(choices: Sequence[str], **named: object) -> str:
     return value
 
 
-def check_finite(**named: object) -> NDArray[np.float64] | NDArray[np.int64]:
+def check_finite(**named: object) -> FloatArray | IntArray:
     """A one-dimensional array of finite numbers, integers kept as int64, all else as float64.
 
     Values are not quoted: what reaches a mechanism is data.

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import NOT_REAL
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
@@ -29,9 +30,6 @@ __all__ = [
     "judged_table",
     "plain_labels",
 ]
-
-FloatArray = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class PresentRecords:
 
     X: Any
     y: Any
-    slots: NDArray[np.intp]
+    slots: IndexArray
     n_slots: int
 
     @property
@@ -60,7 +58,7 @@ class PresentRecords:
         """Columns of the table."""
         return int(self.X.shape[1])
 
-    def columns(self, chosen: NDArray[np.intp]) -> Any:
+    def columns(self, chosen: IndexArray) -> Any:
         """Some of the features; dense ones row by row in memory, since products round by layout."""
         return self.X[:, chosen] if sp.issparse(self.X) else np.ascontiguousarray(self.X[:, chosen])
 
@@ -76,7 +74,7 @@ class PresentRecords:
         table[self.slots] = rows
         return table
 
-    def keep(self, present: Mask) -> PresentRecords:
+    def keep(self, present: BoolArray) -> PresentRecords:
         """Some of the records; the others become null."""
         if present.all():
             return self
@@ -113,7 +111,7 @@ def judged_table(X: Any) -> Any:
     return table
 
 
-def finite_rows(table: Any) -> Mask:
+def finite_rows(table: Any) -> BoolArray:
     """Which rows of :func:`judged_table` have no NaN."""
     if not sp.issparse(table):
         return np.isfinite(table).all(axis=1)
@@ -124,7 +122,7 @@ def finite_rows(table: Any) -> Mask:
     return present
 
 
-def blanked(table: Any, present: Mask) -> Any:
+def blanked(table: Any, present: BoolArray) -> Any:
     """A table of finite doubles: zeros in place of the records that are not present, which keep their rows."""
     if not sp.issparse(table):
         return np.where(present[:, None], table, 0.0)
@@ -137,7 +135,7 @@ def judged_numbers(y: Any) -> FloatArray:
     return _numbers(_values(y))
 
 
-def judged_labels(y: Any) -> tuple[NDArray[Any], Mask]:
+def judged_labels(y: Any) -> tuple[NDArray[Any], BoolArray]:
     """Labels as they are, and which of them are there: neither missing nor infinite."""
     labels = _values(y)
     if labels.dtype.kind != "O":

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.data.fixed_point import ONE, exact_block_rows, sum_magnitude, to_lattice
 
 __all__ = ["Design"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _BLOCK_ENTRIES = 1 << 22
 # Of a block that stays in a cache while it is put on the lattice.
@@ -120,7 +118,7 @@ class Design:
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows)), self.rows(start, start + step)
 
-    def columns(self, indices: NDArray[np.intp]) -> Design:
+    def columns(self, indices: IndexArray) -> Design:
         """The design of some of the features, without an intercept column."""
         part = Design(self._source[:, indices], self.x_bound)
         if self._built is not None and not self.is_sparse:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer, check_positive
 
@@ -34,8 +35,6 @@ ONE = 1 << FRACTION_BITS
 
 _EXACT = 1 << 53
 _INT64 = 1 << 63
-
-FloatArray = NDArray[np.float64]
 
 
 def to_lattice(values: ArrayLike, bound: float) -> FloatArray:
@@ -78,7 +77,7 @@ def clip_rows(rows: FloatArray, raw: FloatArray, row_bound_squared: int) -> Floa
         )
     out = rows.copy()
 
-    def norms(block: FloatArray) -> NDArray[np.int64]:
+    def norms(block: FloatArray) -> IntArray:
         integers = block.astype(np.int64)
         return np.einsum("ij,ij->i", integers, integers)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from taciturn.core.arrays import AnyArray, FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import to_lattice
@@ -38,7 +39,7 @@ def check_y_bounds(y_bounds: object) -> tuple[float, float]:
     return low, high
 
 
-def check_classes(classes: Sequence[object]) -> NDArray[np.generic]:
+def check_classes(classes: Sequence[object]) -> AnyArray:
     """Public labels: at least two, all different."""
     try:
         labels = np.asarray([] if isinstance(classes, str) else list(classes))
@@ -57,7 +58,7 @@ def check_classes(classes: Sequence[object]) -> NDArray[np.generic]:
     return labels
 
 
-def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> NDArray[np.float64]:
+def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> FloatArray:
     """Y clipped to its public bounds and mapped linearly onto ``[-ONE, ONE]``."""
     low, high = y_bounds
     clipped = np.clip(np.asarray(y, dtype=np.float64), low, high)
@@ -65,15 +66,13 @@ def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> NDArray[np.fl
     return to_lattice(clipped / 2.0 - (low / 4.0 + high / 4.0), high / 4.0 - low / 4.0)
 
 
-def label_records(
-    records: PresentRecords, classes: NDArray[np.generic], invalid: str
-) -> tuple[PresentRecords, NDArray[np.int64]]:
+def label_records(records: PresentRecords, classes: AnyArray, invalid: str) -> tuple[PresentRecords, IntArray]:
     """The records whose label is one of the classes, and its position among them; the others become null."""
     codes = label_codes(records.y, classes, strict=invalid == "raise")
     return records.keep(codes >= 0), codes[codes >= 0]
 
 
-def label_codes(y: NDArray[np.generic], classes: NDArray[np.generic], *, strict: bool = True) -> NDArray[np.int64]:
+def label_codes(y: AnyArray, classes: AnyArray, *, strict: bool = True) -> IntArray:
     """The position of each record's label among the classes, -1 for null records: those with another label.
 
     ``strict`` refuses labels that are all of another type than the classes, most likely a mistake.
@@ -99,14 +98,14 @@ def _is(own: object, label: object) -> bool:
         return False
 
 
-def _kind_of(labels: NDArray[np.generic]) -> str:
+def _kind_of(labels: AnyArray) -> str:
     if labels.dtype.kind != "O":
         return "text" if labels.dtype.kind in "US" else "numbers"
     texts = [isinstance(label, str) for label in labels.ravel().tolist()]
     return "text" if all(texts) else "both" if any(texts) else "numbers"
 
 
-def class_signs(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+def class_signs(codes: IntArray, n_classes: int) -> FloatArray:
     """One column per class: +1 for its records, -1 for those of other classes, 0 for null records.
 
     Labels are positions among the classes. Two classes need one column, the second being its negative.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from taciturn.core.arrays import FloatArray
 
 __all__ = ["centre_and_half", "to_unit_range"]
-
-FloatArray = NDArray[np.float64]
 
 
 def centre_and_half(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:

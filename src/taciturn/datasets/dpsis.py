@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.validation import check_integer
 
 __all__ = ["make_dpsis_instability", "make_dpsis_linear"]
-
-FloatArray = NDArray[np.float64]
 
 
 def make_dpsis_instability(

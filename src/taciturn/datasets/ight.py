@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.validation import check_integer
 
 __all__ = ["make_ight_linear", "make_ight_logistic"]
-
-FloatArray = NDArray[np.float64]
-LabelArray = NDArray[np.int64]
 
 
 def make_ight_linear(
@@ -47,7 +44,7 @@ def make_ight_linear(
 
 def make_ight_logistic(
     n_samples: int = 1000, n_features: int = 1000, n_informative: int = 10, *, random_state: Any = None
-) -> tuple[FloatArray, LabelArray, FloatArray]:
+) -> tuple[FloatArray, IntArray, FloatArray]:
     r"""The synthetic classification set of DP-IGHT.
 
     The rows and weights of :func:`make_ight_linear`, and :math:`y = 1` with probability :math:`1 / (1 + e^{-x \cdot

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer, check_positive
 
 __all__ = ["make_power_law_sparse"]
 
-FloatArray = NDArray[np.float64]
-LabelArray = NDArray[np.int64]
 
 # Below this, rows with distinct columns are waited for too long.
 _LEAST_FREE_SHARE = 0.05
@@ -29,7 +27,7 @@ def make_power_law_sparse(
     offset: float = 100.0,
     n_informative: int = 20,
     random_state: Any = None,
-) -> tuple[sp.csr_array, LabelArray, FloatArray]:
+) -> tuple[sp.csr_array, IntArray, FloatArray]:
     r"""Sparse rows in the manner of text: a few columns are everywhere, most are almost nowhere.
 
     Every row has ``nnz_per_row`` different columns, drawn one after another with probabilities proportional to
@@ -97,10 +95,10 @@ def make_power_law_sparse(
     return X, (X @ coef > 0.0).astype(np.int64), coef
 
 
-def _distinct_ranks(rng: np.random.Generator, cumulative: FloatArray, n_rows: int, n_per_row: int) -> NDArray[np.int64]:
+def _distinct_ranks(rng: np.random.Generator, cumulative: FloatArray, n_rows: int, n_per_row: int) -> IntArray:
     """Ranks from 0, different within each row, drawn in turn from the popularities not yet taken."""
 
-    def draw(size: int) -> NDArray[np.int64]:
+    def draw(size: int) -> IntArray:
         return np.searchsorted(cumulative, rng.random(size) * cumulative[-1])
 
     ranks = draw(n_rows * n_per_row).reshape(n_rows, n_per_row)

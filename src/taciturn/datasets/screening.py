@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.validation import check_integer, check_real
 
 __all__ = ["make_screening_linear", "make_screening_logistic", "make_sparsifier_logistic"]
 
-FloatArray = NDArray[np.float64]
-LabelArray = NDArray[np.int64]
 
 _SPARSIFIER_WEIGHTS = (10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 0.5)
 _SCREENING_WEIGHTS = (1.0,) * 35 + (-1.0,) * 35
@@ -20,7 +18,7 @@ _SCREENING_WEIGHTS = (1.0,) * 35 + (-1.0,) * 35
 
 def make_sparsifier_logistic(
     n_samples: int = 10_000, n_features: int = 100, *, random_state: Any = None
-) -> tuple[FloatArray, LabelArray, FloatArray]:
+) -> tuple[FloatArray, IntArray, FloatArray]:
     r"""The synthetic classification set of *Sparse Private LASSO Logistic Regression* (Sparsifier).
 
     Section 4.2, "Synthetic Data", behind its Figures 1 to 4 and the rows SYNTHETIC of Tables 1 and 2, after
@@ -97,7 +95,7 @@ def make_screening_linear(
 
 def make_screening_logistic(
     n_samples: int = 3000, n_features: int = 600, *, correlation: float = 0.0, random_state: Any = None
-) -> tuple[FloatArray, LabelArray, FloatArray]:
+) -> tuple[FloatArray, IntArray, FloatArray]:
     r"""The synthetic classification set of ADP-Screen.
 
     Section 4: the rows and weights of :func:`make_screening_linear`, uncorrelated in the paper, with
@@ -144,5 +142,5 @@ def _leading(weights: tuple[float, ...], n_features: int) -> FloatArray:
     return coef
 
 
-def _positive(margins: FloatArray) -> LabelArray:
+def _positive(margins: FloatArray) -> IntArray:
     return (margins > 0.0).astype(np.int64)

@@ -13,13 +13,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.kernels.compiled import compiled
 
 __all__ = ["best_class_of_head", "best_class_of_head_numpy", "largest_noise"]
 
-FloatArray = NDArray[np.float64]
 
 # Below this, -log(-expm1(-exp(z))) equals -z to the last bit.
 _SMALL = -38.0

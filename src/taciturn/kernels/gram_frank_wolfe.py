@@ -15,19 +15,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, Int32Array, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.sparse_rows import Matrix, span
 from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
 
-__all__ = ["Columns", "advance_by_columns", "all_columns", "fetch_column", "halvings_of", "no_columns"]
+__all__ = ["advance_by_columns", "all_columns", "fetch_column", "halvings_of", "no_columns"]
 
 _NONE = -1
 _SUM_BITS = 62
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 class Columns(NamedTuple):
@@ -37,8 +34,8 @@ class Columns(NamedTuple):
     when it was last asked for. The last slot belongs to nobody: columns that are cheap to compute pass through it.
     """
 
-    values: NDArray[np.int64]
-    slots: NDArray[np.int32]
+    values: IntArray
+    slots: Int32Array
     owners: IntArray
     used: IntArray
 
@@ -49,7 +46,7 @@ def halvings_of(n_rows: int, n_steps: int) -> int:
     return max(0, (largest - 1).bit_length() - _SUM_BITS)
 
 
-def all_columns(gram: NDArray[np.int64], halvings: int) -> Columns:
+def all_columns(gram: IntArray, halvings: int) -> Columns:
     """Every column of a symmetric G."""
     d = gram.shape[0]
     everyone = np.arange(d, dtype=np.int64)
@@ -108,9 +105,9 @@ def advance_by_columns(
     sampler: Sampler,
     scores: FloatArray,
     bounds: FloatArray,
-    names: NDArray[np.int32],
+    names: Int32Array,
     vertices: IntArray,
-    words: NDArray[np.uint64],
+    words: WordArray,
 ) -> int:  # pragma: no cover (compiled)
     """Run from iteration t until the last one or until the words run out; returns the iteration reached.
 

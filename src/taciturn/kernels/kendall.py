@@ -16,19 +16,18 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, Int32Array
 from taciturn.kernels.compiled import compiled
 
 __all__ = ["concordance", "ranks_of", "scaled_tau", "sparse_ranks_of", "warm_up"]
 
-RankArray = NDArray[np.int32]
 
-
-def ranks_of(values: NDArray[np.generic]) -> RankArray:
+def ranks_of(values: AnyArray) -> Int32Array:
     """Each value's place among the distinct values, from 0."""
     return np.unique(values, return_inverse=True)[1].astype(np.int32)
 
 
-def sparse_ranks_of(values: NDArray[np.float64], places: NDArray[np.integer], n_rows: int) -> RankArray:
+def sparse_ranks_of(values: FloatArray, places: NDArray[np.integer], n_rows: int) -> Int32Array:
     """:func:`ranks_of` for a column that is zero but for ``values`` at ``places``.
 
     Zero has a rank even where no record has that value, which changes no comparison.
@@ -39,7 +38,7 @@ def sparse_ranks_of(values: NDArray[np.float64], places: NDArray[np.integer], n_
     return column
 
 
-def scaled_tau(first: RankArray, second: RankArray, n_rows: int, steps: int) -> int:
+def scaled_tau(first: Int32Array, second: Int32Array, n_rows: int, steps: int) -> int:
     """``|K| / (n_rows - 1)`` in steps, rounded down, exactly; ``n_rows`` counts records that are in no pair too."""
     return abs(int(concordance(first, second))) * steps // max(n_rows - 1, 1)
 
@@ -52,7 +51,7 @@ def warm_up() -> None:
 
 
 @compiled
-def _starts_of(ranks: RankArray, n_ranks: int) -> RankArray:  # pragma: no cover (compiled)
+def _starts_of(ranks: Int32Array, n_ranks: int) -> Int32Array:  # pragma: no cover (compiled)
     """Where the records of each rank begin once sorted, and n at the end."""
     starts = np.zeros(n_ranks + 1, dtype=np.int32)
     for rank in ranks:
@@ -63,7 +62,7 @@ def _starts_of(ranks: RankArray, n_ranks: int) -> RankArray:  # pragma: no cover
 
 
 @compiled
-def _tied_pairs(starts: RankArray) -> int:  # pragma: no cover (compiled)
+def _tied_pairs(starts: Int32Array) -> int:  # pragma: no cover (compiled)
     pairs = 0
     for rank in range(starts.size - 1):
         count = np.int64(starts[rank + 1] - starts[rank])
@@ -73,8 +72,8 @@ def _tied_pairs(starts: RankArray) -> int:  # pragma: no cover (compiled)
 
 @compiled
 def _lay_out(
-    runs: RankArray, run_starts: RankArray, values: RankArray, value_starts: RankArray
-) -> RankArray:  # pragma: no cover (compiled)
+    runs: Int32Array, run_starts: Int32Array, values: Int32Array, value_starts: Int32Array
+) -> Int32Array:  # pragma: no cover (compiled)
     """The values of each run, in order."""
     n_rows = runs.size
     laid_out = np.empty(n_rows, dtype=np.int32)
@@ -97,7 +96,7 @@ def _lay_out(
 
 
 @compiled
-def _jointly_tied_pairs(laid_out: RankArray, run_starts: RankArray) -> int:  # pragma: no cover (compiled)
+def _jointly_tied_pairs(laid_out: Int32Array, run_starts: Int32Array) -> int:  # pragma: no cover (compiled)
     pairs = 0
     for run in range(run_starts.size - 1):
         before = 0
@@ -109,7 +108,7 @@ def _jointly_tied_pairs(laid_out: RankArray, run_starts: RankArray) -> int:  # p
 
 @compiled
 def _merge(
-    source: RankArray, target: RankArray, start: int, middle: int, stop: int
+    source: Int32Array, target: Int32Array, start: int, middle: int, stop: int
 ) -> int:  # pragma: no cover (compiled)
     """Merge two sorted stretches; returns how many pairs were in the wrong order."""
     # Unsigned, since signed indices would be tested for counting from the end.
@@ -137,7 +136,7 @@ def _merge(
 
 
 @compiled
-def concordance(first: RankArray, second: RankArray) -> int:  # pragma: no cover (compiled)
+def concordance(first: Int32Array, second: Int32Array) -> int:  # pragma: no cover (compiled)
     """Concordant less discordant pairs of two rankings of the same records.
 
     Parameters

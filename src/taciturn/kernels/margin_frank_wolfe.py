@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, Int32Array, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import exact_residual
 from taciturn.kernels.sparse_rows import Matrix, span
@@ -30,13 +31,10 @@ __all__ = [
     "sparse_gradient",
 ]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
 
 @compiled
 def residuals(
-    u: IntArray, y: IntArray, c: float, logistic: bool, curve: FloatArray, bound: int, psi: NDArray[np.generic]
+    u: IntArray, y: IntArray, c: float, logistic: bool, curve: FloatArray, bound: int, psi: AnyArray
 ) -> None:  # pragma: no cover (compiled)
     """Integer derivatives of all records, at margins c u in lattice units."""
     for i in range(u.size):
@@ -44,7 +42,7 @@ def residuals(
 
 
 @compiled
-def sparse_gradient(matrix: Matrix, psi: NDArray[np.int32], scores: FloatArray) -> None:  # pragma: no cover (compiled)
+def sparse_gradient(matrix: Matrix, psi: Int32Array, scores: FloatArray) -> None:  # pragma: no cover (compiled)
     """``X' psi`` over the columns of a sparse matrix."""
     _, _, column_starts, column_entries = matrix
     for k in range(scores.size):
@@ -129,12 +127,12 @@ def advance_sparse(
     bound: int,
     matrix: Matrix,
     sampler: Sampler,
-    psi: NDArray[np.int32],
+    psi: Int32Array,
     scores: FloatArray,
     bounds: FloatArray,
-    names: NDArray[np.int32],
+    names: Int32Array,
     vertices: IntArray,
-    words: NDArray[np.uint64],
+    words: WordArray,
 ) -> int:  # pragma: no cover (compiled)
     """Run from iteration t until the last one or until the words run out; returns the iteration reached.
 
@@ -190,9 +188,9 @@ def advance_dense(
     psi: FloatArray,
     scores: FloatArray,
     bounds: FloatArray,
-    names: NDArray[np.int32],
+    names: Int32Array,
     vertices: IntArray,
-    words: NDArray[np.uint64],
+    words: WordArray,
 ) -> int:  # pragma: no cover (compiled)
     """:func:`advance_sparse` for dense columns, with ``psi`` in doubles; ``block`` rows of it can be summed exactly."""
     cursor = np.zeros(1, dtype=np.int64)

@@ -27,8 +27,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.kernels.compiled import compiled
 
 __all__ = [
@@ -51,9 +51,6 @@ _ALLOWED_ERROR = 1e-3
 # The curve of the exact logistic derivative: step 1/128 on [-16, 16], error below 1e-6.
 _CURVE_STEPS = 128
 _CURVE_END = 16.0
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class Pieces(NamedTuple):

@@ -10,14 +10,11 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.kernels.compiled import compiled
 
 __all__ = ["softmax_residuals", "softmax_residuals_numpy", "warm_up"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @compiled

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, Int32Array, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import ONE, Pieces
 from taciturn.kernels.sparse_rows import DRIFT, N_ENTRIES, N_ROWS, Matrix, Rows, Schedule, move, span
@@ -43,9 +43,6 @@ _RESERVE = 2.0**-12
 # Fields of the pace: first and last iteration of the epoch, its planned length, proposals wasted in it.
 _BEGAN, _END, _LENGTH, _WASTED = 0, 1, 2, 3
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
 
 def new_pace() -> IntArray:
     """The pace of sampler epochs at the start of a run."""
@@ -61,7 +58,7 @@ def _refresh(
     b: IntArray,
     sampler: Sampler,
     bounds: FloatArray,
-    names: NDArray[np.int32],
+    names: Int32Array,
 ) -> None:  # pragma: no cover (compiled)
     """Levels that hold while c is between ``now`` and ``then``, with the allowance on top; least for the excluded."""
     largest = 0.0
@@ -85,7 +82,7 @@ def _check(
     matrix: Matrix,
     rows: Rows,
     sampler: Sampler,
-    names: NDArray[np.int32],
+    names: Int32Array,
 ) -> bool:  # pragma: no cover (compiled)
     """Levels of the columns that the last step touched; False where the table is too short."""
     row_starts, row_entries, _, _ = matrix
@@ -116,9 +113,9 @@ def advance(
     pace: IntArray,
     spare: FloatArray,
     bounds: FloatArray,
-    names: NDArray[np.int32],
+    names: Int32Array,
     vertices: IntArray,
-    words: NDArray[np.uint64],
+    words: WordArray,
 ) -> int:  # pragma: no cover (compiled)
     """Run from iteration t until the last one or until the words run out; returns the iteration reached.
 

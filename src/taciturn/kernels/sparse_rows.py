@@ -27,8 +27,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, Int32Array, IntArray
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import ONE, Pieces, locate, slope_part
 
@@ -55,10 +55,6 @@ N_ROWS, N_ENTRIES, DRIFT = 0, 1, 2
 _NONE = -1
 _R_LIMIT = 1 << 44
 _SUM_LIMIT = 1 << 62
-
-IntArray = NDArray[np.int64]
-Int32Array = NDArray[np.int32]
-FloatArray = NDArray[np.float64]
 
 
 class Matrix(NamedTuple):
@@ -203,7 +199,7 @@ def new_rows(targets: IntArray, n_steps: int) -> Rows:
     """Records before the first step; :func:`reset` cuts them."""
     n = targets.size
 
-    def nothing(size: int, kind: type) -> NDArray[np.generic]:
+    def nothing(size: int, kind: type) -> AnyArray:
         return np.full(size, _NONE, dtype=kind)
 
     return Rows(

@@ -30,15 +30,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
 
 __all__ = ["Propose", "acceptance", "acceptance_numpy", "propose", "propose_numpy"]
 
-Words = NDArray[np.uint64]
-Integers = NDArray[np.int64]
-Propose = Callable[[Words, int, bool, Integers, Integers, Integers, float, Integers, Integers], tuple[int, int]]
+Propose = Callable[[WordArray, int, bool, IntArray, IntArray, IntArray, float, IntArray, IntArray], tuple[int, int]]
 """``(words, log2_scale, discrete, heads, guide, squeeze, margin, out, slow) -> (n_out, n_slow)``"""
 
 _ACCEPTANCE_MASK = np.uint64(0xFFFFFFFF)
@@ -53,21 +51,21 @@ def _acceptance(strip: int, offset: float) -> float:
 acceptance: Callable[[int, float], float] = compiled(_acceptance)
 
 
-def acceptance_numpy(strip: Integers, offset: NDArray[np.float64]) -> NDArray[np.float64]:
+def acceptance_numpy(strip: IntArray, offset: FloatArray) -> FloatArray:
     """:data:`acceptance` for arrays."""
     return np.exp(-offset * (2.0 * strip + offset) / 512.0) * 4294967296.0
 
 
 def _propose(
-    words: Words,
+    words: WordArray,
     log2_scale: int,
     discrete: bool,
-    heads: Integers,
-    guide: Integers,
-    squeeze: Integers,
+    heads: IntArray,
+    guide: IntArray,
+    squeeze: IntArray,
     margin: float,
-    out: Integers,
-    slow: Integers,
+    out: IntArray,
+    slow: IntArray,
 ) -> tuple[int, int]:
     """Turn pairs of random words into values, until either runs out.
 
@@ -138,15 +136,15 @@ propose: Propose = compiled(_propose)
 
 
 def propose_numpy(
-    words: Words,
+    words: WordArray,
     log2_scale: int,
     discrete: bool,
-    heads: Integers,
-    guide: Integers,
-    squeeze: Integers,
+    heads: IntArray,
+    guide: IntArray,
+    squeeze: IntArray,
     margin: float,
-    out: Integers,
-    slow: Integers,
+    out: IntArray,
+    slow: IntArray,
 ) -> tuple[int, int]:
     """:data:`propose` in numpy: the same output from the same words.
 

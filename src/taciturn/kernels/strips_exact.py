@@ -35,7 +35,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from taciturn.core.arrays import IntArray
 
 __all__ = ["EXTRA_WORDS", "MARGIN", "N_STRIPS", "StripTables", "resolve", "strip_tables"]
 
@@ -71,9 +72,9 @@ class StripTables(NamedTuple):
     """
 
     cumulative: tuple[int, ...]
-    heads: NDArray[np.int64]
-    guide: NDArray[np.int64]
-    squeeze: NDArray[np.int64]
+    heads: IntArray
+    guide: IntArray
+    squeeze: IntArray
     margin: float
 
 
@@ -108,7 +109,7 @@ def strip_tables() -> StripTables:
     return StripTables(tuple(cumulative), _frozen(heads), _frozen(guide), _frozen(squeeze), MARGIN)
 
 
-def _frozen(values: list[int]) -> NDArray[np.int64]:
+def _frozen(values: list[int]) -> IntArray:
     array = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array

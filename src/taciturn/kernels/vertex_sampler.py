@@ -37,6 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, Int32Array, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
 
 __all__ = [
@@ -82,9 +83,6 @@ _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _TWO64 = 2.0**64
 
-FloatArray = NDArray[np.float64]
-Words = NDArray[np.uint64]
-
 
 class Sampler(NamedTuple):
     """What the sampler remembers between draws; compiled functions take it as a plain tuple.
@@ -108,10 +106,10 @@ class Sampler(NamedTuple):
     """
 
     levels: NDArray[np.uint8]
-    blocks: Words
-    total: Words
-    table: Words
-    facts: NDArray[np.int64]
+    blocks: WordArray
+    total: WordArray
+    table: WordArray
+    facts: IntArray
     log2_block: int
     bits: int
 
@@ -212,7 +210,7 @@ def _happens(probability: float, word: np.uint64, tail: np.uint64) -> bool:  # p
 
 
 @compiled
-def settle(sampler: Sampler, k: int, x: float, words: Words, start: int) -> int:  # pragma: no cover (compiled)
+def settle(sampler: Sampler, k: int, x: float, words: WordArray, start: int) -> int:  # pragma: no cover (compiled)
     """The sign of the vertex, from four words, or 0 where the proposal of k is rejected."""
     levels, _, _, table, facts, _, bits = sampler
     size = abs(x)
@@ -226,7 +224,7 @@ def settle(sampler: Sampler, k: int, x: float, words: Words, start: int) -> int:
 
 
 @compiled
-def best_vertex(scores: FloatArray, names: NDArray[np.int32]) -> tuple[int, int]:  # pragma: no cover (compiled)
+def best_vertex(scores: FloatArray, names: Int32Array) -> tuple[int, int]:  # pragma: no cover (compiled)
     """The vertex with the smallest ``sign * score``; ties go to the lower ``names[k]``, then to the sign +1.
 
     Columns with a negative name are no candidates; one at least is.
@@ -247,9 +245,9 @@ def choose_vertex(
     sharpness: float,
     sampler: Sampler,
     bounds: FloatArray,
-    names: NDArray[np.int32],
-    words: Words,
-    cursor: NDArray[np.int64],
+    names: Int32Array,
+    words: WordArray,
+    cursor: IntArray,
 ) -> tuple[int, int]:  # pragma: no cover (compiled)
     """One draw in O(d), from bounds that fit these scores: at least three proposals in four are kept.
 

@@ -1,6 +1,6 @@
 """Mechanisms: what may be shown data, each with its cost as an event and a proof."""
 
-from taciturn.mechanisms.base import IndexArray, Mechanism, first_k_of
+from taciturn.mechanisms.base import Mechanism, first_k_of
 from taciturn.mechanisms.canonical import CanonicalLipschitz, log_binomial
 from taciturn.mechanisms.float_gaussian import FloatGaussian
 from taciturn.mechanisms.geometric import TwoSidedGeometric
@@ -15,7 +15,6 @@ __all__ = [
     "ExponentialMechanism",
     "FloatGaussian",
     "GumbelTopK",
-    "IndexArray",
     "LaplaceNoisyMax",
     "LaplaceTopK",
     "Mechanism",

@@ -21,16 +21,14 @@ from __future__ import annotations
 from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite, check_positive
 from taciturn.events import Event
 
 __all__ = [
-    "FloatArray",
-    "IndexArray",
     "Mechanism",
     "NumberArray",
     "first_k_of",
@@ -40,9 +38,6 @@ __all__ = [
     "rounding_charge",
 ]
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
-NumberArray = NDArray[np.float64] | NDArray[np.int64]
 
 ValueT = TypeVar("ValueT", contravariant=True)
 ReleaseT = TypeVar("ReleaseT", covariant=True)
@@ -111,7 +106,7 @@ def first_of(major: NumberArray, minor: FloatArray) -> int:
     return int(tied[np.argmax(minor[tied])])
 
 
-def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IndexArray:
+def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IntArray:
     """The indices of the k largest pairs, largest first."""
     candidates = np.flatnonzero(major >= np.partition(major, major.size - k)[major.size - k])
     order = np.lexsort((-minor[candidates], -major[candidates]))

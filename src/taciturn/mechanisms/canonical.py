@@ -38,13 +38,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_finite, check_integer, check_real
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import Event, ExponentialEvent, PureEvent
 from taciturn.kernels.canonical import best_class_of_head, largest_noise
-from taciturn.mechanisms.base import FloatArray, IndexArray, NumberArray, noise_scale
+from taciturn.mechanisms.base import noise_scale
 from taciturn.mechanisms.ranking import Ranking, leading
 from taciturn.mechanisms.topk import check_k
 from taciturn.mechanisms.transcript import Call, answer, score_limits
@@ -107,7 +108,7 @@ class CanonicalLipschitz:
         """The scale of the noise in units of the scores."""
         return self.sensitivity.spread / self.epsilon
 
-    def release(self, scores: object, stream: Stream) -> IndexArray:
+    def release(self, scores: object, stream: Stream) -> IntArray:
         """The chosen indices, in increasing order."""
         array = check_finite(scores=scores)
         check_k(self.k, array.size)
@@ -118,7 +119,7 @@ class CanonicalLipschitz:
             lambda: self._sample(array, stream),
         )
 
-    def _sample(self, array: NumberArray, stream: Stream) -> IndexArray:
+    def _sample(self, array: NumberArray, stream: Stream) -> IntArray:
         """The winner, by the merged sampler."""
         half = self._half_epsilon(array.size)
         # Candidates whose utility is lower than this cannot win, all subsets together.
@@ -128,7 +129,7 @@ class CanonicalLipschitz:
         search = _Search(ranking, head, half * self.gamma, self.noise == "gumbel", stream)
         return np.sort(_member(*search.winner(), ranking, self.k, stream))
 
-    def release_plainly(self, scores: object, stream: Stream) -> IndexArray:
+    def release_plainly(self, scores: object, stream: Stream) -> IntArray:
         """The same release in O(d k), class by class: the yardstick of the merged sampler."""
         array = check_finite(scores=scores)
         check_k(self.k, array.size)
@@ -232,7 +233,7 @@ class _Search:
         return winner
 
 
-def _log2_tickets(first: IndexArray, last: IndexArray, k: int) -> FloatArray:
+def _log2_tickets(first: IntArray, last: IntArray, k: int) -> FloatArray:
     """Exponents e[h, band] with ``2**e`` at least the size of the super-class, and not much more.
 
     By the hockey-stick identity the size for t in first..last is
@@ -293,7 +294,7 @@ class _Tickets:
         return math.comb(t - self._h - 1, self._k - self._h) - self._before
 
 
-def _member(h: int, t: int, ranking: Ranking, k: int, stream: Stream) -> IndexArray:
+def _member(h: int, t: int, ranking: Ranking, k: int, stream: Stream) -> IntArray:
     """A uniform member of class (h, t) as indices."""
     if h == k:
         return ranking.head
@@ -302,7 +303,7 @@ def _member(h: int, t: int, ranking: Ranking, k: int, stream: Stream) -> IndexAr
     return np.concatenate((ranking.head[:h], body, [end]))
 
 
-def _distinct(n: int, size: int, stream: Stream) -> IndexArray:
+def _distinct(n: int, size: int, stream: Stream) -> IntArray:
     """``size`` different integers below n, every set equally likely (Floyd's algorithm)."""
     chosen: dict[int, None] = {}
     for top in range(n - size, n):

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite, check_positive
 from taciturn.events import GaussianEvent
@@ -63,7 +64,7 @@ class FloatGaussian:
         """The privacy cost of one release."""
         return GaussianEvent(self.scale / self.l2_sensitivity)
 
-    def release(self, value: ArrayLike, stream: Stream) -> NDArray[np.float64]:
+    def release(self, value: ArrayLike, stream: Stream) -> FloatArray:
         """The vector plus noise."""
         exact = check_finite(value=value).astype(np.float64)
         return answer(

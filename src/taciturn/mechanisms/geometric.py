@@ -20,8 +20,9 @@ from fractions import Fraction
 from typing import ClassVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from taciturn.core.arrays import AnyArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_positive
@@ -79,9 +80,9 @@ class TwoSidedGeometric:
     def release(self, value: int, stream: Stream) -> int: ...
 
     @overload
-    def release(self, value: ArrayLike, stream: Stream) -> NDArray[np.int64]: ...
+    def release(self, value: ArrayLike, stream: Stream) -> IntArray: ...
 
-    def release(self, value: ArrayLike, stream: Stream) -> int | NDArray[np.int64]:
+    def release(self, value: ArrayLike, stream: Stream) -> int | IntArray:
         """The integer, or the integers in their shape, plus noise.
 
         Arrays saturate at the limits of int64 instead of wrapping around, which is post-processing.
@@ -107,7 +108,7 @@ class TwoSidedGeometric:
     def _rate(self) -> Fraction:
         return Fraction(self.epsilon) / self.sensitivity
 
-    def _noisy(self, exact: NDArray[np.generic], stream: Stream) -> NDArray[np.int64]:
+    def _noisy(self, exact: AnyArray, stream: Stream) -> IntArray:
         rate, below = self._rate, _batched(stream)
         noisy = (centre + two_sided_geometric(rate, below) for centre in exact.ravel().tolist())
         within = (min(max(number, _LOWEST), _HIGHEST) for number in noisy)

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite, check_real
 from taciturn.data.sensitivity import quantile_scores
 from taciturn.events import Event
-from taciturn.mechanisms.base import IndexArray
 from taciturn.mechanisms.selection import ExponentialMechanism
 
 __all__ = ["PrivateQuantile", "quantile_fraction"]
@@ -90,7 +90,7 @@ class PrivateQuantile:
         """One bounded-range selection."""
         return self._selection.event
 
-    def scores(self, values: object) -> IndexArray:
+    def scores(self, values: object) -> IntArray:
         """The bins' integer scores. Computed from data: for :meth:`release`, never to be shown."""
         # No records at all are a data set like any other; no bin is better than another then.
         array = check_finite(values=values) if np.asarray(values).size else np.zeros(0)
@@ -99,7 +99,7 @@ class PrivateQuantile:
         at_most[-1] = array.size  # the last bin has no upper end
         at_edge = (b - a) * at_most - a * (array.size - at_most)
         at_left = np.concatenate(([-a * array.size], at_edge[:-1]))
-        misses: IndexArray = np.maximum(0, np.maximum(-at_edge, at_left))
+        misses: IntArray = np.maximum(0, np.maximum(-at_edge, at_left))
         return -misses
 
     def release(self, values: object, stream: Stream) -> float:

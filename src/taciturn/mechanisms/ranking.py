@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.mechanisms.base import FloatArray, IndexArray, NumberArray
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 
 __all__ = ["Ranking", "leading"]
 
@@ -61,7 +61,7 @@ class Ranking:
         n_higher = before + int(np.searchsorted(-members, -value))
         return int(np.flatnonzero(self._values == value)[rank - n_higher - 1])
 
-    def between(self, low: int, end: int) -> IndexArray:
+    def between(self, low: int, end: int) -> IntArray:
         """The candidates from rank ``low`` (at most k + 1) up to, not including, the candidate ``end``."""
         value = self._values[end]
         inside = self._values > value
@@ -79,7 +79,7 @@ class Ranking:
         return self._sorted_bands[band], 0 if place == 0 else int(self.last_ranks[place - 1])
 
 
-def leading(values: NumberArray, k: int) -> IndexArray:
+def leading(values: NumberArray, k: int) -> IntArray:
     """Indices of the k largest values in order.
 
     The k-th largest of the maxima of interleaved columns is a lower bound on the k-th largest value, so

@@ -24,8 +24,9 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from taciturn.core.arrays import AnyArray, IntArray, WordArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_positive
@@ -36,7 +37,6 @@ from taciturn.mechanisms.transcript import Call, answer
 
 __all__ = ["DISTANCE_PER_VALUE", "RoundedGaussian", "lattice_normals", "rounded_normals", "warm_up"]
 
-IntegerArray = NDArray[np.int64]
 
 DISTANCE_PER_VALUE = 2.0**-118
 """Bound on the total-variation distance between one sampled value and the rounded Gaussian."""
@@ -47,7 +47,7 @@ _CUT = 14
 _ROUNDING_ROOM = 1.0 + 2.0**-50
 
 
-def rounded_normals(stream: Stream, size: int, log2_scale: int) -> IntegerArray:
+def rounded_normals(stream: Stream, size: int, log2_scale: int) -> IntArray:
     r"""``size`` independent values of ``round(N(0, 4**log2_scale))``.
 
     Parameters
@@ -75,7 +75,7 @@ def lattice_normals(
     discrete: bool = False,
     tables: StripTables | None = None,
     kernel: Propose = propose,
-) -> IntegerArray:
+) -> IntArray:
     r"""Rounded or discrete Gaussian integers; :func:`rounded_normals` is the one to release with.
 
     Parameters
@@ -121,9 +121,9 @@ def _n_proposals(size: int) -> int:
 
 def _settle(
     stream: Stream,
-    words: NDArray[np.uint64],
-    slow: IntegerArray,
-    part: IntegerArray,
+    words: WordArray,
+    slow: IntArray,
+    part: IntArray,
     log2_scale: int,
     discrete: bool,
     tables: StripTables,
@@ -206,7 +206,7 @@ class RoundedGaussian:
         multiplier = 2.0**self.log2_scale / (self.l2_sensitivity * _ROUNDING_ROOM)
         return GaussianEvent(multiplier, check_integer(1, n_values=n_values) * DISTANCE_PER_VALUE)
 
-    def release(self, value: ArrayLike, stream: Stream) -> IntegerArray:
+    def release(self, value: ArrayLike, stream: Stream) -> IntArray:
         """The integers plus noise, in the shape they came in."""
         exact = self._clipped(np.asarray(value))
         return answer(
@@ -214,7 +214,7 @@ class RoundedGaussian:
             lambda: exact + rounded_normals(stream, exact.size, self.log2_scale).reshape(exact.shape),
         )
 
-    def _clipped(self, value: NDArray[np.generic]) -> IntegerArray:
+    def _clipped(self, value: AnyArray) -> IntArray:
         if value.dtype.kind == "u":
             return np.minimum(value.astype(np.uint64), np.uint64(self.magnitude)).astype(np.int64)
         if value.dtype.kind == "i":

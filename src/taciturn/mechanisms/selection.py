@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import Event, ExponentialEvent, LaplaceMaxEvent, PermuteAndFlipEvent
-from taciturn.mechanisms.base import FloatArray, first_of, noise_scale, noisy_keys, rounding_charge
+from taciturn.mechanisms.base import first_of, noise_scale, noisy_keys, rounding_charge
 from taciturn.mechanisms.transcript import Call, answer, score_limits
 
 __all__ = ["ExponentialMechanism", "LaplaceNoisyMax", "PermuteAndFlip", "Selection"]

@@ -10,15 +10,13 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite, check_integer
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import Event, ExponentialEvent, PureEvent
 from taciturn.mechanisms.base import (
-    FloatArray,
-    IndexArray,
-    NumberArray,
     first_k_of,
     noise_scale,
     noisy_keys,
@@ -45,7 +43,7 @@ class TopK(Protocol):
     def event(self) -> Event:
         """The cost of one release."""
 
-    def release(self, scores: object, stream: Stream) -> IndexArray:
+    def release(self, scores: object, stream: Stream) -> IntArray:
         """The chosen indices."""
 
 
@@ -80,7 +78,7 @@ class _OneShotTopK:
         """The noise scale b, in units of the scores."""
         return noise_scale(self._spread, self.epsilon, rounding_charge(self.k))
 
-    def release(self, scores: object, stream: Stream) -> IndexArray:
+    def release(self, scores: object, stream: Stream) -> IntArray:
         """The winners, best first."""
         array = check_finite(scores=scores)
         check_k(self.k, array.size)
@@ -200,7 +198,7 @@ class PeelingTopK:
         """The selection's cost, k times."""
         return self.selection.event * self.k
 
-    def release(self, scores: object, stream: Stream) -> IndexArray:
+    def release(self, scores: object, stream: Stream) -> IntArray:
         """The winners, best first."""
         left: NumberArray = check_finite(scores=scores)
         check_k(self.k, left.size)

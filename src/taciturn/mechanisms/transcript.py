@@ -19,9 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from taciturn.core.arrays import AnyArray
 from taciturn.core.rng import draws_noticed
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ExponentialEvent
@@ -64,7 +62,7 @@ class Call:
 
     mechanism: object
     limits: tuple[Limit, ...]
-    value: Callable[[Any], NDArray[np.generic]]
+    value: Callable[[Any], AnyArray]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from taciturn.accounting import Budget
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.plan.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 from taciturn.solvers.admm import penalty_level, solve_admm
@@ -20,7 +18,6 @@ from taciturn.solvers.threads import one_thread_if_small
 
 __all__ = ["ADMM_STEPS", "NOISELESS_ADMM_STEPS", "ADMMPlan", "plan_admm"]
 
-FloatArray = NDArray[np.float64]
 
 ADMM_STEPS = 10
 """Iterations with privacy, unless told otherwise: each of them spends a share of the budget."""

@@ -11,14 +11,15 @@ import numpy as np
 from taciturn.accounting import Budget, calibrate
 from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
 from taciturn.losses import Loss
-from taciturn.mechanisms import ExponentialMechanism, IndexArray, TwoSidedGeometric
-from taciturn.solvers.frank_wolfe import FloatArray, Run, open_run
+from taciturn.mechanisms import ExponentialMechanism, TwoSidedGeometric
+from taciturn.solvers.frank_wolfe import Run, open_run
 from taciturn.solvers.frank_wolfe_task import SELECTION_LEFTOVER
 
 __all__ = [
@@ -123,13 +124,13 @@ class FrankWolfePlan:
     releases: tuple[Release, ...]
     counting: ClippedCount | None = None
 
-    def solve(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> FloatArray:
+    def solve(self, design: Design, target: IntArray, n_outputs: int, stream: Stream) -> FloatArray:
         """The coefficients in mapped units, one row per output."""
         run = self._open(design, target, n_outputs, self.n_steps, self.noise_scale)
         run.advance_to(self.n_steps, stream)
         return run.coefficients().reshape(n_outputs, -1)
 
-    def _open(self, design: Design, target: IndexArray, n_outputs: int, n_steps: int, noise_scale: float) -> Run:
+    def _open(self, design: Design, target: IntArray, n_outputs: int, n_steps: int, noise_scale: float) -> Run:
         # The fast samplers have a distance from their law, which a delta of zero has no room for.
         plainly = self.budget.delta == 0.0 and noise_scale > 0.0
         return open_run(
@@ -145,7 +146,7 @@ class FrankWolfePlan:
             plainly=plainly,
         )
 
-    def count(self, design: Design, target: IndexArray, n_outputs: int, stream: Stream) -> int:
+    def count(self, design: Design, target: IntArray, n_outputs: int, stream: Stream) -> int:
         """The noisy, clipped number of features that the noiseless solution uses."""
         if self.counting is None:
             raise TypeError("this plan does not count")

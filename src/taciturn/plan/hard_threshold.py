@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
@@ -20,7 +20,7 @@ from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity.descent import proposal_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 from taciturn.losses import HuberLoss, Loss, SoftmaxLoss
-from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, IndexArray, PrivateQuantile
+from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, PrivateQuantile
 from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise, term_noise
 from taciturn.solvers.clipped_records import ClippedRecords, largest_slope_change, squared_row_norms
 from taciturn.solvers.hard_threshold import (
@@ -33,7 +33,6 @@ from taciturn.solvers.hard_threshold import (
 
 __all__ = ["NOISELESS_STEPS", "HardThresholdPlan", "hard_threshold_steps", "plan_hard_threshold"]
 
-FloatArray = NDArray[np.float64]
 
 NOISELESS_STEPS = 500
 """Steps without privacy."""
@@ -102,7 +101,7 @@ class HardThresholdPlan:
     releases: tuple[Release, ...]
 
     def solve(
-        self, design: Design, target: FloatArray | IndexArray, n_outputs: int, intercept: bool, stream: Stream
+        self, design: Design, target: FloatArray | IntArray, n_outputs: int, intercept: bool, stream: Stream
     ) -> FloatArray:
         """The coefficients in mapped units, one row per output, the intercept last."""
         norms = squared_row_norms(design)

@@ -11,11 +11,12 @@ import numpy as np
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
+from taciturn.core.arrays import IntArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity.ranks import kendall_scores
 from taciturn.events import ExponentialEvent, NotPrivateEvent
-from taciturn.mechanisms import ExponentialMechanism, IndexArray, PermuteAndFlip
+from taciturn.mechanisms import ExponentialMechanism, PermuteAndFlip
 from taciturn.mechanisms.selection import Selection
 
 __all__ = ["KendallPlan", "plan_kendall"]
@@ -54,9 +55,7 @@ class KendallPlan:
     rounds: tuple[Selection, ...]
     releases: tuple[Release, ...]
 
-    def select(
-        self, n_candidates: int, taus: Callable[[int | None, IndexArray], IndexArray], stream: Stream
-    ) -> IndexArray:
+    def select(self, n_candidates: int, taus: Callable[[int | None, IntArray], IntArray], stream: Stream) -> IntArray:
         """The selected features, in order of selection.
 
         Parameters

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_real
@@ -35,7 +35,6 @@ from taciturn.solvers.threads import one_thread_if_small
 
 __all__ = ["MOST_PER_PUBLIC_ROW", "ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
 
-FloatArray = NDArray[np.float64]
 
 MOST_PER_PUBLIC_ROW = 2
 """Records that there may be under add-remove, per record of the public number."""

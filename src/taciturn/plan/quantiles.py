@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import opposite_quantile_scores
@@ -21,7 +21,6 @@ from taciturn.mechanisms.quantile import quantile_fraction
 
 __all__ = ["BoundsPlan", "decimal_grid", "plan_bounds"]
 
-FloatArray = NDArray[np.float64]
 
 # How likely it may be, by a union bound, that some bound lies beyond all records of its column. The union bound counts
 # every point of the grid at its worst and none of the good ones, so that the truth is a small part of this.

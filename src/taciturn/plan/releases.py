@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn.accounting import PrivacyFilter
 from taciturn.accounting.filter import Spend
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import largest_eigenvalue, loss_differences, proposal_scores
@@ -19,7 +19,6 @@ from taciturn.mechanisms import (
     DISTANCE_PER_VALUE,
     ExponentialMechanism,
     GumbelTopK,
-    IndexArray,
     PrivateQuantile,
     RoundedGaussian,
     first_k_of,
@@ -31,8 +30,6 @@ from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 
 __all__ = ["Releases", "listed"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Neighbouring points of a grid for medians differ by this factor.
 _GRID_RATIO = 1.17
@@ -99,7 +96,7 @@ class Releases:
         noisy = mechanism.release(np.array([round(unit * exact)]), self._child("eigenvalue"))[0]
         return float(noisy + 2.0 ** (_EIGENVALUE_BITS - 1)) / (unit * GRAM_ROW_SQUARED)
 
-    def largest_scores(self, what: str, share: float, scores: IntArray, k: int, entry: int, weight: int) -> IndexArray:
+    def largest_scores(self, what: str, share: float, scores: IntArray, k: int, entry: int, weight: int) -> IntArray:
         """The places of k large scores by Gumbel noise, for sums of entries times weights within bounds."""
         selection_range = self._budget.selection(what, share, k)
         if not self._budget.private:

@@ -6,11 +6,9 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_real
@@ -21,8 +19,6 @@ from taciturn.plan.lattice import term_noise
 
 __all__ = ["ScorePlan", "plan_score"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Noise for less has a scale that is no double.
 _LEAST_EPSILON = 1e-290

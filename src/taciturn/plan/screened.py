@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
@@ -16,9 +17,9 @@ from taciturn.data.design import Design
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
-from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism, IndexArray
+from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism
 from taciturn.plan.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps, step_distance
-from taciturn.solvers.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, FloatArray, open_run
+from taciturn.solvers.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, open_run
 from taciturn.solvers.safe_rule import LARGEST_LOGISTIC_RADIUS
 from taciturn.solvers.screening import (
     GAUSSIAN_BITS,
@@ -94,7 +95,7 @@ class ScreenedPlan:
     def solve(
         self,
         design: Design,
-        target: IndexArray,
+        target: IntArray,
         n_outputs: int,
         stream: Stream,
         watch: Callable[[float], None] | None = None,

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.plan.releases import Releases
 from taciturn.plan.sparse import KEPT_OF_FEW, Road
-from taciturn.plan.sparse_setting import Columns, FloatArray, Setting, Target, lattice_square
+from taciturn.plan.sparse_setting import Setting, Target, lattice_square
 from taciturn.solvers.two_phase import clipped_shares, heaviest, row_lengths, row_sums
 
 __all__ = ["LABEL_CLIP", "centred_target", "column_centre", "median_length", "residual_clip", "screened_columns"]
@@ -100,7 +101,7 @@ def median_length(
 
 def screened_columns(
     setting: Setting, releases: Releases, road: Road, design: Design, target: Target, start: FloatArray, slope: float
-) -> Columns:
+) -> IndexArray:
     """Columns that go on: those with the largest noisy correlations with the clipped target.
 
     Gumbel noise for entries that are clipped, or Gaussian noise for rows that are: the former grows with the number of

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taciturn.accounting import PrivacyFilter
+from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
@@ -26,7 +27,7 @@ from taciturn.plan.sparse_columns import (
     residual_clip,
     screened_columns,
 )
-from taciturn.plan.sparse_setting import Columns, FloatArray, Setting, Target, lattice_square
+from taciturn.plan.sparse_setting import Setting, Target, lattice_square
 from taciturn.plan.sparse_size import chosen_size
 from taciturn.solvers.clipped_records import largest_slope_change, squared_row_norms
 from taciturn.solvers.two_phase import Descent, descent_spread, heaviest
@@ -41,7 +42,7 @@ _LENGTH_SHARE = 0.03
 _EIGENVALUE_SHARE = 0.015
 _SIZE_SHARE = 0.06
 _PRUNING_SHARE = 0.04
-# Columns that were fitted and are still worthless fit worse than none, so that a small price tells them.
+# IndexArray that were fitted and are still worthless fit worse than none, so that a small price tells them.
 _PRUNING_SEVERITY = 0.25
 # Of the second descent's.
 _SECOND_EIGENVALUE = 0.03
@@ -86,7 +87,7 @@ class _State:
     """
 
     design: Design
-    columns: Columns
+    columns: IndexArray
     centre: FloatArray | None
     weights: FloatArray
     constants: FloatArray

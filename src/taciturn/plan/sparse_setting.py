@@ -6,18 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.losses import HuberLoss, Loss
 from taciturn.solvers.clipped_records import ClippedRecords, squared_row_norms
 
-__all__ = ["Columns", "FloatArray", "IntArray", "Setting", "Target", "lattice_square"]
+__all__ = ["Setting", "Target", "lattice_square"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Columns = NDArray[np.intp]
 Target = FloatArray | IntArray
 
 
@@ -57,7 +54,7 @@ class Setting:
         """The loss of a record whose derivative is clipped to ``slope``."""
         return HuberLoss(slope) if self.loss is None else self.loss
 
-    def present(self, target: Target) -> NDArray[np.bool_]:
+    def present(self, target: Target) -> BoolArray:
         """Which records are not null for their label; others that are null were left out where the table was read."""
         return np.ones(target.size, dtype=bool) if self.regression else target >= 0
 

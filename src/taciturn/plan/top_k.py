@@ -10,6 +10,7 @@ import numpy as np
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
+from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_finite, check_integer, check_real
@@ -18,7 +19,6 @@ from taciturn.events import ExponentialEvent, NotPrivateEvent
 from taciturn.mechanisms import (
     CanonicalLipschitz,
     GumbelTopK,
-    IndexArray,
     LaplaceTopK,
     PeelingTopK,
     PermuteAndFlip,
@@ -62,7 +62,7 @@ class TopKPlan:
         """Whether the proof covers what the computer does."""
         return "exact" if self.mechanism is None else self.mechanism.arithmetic
 
-    def select(self, scores: object, stream: Stream) -> IndexArray:
+    def select(self, scores: object, stream: Stream) -> IntArray:
         """The selected indices."""
         if self.mechanism is not None:
             return self.mechanism.release(scores, stream.spawn("top-k"))

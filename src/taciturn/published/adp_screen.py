@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer
 from taciturn.events import GaussianEvent, NotPrivateEvent
 from taciturn.published._base import classifies
-from taciturn.published.screening_rule import FloatArray, IndexArray, ScreenedModel, ScreeningRule
+from taciturn.published.screening_rule import ScreenedModel, ScreeningRule
 
 __all__ = ["ADPScreen", "negative_scores"]
 

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_integer, check_real
@@ -19,8 +19,6 @@ from taciturn.selectors._base import PrivateSelector, numbers_of
 
 __all__ = ["DPSIS", "printed_top_k"]
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 CLASS_SIZES = (
     "the class sizes let a subset stand in several classes, up to k of them and more the better its members rank, so "
@@ -37,7 +35,7 @@ OBSERVED_MOMENTS = (
 )
 
 
-def printed_top_k(scores: FloatArray, k: int, epsilon: float, gamma: float, stream: Stream) -> IndexArray:
+def printed_top_k(scores: FloatArray, k: int, epsilon: float, gamma: float, stream: Stream) -> IntArray:
     r"""Algorithm 2 for normalised scores and ``1 <= k < d``: the indices of one class (H, T), drawn at random.
 
     Sizes follow line 15, :math:`m \leftarrow m (t - h - 1) / (k - h - 1)`, but as logarithms, and
@@ -199,7 +197,7 @@ class DPSIS(PrivateSelector):
         check_integer(1, n_features_to_select=self.n_features_to_select)
         Stream.of(self.random_state)
 
-    def _selected(self, scores: FloatArray, k: int, stream: Stream) -> IndexArray:
+    def _selected(self, scores: FloatArray, k: int, stream: Stream) -> IntArray:
         if k == scores.size or math.isinf(self.epsilon):
             return np.argsort(-scores, kind="stable")[:k]
         return printed_top_k(scores, k, self.epsilon, self.gamma, stream.spawn("top-k"))

@@ -6,16 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.losses import SoftmaxLoss
 from taciturn.published._base import OBSERVED_BOUNDS, STEPS, ReproducedModel, state_claim, vertex_releases
 
 __all__ = ["MultinomialPrivateLasso"]
-
-FloatArray = NDArray[np.float64]
 
 
 class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):

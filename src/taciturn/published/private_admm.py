@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
@@ -20,7 +20,6 @@ from taciturn.solvers.objective_perturbation import Goal, minimise
 
 __all__ = ["PrivateADMM", "gamma_noise"]
 
-FloatArray = NDArray[np.float64]
 
 INFERRED = "the constants are inferred from later users of the method and from a derivation, not read in the article"
 ONE_DRAW = (

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
@@ -17,7 +17,6 @@ from taciturn.published._base import OBSERVED_BOUNDS, STEPS, SwitchedModel, clas
 
 __all__ = ["PrivateLasso", "noisy_frank_wolfe"]
 
-FloatArray = NDArray[np.float64]
 
 COMPOSITION = (
     "the proof adds the steps up by a composition theorem of which it drops the second-order term; the proved epsilon "

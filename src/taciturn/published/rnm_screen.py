@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.rng import Stream
 from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.published.screening_rule import FloatArray, IndexArray, ScreenedModel, ScreeningRule
+from taciturn.published.screening_rule import ScreenedModel, ScreeningRule
 
 __all__ = ["RNMScreen", "smallest_score"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_delta
@@ -31,8 +31,6 @@ __all__ = [
     "screened_frank_wolfe",
 ]
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.intp]
 Watch = Callable[[int, FloatArray, FloatArray], None]
 
 # Beyond these the costs leave the range of an accountant; logistic ones divide by a curvature of about exp(-radius).

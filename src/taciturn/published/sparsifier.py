@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.published.private_lasso import FloatArray, PrivateLasso, noisy_frank_wolfe
+from taciturn.published.private_lasso import PrivateLasso, noisy_frank_wolfe
 
 __all__ = ["Sparsifier", "double_geometric", "noisy_count"]
 

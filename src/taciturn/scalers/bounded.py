@@ -11,14 +11,13 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.certificate import Certificate
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.data.reading import admission_assumptions, check_invalid, read_judged_table, read_scaled, read_table
 from taciturn.data.unit_range import centre_and_half, to_unit_range
 
 __all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of", "one_per_column"]
-
-FloatArray = NDArray[np.float64]
 
 
 class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

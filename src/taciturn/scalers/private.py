@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NO_RECORDS, check_integer, check_real
@@ -20,7 +21,6 @@ from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_
 
 __all__ = ["PrivateScaler"]
 
-FloatArray = NDArray[np.float64]
 
 # Grids within these ends have points that differ by more than rounding and widths that do not overflow.
 _LEAST, _MOST = 1e-300, 1e300

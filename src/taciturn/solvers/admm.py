@@ -20,14 +20,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.mechanisms.transcript import block_of_records
 
 __all__ = ["PENALTIES", "half_threshold", "penalty_level", "soft_threshold", "solve_admm"]
 
-FloatArray = NDArray[np.float64]
 
 # Where half thresholding starts: |a| = 3/2 kappa^(2/3).
 _HALF_START = 1.5

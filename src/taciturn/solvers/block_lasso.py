@@ -17,15 +17,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.data.design import Design
 
 __all__ = ["first_features"]
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Weights of records are rounded to a millionth of the largest, so that sums of products are exact.
 _WEIGHT_BOUND = 1 << 20
@@ -38,7 +36,7 @@ _LAST_PENALTY = 1e-3
 _LARGEST_COEFFICIENT = 1e3
 
 
-def first_features(X: Any, x_bound: float, targets: FloatArray, k: int, *, logistic: bool) -> IndexArray:
+def first_features(X: Any, x_bound: float, targets: FloatArray, k: int, *, logistic: bool) -> IntArray:
     r"""The k features that come first on the way down the path, fewer if the path ends before.
 
     For one target, those active as soon as k are:

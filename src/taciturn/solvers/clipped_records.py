@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import FRACTION_BITS, ONE
 from taciturn.kernels.softmax import softmax_residuals
@@ -24,8 +24,6 @@ from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 
 __all__ = ["GRAM_ROW_SQUARED", "ClippedRecords", "largest_slope_change", "row_blocks", "squared_row_norms"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 GRAM_ROW_SQUARED = 1 << 26
 """What the squared norm of a clipped row becomes in a Gram matrix, in integers."""

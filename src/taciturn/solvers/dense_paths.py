@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.data.fixed_point import ONE, exact_block_rows
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
 from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals
 from taciturn.kernels.residual_pieces import curve_table
-from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, QuadraticPath, Task, lattice_targets
+from taciturn.solvers.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
 
 __all__ = ["DensePath", "GramPath"]
 
@@ -27,7 +28,7 @@ class GramPath(QuadraticPath):
         The public side.
     """
 
-    def __init__(self, X: NDArray[np.generic], targets: NDArray[np.generic], task: Task) -> None:
+    def __init__(self, X: AnyArray, targets: AnyArray, task: Task) -> None:
         super().__init__(task, X.shape[1])
         self.halvings = halvings_of(task.n_rows, task.n_steps)
         self.scales = task.radius * 2.0**self.halvings / task.sums
@@ -63,7 +64,7 @@ class GramPath(QuadraticPath):
         self.columns = tuple(all_columns(self.columns[0][np.ix_(places, places)], 0))
         self.work = np.empty(places.size)
 
-    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
         return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, chosen, words)
 
@@ -81,7 +82,7 @@ class DensePath(Path):
         The public side.
     """
 
-    def __init__(self, X: NDArray[np.generic], targets: NDArray[np.generic], task: Task) -> None:
+    def __init__(self, X: AnyArray, targets: AnyArray, task: Task) -> None:
         super().__init__(task, X.shape[1])
         self.scales = task.radius / task.sums
         self.y = lattice_targets(targets, task.loss)
@@ -93,7 +94,7 @@ class DensePath(Path):
         self.work = np.empty(self.n_features)
 
     @staticmethod
-    def _in_fours(columns: NDArray[np.generic]) -> NDArray[np.float32]:
+    def _in_fours(columns: AnyArray) -> NDArray[np.float32]:
         """One column after the other, padded to a multiple of four; single precision holds 17-bit integers."""
         data = np.zeros((-(-columns.shape[0] // 4) * 4, columns.shape[1]), dtype=np.float32)
         data[: columns.shape[0]] = columns
@@ -114,6 +115,6 @@ class DensePath(Path):
         self.data = self._in_fours(self.data[places])
         self.work = np.empty(places.size)
 
-    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
         return advance_dense(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)

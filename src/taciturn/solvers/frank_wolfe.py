@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
@@ -28,8 +27,6 @@ from taciturn.solvers.plain import PlainRun
 
 __all__ = ["LARGEST_RADIUS", "MOST_PRIVATE_ROWS", "SMALLEST_RADIUS", "Run", "kind_of", "open_run"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
 _ROOM = 2**30
@@ -63,9 +60,9 @@ class Run(Protocol):
     sensitivity: Sensitivity
     derivative_error: float
     rounding: float
-    candidates: NDArray[np.bool_]
+    candidates: BoolArray
 
-    def scores(self) -> NDArray[np.generic]:
+    def scores(self) -> AnyArray:
         """The gradient before the next step, in units of ``grain``."""
 
     def coefficients(self) -> FloatArray:
@@ -89,7 +86,7 @@ class Run(Protocol):
 
 def open_run(
     design: Design,
-    target: NDArray[np.generic],
+    target: AnyArray,
     loss: Loss,
     radius: float,
     n_steps: int,

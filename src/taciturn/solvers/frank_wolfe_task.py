@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
@@ -68,9 +68,6 @@ _LOSS_OF: dict[str, Callable[[float], Loss]] = {
     "huber": HuberLoss,
     "logistic": lambda clip: LogisticLoss(),
 }
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +146,7 @@ class Task:
         return np.maximum(t * (t + 1) // 2, 1)
 
 
-def lattice_targets(targets: NDArray[np.generic], loss: str) -> IntArray:
+def lattice_targets(targets: AnyArray, loss: str) -> IntArray:
     """Targets in lattice units: labels 0 and 1 become 0 and ONE, numbers are on the lattice already."""
     integers: IntArray = np.asarray(targets).astype(np.int64)
     return integers * ONE if loss == "logistic" else integers
@@ -322,7 +319,7 @@ class Path:
         """Hold on to these places only."""
         raise NotImplementedError
 
-    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
         """Draw and step until ``chosen`` is full or the words are used up; returns the iteration reached."""
         raise NotImplementedError
 
@@ -335,7 +332,7 @@ class QuadraticPath(Path):
 
     a: IntArray
     b: IntArray
-    y: NDArray[np.generic]
+    y: AnyArray
     halvings: int
 
     def margin_norm(self) -> float:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
 from taciturn.mechanisms import GumbelTopK, RoundedGaussian
@@ -26,9 +26,6 @@ __all__ = [
     "PeelingRelease",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 # Public offsets of proposals stay within this, which leaves room for sums beside them.
 _LARGEST_OFFSET = 2.0**60
@@ -43,7 +40,9 @@ class GradientRelease(Protocol):
     def noise(self) -> float:
         """Standard deviation of what is added to a sum."""
 
-    def release(self, sums: IntArray, current: FloatArray, grain: float, stream: Stream) -> tuple[FloatArray, Mask]:
+    def release(
+        self, sums: IntArray, current: FloatArray, grain: float, stream: Stream
+    ) -> tuple[FloatArray, BoolArray]:
         """Noisy sums, zero where nothing was released, and the columns of which something was.
 
         The iterate is ``current``, and a step takes ``grain`` times the sums from it.
@@ -67,7 +66,9 @@ class GaussianRelease:
         """Standard deviation of what is added to a sum."""
         return 0.0 if self.mechanism is None else 2.0**self.mechanism.log2_scale
 
-    def release(self, sums: IntArray, current: FloatArray, grain: float, stream: Stream) -> tuple[FloatArray, Mask]:
+    def release(
+        self, sums: IntArray, current: FloatArray, grain: float, stream: Stream
+    ) -> tuple[FloatArray, BoolArray]:
         """The sums with noise."""
         noisy = sums if self.mechanism is None else self.mechanism.release(sums, stream.spawn("gradient"))
         return noisy.astype(np.float64), np.ones(sums.shape[1], dtype=bool)
@@ -96,7 +97,9 @@ class PeelingRelease:
         """Standard deviation of what is added to a sum."""
         return 2.0**self.mechanism.log2_scale
 
-    def release(self, sums: IntArray, current: FloatArray, grain: float, stream: Stream) -> tuple[FloatArray, Mask]:
+    def release(
+        self, sums: IntArray, current: FloatArray, grain: float, stream: Stream
+    ) -> tuple[FloatArray, BoolArray]:
         """Chosen sums with noise, zeros elsewhere."""
         limit = _LARGEST_OFFSET / len(sums)
         offsets = np.rint(np.clip(current / grain, -limit, limit)).astype(np.int64)
@@ -176,7 +179,7 @@ class Descent:
         grain = records.slope / (float(ONE) * records.weight_bound * self.n_rows)
         current = np.zeros((records.n_outputs, records.width))
         step, mean, n_averaged = self.step, np.zeros_like(current), 0
-        before: tuple[FloatArray, FloatArray, Mask] | None = None
+        before: tuple[FloatArray, FloatArray, BoolArray] | None = None
         for t in range(self.n_steps):
             # The first iterate is zero, and whatever the step the proposal is a multiple of the sums.
             taken = grain if step is None else step * grain
@@ -194,7 +197,7 @@ class Descent:
                 mean += (current - mean) / n_averaged
         return self._projected(mean, np.ones(records.width, dtype=bool), records) if self.average else current
 
-    def _first_step(self, records: ClippedRecords, gradient: FloatArray, known: Mask, stream: Stream) -> float:
+    def _first_step(self, records: ClippedRecords, gradient: FloatArray, known: BoolArray, stream: Stream) -> float:
         if self.curvature is None:
             raise TypeError("a step that is not given needs a release of the curvature")
         direction = _kept(-gradient, known, records, self.n_nonzero)
@@ -204,7 +207,7 @@ class Descent:
         share = min(max(share, _LEAST_CURVATURE / records.width), 1.0)
         return _shortest_step(records) / share
 
-    def _projected(self, proposal: FloatArray, known: Mask, records: ClippedRecords) -> FloatArray:
+    def _projected(self, proposal: FloatArray, known: BoolArray, records: ClippedRecords) -> FloatArray:
         kept = _kept(proposal, known, records, self.n_nonzero)
         if self.radius is not None:
             weights = kept[:, : records.design.n_features]
@@ -217,7 +220,7 @@ def _shortest_step(records: ClippedRecords) -> float:
     return 1.0 / (largest_slope_change(records.loss) * records.norm**2)
 
 
-def _kept(proposal: FloatArray, known: Mask, records: ClippedRecords, k: int) -> FloatArray:
+def _kept(proposal: FloatArray, known: BoolArray, records: ClippedRecords, k: int) -> FloatArray:
     """The k columns with the largest absolute sums among those known, and the intercept."""
     n_features = records.design.n_features
     kept = np.zeros_like(proposal)
@@ -235,8 +238,8 @@ def _kept(proposal: FloatArray, known: Mask, records: ClippedRecords, k: int) ->
 
 def _adapted(
     step: float,
-    here: tuple[FloatArray, FloatArray, Mask],
-    before: tuple[FloatArray, FloatArray, Mask],
+    here: tuple[FloatArray, FloatArray, BoolArray],
+    before: tuple[FloatArray, FloatArray, BoolArray],
     noise: float,
 ) -> float:
     """The step after a look at how the gradient changed along the last move, where both ends of it are known.

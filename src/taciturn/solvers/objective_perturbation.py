@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
+from taciturn.core.arrays import FloatArray
 from taciturn.losses import HuberLoss, LogisticLoss
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "minimise",
 ]
 
-FloatArray = NDArray[np.float64]
 Pair = tuple[float, float]
 
 GeneralisedLinearLoss = HuberLoss | LogisticLoss

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, BoolArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import ONE
 from taciturn.mechanisms.transcript import transcribed
@@ -73,7 +73,7 @@ _QUADRATIC = ("columns", "gram")
 class _Zeros:
     """Words for a run whose result nobody sees."""
 
-    def words(self, size: int) -> NDArray[np.uint64]:
+    def words(self, size: int) -> WordArray:
         return np.zeros(size, dtype=np.uint64)
 
 
@@ -93,7 +93,7 @@ def warm_up(*, sparse: bool) -> None:
 
 
 def open_path(
-    X: Any, targets: NDArray[np.generic], task: Task, *, valid: NDArray[np.bool_] | None = None, path: str | None = None
+    X: Any, targets: AnyArray, task: Task, *, valid: BoolArray | None = None, path: str | None = None
 ) -> Path:
     """A run from zero over the L1 ball, before its first step.
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ObjectivePerturbationEvent
@@ -32,7 +32,6 @@ from taciturn.solvers.objective_perturbation import (
 
 __all__ = ["MAGNITUDE", "PerturbedObjective", "noise_bound", "noise_distance", "objective_event"]
 
-FloatArray = NDArray[np.float64]
 
 MAGNITUDE = 1 << 62
 """Bound on released integers, before noise."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import FRACTION_BITS, ONE, round_weights
@@ -18,9 +18,6 @@ from taciturn.mechanisms.transcript import Call, LoopSelection, answer
 from taciturn.solvers.frank_wolfe_task import ROUNDING_PER_RECORD
 
 __all__ = ["PlainRun"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class PlainRun:
@@ -51,7 +48,7 @@ class PlainRun:
     def __init__(
         self,
         design: Design,
-        target: NDArray[np.generic],
+        target: AnyArray,
         loss: Loss,
         radius: float,
         n_outputs: int,
@@ -137,7 +134,7 @@ class PlainRun:
 class _Residuals:
     """Derivatives of the loss as integer weights in [-ONE, ONE]."""
 
-    def __init__(self, loss: Loss, target: NDArray[np.generic], slope: float, unit: float) -> None:
+    def __init__(self, loss: Loss, target: AnyArray, slope: float, unit: float) -> None:
         self._loss, self._slope, self._unit = loss, slope, unit
         self._codes = target.astype(np.int64)
         self._null = self._codes < 0 if isinstance(loss, LogisticLoss | SoftmaxLoss) else None
@@ -156,7 +153,7 @@ class _Residuals:
             return float(self._loss.value(margins, np.eye(margins.shape[1])[self._codes[rows]]).mean())
         return float(self._loss.value(margins[:, 0], self._numeric[rows]).mean())
 
-    def at(self, margins: NDArray[np.int64]) -> FloatArray:
+    def at(self, margins: IntArray) -> FloatArray:
         if isinstance(self._loss, SoftmaxLoss):
             out = np.empty(margins.shape)
             softmax_residuals(margins, self._unit, self._codes, ONE, out)

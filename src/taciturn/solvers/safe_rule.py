@@ -30,15 +30,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 
 __all__ = ["LARGEST_LOGISTIC_RADIUS", "column_norms", "condition", "rule_scores", "safe_rule_scores"]
 
-FloatArray = NDArray[np.float64]
 
 LARGEST_LOGISTIC_RADIUS = 500.0
 """Beyond this the curvature of the logistic loss in the ball, about exp(-radius), is lost in double precision."""

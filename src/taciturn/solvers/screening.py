@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
@@ -37,8 +37,6 @@ __all__ = [
     "solve_screened",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 GAUSSIAN_BITS = 24
 """Gaussian noise has a standard deviation of two to this power lattice units."""
@@ -68,7 +66,7 @@ class Problem:
     """
 
     design: Design
-    target: NDArray[np.generic]
+    target: AnyArray
     loss: Loss
     radius: float
     n_rows: int | None
@@ -114,7 +112,7 @@ class SelectionRule:
         """One coordinate, always."""
         return support[[self.choose(-np.abs(run.scores()[support]), run, stream)]]
 
-    def choose(self, scores: NDArray[np.generic], run: Run, stream: Stream) -> int:
+    def choose(self, scores: AnyArray, run: Run, stream: Stream) -> int:
         """The place of the winner."""
         if self.noise == 0.0:
             return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))

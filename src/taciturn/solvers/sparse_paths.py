@@ -8,20 +8,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, fetch_column, halvings_of, no_columns
 from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, residuals, sparse_gradient
 from taciturn.kernels.residual_pieces import curve_table, pieces_of
 from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
 from taciturn.kernels.sparse_rows import count_columns, keep_columns, move, new_rows, pack, reset, schedule_of
-from taciturn.solvers.frank_wolfe_task import FloatArray, IntArray, Path, QuadraticPath, Task, lattice_targets
+from taciturn.solvers.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
 
 __all__ = ["ColumnPath", "MarginPath", "SublinearPath"]
 
 _FEWEST_SLOTS = 8
 
 
-def _frozen(array: NDArray[np.generic], kind: type) -> NDArray[Any]:
+def _frozen(array: AnyArray, kind: type) -> NDArray[Any]:
     """A read-only view in one type: compiled once, whatever the caller's array allows."""
     view = np.ascontiguousarray(array, dtype=kind).view()
     view.flags.writeable = False
@@ -68,7 +69,7 @@ class SublinearPath(_SparsePath):
         The public side.
     """
 
-    def __init__(self, X: Any, targets: NDArray[np.generic], task: Task) -> None:
+    def __init__(self, X: Any, targets: AnyArray, task: Task) -> None:
         super().__init__(X, task)
         # Chords of the logistic curve; elsewhere a few units of r, each worth at most four of the lattice.
         self.derivative_error = 2.0**-9 if task.loss == "logistic" else 2.0**-13
@@ -101,7 +102,7 @@ class SublinearPath(_SparsePath):
         self.a, self.b = self.a[places], self.b[places]
         self.spare[0] = -1.0
 
-    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule, self.sampler)
         return advance(
             self.t, self.task.sharpness, *state, self.pace, self.spare, self.bounds, self.names, chosen, words
@@ -117,7 +118,7 @@ class ColumnPath(_SparsePath, QuadraticPath):
         As for :class:`SublinearPath`.
     """
 
-    def __init__(self, X: Any, targets: NDArray[np.generic], task: Task) -> None:
+    def __init__(self, X: Any, targets: AnyArray, task: Task) -> None:
         super().__init__(X, task)
         self.halvings = halvings_of(task.n_rows, task.n_steps)
         self.scales = task.radius * 2.0**self.halvings / task.sums
@@ -146,7 +147,7 @@ class ColumnPath(_SparsePath, QuadraticPath):
         self.a, self.b, self.work = self.a[places], self.b[places], np.empty(places.size)
         self._open_slots()
 
-    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
         return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, chosen, words)
 
@@ -160,7 +161,7 @@ class MarginPath(_SparsePath):
         As for :class:`SublinearPath`.
     """
 
-    def __init__(self, X: Any, targets: NDArray[np.generic], task: Task) -> None:
+    def __init__(self, X: Any, targets: AnyArray, task: Task) -> None:
         super().__init__(X, task)
         self.scales = task.radius / task.sums
         self.y = lattice_targets(targets, task.loss)
@@ -184,6 +185,6 @@ class MarginPath(_SparsePath):
         super()._keep(places)
         self.work = np.empty(places.size)
 
-    def _advance(self, chosen: IntArray, words: NDArray[np.uint64]) -> int:
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
         return advance_sparse(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
@@ -30,8 +30,6 @@ __all__ = [
     "row_sums",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Squared residuals count up to this many residual clips.
 _LARGEST_RESIDUAL = 2.0
@@ -107,12 +105,12 @@ def descent_spread(n_steps: int, momentum: float, average: bool) -> float:
     return response * math.sqrt(math.fsum(share * share for share in shares))
 
 
-def by_weight(weights: FloatArray) -> NDArray[np.intp]:
+def by_weight(weights: FloatArray) -> IndexArray:
     """Columns by the sum of absolute weights over outputs, the heaviest first; ties go to the lower column."""
     return np.argsort(-np.abs(weights).sum(axis=0), kind="stable")
 
 
-def heaviest(weights: FloatArray, k: int) -> NDArray[np.intp]:
+def heaviest(weights: FloatArray, k: int) -> IndexArray:
     """The k heaviest columns, in increasing order."""
     return np.sort(by_weight(weights)[:k])
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.data.unit_range import to_unit_range
 from taciturn.tables.bounds import TableBounds
@@ -28,7 +29,6 @@ __all__ = [
     "read_target",
 ]
 
-FloatArray = NDArray[np.float64]
 
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -139,7 +139,7 @@ def _truths_of(name: str, values: Any) -> FloatArray:
     return numbers
 
 
-def _codes_of(name: str, values: Any, places: dict[str, int], fill: str | None) -> NDArray[np.int64]:
+def _codes_of(name: str, values: Any, places: dict[str, int], fill: str | None) -> IntArray:
     """The place of every value among the listed ones, -1 for others; gaps are filled or refused."""
     if kind_of(values.type) == "date":
         raise _refused(name, "categories", values)
@@ -151,7 +151,7 @@ def _codes_of(name: str, values: Any, places: dict[str, int], fill: str | None) 
     return codes
 
 
-def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple[IntArray, BoolArray]:
     """Codes of an array, found once for each distinct value, and where it has gaps."""
     from pyarrow import array, compute, large_string, types
 

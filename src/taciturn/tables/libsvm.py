@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.data.unit_range import to_unit_range
 from taciturn.tables.bounds import TableBounds, lacking
@@ -31,11 +32,11 @@ _LONGEST_LINE = 1 << 26
 _MOST_INDEX = 4_000_000
 
 
-def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, FloatArray]]:
     """Rows and labels in blocks; columns are the indices as they stand in the file."""
     from sklearn.datasets import load_svmlight_file
 
-    def blocks() -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    def blocks() -> Iterator[tuple[Any, FloatArray]]:
         with file.open() as opened:
             for lines in _whole_lines(file, opened):
                 rows, labels = load_svmlight_file(io.BytesIO(lines), zero_based=True)
@@ -128,13 +129,13 @@ class SparseEncoding:
         out.sort_indices()
         return out
 
-    def _check(self, wrong: NDArray[np.int64], sentence: Callable[[str], str]) -> None:
+    def _check(self, wrong: IntArray, sentence: Callable[[str], str]) -> None:
         """Refuse the first of the columns that have a wrong entry."""
         if wrong.size:
             raise DataError(sentence(self._names[wrong.min()]))
 
 
-def numeric_target(target: Target, fill: Any, labels: NDArray[np.float64]) -> NDArray[Any]:
+def numeric_target(target: Target, fill: Any, labels: FloatArray) -> NDArray[Any]:
     """The numbers in front of the lines as a target."""
     if target.task == "regress":
         return bounded_target(target, fill, labels)

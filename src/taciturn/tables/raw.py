@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.tables.arrow_tables import Wanted, arrow_schema, whole_batches
 from taciturn.tables.bounds import lacking
@@ -18,7 +18,7 @@ from taciturn.tables.words import quoted
 __all__ = ["read_numbers"]
 
 
-def read_numbers(path: str | os.PathLike[str], names: Sequence[str]) -> NDArray[np.float64]:
+def read_numbers(path: str | os.PathLike[str], names: Sequence[str]) -> FloatArray:
     """Some columns of numbers of a table on disk, neither clipped nor scaled.
 
     **Privacy.** What is returned is as sensitive as the table. A column with anything but finite numbers in it is

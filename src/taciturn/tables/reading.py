@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.tables.arrow_tables import Wanted, arrow_schema, stream_batches, whole_batches
 from taciturn.tables.bounds import TableBounds, lacking
@@ -139,7 +140,7 @@ def _check_present(target: str, schema: TableSchema) -> None:
         raise DataError(lacking(target, schema))
 
 
-def _zeros(n_rows: int, n_features: int) -> NDArray[np.float64]:
+def _zeros(n_rows: int, n_features: int) -> FloatArray:
     if 8 * n_rows * n_features <= memory_of_the_machine():
         try:
             return np.zeros((n_rows, n_features))

@@ -12,9 +12,9 @@ from itertools import combinations, pairwise, permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from taciturn.core.arrays import FloatArray
 from taciturn.mechanisms import (
     CanonicalLipschitz,
     ExponentialMechanism,
@@ -30,7 +30,6 @@ from taciturn.mechanisms import (
 
 __all__ = ["Law", "law_of"]
 
-FloatArray = NDArray[np.float64]
 Law = dict[Any, float]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from scipy.io import arff
 from sklearn.datasets import load_svmlight_file
 
+from taciturn.core.arrays import FloatArray
+
 __all__ = ["Arff", "Delimited", "Form", "Libsvm", "Npz", "Part"]
 
-FloatArray = NDArray[np.float64]
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
 

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_choice
 from taciturn.datasets.real.facts import DATASETS, DatasetFacts
@@ -71,10 +72,10 @@ class Dataset:
     """
 
     name: str
-    X: NDArray[np.float64] | sp.csr_array
+    X: FloatArray | sp.csr_array
     y: NDArray[Any]
     task: str
-    X_test: NDArray[np.float64] | sp.csr_array | None = None
+    X_test: FloatArray | sp.csr_array | None = None
     y_test: NDArray[Any] | None = None
     digest: str = ""
     label_names: tuple[str, ...] = ()
@@ -224,7 +225,7 @@ def _checked(
     labels: Mapping[int, int] | None,
     kind: str,
     refused: Callable[[str], DataError],
-) -> tuple[NDArray[np.float64] | sp.csr_array, NDArray[Any]]:
+) -> tuple[FloatArray | sp.csr_array, NDArray[Any]]:
     """Features and target of one part, if they are what the facts say."""
     if part is None or part.X.shape != shape or part.y.shape != shape[:1]:
         raise refused(f"{kind}X of {shape[0]} x {shape[1]} numbers and as many {kind}labels or targets y")

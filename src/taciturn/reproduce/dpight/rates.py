@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray
 from taciturn.datasets import Dataset, make_ight_linear
 from taciturn.estimators import HardThresholdRegressor
 from taciturn.published import DPIGHT, PrivateLasso, TwoStage
@@ -32,8 +32,6 @@ DRAWS = 5
 """Of the noise, for each data set: three coordinates alone scatter much."""
 
 ERROR = "relative error"
-
-Array = NDArray[np.float64]
 
 
 def numbers_of_records(dataset: Dataset | None, *, largest: int = 64_000) -> tuple[int, ...]:
@@ -66,19 +64,19 @@ def log_slope(x: tuple[int, ...], y: list[float]) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def _data(n: int, seed: int) -> tuple[Array, Array, Array]:
+def _data(n: int, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The paper's linear set with weights of equal size, so that none is too small to be found for any n."""
     X, y, drawn = make_ight_linear(n, N_FEATURES, N_WEIGHTS, random_state=seed_of(seed, "data"))
     coef = np.sign(drawn) / math.sqrt(3.0)
     return X, y + X @ (coef - drawn), coef
 
 
-def _stated_bound(coef: Array, n: int) -> float:
+def _stated_bound(coef: FloatArray, n: int) -> float:
     """G of Corollary 5.6."""
     return ROW_BOUND * (math.sqrt(2.0 * N_WEIGHTS) * float(np.linalg.norm(coef)) + math.sqrt(0.1) * math.log(n))
 
 
-def _costs(X: Array, y: Array, coef: Array, seed: Callable[[str], int]) -> dict[str, float]:
+def _costs(X: FloatArray, y: FloatArray, coef: FloatArray, seed: Callable[[str], int]) -> dict[str, float]:
     """Squared distances from the method without noise, or excess risk, both relative to a model of zeros."""
     n = y.size
     budget = {"delta": DELTA, "n_nonzero": N_WEIGHTS}
@@ -106,7 +104,7 @@ def _costs(X: Array, y: Array, coef: Array, seed: Callable[[str], int]) -> dict[
         random_state=seed(FRANK_WOLFE),
     ).fit(X, y)
 
-    def risk(weights: Array) -> float:
+    def risk(weights: FloatArray) -> float:
         return float(np.mean((X @ weights - y) ** 2))
 
     costs[FRANK_WOLFE] = (risk(lasso.coef_) - risk(coef)) / (risk(np.zeros_like(coef)) - risk(coef))
@@ -114,7 +112,7 @@ def _costs(X: Array, y: Array, coef: Array, seed: Callable[[str], int]) -> dict[
 
 
 def _distance(
-    estimator: Callable[..., Any], parameters: dict[str, Any], X: Array, y: Array, coef: Array, seed: int
+    estimator: Callable[..., Any], parameters: dict[str, Any], X: FloatArray, y: FloatArray, coef: FloatArray, seed: int
 ) -> float:
     """Between the method with and without noise, squared, a mean over draws of the noise."""
     twin = estimator(epsilon=math.inf, random_state=seed, **parameters).fit(X, y).coef_

@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from taciturn.core.arrays import BoolArray
 from taciturn.datasets import Dataset, make_dpsis_linear
 from taciturn.reproduce.dpsis.claims import (
     better_above,
@@ -49,7 +47,7 @@ class Question:
 
     name: str
     scored: Scored
-    tops: dict[str, tuple[int, NDArray[np.bool_]]]
+    tops: dict[str, tuple[int, BoolArray]]
 
 
 def score_set(dataset: Dataset) -> Question:

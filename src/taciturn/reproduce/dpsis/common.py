@@ -9,10 +9,10 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
+from taciturn.core.arrays import BoolArray, FloatArray
 from taciturn.datasets import Dataset
 from taciturn.reproduce.experiment import NOT_PRIVATE_SCALING, Case
 
@@ -90,9 +90,9 @@ class ScaledSet:
     """A scaled set and what the LASSO with the printed penalty makes of it."""
 
     name: str
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    coef: NDArray[np.float64]
+    X: FloatArray
+    y: FloatArray
+    coef: FloatArray
     r2: float
 
 
@@ -111,7 +111,7 @@ def scale_and_fit(dataset: Dataset) -> ScaledSet:
     return ScaledSet(dataset.name, X, y, model.coef_, float(model.score(X, y)))
 
 
-def reference_top(coef: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
+def reference_top(coef: FloatArray, k: int) -> BoolArray:
     """The k largest coefficients as a mask, fewer if there are fewer: zeros are not ranked."""
     top = np.zeros(coef.size, dtype=bool)
     top[np.argsort(-np.abs(coef), kind="stable")[:k]] = True

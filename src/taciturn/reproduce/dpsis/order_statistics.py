@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import BoolArray, IntArray
 from taciturn.datasets import Dataset
 from taciturn.reproduce.dpsis.common import PAPER, READING, SCALING, reference_top, scale_and_fit
 from taciturn.reproduce.dpsis.selections import DP_SIS, Scored, by_correlation, score
@@ -53,8 +53,8 @@ class Ranked:
 
     name: str
     scored: Scored
-    rank: NDArray[np.int64]
-    reference: NDArray[np.bool_]
+    rank: IntArray
+    reference: BoolArray
 
 
 def rank_set(dataset: Dataset) -> Ranked:

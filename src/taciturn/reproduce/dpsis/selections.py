@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn.accounting import Budget
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
@@ -47,13 +47,13 @@ class Scored:
         For each k, how many slices have the feature among their first k.
     """
 
-    sums: NDArray[np.float64]
-    exact_sums: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    votes: dict[int, NDArray[np.int64]]
+    sums: FloatArray
+    exact_sums: IntArray
+    counts: IntArray
+    votes: dict[int, IntArray]
 
 
-def score(X: NDArray[np.float64], y: NDArray[np.float64], sizes: tuple[int, ...]) -> Scored:
+def score(X: FloatArray, y: FloatArray, sizes: tuple[int, ...]) -> Scored:
     """Everything that is done before the noise, for each number of features to select."""
     n_blocks = math.isqrt(y.size)
     blocks = blocks_by_slot(y.size, n_blocks)
@@ -63,7 +63,7 @@ def score(X: NDArray[np.float64], y: NDArray[np.float64], sizes: tuple[int, ...]
     return Scored(np.abs(X.T @ y), exact, lasso_counts(X, y, n_blocks, ALPHA), votes)
 
 
-def by_correlation(scored: Scored, k: int, epsilon: float, seed: int) -> dict[str, NDArray[np.int64]]:
+def by_correlation(scored: Scored, k: int, epsilon: float, seed: int) -> dict[str, IntArray]:
     """The selections of DP-SIS and of CorrelationSelector: those of fits with this seed, with delta = 0."""
     unit = correlation_scores(ONE, ONE, _RELATION)
     plan = plan_top_k(Budget(epsilon, 0.0), scored.sums.size, k, unit)
@@ -73,7 +73,7 @@ def by_correlation(scored: Scored, k: int, epsilon: float, seed: int) -> dict[st
     }
 
 
-def choose(scored: Scored, k: int, epsilon: float, seed: int) -> dict[str, NDArray[np.int64]]:
+def choose(scored: Scored, k: int, epsilon: float, seed: int) -> dict[str, IntArray]:
     """The selections of all methods at pure epsilon, each that of a fit with this seed."""
     chosen = by_correlation(scored, k, epsilon, seed)
     laplace = LaplaceTopK(block_votes(_RELATION), k, epsilon)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from taciturn.core.arrays import BoolArray, FloatArray
 from taciturn.metrics import support_f1
 
 __all__ = ["LEVEL", "Curve", "explained_share", "recorded_steps", "sign_test", "support_rates"]
 
-FloatArray = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 LEVEL = 0.05
 """At which a sign test calls a difference significant."""
@@ -21,7 +19,7 @@ LEVEL = 0.05
 _POINTS = 50
 
 
-def support_rates(true: Mask, support: Mask) -> dict[str, float]:
+def support_rates(true: BoolArray, support: BoolArray) -> dict[str, float]:
     """What Tables 1 and 2 of RNM-Screen have in their columns; "sparsity" is the share of NON-zeros."""
     return {
         "TPR": float(support[true].mean()),
@@ -31,7 +29,7 @@ def support_rates(true: Mask, support: Mask) -> dict[str, float]:
     }
 
 
-def explained_share(factor: FloatArray, spreads: FloatArray, kept: Mask, others: Mask) -> float | None:
+def explained_share(factor: FloatArray, spreads: FloatArray, kept: BoolArray, others: BoolArray) -> float | None:
     """Mean R2 of least squares without intercept from the kept features to the others; None if there are no such.
 
     Parameters

@@ -9,9 +9,9 @@ import math
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taciturn import ScreenedRegressor, SparseRegressor
+from taciturn.core.arrays import BoolArray, FloatArray
 from taciturn.core.rng import Stream
 from taciturn.published import RNMScreen
 from taciturn.published.adp_screen import negative_scores
@@ -26,7 +26,6 @@ from taciturn.reproduce.screening.synthetic import RNM, RNM_PAPER
 
 __all__ = ["RNM_REAL", "measured_rows", "private_frank_wolfe"]
 
-FloatArray = NDArray[np.float64]
 
 EPSILON = 5.0
 WORDED = "R2 as worded"
@@ -65,7 +64,7 @@ def _rnm_screen(problem: Problem, radius: float, seed: int) -> tuple[FloatArray,
 
 
 def _fits(
-    problem: Problem, true: NDArray[np.bool_], radius: float, rnm: FloatArray, seed: int
+    problem: Problem, true: BoolArray, radius: float, rnm: FloatArray, seed: int
 ) -> dict[str, tuple[FloatArray, float]]:
     """Weights and mean squared errors by method."""
     size = int(true.sum())
@@ -96,7 +95,7 @@ def _fits(
     return fits
 
 
-def _largest(sizes: FloatArray, count: int) -> NDArray[np.bool_]:
+def _largest(sizes: FloatArray, count: int) -> BoolArray:
     """The features with the largest values, as a mask."""
     mask = np.zeros(sizes.size, dtype=bool)
     mask[np.argsort(-sizes, kind="stable")[:count]] = True
@@ -120,7 +119,7 @@ def private_frank_wolfe(problem: Problem, radius: float, seed: int) -> FloatArra
 
 
 def _frank_wolfe(
-    problem: Problem, radius: float, among: NDArray[np.bool_] | None = None, *, screened: bool = False
+    problem: Problem, radius: float, among: BoolArray | None = None, *, screened: bool = False
 ) -> FloatArray:
     """Without noise, from zero, on some of the features."""
     n_rows, n_columns = problem.X.shape

@@ -6,16 +6,15 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 from sklearn.preprocessing import PowerTransformer
 
+from taciturn.core.arrays import FloatArray
 from taciturn.datasets import Dataset
 
 __all__ = ["SETS", "TRANSFORMED", "UNTRANSFORMED", "Problem", "RealSet", "lasso_weights", "pose", "scaled"]
 
-FloatArray = NDArray[np.float64]
 
 TRANSFORMED = "Yeo-Johnson"
 UNTRANSFORMED = "untransformed"

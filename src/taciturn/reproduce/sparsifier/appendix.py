@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import IntArray
 from taciturn.core.rng import Stream
 from taciturn.datasets import Dataset
 from taciturn.estimators import FrankWolfeClassifier, SparseClassifier
@@ -56,7 +56,7 @@ class Classes:
     """Features in [-1, 1], labels of more than two classes, and how many records a trial draws."""
 
     X: Any
-    y: NDArray[np.int64]
+    y: IntArray
     n_records: int
 
 

@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import BoolArray, FloatArray
 from taciturn.datasets import Dataset
 from taciturn.estimators import (
     ADMMClassifier,
@@ -84,7 +84,7 @@ def _reference_count(sample: Sample, radius: float) -> int:
     return int(np.count_nonzero(weights))
 
 
-def zeros(truth: NDArray[np.bool_], found: NDArray[np.bool_]) -> dict[str, float]:
+def zeros(truth: BoolArray, found: BoolArray) -> dict[str, float]:
     """Zeros that are zeros in truth, zeros that are not, and F1 of what is not zero."""
     return {
         "correct zeros": float(np.sum(~found & ~truth)),
@@ -112,7 +112,7 @@ def rows(prepared: Tuned, seed: int) -> list[Row]:
     return found
 
 
-def _other_fits(sample: Sample, epsilon: float, k: int, seed: int) -> Iterator[tuple[str, NDArray[np.float64], float]]:
+def _other_fits(sample: Sample, epsilon: float, k: int, seed: int) -> Iterator[tuple[str, FloatArray, float]]:
     """Names, weights and intercepts; at most k features are kept by those that are told a number."""
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": sample.delta}
     sound = budget | {"classes": (0.0, 1.0)}

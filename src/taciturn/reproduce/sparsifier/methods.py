@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import WeakBudgetWarning
 from taciturn.core.rng import Stream
 from taciturn.losses import LogisticLoss
@@ -28,8 +28,6 @@ __all__ = [
     "sparsify",
     "stopped_lasso",
 ]
-
-FloatArray = NDArray[np.float64]
 
 
 def measures(weights: FloatArray, intercept: float, sample: Sample) -> dict[str, float]:

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit
+
+from taciturn.core.arrays import FloatArray, IntArray
 
 __all__ = ["noiseless_frank_wolfe"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Columns that are equal have equal gradients but for rounding; the one chosen first stays the one chosen.
 _CLEARLY_MORE = 1.0 + 1e-12

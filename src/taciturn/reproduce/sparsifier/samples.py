@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.datasets import Dataset, make_sparsifier_logistic
 from taciturn.reproduce.experiment import NOT_PRIVATE_SCALING, seed_of
 from taciturn.reproduce.sparsifier.printed import SYNTHETIC_SET
 
 __all__ = ["SCALING", "SETS", "Sample", "SetFacts", "Source", "by_columns", "read", "standardised", "unit_rows"]
 
-FloatArray = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 SCALING = (
     "SYNTHETIC and COVTYPE: every column divided by its largest absolute value; KDDCUP'99: the same, then every row "
@@ -153,7 +151,7 @@ class Source:
     def _size(self) -> dict[str, int]:
         return {} if self.n_records is None else {"n_samples": self.n_records}
 
-    def _rows(self, rng: np.random.Generator) -> Rows:
+    def _rows(self, rng: np.random.Generator) -> IntArray:
         facts = SETS[self.name]
         n_drawn = self.n_records or facts.n_drawn or self.y.size
         if facts.n_positive is None or facts.n_drawn is None:

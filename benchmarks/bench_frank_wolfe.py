@@ -24,7 +24,7 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.events import ExponentialEvent
-from taciturn.solvers.paths import Task, choose_path, open_path
+from taciturn.fitting.paths import Task, choose_path, open_path
 
 N_STEPS, BASELINE_STEPS, RADIUS, DELTA = 1000, 30, 10.0, 1e-6
 

@@ -20,10 +20,10 @@ from rich.progress import track
 from benchmarks.study_steps import make
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
+from taciturn.fitting.objective_perturbation import bounded_rows
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.plan.two_stage import plan_two_stage
+from taciturn.planning.two_stage import plan_two_stage
 from taciturn.selectors.block_vote import blocks_by_slot, count_votes
-from taciturn.solvers.objective_perturbation import bounded_rows
 
 SHARES = (0.3, 0.5, 0.7, 0.8, 0.9)
 STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -16,9 +16,9 @@ from commands import INSTALLED, one_sentence, run, write_patients
 import taciturn
 from taciturn.cli import output
 from taciturn.core.errors import DataError
+from taciturn.fitting import paths
 from taciturn.kernels import kendall
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.solvers import paths
 
 FIT = ["fit", "patients.csv", "--bounds", "bounds.toml", "--nonzero", "3", "--epsilon", "4"]
 
@@ -304,7 +304,7 @@ def test_a_folder_that_cannot_be_synced_stops_a_fit_before_its_noise(tmp_path, m
     ("kernel", "arguments"),
     [
         ("taciturn.mechanisms.rounded_gaussian.propose", FIT),
-        ("taciturn.solvers.dense_paths.advance_dense", [*FIT, "--method", "frank-wolfe"]),
+        ("taciturn.fitting.dense_paths.advance_dense", [*FIT, "--method", "frank-wolfe"]),
         (
             "taciturn.kernels.kendall.concordance",
             ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "--method", "kendall"],

@@ -20,8 +20,8 @@ from taciturn.estimators.objective_perturbation import (
     ObjectivePerturbationClassifier,
     ObjectivePerturbationRegressor,
 )
+from taciturn.fitting import objective_perturbation as solver_module
 from taciturn.scalers import BoundedScaler
-from taciturn.solvers import objective_perturbation as solver_module
 
 ALL = [ObjectivePerturbationRegressor, ObjectivePerturbationClassifier]
 

@@ -22,8 +22,8 @@ from taciturn.core.errors import CertificateError, DataError, ParameterError, Ta
 from taciturn.data.reading import ADMISSIBLE
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import ExponentialEvent
-from taciturn.plan import quantiles
-from taciturn.plan.quantiles import decimal_grid
+from taciturn.planning import quantiles
+from taciturn.planning.quantiles import decimal_grid
 from taciturn.scalers import BoundedScaler
 
 INF = float("inf")
@@ -38,7 +38,7 @@ def numbers(n=2000, d=2, seed=0, scale=3.0):
 )
 def test_check_estimator_with_no_expected_failures(monkeypatch, settings):
     # The checks' tables have some twenty records, which support no bounds and would be refused.
-    monkeypatch.setattr("taciturn.plan.quantiles._CHANCE", 1e300)
+    monkeypatch.setattr("taciturn.planning.quantiles._CHANCE", 1e300)
     check_estimator(PrivateScaler(**settings), on_skip=None)
 
 

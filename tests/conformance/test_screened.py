@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import best_bound
 from taciturn.core.errors import ParameterError
-from taciturn.plan.screened import screening_times
+from taciturn.planning.screened import screening_times
 
 BOTH = [ScreenedRegressor, ScreenedClassifier]
 RULES = ["select", "tested", "none-option", "adp"]

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from taciturn import BlockVoteSelector, Budget, CorrelationSelector, KendallSelector
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.data.sensitivity import RELATIONS, correlation_scores, record_sum
-from taciturn.plan import plan_top_k
+from taciturn.planning import plan_top_k
 
 
 def data(n=4000, d=12, seed=0):

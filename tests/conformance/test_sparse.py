@@ -23,7 +23,7 @@ from taciturn.data.reading import ADMISSIBLE
 from taciturn.data.sensitivity import largest_eigenvalue
 from taciturn.estimators.sparse import EIGENVALUE
 from taciturn.events import NotPrivateEvent
-from taciturn.plan.sparse_size import candidate_sizes
+from taciturn.fitting.sparse_size import candidate_sizes
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
 

@@ -18,7 +18,7 @@ from taciturn.estimators.objective_perturbation import ObjectivePerturbationRegr
 from taciturn.estimators.two_stage import TwoStageClassifier, TwoStageRegressor
 from taciturn.events import ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss
-from taciturn.plan.two_stage import plan_two_stage
+from taciturn.planning.two_stage import plan_two_stage
 
 ALL = [TwoStageRegressor, TwoStageClassifier]
 

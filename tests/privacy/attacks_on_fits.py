@@ -18,12 +18,12 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
+from taciturn.fitting.admm import PENALTIES, soft_threshold
+from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
+from taciturn.fitting.releases import Releases
+from taciturn.fitting.sparse_setting import Setting, lattice_square
 from taciturn.losses import HuberLoss
-from taciturn.plan import admm, sparse_setting
-from taciturn.plan.releases import Releases
-from taciturn.plan.sparse_setting import Setting, lattice_square
-from taciturn.solvers.admm import PENALTIES, soft_threshold
-from taciturn.solvers.clipped_records import ClippedRecords, squared_row_norms
+from taciturn.planning import admm, sparse_setting
 
 UNITS = (-1.0, 1.0)
 

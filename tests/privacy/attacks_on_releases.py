@@ -17,7 +17,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import correlation_scores, sums
 from taciturn.events import ComposedEvent, Event, GaussianEvent
 from taciturn.mechanisms import ExponentialMechanism, RoundedGaussian, base, rounded_gaussian, selection
-from taciturn.plan import plan_top_k
+from taciturn.planning import plan_top_k
 from taciturn.scalers import BoundedScaler
 from taciturn.selectors import block_vote
 

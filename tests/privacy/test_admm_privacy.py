@@ -13,13 +13,13 @@ from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import ComposedEvent, GaussianEvent, ObjectivePerturbationEvent, for_group
+from taciturn.fitting import admm, perturbed_objective
+from taciturn.fitting import objective_perturbation as solver
+from taciturn.fitting.admm import half_threshold, penalty_level, soft_threshold
 from taciturn.losses import LogisticLoss
-from taciturn.plan.admm import plan_admm
+from taciturn.planning.admm import plan_admm
 from taciturn.published import PrivateADMM
 from taciturn.published.private_admm import gamma_noise
-from taciturn.solvers import admm, perturbed_objective
-from taciturn.solvers import objective_perturbation as solver
-from taciturn.solvers.admm import half_threshold, penalty_level, soft_threshold
 
 
 def table(n=600, d=6, seed=0):

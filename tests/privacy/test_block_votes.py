@@ -15,10 +15,10 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.data.sensitivity.votes import block_votes
 from taciturn.datasets import make_dpsis_instability, make_dpsis_linear
+from taciturn.fitting.block_lasso import first_features
 from taciturn.published.two_stage_selector import TwoStageSelector
 from taciturn.selectors import block_vote
 from taciturn.selectors.block_vote import BlockVoteSelector, blocks_by_key, blocks_by_slot, count_votes, random_blocks
-from taciturn.solvers.block_lasso import first_features
 
 
 def on_lattice(values):

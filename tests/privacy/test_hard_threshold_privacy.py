@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from laws import chi_square_p, ordered_law, softmax_law
 from scipy.stats import beta, norm
 
-import taciturn.solvers.hard_threshold as solver
+import taciturn.fitting.hard_threshold as solver
 from taciturn.accounting import Budget
 from taciturn.accounting.gdp import epsilon_of_mu
 from taciturn.core.rng import Stream
@@ -17,9 +17,9 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, proposal_scores, softmax_sum
+from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.plan.hard_threshold import plan_hard_threshold
-from taciturn.solvers.clipped_records import ClippedRecords, squared_row_norms
+from taciturn.planning.hard_threshold import plan_hard_threshold
 
 LOSSES = {"huber": (HuberLoss(0.3), 1), "logistic": (LogisticLoss(), 1), "softmax": (SoftmaxLoss(), 4)}
 WEIGHT_BOUND, ROW_SQUARED, CONSTANT, D = 70_001, (3 * ONE // 2) ** 2, ONE // 3, 6

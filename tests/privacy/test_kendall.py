@@ -12,7 +12,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.data.sensitivity.ranks import kendall_scores
 from taciturn.events import ExponentialEvent
-from taciturn.plan.kendall import KendallPlan, plan_kendall
+from taciturn.planning.kendall import KendallPlan, plan_kendall
 from taciturn.selectors.kendall import KendallSelector, RankCorrelations
 
 FIRST = {"zero-out": 1.0, "add-remove": 1.5, "replace-one": 2.0}

@@ -14,10 +14,10 @@ from taciturn import (
 )
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
+from taciturn.fitting import objective_perturbation as solver
+from taciturn.fitting import perturbed_objective
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.plan.objective_perturbation import plan_objective_perturbation
-from taciturn.solvers import objective_perturbation as solver
-from taciturn.solvers import perturbed_objective
+from taciturn.planning.objective_perturbation import plan_objective_perturbation
 
 
 def newton_steps(monkeypatch):

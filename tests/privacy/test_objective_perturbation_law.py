@@ -15,9 +15,9 @@ from taciturn.accounting.pieces import pieces_of
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.events import ObjectivePerturbationEvent
+from taciturn.fitting.objective_perturbation import bounded_rows, curvature_bound, gradient
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.plan.objective_perturbation import plan_objective_perturbation
-from taciturn.solvers.objective_perturbation import bounded_rows, curvature_bound, gradient
+from taciturn.planning.objective_perturbation import plan_objective_perturbation
 
 # ------------------------------------------------------------------ one dimension, exact densities
 

@@ -14,12 +14,8 @@ from scipy.stats import kstest
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.mechanisms.rounded_gaussian import rounded_normals
-from taciturn.plan.objective_perturbation import plan_objective_perturbation
-from taciturn.plan.precision import goal_of
-from taciturn.solvers import objective_perturbation as solver
-from taciturn.solvers.objective_perturbation import (
+from taciturn.fitting import objective_perturbation as solver
+from taciturn.fitting.objective_perturbation import (
     ACCEPTED,
     Goal,
     bounded_rows,
@@ -28,7 +24,11 @@ from taciturn.solvers.objective_perturbation import (
     gradient,
     minimise,
 )
-from taciturn.solvers.perturbed_objective import noise_bound
+from taciturn.fitting.perturbed_objective import noise_bound
+from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.mechanisms.rounded_gaussian import rounded_normals
+from taciturn.planning.objective_perturbation import plan_objective_perturbation
+from taciturn.planning.precision import goal_of
 
 LOSSES = [HuberLoss(0.3), LogisticLoss()]
 

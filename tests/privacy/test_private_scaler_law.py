@@ -18,8 +18,8 @@ from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS, opposite_quantile_scores
 from taciturn.events import ExponentialEvent, OppositeSelectionsEvent, PureEvent, for_group
 from taciturn.mechanisms import PrivateQuantile
-from taciturn.plan import quantiles
-from taciturn.plan.quantiles import BoundsPlan, decimal_grid, plan_bounds
+from taciturn.planning import quantiles
+from taciturn.planning.quantiles import BoundsPlan, decimal_grid, plan_bounds
 from taciturn.scalers import BoundedScaler
 
 # The smallest grid there is: 0 and +- 1, 1.1, .., 2.

@@ -19,7 +19,7 @@ from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS, error_sum, outcome_counts, record_sum
 from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric, geometric, rounded_gaussian
-from taciturn.plan.score import ScorePlan, plan_score
+from taciturn.planning.score import ScorePlan, plan_score
 
 # The function has the name of its module.
 MODULE = importlib.import_module("taciturn.estimators.scoring")
@@ -258,7 +258,7 @@ def test_no_record_moves_sums_by_more_than_is_declared_and_some_nearly_do(shown,
 def test_counts_move_farther_when_a_record_is_replaced(shown, monkeypatch, noise):
     # The value of zero-out, which the search must find too small.
     monkeypatch.setattr(
-        "taciturn.plan.score.outcome_counts", lambda unit, norm, relation: outcome_counts(unit, norm, "zero-out")
+        "taciturn.planning.score.outcome_counts", lambda unit, norm, relation: outcome_counts(unit, norm, "zero-out")
     )
     worst = largest_change(shown, "balanced accuracy", "replace-one", noise)
     assert worst == pytest.approx(2.0 if noise == "geometric" else sqrt(2.0))

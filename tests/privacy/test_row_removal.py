@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
-from taciturn.solvers.paths import PATHS, Task, open_path
+from taciturn.fitting.paths import PATHS, Task, open_path
 
 SPARSE = ("sublinear", "columns", "margins")
 N_STEPS, CLIP = 40, 0.5

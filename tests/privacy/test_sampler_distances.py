@@ -20,8 +20,8 @@ from taciturn import (
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import CertificateError, ParameterError
+from taciturn.fitting.frank_wolfe import open_run
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.solvers.frank_wolfe import open_run
 
 VALUE, STEP = 2.0**-118, 2.0**-110
 
@@ -131,8 +131,8 @@ def test_finite_budgets_beyond_thirty_are_refused(name, epsilon):
 def test_noise_that_no_budget_asks_for_still_has_a_way():
     """Scores beyond the digits of doubles are weighed one by one; published claims get there."""
     from taciturn.data.design import Design
+    from taciturn.fitting.plain import PlainRun
     from taciturn.losses import HuberLoss
-    from taciturn.solvers.plain import PlainRun
 
     X, y = table(50, 3)
     target = np.rint(np.clip(y, -1, 1) * 2**16)

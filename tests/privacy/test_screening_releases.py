@@ -8,14 +8,14 @@ from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.target import numeric_target
+from taciturn.fitting import screening
+from taciturn.fitting.dense_paths import DensePath, GramPath
+from taciturn.fitting.frank_wolfe import open_run
+from taciturn.fitting.plain import PlainRun
+from taciturn.fitting.screening import NoisyRule, Problem, SelectionRule, solve_screened
+from taciturn.fitting.sparse_paths import MarginPath, SublinearPath
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
-from taciturn.plan import screened as plans
-from taciturn.solvers import screening
-from taciturn.solvers.dense_paths import DensePath, GramPath
-from taciturn.solvers.frank_wolfe import open_run
-from taciturn.solvers.plain import PlainRun
-from taciturn.solvers.screening import NoisyRule, Problem, SelectionRule, solve_screened
-from taciturn.solvers.sparse_paths import MarginPath, SublinearPath
+from taciturn.planning import screened as plans
 
 RADIUS, N_STEPS = 1.0, 12
 LOSSES = {"squared": SquaredLoss(), "huber": HuberLoss(0.5), "logistic": LogisticLoss()}

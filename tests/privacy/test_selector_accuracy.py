@@ -11,7 +11,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import correlation_scores
 from taciturn.datasets import make_screening_linear
 from taciturn.metrics import support_f1, top_k_accuracy
-from taciturn.plan import plan_top_k
+from taciturn.planning import plan_top_k
 from taciturn.published.dpsis import printed_top_k
 
 REPEATS = 300

@@ -24,7 +24,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS, Sensitivity, record_sum
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
-from taciturn.plan import TopKPlan
+from taciturn.planning import TopKPlan
 from taciturn.published.dpsis import DPSIS, printed_top_k
 
 N_FEATURES, EPSILON = 3, 1.2

@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 import taciturn.estimators._linear as linear
 import taciturn.estimators.sparse as estimators
-import taciturn.plan.sparse_fit as fits
-import taciturn.plan.sparse_setting as settings
+import taciturn.fitting.sparse_fit as fits
+import taciturn.fitting.sparse_setting as settings
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, calibrate
 from taciturn.accounting.gdp import selection_step
@@ -25,10 +25,10 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import RELATIONS, largest_eigenvalue, loss_differences
 from taciturn.events import GaussianEvent
+from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, squared_row_norms
+from taciturn.fitting.releases import Releases
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
-from taciturn.plan.releases import Releases
-from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, squared_row_norms
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from taciturn import SparsifiedClassifier
-from taciturn.constraints import keep_largest_columns
 from taciturn.datasets import make_sparsifier_logistic
+from taciturn.fitting.thresholding import keep_largest_columns
 from taciturn.published import PrivateLasso
 
 

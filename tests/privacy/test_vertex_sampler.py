@@ -12,6 +12,8 @@ from scipy.stats import kstest
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
+from taciturn.fitting.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER
+from taciturn.fitting.paths import PATHS, Task, open_path
 from taciturn.kernels.vertex_sampler import (
     DRY,
     RETRY,
@@ -26,9 +28,7 @@ from taciturn.kernels.vertex_sampler import (
 )
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms.base import rounding_charge
-from taciturn.plan.frank_wolfe import plan_frank_wolfe
-from taciturn.solvers.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER
-from taciturn.solvers.paths import PATHS, Task, open_path
+from taciturn.planning.frank_wolfe import plan_frank_wolfe
 
 
 def run(X, targets, loss, clip, radius, n_steps, noise_scale, stream, *, valid=None, path=None):

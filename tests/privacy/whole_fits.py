@@ -20,9 +20,9 @@ from taciturn.audit import AuditResult
 from taciturn.audit.catalogue import find_entries, scores
 from taciturn.audit.run import audit_entry
 from taciturn.core.rng import Stream
+from taciturn.fitting import plain, screening
+from taciturn.fitting.frank_wolfe_task import Task
 from taciturn.mechanisms import canonical, geometric, rounded_gaussian, selection, topk
-from taciturn.solvers import plain, screening
-from taciturn.solvers.frank_wolfe_task import Task
 
 __all__ = ["WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]
 

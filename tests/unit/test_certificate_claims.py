@@ -22,7 +22,7 @@ from taciturn.events import (
     ObjectivePerturbationEvent,
     PureEvent,
 )
-from taciturn.plan.releases import listed
+from taciturn.fitting.releases import listed
 
 INF = math.inf
 

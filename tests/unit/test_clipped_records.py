@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import taciturn.data.design as designs
-import taciturn.solvers.clipped_records as solver
+import taciturn.fitting.clipped_records as solver
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
+from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, row_blocks, squared_row_norms
+from taciturn.fitting.two_phase import Descent, clipped_shares, descent_spread, record_losses, row_lengths, row_sums
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, row_blocks, squared_row_norms
-from taciturn.solvers.two_phase import Descent, clipped_shares, descent_spread, record_losses, row_lengths, row_sums
 
 N, D, WEIGHT = 40, 5, 90_001
 ROW_SQUARED = (5 * ONE // 4) ** 2

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from taciturn.constraints import keep_largest_columns
 from taciturn.core.errors import ParameterError
+from taciturn.fitting.thresholding import keep_largest_columns
 from taciturn.kernels.softmax import softmax_residuals, softmax_residuals_numpy
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
 

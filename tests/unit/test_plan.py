@@ -12,8 +12,8 @@ from taciturn.data.target import numeric_target
 from taciturn.events import ComposedEvent
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
-from taciturn.plan import ClippedCount, plan_frank_wolfe, plan_top_k
-from taciturn.plan.frank_wolfe import frank_wolfe_steps
+from taciturn.planning import ClippedCount, plan_frank_wolfe, plan_top_k
+from taciturn.planning.frank_wolfe import frank_wolfe_steps
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 KINDS = {

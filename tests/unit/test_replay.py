@@ -25,6 +25,7 @@ from taciturn.core.errors import DataError, ParameterError, WeakBudgetWarning
 from taciturn.core.guard import warn_caller
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import Sensitivity
+from taciturn.fitting import paths
 from taciturn.mechanisms import (
     CanonicalLipschitz,
     ExponentialMechanism,
@@ -39,7 +40,6 @@ from taciturn.mechanisms import (
     TwoSidedGeometric,
     transcript,
 )
-from taciturn.solvers import paths
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 

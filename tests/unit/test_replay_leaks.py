@@ -18,9 +18,9 @@ from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 
-import taciturn.solvers.admm as admm
-import taciturn.solvers.hard_threshold as hard_threshold
-import taciturn.solvers.perturbed_objective as perturbed_objective
+import taciturn.fitting.admm as admm
+import taciturn.fitting.hard_threshold as hard_threshold
+import taciturn.fitting.perturbed_objective as perturbed_objective
 from taciturn import (
     ADMMClassifier,
     BlockVoteSelector,
@@ -192,7 +192,7 @@ def test_blocks_that_share_a_record_are_found(monkeypatch):
     def overlapping(blocks, *args, **kwargs):
         return solve([blocks[0], blocks[0], *blocks[2:]], *args, **kwargs)
 
-    monkeypatch.setattr("taciturn.plan.admm.solve_admm", overlapping)
+    monkeypatch.setattr("taciturn.planning.admm.solve_admm", overlapping)
     found = replayed(model)
     assert kinds(found) == {"cost"}
     assert "blocks 0, 1 change together" in str(found)

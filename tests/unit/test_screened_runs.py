@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
+from taciturn.fitting.paths import PATHS, Task, open_path
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
-from taciturn.solvers.paths import PATHS, Task, open_path
 
 SPARSE = ("sublinear", "columns", "margins")
 CLIP, RADIUS, N_STEPS = 0.5, 3.0, 60

@@ -11,6 +11,8 @@ from taciturn.core.rng import Stream
 from taciturn.data import fixed_point
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.datasets import make_power_law_sparse
+from taciturn.fitting import frank_wolfe_task
+from taciturn.fitting.paths import PATHS, Task, choose_path, open_path
 from taciturn.kernels.gram_frank_wolfe import fetch_column, halvings_of, no_columns
 from taciturn.kernels.residual_pieces import (
     ONE,
@@ -21,8 +23,6 @@ from taciturn.kernels.residual_pieces import (
     slope_part,
 )
 from taciturn.kernels.sparse_rows import schedule_of
-from taciturn.solvers import frank_wolfe_task
-from taciturn.solvers.paths import PATHS, Task, choose_path, open_path
 
 
 def run(X, targets, loss, clip, radius, n_steps, noise_scale, stream, *, valid=None, path=None):

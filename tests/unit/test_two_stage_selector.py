@@ -15,8 +15,8 @@ from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import NotPrivateEvent, PureEvent
+from taciturn.fitting.block_lasso import first_features
 from taciturn.published.two_stage_selector import TwoStageSelector, lasso_counts
-from taciturn.solvers.block_lasso import first_features
 
 
 def data(n=100, d=20, seed=0):

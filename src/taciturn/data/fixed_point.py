@@ -19,6 +19,7 @@ from taciturn.core.validation import check_integer, check_positive
 
 __all__ = [
     "FRACTION_BITS",
+    "MOST_PRIVATE_ROWS",
     "ONE",
     "clip_rows",
     "exact_block_rows",
@@ -32,6 +33,9 @@ FRACTION_BITS = 16
 
 ONE = 1 << FRACTION_BITS
 """The lattice image of the bound itself."""
+
+MOST_PRIVATE_ROWS = 1 << 26
+"""A private number of records is assumed to be at most this, so that sums fit 64 bits without a look at it."""
 
 _EXACT = 1 << 53
 _INT64 = 1 << 63

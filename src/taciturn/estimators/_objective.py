@@ -14,13 +14,13 @@ from taciturn.core.validation import check_real
 from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import public_rows
 from taciturn.estimators._linear import PrivateLinearModel
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, bounded_rows
 from taciturn.losses import HuberLoss
-from taciturn.plan.objective_perturbation import (
+from taciturn.planning.objective_perturbation import (
     MOST_PER_PUBLIC_ROW,
     check_regularisation,
     plan_objective_perturbation,
 )
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, bounded_rows
 
 __all__ = ["PrivateObjective"]
 
@@ -31,7 +31,7 @@ ROUNDED = (
     "the solver's arithmetic rounds as IEEE 754 says, and computes the derivative of the loss to 8 units in its last "
     "place"
 )
-"""The numerical assumption of :mod:`taciturn.plan.precision`."""
+"""The numerical assumption of :mod:`taciturn.planning.precision`."""
 
 
 class PrivateObjective(PrivateLinearModel):

@@ -19,11 +19,11 @@ from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import label_records
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.estimators._objective import PrivateObjective
+from taciturn.fitting.admm import PENALTIES
+from taciturn.fitting.objective_perturbation import bounded_rows
 from taciturn.losses import LogisticLoss
-from taciturn.plan.admm import ADMMPlan, plan_admm
+from taciturn.planning.admm import ADMMPlan, plan_admm
 from taciturn.selectors.block_vote import blocks_for
-from taciturn.solvers.admm import PENALTIES
-from taciturn.solvers.objective_perturbation import bounded_rows
 
 __all__ = ["ADMMClassifier"]
 

@@ -21,6 +21,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_records, numeric_target
 from taciturn.estimators._linear import (
@@ -29,11 +30,10 @@ from taciturn.estimators._linear import (
     PrivateRegressorMixin,
     labels_of,
 )
+from taciturn.fitting import paths
 from taciturn.kernels import softmax
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
-from taciturn.plan import ClippedCount, plan_frank_wolfe
-from taciturn.solvers import paths
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+from taciturn.planning import ClippedCount, plan_frank_wolfe
 
 __all__ = ["FrankWolfeClassifier", "FrankWolfeRegressor"]
 

@@ -20,14 +20,14 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, check_truth
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
 from taciturn.kernels import softmax
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.plan.hard_threshold import plan_hard_threshold
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+from taciturn.planning.hard_threshold import plan_hard_threshold
 
 __all__ = ["HardThreshold", "HardThresholdRegressor"]
 

@@ -33,7 +33,7 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
     **Privacy.** (epsilon, delta)-DP under ``relation``, by the theorem of ``accounting.objective``: one record tilts
     the objective by at most :math:`C R` (``data.sensitivity.objective_tilt``) and changes the Jacobian by a factor of
     at most :math:`1 + R^2/\Lambda`. The minimiser is found to a public gradient tolerance, which covers what double
-    precision does to gradients (``plan.precision``), and released on a lattice with further noise for the rest
+    precision does to gradients (``planning.precision``), and released on a lattice with further noise for the rest
     (``data.sensitivity.approximate_minimiser``). Settings in which that would be too coarse are refused. Released:
     ``coef_`` and ``intercept_``. Public: the numbers of features and of records (``n_public`` under add-remove), the
     bounds and :math:`\Lambda`.
@@ -176,7 +176,7 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
     **Privacy.** (epsilon, delta)-DP under ``relation``, by the theorem of ``accounting.objective``: one record tilts
     each objective by at most :math:`R` (``data.sensitivity.objective_tilt``) and changes its Jacobian by a factor of
     at most :math:`1 + R^2/(4\Lambda)`. The minimiser is found to a public gradient tolerance, which covers what double
-    precision does to gradients (``plan.precision``), and released on a lattice with further noise for the rest
+    precision does to gradients (``planning.precision``), and released on a lattice with further noise for the rest
     (``data.sensitivity.approximate_minimiser``). Settings in which that would be too coarse are refused. Released:
     ``coef_`` and ``intercept_``. Public: the numbers of features and of records (``n_public`` under add-remove), the
     bounds, the classes and :math:`\Lambda`.

@@ -29,7 +29,7 @@ from taciturn.data.reading import admission_assumptions, check_invalid, judged_t
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
-from taciturn.plan.score import plan_score
+from taciturn.planning.score import plan_score
 
 __all__ = ["PrivateScore", "private_score"]
 

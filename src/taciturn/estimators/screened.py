@@ -19,7 +19,7 @@ from taciturn.data.design import Design
 from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.losses import Loss
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.plan import ScreenedPlan, check_screening, none_threshold, plan_screened
+from taciturn.planning import ScreenedPlan, check_screening, none_threshold, plan_screened
 
 __all__ = ["ScreenedClassifier", "ScreenedRegressor"]
 

@@ -17,18 +17,18 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
+from taciturn.fitting.releases import listed
+from taciturn.fitting.sparse_fit import SparseFit, SparseResult
+from taciturn.fitting.sparse_setting import Setting
+from taciturn.fitting.sparse_size import LEAST_FEATURES
 from taciturn.kernels import softmax
 from taciturn.losses import Loss
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.plan.releases import listed
-from taciturn.plan.sparse import METHODS, choose_road, guessed_size, open_filter
-from taciturn.plan.sparse_fit import SparseFit, SparseResult
-from taciturn.plan.sparse_setting import Setting
-from taciturn.plan.sparse_size import LEAST_FEATURES
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+from taciturn.planning.sparse import METHODS, choose_road, guessed_size, open_filter
 
 __all__ = ["EIGENVALUE", "Sparse", "SparseRegressor"]
 

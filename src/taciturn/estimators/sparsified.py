@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.constraints import keep_largest_columns
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer, check_real
 from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
-from taciturn.plan import ClippedCount
+from taciturn.fitting.thresholding import keep_largest_columns
+from taciturn.planning import ClippedCount
 
 __all__ = ["SparsifiedClassifier", "SparsifiedRegressor"]
 

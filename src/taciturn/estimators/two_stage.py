@@ -19,10 +19,10 @@ from taciturn.estimators.objective_perturbation import (
     ObjectivePerturbationClassifier,
     ObjectivePerturbationRegressor,
 )
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss
 from taciturn.losses import LogisticLoss
-from taciturn.plan.two_stage import TwoStagePlan, check_selection_share, plan_two_stage
+from taciturn.planning.two_stage import TwoStagePlan, check_selection_share, plan_two_stage
 from taciturn.selectors.block_vote import blocks_for, check_n_jobs, count_votes, number_of_blocks
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss
 
 __all__ = ["TwoStageClassifier", "TwoStageRegressor"]
 

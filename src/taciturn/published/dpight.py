@@ -9,11 +9,11 @@ import numpy as np
 
 from taciturn.accounting import epsilon_of
 from taciturn.certificate import Certificate, Release
-from taciturn.constraints import keep_largest_columns
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.events import Event, GaussianEvent, NotPrivateEvent
+from taciturn.fitting.thresholding import keep_largest_columns
 from taciturn.losses import LogisticLoss, SquaredLoss
 from taciturn.published._base import ROUNDING, SwitchedModel, classifies
 

@@ -13,10 +13,10 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, PureEvent
+from taciturn.fitting.admm import PENALTIES
+from taciturn.fitting.objective_perturbation import Goal, minimise
 from taciturn.losses import LogisticLoss
 from taciturn.published._base import SwitchedModel, state_claim
-from taciturn.solvers.admm import PENALTIES
-from taciturn.solvers.objective_perturbation import Goal, minimise
 
 __all__ = ["PrivateADMM", "gamma_noise"]
 

@@ -14,6 +14,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, ObjectivePerturbationEvent
+from taciturn.fitting.objective_perturbation import Goal, minimise
 from taciturn.losses import LogisticLoss
 from taciturn.published._base import SwitchedModel, classifies, state_claim
 from taciturn.published.two_stage_selector import (
@@ -24,7 +25,6 @@ from taciturn.published.two_stage_selector import (
     TwoStageSelector,
     lasso_counts,
 )
-from taciturn.solvers.objective_perturbation import Goal, minimise
 
 __all__ = ["TwoStage"]
 

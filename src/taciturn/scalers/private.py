@@ -16,7 +16,7 @@ from taciturn.core.validation import NO_RECORDS, check_integer, check_real
 from taciturn.data.admission import finite_rows
 from taciturn.data.reading import admission_assumptions, check_invalid
 from taciturn.data.sensitivity import check_relation, public_rows
-from taciturn.plan.quantiles import plan_bounds
+from taciturn.planning.quantiles import plan_bounds
 from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
 
 __all__ = ["PrivateScaler"]

@@ -26,12 +26,12 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import block_votes, public_rows
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
+from taciturn.fitting.block_lasso import first_features
+from taciturn.fitting.threads import one_thread
 from taciturn.mechanisms.transcript import coupling
-from taciturn.plan import plan_top_k
-from taciturn.plan.top_k import TOP_K_MECHANISMS
+from taciturn.planning import plan_top_k
+from taciturn.planning.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
-from taciturn.solvers.block_lasso import first_features
-from taciturn.solvers.threads import one_thread
 
 __all__ = [
     "BlockVoteSelector",
@@ -343,7 +343,7 @@ def count_votes(
     logistic: bool,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """For each feature, the number of blocks that have it among their first k; see ``solvers.block_lasso``."""
+    """For each feature, the number of blocks that have it among their first k; see ``fitting.block_lasso``."""
     table = X.tocsr() if sp.issparse(X) else X
     n_parcels = min(len(blocks), _PARCELS)
     parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))

@@ -23,8 +23,8 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
 from taciturn.data.target import check_classes, check_y_bounds, class_signs, label_records, numeric_target
-from taciturn.plan import plan_top_k
-from taciturn.plan.top_k import TOP_K_MECHANISMS
+from taciturn.planning import plan_top_k
+from taciturn.planning.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
 
 __all__ = ["CorrelationSelector"]

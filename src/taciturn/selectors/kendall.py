@@ -19,7 +19,7 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.target import check_classes, label_records
 from taciturn.kernels import kendall
 from taciturn.kernels.kendall import ranks_of, scaled_tau, sparse_ranks_of
-from taciturn.plan import plan_kendall
+from taciturn.planning import plan_kendall
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
 
 __all__ = ["KendallSelector"]

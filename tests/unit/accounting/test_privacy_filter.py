@@ -19,7 +19,7 @@ from taciturn.accounting.pieces import pieces_of
 from taciturn.certificate import Certificate, certify
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.events import ComposedEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent, for_group
-from taciturn.plan.releases import listed
+from taciturn.fitting.releases import listed
 
 INF = math.inf
 BUDGETS = st.builds(Budget, st.floats(0.05, 20.0), st.sampled_from([1e-9, 1e-6, 1e-3]))

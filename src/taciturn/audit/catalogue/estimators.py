@@ -37,7 +37,7 @@ from taciturn.estimators import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
-from taciturn.plan.sparse import METHODS
+from taciturn.planning.sparse import METHODS
 
 __all__ = ["ESTIMATORS"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from taciturn.audit.catalogue.laws import Law
-from taciturn.plan import FrankWolfePlan
+from taciturn.planning import FrankWolfePlan
 
 __all__ = ["FrankWolfeLaw"]
 

@@ -31,7 +31,7 @@ from taciturn.estimators import (
     TwoStageRegressor,
 )
 from taciturn.estimators.scoring import private_score
-from taciturn.plan import SCREENING_RULES, TOP_K_MECHANISMS
+from taciturn.planning import SCREENING_RULES, TOP_K_MECHANISMS
 from taciturn.scalers import BoundedScaler, PrivateScaler
 from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 

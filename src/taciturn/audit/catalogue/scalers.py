@@ -14,7 +14,7 @@ from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, 
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import beyond_all_others, wide_gap
 from taciturn.audit.pair import Pair
-from taciturn.plan.quantiles import BoundsPlan, decimal_grid, plan_bounds
+from taciturn.planning.quantiles import BoundsPlan, decimal_grid, plan_bounds
 from taciturn.scalers import BoundedScaler, PrivateScaler
 
 __all__ = ["SCALERS"]

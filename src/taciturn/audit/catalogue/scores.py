@@ -15,7 +15,7 @@ from taciturn.audit.neighbours import mislabelled_record, residual_jump
 from taciturn.audit.pair import Pair
 from taciturn.certificate import Certificate
 from taciturn.estimators.scoring import PrivateScore, private_score
-from taciturn.plan.score import ScorePlan, plan_score
+from taciturn.planning.score import ScorePlan, plan_score
 
 __all__ = ["SCORES"]
 

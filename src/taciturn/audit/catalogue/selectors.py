@@ -15,7 +15,7 @@ from taciturn.audit.neighbours import near_tie, rank_reversal, turncoat_block
 from taciturn.audit.pair import Pair
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import correlation_scores
-from taciturn.plan import TOP_K_MECHANISMS, TopKPlan, plan_top_k
+from taciturn.planning import TOP_K_MECHANISMS, TopKPlan, plan_top_k
 from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 
 __all__ = ["SELECTORS"]

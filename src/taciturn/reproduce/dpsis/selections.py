@@ -15,7 +15,7 @@ from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import block_votes, correlation_scores
 from taciturn.data.target import numeric_target
 from taciturn.mechanisms import LaplaceTopK
-from taciturn.plan import plan_top_k
+from taciturn.planning import plan_top_k
 from taciturn.published.dpsis import printed_top_k
 from taciturn.published.two_stage_selector import lasso_counts
 from taciturn.reproduce.dpsis.common import ALPHA

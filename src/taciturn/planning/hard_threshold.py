@@ -19,17 +19,17 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity.descent import proposal_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
-from taciturn.losses import HuberLoss, Loss, SoftmaxLoss
-from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, PrivateQuantile
-from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise, term_noise
-from taciturn.solvers.clipped_records import ClippedRecords, largest_slope_change, squared_row_norms
-from taciturn.solvers.hard_threshold import (
+from taciturn.fitting.clipped_records import ClippedRecords, largest_slope_change, squared_row_norms
+from taciturn.fitting.hard_threshold import (
     CurvatureRelease,
     Descent,
     GaussianRelease,
     GradientRelease,
     PeelingRelease,
 )
+from taciturn.losses import HuberLoss, Loss, SoftmaxLoss
+from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, PrivateQuantile
+from taciturn.planning.lattice import LARGEST_WEIGHT, gradient_noise, term_noise
 
 __all__ = ["NOISELESS_STEPS", "HardThresholdPlan", "hard_threshold_steps", "plan_hard_threshold"]
 
@@ -69,7 +69,7 @@ class HardThresholdPlan:
     row_bound : float or None
         L2 bound on rows in units of scaled features; None for a private median.
     step, radius, average
-        As in :class:`~taciturn.solvers.hard_threshold.Descent`.
+        As in :class:`~taciturn.fitting.hard_threshold.Descent`.
     auto_clip : bool
         Whether the residual clip follows from a private median.
     peeling : bool

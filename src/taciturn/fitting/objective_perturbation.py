@@ -226,7 +226,7 @@ def descend(
     is more than :math:`e_0^2 / L` since :math:`\|g\|^2 \le 2L (J - J^*)`. So after
     :math:`2 (L/\Lambda) \ln(L^2 \|\theta^*\|^2 / 2 e_0^2)` steps at the latest :math:`\|g\| \le \sqrt2 e_0`, where the
     computed norm is at most :math:`(\sqrt2 + 1) e_0`. Whoever states a goal sees to it that this is accepted
-    (:mod:`taciturn.plan.precision`). \square
+    (:mod:`taciturn.planning.precision`). \square
     """
     weights = np.zeros(tilt.size)
     step = 1.0 / goal.curvature

@@ -1,7 +1,7 @@
 r"""Gradient steps on clipped records, each followed by hard thresholding.
 
 One step is :math:`w \leftarrow H_k(w - \eta\, \tilde g / n)` with :math:`\tilde g` a noisy version of
-:math:`\sum_i \psi_i \tilde x_i`, an exact sum of integers (:mod:`~taciturn.solvers.clipped_records`).
+:math:`\sum_i \psi_i \tilde x_i`, an exact sum of integers (:mod:`~taciturn.fitting.clipped_records`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
+from taciturn.fitting.clipped_records import ClippedRecords, largest_slope_change
 from taciturn.mechanisms import GumbelTopK, RoundedGaussian
-from taciturn.solvers.clipped_records import ClippedRecords, largest_slope_change
 
 __all__ = [
     "CurvatureRelease",

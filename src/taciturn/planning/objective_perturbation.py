@@ -18,9 +18,12 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
+from taciturn.fitting.perturbed_objective import PerturbedObjective, noise_bound, objective_event
+from taciturn.fitting.threads import one_thread_if_small
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
-from taciturn.plan.precision import (
+from taciturn.planning.precision import (
     MOST_RECORDS,
     Resolution,
     check_resolved,
@@ -29,9 +32,6 @@ from taciturn.plan.precision import (
     noiseless_goal,
     resolve,
 )
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
-from taciturn.solvers.perturbed_objective import PerturbedObjective, noise_bound, objective_event
-from taciturn.solvers.threads import one_thread_if_small
 
 __all__ = ["MOST_PER_PUBLIC_ROW", "ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
 

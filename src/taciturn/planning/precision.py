@@ -4,7 +4,7 @@ r"""How well double precision knows the minimiser of a perturbed objective, from
           \qquad \|x_i\| \le R, \quad |\phi'| R \le G, \quad \phi'' R^2 \le \beta, \quad \phi \ge 0, \quad \|b\| \le B,
 
 in d dimensions. n is the number of records, or the most that there may be; B is the noise's bound
-(:func:`taciturn.solvers.perturbed_objective.noise_bound`) and the length of what was added to b and is public. Where a
+(:func:`taciturn.fitting.perturbed_objective.noise_bound`) and the length of what was added to b and is public. Where a
 solver stops, and the noise that covers what it leaves open, are functions of these, never of b or of the data.
 
 **Where the minimiser is.** Its gradient vanishes, and :math:`J(\theta^*) \le J(0) \le n \phi_0` with
@@ -37,7 +37,7 @@ computed gradient within 0.7 t. (What rounding does to a norm, a relative du, is
   :math:`0.7 t + e_0`. The exact normal variable is nearer than :math:`2^{-49} B` to the b that was drawn: rounding
   it to a lattice of step :math:`2^{-50} \sigma` takes at most :math:`2^{-51} \sigma \sqrt d`, products and a sum
   :math:`4uB`. And :math:`0.7 t + T/3.5 + 2^{-49} B \le t`.
-* *There are good points, and they are found*: by :func:`taciturn.solvers.objective_perturbation.descend`, as
+* *There are good points, and they are found*: by :func:`taciturn.fitting.objective_perturbation.descend`, as
   :math:`(\sqrt2 + 1) e_0 < 0.7 \cdot 3.5\, e_0 \le 0.7 t`. Since :math:`L W / e_0 \le 3.5 / 16u`, it takes at most
   :math:`2 (L/\Lambda) \ln(L^2 W^2 / 2 e_0^2) < 140\, L / \Lambda` steps. So nothing is ever returned that is not within
   the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
@@ -57,9 +57,9 @@ import numpy as np
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import approximate_minimiser
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, Goal, curvature_bound
+from taciturn.fitting.perturbed_objective import MAGNITUDE
 from taciturn.mechanisms import RoundedGaussian
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, Goal, curvature_bound
-from taciturn.solvers.perturbed_objective import MAGNITUDE
 
 __all__ = ["MOST_RECORDS", "Resolution", "check_resolved", "goal_of", "is_resolved", "noiseless_goal", "resolve"]
 

@@ -25,10 +25,10 @@ import scipy.sparse as sp
 from taciturn.core.arrays import AnyArray, BoolArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import ONE
+from taciturn.fitting.dense_paths import DensePath, GramPath
+from taciturn.fitting.frank_wolfe_task import Path, Task
+from taciturn.fitting.sparse_paths import ColumnPath, MarginPath, SublinearPath
 from taciturn.mechanisms.transcript import transcribed
-from taciturn.solvers.dense_paths import DensePath, GramPath
-from taciturn.solvers.frank_wolfe_task import Path, Task
-from taciturn.solvers.sparse_paths import ColumnPath, MarginPath, SublinearPath
 
 __all__ = [
     "PATHS",

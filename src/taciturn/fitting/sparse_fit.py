@@ -17,9 +17,9 @@ from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.plan.releases import Releases
-from taciturn.plan.sparse import Road
-from taciturn.plan.sparse_columns import (
+from taciturn.fitting.clipped_records import largest_slope_change, squared_row_norms
+from taciturn.fitting.releases import Releases
+from taciturn.fitting.sparse_columns import (
     LABEL_CLIP,
     centred_target,
     column_centre,
@@ -27,10 +27,10 @@ from taciturn.plan.sparse_columns import (
     residual_clip,
     screened_columns,
 )
-from taciturn.plan.sparse_setting import Setting, Target, lattice_square
-from taciturn.plan.sparse_size import chosen_size
-from taciturn.solvers.clipped_records import largest_slope_change, squared_row_norms
-from taciturn.solvers.two_phase import Descent, descent_spread, heaviest
+from taciturn.fitting.sparse_setting import Setting, Target, lattice_square
+from taciturn.fitting.sparse_size import chosen_size
+from taciturn.fitting.two_phase import Descent, descent_spread, heaviest
+from taciturn.planning.sparse import Road
 
 __all__ = ["NOISELESS_STEPS", "SparseFit", "SparseResult"]
 

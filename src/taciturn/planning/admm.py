@@ -11,10 +11,10 @@ from taciturn.accounting import Budget
 from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
-from taciturn.plan.objective_perturbation import ObjectivePlan, plan_objective_perturbation
-from taciturn.solvers.admm import penalty_level, solve_admm
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss, curvature_bound
-from taciturn.solvers.threads import one_thread_if_small
+from taciturn.fitting.admm import penalty_level, solve_admm
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, curvature_bound
+from taciturn.fitting.threads import one_thread_if_small
+from taciturn.planning.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 
 __all__ = ["ADMM_STEPS", "NOISELESS_ADMM_STEPS", "ADMMPlan", "plan_admm"]
 

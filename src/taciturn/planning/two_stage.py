@@ -10,10 +10,10 @@ from taciturn.certificate import Release
 from taciturn.core.validation import check_integer, check_positive, check_real
 from taciturn.data.sensitivity import block_votes
 from taciturn.events import ExponentialEvent, NotPrivateEvent
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss
 from taciturn.mechanisms import GumbelTopK
-from taciturn.plan.objective_perturbation import ObjectivePlan, plan_objective_perturbation
-from taciturn.plan.top_k import TopKPlan
-from taciturn.solvers.objective_perturbation import GeneralisedLinearLoss
+from taciturn.planning.objective_perturbation import ObjectivePlan, plan_objective_perturbation
+from taciturn.planning.top_k import TopKPlan
 
 __all__ = ["TwoStagePlan", "check_selection_share", "plan_two_stage"]
 

@@ -17,9 +17,9 @@ import numpy as np
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.plan.releases import Releases
-from taciturn.plan.sparse_setting import Setting, Target
-from taciturn.solvers.two_phase import by_weight, record_losses
+from taciturn.fitting.releases import Releases
+from taciturn.fitting.sparse_setting import Setting, Target
+from taciturn.fitting.two_phase import by_weight, record_losses
 
 __all__ = ["LEAST_FEATURES", "candidate_sizes", "chosen_size"]
 

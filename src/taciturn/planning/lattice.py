@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 from taciturn.core.errors import ParameterError
-from taciturn.data.fixed_point import ONE, sum_magnitude
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE, sum_magnitude
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, softmax_sum
 from taciturn.losses import Loss, SoftmaxLoss
 from taciturn.mechanisms import RoundedGaussian
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
 
 __all__ = ["LARGEST_WEIGHT", "gradient_noise", "term_noise"]
 

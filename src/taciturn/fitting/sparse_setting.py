@@ -10,8 +10,8 @@ import numpy as np
 from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
+from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
 from taciturn.losses import HuberLoss, Loss
-from taciturn.solvers.clipped_records import ClippedRecords, squared_row_norms
 
 __all__ = ["Setting", "Target", "lattice_square"]
 

@@ -16,12 +16,9 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
-from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
-from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism
-from taciturn.plan.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps, step_distance
-from taciturn.solvers.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, open_run
-from taciturn.solvers.safe_rule import LARGEST_LOGISTIC_RADIUS
-from taciturn.solvers.screening import (
+from taciturn.fitting.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, open_run
+from taciturn.fitting.safe_rule import LARGEST_LOGISTIC_RADIUS
+from taciturn.fitting.screening import (
     GAUSSIAN_BITS,
     NoisyRule,
     OptionalSelection,
@@ -31,6 +28,9 @@ from taciturn.solvers.screening import (
     TestedSelection,
     solve_screened,
 )
+from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism
+from taciturn.planning.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps, step_distance
 
 __all__ = [
     "SCREENING_RULES",

@@ -19,12 +19,12 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import safe_rule, screening_test
+from taciturn.fitting.frank_wolfe import Run, kind_of
+from taciturn.fitting.safe_rule import column_norms, condition, rule_scores
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
 from taciturn.mechanisms import RoundedGaussian
 from taciturn.mechanisms.base import first_of, noisy_keys
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer, score_limits
-from taciturn.solvers.frank_wolfe import Run, kind_of
-from taciturn.solvers.safe_rule import column_norms, condition, rule_scores
 
 __all__ = [
     "GAUSSIAN_BITS",

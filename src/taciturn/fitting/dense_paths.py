@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.data.fixed_point import ONE, exact_block_rows
+from taciturn.fitting.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
 from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals
 from taciturn.kernels.residual_pieces import curve_table
-from taciturn.solvers.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
 
 __all__ = ["DensePath", "GramPath"]
 

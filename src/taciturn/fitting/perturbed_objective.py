@@ -19,16 +19,16 @@ from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ObjectivePerturbationEvent
-from taciturn.losses import LogisticLoss
-from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, rounded_gaussian
-from taciturn.mechanisms.transcript import Call, answer
-from taciturn.solvers.objective_perturbation import (
+from taciturn.fitting.objective_perturbation import (
     GeneralisedLinearLoss,
     Goal,
     curvature_bound,
     data_gradient,
     minimise,
 )
+from taciturn.losses import LogisticLoss
+from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, rounded_gaussian
+from taciturn.mechanisms.transcript import Call, answer
 
 __all__ = ["MAGNITUDE", "PerturbedObjective", "noise_bound", "noise_distance", "objective_event"]
 

@@ -11,11 +11,11 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import FRACTION_BITS, ONE, round_weights
 from taciturn.data.sensitivity import gradient_scores
+from taciturn.fitting.frank_wolfe_task import ROUNDING_PER_RECORD
 from taciturn.kernels.softmax import softmax_residuals
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
 from taciturn.mechanisms.base import first_of, noisy_keys
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer
-from taciturn.solvers.frank_wolfe_task import ROUNDING_PER_RECORD
 
 __all__ = ["PlainRun"]
 

@@ -17,10 +17,10 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
+from taciturn.fitting.frank_wolfe import Run, open_run
+from taciturn.fitting.frank_wolfe_task import SELECTION_LEFTOVER
 from taciturn.losses import Loss
 from taciturn.mechanisms import ExponentialMechanism, TwoSidedGeometric
-from taciturn.solvers.frank_wolfe import Run, open_run
-from taciturn.solvers.frank_wolfe_task import SELECTION_LEFTOVER
 
 __all__ = [
     "NOISELESS_STEPS",

@@ -15,9 +15,9 @@ from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
+from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms import RoundedGaussian
-from taciturn.solvers.clipped_records import ClippedRecords, squared_row_norms
 
 __all__ = [
     "Descent",

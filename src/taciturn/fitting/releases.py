@@ -12,8 +12,9 @@ from taciturn.accounting.filter import Spend
 from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import ONE
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE
 from taciturn.data.sensitivity import largest_eigenvalue, loss_differences, proposal_scores
+from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import (
     DISTANCE_PER_VALUE,
@@ -24,9 +25,7 @@ from taciturn.mechanisms import (
     first_k_of,
 )
 from taciturn.mechanisms.base import rounding_charge
-from taciturn.plan.lattice import LARGEST_WEIGHT, gradient_noise
-from taciturn.solvers.clipped_records import GRAM_ROW_SQUARED, ClippedRecords
-from taciturn.solvers.frank_wolfe import MOST_PRIVATE_ROWS
+from taciturn.planning.lattice import LARGEST_WEIGHT, gradient_noise
 
 __all__ = ["Releases", "listed"]
 

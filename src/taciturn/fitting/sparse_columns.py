@@ -9,10 +9,10 @@ import numpy as np
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.plan.releases import Releases
-from taciturn.plan.sparse import KEPT_OF_FEW, Road
-from taciturn.plan.sparse_setting import Setting, Target, lattice_square
-from taciturn.solvers.two_phase import clipped_shares, heaviest, row_lengths, row_sums
+from taciturn.fitting.releases import Releases
+from taciturn.fitting.sparse_setting import Setting, Target, lattice_square
+from taciturn.fitting.two_phase import clipped_shares, heaviest, row_lengths, row_sums
+from taciturn.planning.sparse import KEPT_OF_FEW, Road
 
 __all__ = ["LABEL_CLIP", "centred_target", "column_centre", "median_length", "residual_clip", "screened_columns"]
 

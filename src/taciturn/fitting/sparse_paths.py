@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError
+from taciturn.fitting.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, fetch_column, halvings_of, no_columns
 from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, residuals, sparse_gradient
 from taciturn.kernels.residual_pieces import curve_table, pieces_of
 from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
 from taciturn.kernels.sparse_rows import count_columns, keep_columns, move, new_rows, pack, reset, schedule_of
-from taciturn.solvers.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
 
 __all__ = ["ColumnPath", "MarginPath", "SublinearPath"]
 

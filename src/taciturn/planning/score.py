@@ -15,7 +15,7 @@ from taciturn.core.validation import check_real
 from taciturn.data.sensitivity import error_sum, outcome_counts
 from taciturn.events import GaussianEvent, NotPrivateEvent
 from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, TwoSidedGeometric
-from taciturn.plan.lattice import term_noise
+from taciturn.planning.lattice import term_noise
 
 __all__ = ["ScorePlan", "plan_score"]
 

@@ -18,20 +18,18 @@ import scipy.sparse as sp
 from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
+from taciturn.fitting.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, SMALLEST_RADIUS, Task
+from taciturn.fitting.paths import choose_path, open_path
+from taciturn.fitting.plain import PlainRun
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
-from taciturn.solvers.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, SMALLEST_RADIUS, Task
-from taciturn.solvers.paths import choose_path, open_path
-from taciturn.solvers.plain import PlainRun
 
-__all__ = ["LARGEST_RADIUS", "MOST_PRIVATE_ROWS", "SMALLEST_RADIUS", "Run", "kind_of", "open_run"]
+__all__ = ["LARGEST_RADIUS", "SMALLEST_RADIUS", "Run", "kind_of", "open_run"]
 
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
 _ROOM = 2**30
-# A private number of records is taken to be at most this.
-MOST_PRIVATE_ROWS = 1 << 26
 
 
 class Run(Protocol):

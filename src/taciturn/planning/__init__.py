@@ -4,10 +4,10 @@ A plan is made before anything is read and depends on public numbers only. It is
 become noise scales.
 """
 
-from taciturn.plan.frank_wolfe import ClippedCount, FrankWolfePlan, plan_frank_wolfe
-from taciturn.plan.kendall import KendallPlan, plan_kendall
-from taciturn.plan.screened import SCREENING_RULES, ScreenedPlan, check_screening, none_threshold, plan_screened
-from taciturn.plan.top_k import TOP_K_MECHANISMS, TopKPlan, plan_top_k
+from taciturn.planning.frank_wolfe import ClippedCount, FrankWolfePlan, plan_frank_wolfe
+from taciturn.planning.kendall import KendallPlan, plan_kendall
+from taciturn.planning.screened import SCREENING_RULES, ScreenedPlan, check_screening, none_threshold, plan_screened
+from taciturn.planning.top_k import TOP_K_MECHANISMS, TopKPlan, plan_top_k
 
 __all__ = [
     "SCREENING_RULES",

@@ -1,0 +1,152 @@
+"""What seeded fits of every public class leave behind, as text that is equal only if every bit is.
+
+``python tests/conformance/seeded_fits.py --write`` records it in ``tests/data/seeded_fits.json``; without
+``--write`` it says what differs from the record. Record anew only where results change on purpose.
+"""
+
+import hashlib
+import json
+import platform
+import sys
+import warnings
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from seeded_cases import PROVED, table
+from seeded_published import PUBLISHED, SCORES
+from threadpoolctl import threadpool_info
+
+import taciturn
+from taciturn import published
+
+RECORD = Path(__file__).parents[1] / "data" / "seeded_fits.json"
+
+CASES = {**PROVED, "private_score": SCORES, **PUBLISHED}
+
+_ATTRIBUTES = (
+    *("coef_", "coef_std_", "intercept_", "support_", "n_iter_", "classes_", "count_", "loss_curve_"),
+    *("lower_", "upper_"),
+)
+# Five rows to predict or to transform, good ones in every table.
+_ROWS = slice(50, 55)
+
+
+def fingerprint():
+    """What bits of floating-point numbers depend on beside the code."""
+    packages = ("numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "blas": sorted({pool["architecture"] for pool in threadpool_info() if pool["user_api"] == "blas"}),
+        **{package: ".".join(version(package).split(".")[:2]) for package in packages},
+    }
+
+
+def results(name):
+    """The ten results of one class, or of ``private_score``."""
+    return [result(name, case) for case in CASES[name]]
+
+
+def result(name, case):
+    """What one case leaves behind, by name."""
+    return described_score(scored(case)) if name == "private_score" else described_fit(fitted(name, case), case)
+
+
+def fitted(name, case):
+    """The fitted object of a case."""
+    kind = getattr(taciturn if name in PROVED else published, name)
+    X, targets = table(case.table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
+        return kind(**case.arguments).fit(X, targets[case.target])
+
+
+def scored(case):
+    """The score of a case."""
+    X, targets = table(case.table)
+    arguments = dict(case.arguments)
+    return taciturn.private_score(arguments.pop("model"), X, targets[case.target], **arguments)
+
+
+def described_fit(model, case):
+    """Attributes, predictions on five rows (or what these are transformed to), and the certificate in numbers."""
+    found = {name: bits(getattr(model, name)) for name in _ATTRIBUTES if hasattr(model, name)}
+    rows = table(case.table)[0][_ROWS]
+    for method in ("predict", "predict_proba", "transform"):
+        if hasattr(model, method):
+            answer = getattr(model, method)(rows)
+            # Whether predict itself keeps to the public range is a matter of its contract, not of bits.
+            ranged = method == "predict" and hasattr(model, "y_bounds")
+            found[method] = bits(np.clip(answer, *model.y_bounds) if ranged else answer)
+    return found | described_certificate(model.certificate_)
+
+
+def described_score(score):
+    """The value, the deviation of its noise, and the certificate in numbers."""
+    return {"value": bits(score.value), "std": bits(score.std)} | described_certificate(score.certificate)
+
+
+def described_certificate(certificate):
+    """Its guarantee and its events without the words for what was released, which may be put otherwise."""
+    said = json.loads(certificate.to_json())
+    events = [{name: value for name, value in event.items() if name != "what"} for event in said["events"]]
+    kinds = Counter()
+    for event in events:
+        kinds[event["event"]["kind"]] += event["count"]
+    listed = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    digest = hashlib.sha256(json.dumps(events, sort_keys=True).encode()).hexdigest()[:16]
+    guarantee = ("epsilon", "delta", "proved_epsilon", "status", "relation", "bound", "arithmetic")
+    return {name: said[name] for name in guarantee} | {"events": f"{digest} {listed}"}
+
+
+def bits(value):
+    """A number in full, or a digest of an array's type, shape and bytes with a few entries for people to see."""
+    array = np.asarray(value.toarray() if sp.issparse(value) else value)
+    if array.ndim == 0:
+        return repr(array.item())
+    if array.dtype.kind in "OU":
+        # As wide as the longest entry, whatever room there was.
+        array = np.array(array.astype(str).tolist())
+    digest = hashlib.sha256(f"{array.dtype.kind}{array.shape}".encode() + array.tobytes()).hexdigest()[:16]
+    shown = array.ravel() if array.dtype.kind == "U" else array[array != 0]
+    shown = np.flatnonzero(array) if array.dtype == bool else shown
+    return " ".join((digest, *(str(entry) for entry in shown[:3].tolist())))
+
+
+def differences(recorded, found):
+    """A line for whatever is not equal in two results of one class."""
+    lines = []
+    if len(recorded) != len(found):
+        lines.append(f"{len(recorded)} cases were recorded, {len(found)} are here")
+    for place, (old, new) in enumerate(zip(recorded, found, strict=False), start=1):
+        for name in sorted({*old, *new}):
+            if old.get(name) != new.get(name) or (name in old) != (name in new):
+                lines.append(f"case {place}: {name} was {old.get(name)!r}, is {new.get(name)!r}")
+    return lines
+
+
+def recorded():
+    """What the file says."""
+    return json.loads(RECORD.read_text(encoding="utf-8"))
+
+
+def main(write):
+    """Write the record, or say what differs from it."""
+    fits = {name: results(name) for name in CASES}
+    if write:
+        # A line for each case: short, and a change shows as a line in a diff.
+        lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, cases)) + "\n]" for name, cases in fits.items())
+        text = f'{{"fingerprint": {json.dumps(fingerprint())},\n"fits": {{\n' + ",\n".join(lists) + "\n}}\n"
+        RECORD.write_text(text, encoding="utf-8")
+        return 0
+    before = recorded()["fits"]
+    lines = [f"{name}, {line}\n" for name in CASES for line in differences(before.get(name, []), fits[name])]
+    sys.stdout.writelines(lines)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--write" in sys.argv[1:]))

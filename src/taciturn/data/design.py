@@ -125,6 +125,12 @@ class Design:
             part._built = self._built[:, indices]
         return part
 
+    def in_layout(self, layout: str) -> Design:
+        """The same features, sparse ones stored by rows ("csr") or by columns ("csc")."""
+        if not self.is_sparse or self._source.format == layout:
+            return self
+        return Design(self._source.asformat(layout), self.x_bound, intercept=self._intercept)
+
     def clipped(self, share: float) -> Design:
         """The same features clipped to a share of their bound, which becomes the new one."""
         # Never zero, which the product of a very small bound and a share may be rounded to.

@@ -11,7 +11,7 @@ import struct
 import sys
 import types
 import weakref
-from collections.abc import Iterator, Mapping, MappingView
+from collections.abc import Generator, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def _facts(thing: Any, name: str, above: tuple[int, ...]) -> Iterator[tuple[str,
         yield from _state(thing, name, inside, seen=bool(attributes))
 
 
-def _contents(thing: Any, name: str, inside: tuple[int, ...]) -> Iterator[tuple[str, object]]:
+def _contents(thing: Any, name: str, inside: tuple[int, ...]) -> Generator[tuple[str, object], None, bool]:
     """What is inside the kinds that are known; returns whether there may be more than that and attributes."""
     if isinstance(thing, _TEXT):
         yield name, repr(thing)
@@ -93,7 +93,7 @@ def _contents(thing: Any, name: str, inside: tuple[int, ...]) -> Iterator[tuple[
             yield from _facts(key, f"{name} (key {place})", inside)
             yield from _facts(content, f"{name}[{key!r}]", inside)
         return type(thing) is not dict
-    elif isinstance(thing, list | tuple | MappingView):
+    elif isinstance(thing, list | tuple | KeysView | ValuesView | ItemsView):
         yield f"{name} (length)", len(thing)
         for place, content in enumerate(thing):
             yield from _facts(content, f"{name}[{place}]", inside)
@@ -140,7 +140,7 @@ def _within(cell: Any) -> list[object]:
 
 def _state(thing: Any, name: str, inside: tuple[int, ...], *, seen: bool) -> Iterator[tuple[str, object]]:
     """What pickling would write, of one level, where attributes are not known to be all."""
-    kind = type(thing)
+    kind: Any = type(thing)
     try:
         reduced = thing.__reduce_ex__(4)
     except Exception:

@@ -114,10 +114,11 @@ def _holds(certificate: Certificate) -> bool:
 def _bought(certificate: Certificate, events: Iterable[Event]) -> bool:
     """Whether the whole of a filter, which the certificate's lines spend, pays for the releases and their samplers."""
     lines = certificate.events
-    if any(line.remaining is None or not isinstance(line.event, GaussianEvent) for line in lines):
+    spent = [(line.count, line.event) for line in lines if isinstance(line.event, GaussianEvent)]
+    if len(spent) < len(lines) or any(line.remaining is None for line in lines):
         return False
-    prices = math.fsum(line.count / line.event.noise_multiplier**2 for line in lines)
-    distance = math.fsum(line.count * line.event.distance for line in lines)
+    prices = math.fsum(count / event.noise_multiplier**2 for count, event in spent)
+    distance = math.fsum(count * event.distance for count, event in spent)
     single = [event for event, count in _runs(events) for _ in range(count)]
     used = math.fsum(getattr(event, "distance", 0.0) for event in single)
     return chain_cost(single) <= prices * (1.0 + _FILTER_ROUNDING) and used <= distance * (1.0 + _FILTER_ROUNDING)

@@ -46,7 +46,8 @@ class Observed:
 
 def observed(run: Callable[[], Any]) -> Observed:
     """Run, and look."""
-    result, error, raised = None, None, ()
+    result, error = None, None
+    raised: tuple[str, ...] = ()
     out, err = io.StringIO(), io.StringIO()
     with (
         warnings.catch_warnings(record=True) as caught,

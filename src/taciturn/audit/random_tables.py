@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from taciturn.core.arrays import NumberArray
+
 __all__ = ["HUGE", "LAYOUTS", "TINY", "neighbouring_tables"]
 
 LAYOUTS = ("dense", "csr", "csc")
@@ -72,6 +74,7 @@ def _table(
     weights = np.zeros(n_columns)
     n_weights = min(len(_WEIGHTS), n_columns)
     weights[:n_weights] = _WEIGHTS[:n_weights]
+    y: NumberArray
     signal = np.clip(X, -1.0, 1.0) @ weights
     if n_classes == 0:
         y = np.clip(signal + 0.1 * rng.standard_normal(n_rows), -1.0, 1.0)

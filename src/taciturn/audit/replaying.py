@@ -336,10 +336,11 @@ def _check_numbers(data: Mapping[str, Any], neighbour: Mapping[str, Any], relati
     counts = [np.shape(each["X"])[0] if "X" in each else None for each in (data, neighbour)]
     if set(data) != set(neighbour) and relation != "add-remove":
         raise DataError("neighbour: expected the same arguments as in data, got others; pass both by name.")
-    if None in counts:
+    first, second = counts
+    if first is None or second is None:
         return
     expected = 1 if relation == "add-remove" else 0
-    if abs(counts[0] - counts[1]) != expected:
+    if abs(first - second) != expected:
         raise DataError(
             f"neighbour: expected {'one record more or less' if expected else 'as many records'} under {relation}, got "
             "another number; change one record."

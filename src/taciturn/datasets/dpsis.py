@@ -91,4 +91,5 @@ def make_dpsis_linear(
 
 def _centred(values: FloatArray) -> FloatArray:
     values = values - values.mean(axis=0)
-    return values / np.abs(values).max(axis=0)
+    centred: FloatArray = values / np.abs(values).max(axis=0)
+    return centred

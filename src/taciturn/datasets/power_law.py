@@ -99,7 +99,7 @@ def _distinct_ranks(rng: np.random.Generator, cumulative: FloatArray, n_rows: in
     """Ranks from 0, different within each row, drawn in turn from the popularities not yet taken."""
 
     def draw(size: int) -> IntArray:
-        return np.searchsorted(cumulative, rng.random(size) * cumulative[-1])
+        return np.asarray(np.searchsorted(cumulative, rng.random(size) * cumulative[-1]))
 
     ranks = draw(n_rows * n_per_row).reshape(n_rows, n_per_row)
     pending = np.arange(n_rows)

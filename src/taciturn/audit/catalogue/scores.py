@@ -76,10 +76,11 @@ class AccuracyLaw:
 
     def __call__(self, data: Table) -> Law:
         _, y = data
-        ends = {"less": 0, "more": y.size}
+        ends: dict[Any, int] = {"less": 0, "more": y.size}
         values: Law = {}
         for count, probability in law_of(self.plan.mechanism, int(np.sum(y == 0))).items():
-            value = min(max(ends.get(count, count), 0), y.size) / y.size
+            right = ends[count] if count in ends else int(count)
+            value = min(max(right, 0), y.size) / y.size
             values[value] = values.get(value, 0.0) + probability
         return values
 

@@ -15,11 +15,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numba.core.dispatcher import Dispatcher
 
 import taciturn
 from taciturn import kernels
 from taciturn.core.rng import Stream
+from taciturn.kernels.compiled import Kernel
 
 CASES = {
     "HardThresholdRegressor": {},
@@ -48,7 +48,7 @@ COLD = ("HardThresholdRegressor", "FrankWolfeRegressor, sublinear")
 
 def dispatchers():
     modules = [import_module(f"taciturn.kernels.{module.name}") for module in pkgutil.iter_modules(kernels.__path__)]
-    return {kernel for module in modules for kernel in vars(module).values() if isinstance(kernel, Dispatcher)}
+    return {item.dispatcher for module in modules for item in vars(module).values() if isinstance(item, Kernel)}
 
 
 def signatures():

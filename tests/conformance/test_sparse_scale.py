@@ -57,14 +57,15 @@ FIRST_FIT = """
     import scipy.sparse as sp
     import taciturn.kernels
     from taciturn import FrankWolfeClassifier
+    from taciturn.kernels.compiled import Kernel
 
     X = sp.random(200, 50, 0.2, "csr", random_state=0, dtype={dtype})
     FrankWolfeClassifier(n_steps=20, classes=(0, 1)).fit(X, np.arange(200) % 2)
     misses = 0
     for module in pkgutil.iter_modules(taciturn.kernels.__path__, "taciturn.kernels."):
         for item in vars(importlib.import_module(module.name)).values():
-            if hasattr(item, "stats"):
-                misses += sum(item.stats.cache_misses.values())
+            if isinstance(item, Kernel):
+                misses += sum(item.dispatcher.stats.cache_misses.values())
     print(misses)
 """
 

@@ -1,44 +1,69 @@
-"""Compilation by numba, with a cache on disk that cannot make a fit fail.
+"""Compilation by numba, on the first call, with a cache on disk that cannot make a fit fail.
 
-numba keeps compiled code beside the package or in the user's cache folder, and raises where it cannot: on import where
-neither folder can be written (a container without a home), and inside the call of a kernel, possibly between two
-releases, where the disk is full or a file is damaged. A cache saves time and decides nothing else: here every failure
-of it means that the code is compiled again.
+Importing numba takes longer than importing the rest of the package and half as much memory as scikit-learn, and
+people who load a model or read a certificate call no kernel. So a kernel imports numba when it is first called, which
+``warm_up`` of its room does before a fit draws its first random word.
+
+numba keeps compiled code beside the package or in the user's cache folder, and raises where it cannot: where neither
+folder can be written (a container without a home), and inside the call of a kernel, possibly between two releases,
+where the disk is full or a file is damaged. A cache saves time and decides nothing else: here every failure of it
+means that the code is compiled again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property, update_wrapper
 from typing import Any
 
-from numba import njit
-from numba.core.caching import FunctionCache, NullCache
-
-__all__ = ["compiled"]
+__all__ = ["Kernel", "compiled"]
 
 
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """``numba.njit`` with a cache where there is room for one; as a decorator, with or without options."""
+    """``numba.njit`` on the first call, as a decorator with or without options."""
     if function is None:
-        return lambda decorated: compiled(decorated, **options)
-    kernel = njit(**options)(function)
-    try:
-        kernel._cache = _Cache(FunctionCache(function))
-    except Exception:
-        # numba finds no folder that can be written (RuntimeError) or cannot look (OSError): no cache.
-        kernel._cache = NullCache()
-    return kernel
+        return lambda decorated: Kernel(decorated, options)
+    return Kernel(function, options)
 
 
-class _Cache(NullCache):  # type: ignore[misc]
-    """Numba's cache of one function, whose failures say "not there" when it is read and nothing when it is written.
+class Kernel:
+    """A function that numba compiles when it is first called, by Python code or by another kernel."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._options = options
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled function."""
+        return self.dispatcher(*args)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """The function in numba's hands, with a cache where there is room for one."""
+        from numba import njit
+        from numba.core.caching import FunctionCache
+
+        dispatcher = njit(**self._options)(self.__wrapped__)
+        # Without a cache where numba finds no folder that can be written (RuntimeError) or cannot look (OSError).
+        with suppress(Exception):
+            dispatcher._cache = _Cache(FunctionCache(self.__wrapped__))
+        return dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba asks of a global that compiled code calls."""
+        return self.dispatcher._numba_type_
+
+
+class _Cache:
+    """numba's cache of one function, whose failures say "not there" when it is read and nothing when it is written.
 
     After a failure the index is emptied, if that is possible. A damaged one would fail for ever, and one that was
     written just before the disk was full may name a file with the code of an earlier version.
     """
 
-    def __init__(self, files: FunctionCache) -> None:
+    def __init__(self, files: Any) -> None:
         self._files = files
 
     @property

@@ -61,7 +61,7 @@ def fitted(name, case):
     X, targets = table(case.table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
-        return kind(**case.arguments).fit(X, targets[case.target])
+        return kind(**case.arguments).fit(X, targets[case.target], **case.fit_arguments)
 
 
 def scored(case):

@@ -27,8 +27,8 @@ def _losses(first, second, few, explicit):
         ("dense", "two", {"loss": "logistic", "epsilon": 0.5, **few}),
         ("dense", "numbers", {"loss": "squared", **few, **first}),
         ("sparse", "two", {"loss": "logistic", **few, **second}),
-        *(("dense", "numbers", {"loss": "squared", **few, **explicit[0]}),),
-        *(("sparse", "two", {"loss": "logistic", **few, **explicit[1]}),),
+        ("dense", "numbers", {"loss": "squared", **few, **explicit[0]}),
+        ("sparse", "two", {"loss": "logistic", **few, **explicit[1]}),
     )
 
 

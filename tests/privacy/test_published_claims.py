@@ -90,7 +90,7 @@ def test_the_slopes_behind_the_proved_epsilon_are_reached_and_never_exceeded(los
     y = SMALL_Y if kind == "logistic" else 2 * SMALL_Y - 1
     model = PrivateLasso(loss=kind, radius=radius, n_steps=5).fit(SMALL_X, y)
     (release,) = model.certificate_.events
-    b = model._noise_scale(4)
+    b = model.noise_scale(4)
     assert release.event.epsilon == pytest.approx(2 * radius * loss.slope(radius) / 4 / b)
 
 
@@ -263,7 +263,7 @@ def test_the_counterexample_is_what_the_estimator_does():
 
 @pytest.mark.parametrize(("n_classes", "p", "proved"), [(3, 10_000, 19.0), (10, 784, 0.99)])
 def test_what_is_proved_of_the_multinomial_form(n_classes, p, proved):
-    scale = MultinomialPrivateLasso(epsilon=1.0, delta=1e-5, n_steps=1000)._noise_scale(100, n_classes)
+    scale = MultinomialPrivateLasso(epsilon=1.0, delta=1e-5, n_steps=1000).noise_scale(100, n_classes)
     sensitivity = 10.0 * SoftmaxLoss().slope(10.0) / 100
     (release,) = vertex_releases("a vertex", p * 999, noise_scale=scale, sensitivity=sensitivity)
     assert epsilon_of(release.total, 1e-5) == pytest.approx(proved, rel=0.01)

@@ -250,11 +250,22 @@ def test_curves_see_the_fit_and_do_not_change_it():
     X, y, _ = make_screening_linear(200, 80, random_state=0)
     plain = RNMScreen(n_steps=60, random_state=3).fit(X, y)
     watched = RNMScreen(n_steps=60, random_state=3)
-    watched._watch = curve = Curve(60, lambda w, g: np.mean((X @ w - y) ** 2))
+    watched.watch = curve = Curve(60, lambda w, g: np.mean((X @ w - y) ** 2))
     assert np.array_equal(watched.fit(X, y).coef_, plain.coef_)
     assert [step for step, _ in curve.points] == list(recorded_steps(60))
     assert curve.points[-1][1] == pytest.approx(np.mean((plain.predict(X) - y) ** 2))
     assert curve.points[0][1] != pytest.approx(curve.points[-1][1], rel=0.01)
+
+
+def test_a_watched_fit_can_prove_nothing():
+    X, y, _ = make_screening_linear(200, 80, random_state=0)
+    plain, watched = RNMScreen(n_steps=5, random_state=3), RNMScreen(n_steps=5, random_state=3)
+    watched.watch = Curve(5, lambda w, g: 0.0)
+    assert math.isfinite(plain.fit(X, y).certificate_.proved_epsilon)
+    *paid, shown = watched.fit(X, y).certificate_.events
+    assert tuple(paid) == plain.certificate_.events
+    assert (shown.noise, shown.count) == ("none", 5)
+    assert math.isinf(watched.certificate_.proved_epsilon)
 
 
 @pytest.mark.parametrize("epsilon_screen", [2.5, math.inf])
@@ -262,7 +273,7 @@ def test_the_gap_is_that_of_the_weights_that_are_left(epsilon_screen):
     X, y, _ = make_screening_linear(200, 80, random_state=0)
     model, seen = ADPScreen(n_steps=30, screen_at=7, epsilon_screen=epsilon_screen, random_state=1), []
     rule = ScreeningRule.of("squared", 5.0, 200)
-    model._watch = lambda t, w, g: seen.append((rule.gap(w, g), w.copy()))
+    model.watch = lambda t, w, g: seen.append((rule.gap(w, g), w.copy()))
     model.fit(X, y)
     for gap, w in seen:
         slopes = X.T @ (X @ w - y) / 200
@@ -334,7 +345,7 @@ def test_dp_fw_is_rnm_screen_without_screening():
             ScreeningRule.of("squared", radius, n),
             random_start(radius, d, stream.spawn("start")),
             n_steps=problem.n_steps,
-            noise_scale=scale * whole._noise_scale(n),
+            noise_scale=scale * whole.noise_scale(n),
             stream=stream.spawn("frank-wolfe"),
             screenings=range(0),
             screen=None,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.special import expit
@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from taciturn.accounting import epsilon_of
 from taciturn.certificate import Certificate, Release
+from taciturn.core.arrays import AnyArray, FloatArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.estimators._linear import PrivateLinearModel, labels_of
@@ -112,13 +113,31 @@ class ReproducedModel(PrivateLinearModel):
         }
 
 
-def classifies(model: Any) -> bool:
+class HasLoss(Protocol):
+    """A model whose loss is a parameter."""
+
+    loss: str
+
+
+def classifies(model: HasLoss) -> bool:
     """Whether the loss makes the model a classifier."""
     return model.loss == "logistic"
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def for_classifiers(method: Method) -> Method:
+    """Offer a method only where the loss makes the model a classifier."""
+    offered: Method = available_if(classifies)(method)
+    return offered
+
+
 class SwitchedModel(ReproducedModel):
     """A classifier of two classes with ``loss="logistic"``, a regressor with ``loss="squared"``."""
+
+    loss: str
+    classes_: AnyArray
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,7 +150,7 @@ class SwitchedModel(ReproducedModel):
             tags.regressor_tags = RegressorTags(poor_score=True)
         return tags
 
-    def _read_both(self, X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[str, ...]]:
+    def _read_both(self, X: Any, y: Any) -> tuple[Any, FloatArray, tuple[str, ...]]:
         """Features, target as the loss needs it (labels as 0 and 1), and what is assumed of the target."""
         records = self._read(X, y, numeric=not classifies(self))
         X, y = records.X, records.y
@@ -146,31 +165,33 @@ class SwitchedModel(ReproducedModel):
         self.classes_ = labels
         return X, (y == labels[1]).astype(np.float64), assumptions
 
-    def _set_coefficients(self, weights: np.ndarray) -> None:
+    def _set_coefficients(self, weights: FloatArray) -> None:
         self.coef_ = weights[None, :] if classifies(self) else weights
         self.intercept_ = np.zeros(1) if classifies(self) else 0.0
         self.support_ = weights != 0.0
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> AnyArray:
         """Labels (the second where its probability exceeds one half), or numbers."""
-        margins = self._margins(X).ravel()
+        margins: FloatArray = self._margins(X).ravel()
         return self.classes_[(margins > 0.0).astype(int)] if classifies(self) else margins
 
-    @available_if(classifies)
-    def decision_function(self, X: Any) -> np.ndarray:
+    @for_classifiers
+    def decision_function(self, X: Any) -> FloatArray:
         """Margins, positive for the second class."""
-        return self._margins(X).ravel()
+        margins: FloatArray = self._margins(X).ravel()
+        return margins
 
-    @available_if(classifies)
-    def predict_proba(self, X: Any) -> np.ndarray:
+    @for_classifiers
+    def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the two classes."""
         positive = expit(self.decision_function(X))
         return np.column_stack((1.0 - positive, positive))
 
-    @available_if(classifies)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    @for_classifiers
+    def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of the probabilities."""
-        return np.log(self.predict_proba(X))
+        logarithms: FloatArray = np.log(self.predict_proba(X))
+        return logarithms
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of a classifier, coefficient of determination of a regressor."""

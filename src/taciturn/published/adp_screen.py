@@ -178,7 +178,9 @@ class ADPScreen(ScreenedModel):
             check_integer(1, self.n_steps, screen_at=self.screen_at)
 
     def _screenings(self) -> range:
-        every = {"every": 1, "last": self.n_steps}.get(self.screen_at, self.screen_at)
+        every = self.screen_at
+        if isinstance(every, str):
+            every = {"every": 1, "last": self.n_steps}[every]
         return range(every, self.n_steps + 1, every)
 
     def _screening_scale(self, rule: ScreeningRule, n_columns: int) -> float:

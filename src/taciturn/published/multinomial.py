@@ -138,7 +138,7 @@ class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
             vertex_releases(
                 f"one of {2 * n_classes:,} directions (a class and a sign) per feature and step",
                 n_columns * self.n_iter_,
-                noise_scale=self._noise_scale(n_rows, n_classes),
+                noise_scale=self.noise_scale(n_rows, n_classes),
                 sensitivity=self.radius * slope / n_rows,
             ),
             public=self._facts(X) | {"classes": self.classes_},
@@ -148,14 +148,14 @@ class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
         )
         return self
 
-    def _noise_scale(self, n_rows: int, n_classes: int) -> float:
-        """The printed scale, in the units of the mean gradient."""
+    def noise_scale(self, n_rows: int, n_classes: int) -> float:
+        """Return the printed scale of the Laplace noise, in the units of the mean gradient."""
         root = math.sqrt(8.0 * self.n_steps * math.log(n_classes / self.delta))
         return self.radius * self.gradient_bound * root * n_classes / (n_rows * self.epsilon)
 
     def _solve(self, X: Any, one_hot: FloatArray, stream: Stream) -> FloatArray:
         (n_rows, n_columns), n_classes = X.shape, one_hot.shape[1]
-        noise_scale, loss = self._noise_scale(n_rows, n_classes), SoftmaxLoss()
+        noise_scale, loss = self.noise_scale(n_rows, n_classes), SoftmaxLoss()
         features = np.arange(n_columns)
         weights = np.zeros((n_classes, n_columns))
         for t in range(1, self.n_iter_ + 1):
@@ -171,7 +171,7 @@ class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
 
     def _margins(self, X: Any) -> FloatArray:
         # Two classes have a row of weights each; what decides between them is the difference.
-        margins = super()._margins(X)
+        margins: FloatArray = super()._margins(X)
         return margins[:, 1:] - margins[:, :1] if self.classes_.size == 2 else margins
 
     def _errata(self, n_columns: int, n_classes: int) -> tuple[str, ...]:

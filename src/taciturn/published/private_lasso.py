@@ -191,7 +191,7 @@ class PrivateLasso(SwitchedModel):
         releases = vertex_releases(
             f"one of {2 * n_columns:,} directions (a coefficient and a sign) per step",
             self.n_iter_,
-            noise_scale=self._noise_scale(n_rows),
+            noise_scale=self.noise_scale(n_rows),
             sensitivity=self.radius * slope / n_rows,
         )
         self.certificate_ = state_claim(
@@ -212,8 +212,8 @@ class PrivateLasso(SwitchedModel):
     def _loss(self) -> Loss:
         return LogisticLoss() if classifies(self) else SquaredLoss()
 
-    def _noise_scale(self, n_rows: int) -> float:
-        """The printed scale, in the units of the mean gradient."""
+    def noise_scale(self, n_rows: int) -> float:
+        """Return the printed scale of the Laplace noise, in the units of the mean gradient."""
         root = math.sqrt(8.0 * self.n_steps * math.log(1.0 / self.delta))
         return self.radius * self.gradient_bound * root / (n_rows * self.epsilon)
 
@@ -225,7 +225,7 @@ class PrivateLasso(SwitchedModel):
             self._loss(),
             radius=self.radius,
             n_selections=self.n_iter_,
-            noise_scale=self._noise_scale(X.shape[0]),
+            noise_scale=self.noise_scale(X.shape[0]),
             stream=stream.spawn("frank-wolfe"),
             ascend=self.literal_appendix,
         )

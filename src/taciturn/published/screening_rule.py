@@ -17,6 +17,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_delta
 from taciturn.data.sensitivity import unscaled_rule
+from taciturn.events import NotPrivateEvent
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 from taciturn.published._base import SwitchedModel, classifies, state_claim, vertex_releases
 from taciturn.published.private_lasso import COMPOSITION
@@ -40,6 +41,7 @@ SCALED_BY_DATA = (
     "the experiments scale the features by values found in the data, a release that the claimed epsilon does not pay "
     "for"
 )
+SHOWN = "weights and gradient of a step, shown to watch"
 UNSCALED_RULE = (
     "Equation 1 leaves out the radius of the ball: at a solution on its surface it screens every coefficient, those of "
     "the solution included"
@@ -117,7 +119,8 @@ def random_start(radius: float, n_columns: int, stream: Stream) -> FloatArray:
     Absolute values of Laplace variables over their sum and one exponential more are uniform on the simplex.
     """
     directions = stream.laplaces(n_columns)
-    return radius * directions / (np.abs(directions).sum() + stream.exponentials(1)[0])
+    start: FloatArray = radius * directions / (np.abs(directions).sum() + stream.exponentials(1)[0])
+    return start
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +134,13 @@ class ByMargins:
     @property
     def column_norms(self) -> FloatArray:
         """Euclidean norms of the features."""
-        return np.sqrt((self.matrix * self.matrix).sum(axis=0))
+        norms: FloatArray = np.sqrt((self.matrix * self.matrix).sum(axis=0))
+        return norms
 
     def gradient(self, image: FloatArray) -> FloatArray:
         """Of the mean loss, where ``image`` is ``matrix @ weights``."""
-        return self.matrix.T @ self.loss.derivative(image, self.target) / self.target.size
+        gradient: FloatArray = self.matrix.T @ self.loss.derivative(image, self.target) / self.target.size
+        return gradient
 
     def prediction_norm(self, weights: FloatArray, image: FloatArray) -> float:
         """The Euclidean norm of X w."""
@@ -222,8 +227,17 @@ def screened_frank_wolfe(
 class ScreenedModel(SwitchedModel):
     """Frank-Wolfe with Laplace noise, and a screening rule with noise of its own after some of the steps."""
 
-    # Set on a model, it sees every step of its fit: for the papers' figures of curves.
-    _watch: Watch | None = None
+    watch: Watch | None = None
+    """Called after each step with its number, the weights and the gradient, for the papers' figures of curves.
+
+    The gradient is exact: the certificate of a watched fit counts what is shown as a release without noise.
+    """
+
+    epsilon: float
+    delta: float
+    radius: float
+    n_steps: int
+    gradient_bound: float
 
     def fit(self, X: Any, y: Any) -> ScreenedModel:
         """Run the algorithm and state its claim.
@@ -241,7 +255,7 @@ class ScreenedModel(SwitchedModel):
         n_rows, n_columns = X.shape
         rule = ScreeningRule.of(self.loss, self.radius, n_rows)
         self.n_iter_ = self.n_steps
-        noise_scale = self._noise_scale(n_rows)
+        noise_scale = self.noise_scale(n_rows)
         weights = screened_frank_wolfe(
             mean_loss(X, target, LogisticLoss() if classifies(self) else SquaredLoss()),
             rule,
@@ -251,7 +265,7 @@ class ScreenedModel(SwitchedModel):
             stream=stream.spawn("frank-wolfe"),
             screenings=self._screenings(),
             screen=self._screen(rule, n_columns, stream.spawn("screening")),
-            watch=self._watch,
+            watch=self.watch,
         )
         self._set_coefficients(weights)
         selections = vertex_releases(
@@ -260,10 +274,11 @@ class ScreenedModel(SwitchedModel):
             noise_scale=noise_scale,
             sensitivity=self.radius * rule.largest_residual / n_rows,
         )
+        shown = () if self.watch is None else (Release(SHOWN, "none", 0.0, NotPrivateEvent(), self.n_steps),)
         self.certificate_ = state_claim(
             float(self.epsilon + self.epsilon_screen),
             self.delta + self.delta_screen,
-            (*selections, self._screening_release(rule, n_columns)),
+            (*selections, self._screening_release(rule, n_columns), *shown),
             public=self._facts(X),
             assumptions=assumptions,
             errata=self._errata(rule),
@@ -294,8 +309,8 @@ class ScreenedModel(SwitchedModel):
         X, target, assumptions = super()._read_both(X, y)
         return X, target, assumptions if classifies(self) else ("every target lies in [-radius, radius]",)
 
-    def _noise_scale(self, n_rows: int) -> float:
-        """The printed scale of the steps, in the units of the mean gradient."""
+    def noise_scale(self, n_rows: int) -> float:
+        """Return the printed scale of the Laplace noise of a step, in the units of the mean gradient."""
         root = math.sqrt(8.0 * self.n_steps * math.log(1.0 / self.delta))
         return self.radius * self.gradient_bound * root / (n_rows * self.epsilon)
 

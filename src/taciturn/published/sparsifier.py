@@ -147,9 +147,10 @@ class Sparsifier(PrivateLasso):
         check_claimed_epsilon(epsilon_count=self.epsilon_count)
         check_positive(precision=self.precision)
         check_integer(1, PRINTED_COUNT_STEPS, n_count_steps=self.n_count_steps)
-        self._range(1)
+        self.count_ends(1)
 
-    def _range(self, n_columns: int) -> tuple[float, float]:
+    def count_ends(self, n_columns: int) -> tuple[float, float]:
+        """Return the ends of the count's range: ``count_range``, or the printed ones for so many features."""
         if self.count_range is None:
             root = math.sqrt(n_columns)
             return root, 2.0 * root
@@ -165,7 +166,7 @@ class Sparsifier(PrivateLasso):
 
     def _solve(self, X: Any, target: FloatArray, stream: Stream) -> tuple[FloatArray, tuple[Release, ...]]:
         n_columns = X.shape[1]
-        low, high = self._range(n_columns)
+        low, high = self.count_ends(n_columns)
         counting = stream.spawn("count")
         noiseless = noisy_frank_wolfe(
             X,
@@ -203,13 +204,13 @@ class Sparsifier(PrivateLasso):
 
     def _facts(self, X: Any) -> dict[str, Any]:
         return super()._facts(X) | {
-            "count_range": self._range(X.shape[1]),
+            "count_range": self.count_ends(X.shape[1]),
             "precision": float(self.precision),
             "n_count_steps": int(self.n_count_steps),
         }
 
     def _errata(self, n_columns: int) -> tuple[str, ...]:
-        low, high = self._range(n_columns)
+        low, high = self.count_ends(n_columns)
         errata = super()._errata(n_columns)
         if self.literal_appendix:
             return (OVERWRITTEN, *errata)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from taciturn.certificate import Release
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
@@ -181,8 +182,15 @@ class TwoStage(SwitchedModel):
         if sigma > 0.0:
             cost = ObjectivePerturbationEvent(math.log1p(curvature / ridge), slope / sigma, replaced=False)
             second = Release(what, "Gaussian", sigma / slope, cost)
-        errata = (SHIFTED_SLICES, UNPRINTED_NOISE, SHARED_SCALE, COMPARED_PENALTIES, INFERRED_SPLIT)
-        errata = (*errata, EXACT_MINIMISER, OTHER_SPENDING)
+        errata = (
+            SHIFTED_SLICES,
+            UNPRINTED_NOISE,
+            SHARED_SCALE,
+            COMPARED_PENALTIES,
+            INFERRED_SPLIT,
+            EXACT_MINIMISER,
+            OTHER_SPENDING,
+        )
         self.certificate_ = state_claim(
             float(self.epsilon),
             float(self.delta),
@@ -219,7 +227,7 @@ class TwoStage(SwitchedModel):
         sigma = slope * math.sqrt(8.0 * math.log(2.0 / self.delta) + 4.0 * half) / half
         return slope, curvature, 2.0 * curvature / half, sigma
 
-    def _minimiser(self, table: Any, y: np.ndarray, ridge: float, tilt: np.ndarray, slope: float) -> np.ndarray:
+    def _minimiser(self, table: Any, y: FloatArray, ridge: float, tilt: FloatArray, slope: float) -> FloatArray:
         if classifies(self):
             return minimise(table, y, LogisticLoss(), ridge, tilt, Goal(slope * (1e-9 + 1e-13 * y.size)))
         gram = table.T @ table
@@ -227,7 +235,7 @@ class TwoStage(SwitchedModel):
         return smallest_in_ball(gram + ridge * np.eye(tilt.size), table.T @ y - tilt, float(self.radius))
 
 
-def smallest_in_ball(hessian: np.ndarray, right: np.ndarray, radius: float) -> np.ndarray:
+def smallest_in_ball(hessian: FloatArray, right: FloatArray, radius: float) -> FloatArray:
     """The minimiser of ``w . hessian w / 2 - right . w`` over the L2 ball."""
     values, vectors = np.linalg.eigh(hessian)
     turned = vectors.T @ right
@@ -235,8 +243,9 @@ def smallest_in_ball(hessian: np.ndarray, right: np.ndarray, radius: float) -> n
     def excess(multiplier: float) -> float:
         return float(np.linalg.norm(turned / (values + multiplier))) - radius
 
-    if excess(0.0) <= 0.0:
-        return vectors @ (turned / values)
-    # Even an identity would be enough: ||right|| / multiplier <= radius.
-    multiplier = brentq(excess, 0.0, 1.01 * float(np.linalg.norm(right)) / radius, xtol=1e-300, rtol=1e-14)
-    return vectors @ (turned / (values + multiplier))
+    multiplier = 0.0
+    if excess(0.0) > 0.0:
+        # Even an identity would be enough: ||right|| / multiplier <= radius.
+        multiplier = brentq(excess, 0.0, 1.01 * float(np.linalg.norm(right)) / radius, xtol=1e-300, rtol=1e-14)
+    minimiser: FloatArray = vectors @ (turned / (values + multiplier))
+    return minimiser

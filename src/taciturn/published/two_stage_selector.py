@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 
 from taciturn.certificate import Certificate, Release
+from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
@@ -38,7 +39,7 @@ COMPARED_PENALTIES = "the penalty was settled on after comparing results for sev
 
 
 @guarded
-def lasso_counts(X: Any, y: np.ndarray, n_blocks: int, alpha: float) -> np.ndarray:
+def lasso_counts(X: Any, y: FloatArray, n_blocks: int, alpha: float) -> IntArray:
     """In how many slices of the records each coefficient of a LASSO is not zero."""
     table = X.tocsr() if sp.issparse(X) else X
     model = Lasso(alpha=alpha)
@@ -166,13 +167,13 @@ class TwoStageSelector(PrivateSelector):
         Stream.of(self.random_state)
 
     def _number_of_blocks(self, n_rows: int) -> int:
-        if self.n_blocks == "auto":
+        if isinstance(self.n_blocks, str):
             return math.isqrt(n_rows)
         if self.n_blocks > n_rows:
             raise ParameterError("n_blocks", self.n_blocks, f"at most {n_rows}, one per record", "take fewer blocks")
         return int(self.n_blocks)
 
-    def _selected(self, counts: np.ndarray, k: int, stream: Stream) -> np.ndarray:
+    def _selected(self, counts: IntArray, k: int, stream: Stream) -> IndexArray:
         if math.isinf(self.epsilon):
             # Many counts are equal; the first columns are no better than the others.
             return np.lexsort((stream.uniforms(counts.size), -counts))[:k]

@@ -241,6 +241,7 @@ class Experiment:
     @property
     def items(self) -> tuple[str, ...]:
         """The tables and figures of the paper that it speaks about, in the order of their first mention."""
+        named: tuple[Published | Claim | Table | Picture, ...]
         named = (*self.published, *self.claims, *self.tables, *self.pictures)
         return tuple(dict.fromkeys(each.item for each in named))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from taciturn.core.arrays import FloatArray
 from taciturn.datasets import Dataset, make_ight_linear, make_ight_logistic
 from taciturn.estimators import HardThresholdClassifier, HardThresholdRegressor, SparseClassifier, SparseRegressor
 from taciturn.published import DPIGHT, PrivateLasso, TwoStage
@@ -82,22 +83,22 @@ def errors(setting: Setting, seed: int) -> list[Row]:
     return rows
 
 
-def relative_error(coef: np.ndarray, truth: np.ndarray) -> float:
+def relative_error(coef: FloatArray, truth: FloatArray) -> float:
     """The distance from the true weights, in units of their length."""
     return float(np.linalg.norm(np.ravel(coef) - truth) / np.linalg.norm(truth))
 
 
 def _twin(setting: Setting) -> DPIGHT:
     """IGHT without noise, with steps long and many enough to converge."""
-    steps = {"n_steps": 50, "step_size": 1.0} if setting.loss == "squared" else {"n_steps": 100, "step_size": 4.0}
-    return DPIGHT(epsilon=math.inf, n_nonzero=setting.s, loss=setting.loss, **steps)
+    n_steps, step_size = (50, 1.0) if setting.loss == "squared" else (100, 4.0)
+    return DPIGHT(epsilon=math.inf, n_nonzero=setting.s, loss=setting.loss, n_steps=n_steps, step_size=step_size)
 
 
-def _linear(setting: Setting, coef: np.ndarray) -> dict[str, Callable[..., Any]]:
+def _linear(setting: Setting, coef: FloatArray) -> dict[str, Callable[..., Any]]:
     s, bound = setting.s, setting.row_bound
     # The bound on gradients of Corollary 5.6, for which one must know the true weights.
     stated = bound * (math.sqrt(2.0 * s) * float(np.linalg.norm(coef)) + _NOISE_LEVEL * math.log(setting.n))
-    sound = {"x_bound": 2.0, "y_bounds": (-s / 2.0, s / 2.0)} | _sound(setting)
+    sound: dict[str, Any] = {"x_bound": 2.0, "y_bounds": (-s / 2.0, s / 2.0)} | _sound(setting)
     return _baselines(setting, gradient_bound=float(s)) | {
         DP_IGHT: partial(DPIGHT, gradient_bound=stated, n_nonzero=s, n_steps=STEPS, step_size=0.1),
         RESIDUALS_OF_1: partial(DPIGHT, gradient_bound=bound, n_nonzero=s, n_steps=STEPS, step_size=1.0),
@@ -106,10 +107,10 @@ def _linear(setting: Setting, coef: np.ndarray) -> dict[str, Callable[..., Any]]
     }
 
 
-def _logistic(setting: Setting, coef: np.ndarray) -> dict[str, Callable[..., Any]]:
-    ight = {"loss": "logistic", "gradient_bound": setting.row_bound, "n_nonzero": setting.s}
+def _logistic(setting: Setting, coef: FloatArray) -> dict[str, Callable[..., Any]]:
+    ight: dict[str, Any] = {"loss": "logistic", "gradient_bound": setting.row_bound, "n_nonzero": setting.s}
     ight |= {"n_steps": STEPS, "step_size": 1.0}
-    sound = {"x_bound": 2.0, "classes": (0, 1)} | _sound(setting)
+    sound: dict[str, Any] = {"x_bound": 2.0, "classes": (0, 1)} | _sound(setting)
     return _baselines(setting, gradient_bound=1.0) | {
         DP_IGHT: partial(DPIGHT, **ight),
         COROLLARY: partial(DPIGHT, variant="corollary-5.8", **ight),

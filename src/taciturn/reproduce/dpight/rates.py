@@ -44,7 +44,7 @@ def rates(numbers: tuple[int, ...], seed: int) -> list[Row]:
     X, y, coef = _data(numbers[-1], seed)
     costs: dict[str, list[float]] = {}
     for n in numbers:
-        for method, cost in _costs(X[:n], y[:n], coef, lambda method, n=n: seed_of(seed, method, n)).items():
+        for method, cost in _costs(X[:n], y[:n], coef, seed).items():
             costs.setdefault(method, []).append(cost)
     rows: list[Row] = []
     for method, found in costs.items():
@@ -76,7 +76,7 @@ def _stated_bound(coef: FloatArray, n: int) -> float:
     return ROW_BOUND * (math.sqrt(2.0 * N_WEIGHTS) * float(np.linalg.norm(coef)) + math.sqrt(0.1) * math.log(n))
 
 
-def _costs(X: FloatArray, y: FloatArray, coef: FloatArray, seed: Callable[[str], int]) -> dict[str, float]:
+def _costs(X: FloatArray, y: FloatArray, coef: FloatArray, seed: int) -> dict[str, float]:
     """Squared distances from the method without noise, or excess risk, both relative to a model of zeros."""
     n = y.size
     budget = {"delta": DELTA, "n_nonzero": N_WEIGHTS}
@@ -86,7 +86,7 @@ def _costs(X: FloatArray, y: FloatArray, coef: FloatArray, seed: Callable[[str],
     sound = budget | steps | {"x_bound": 2.0, "y_bounds": (-3.0, 3.0), "row_bound": ROW_BOUND, "residual_clip": 0.5}
     sound["fit_intercept"] = False
     costs = {
-        method: _distance(estimator, parameters, X, y, coef, seed(method))
+        method: _distance(estimator, parameters, X, y, coef, seed_of(seed, method, n))
         for method, estimator, parameters in (
             (DP_IGHT, DPIGHT, ight),
             (TWO_STAGE, TwoStage, two_stage),
@@ -101,7 +101,7 @@ def _costs(X: FloatArray, y: FloatArray, coef: FloatArray, seed: Callable[[str],
         n_steps=math.ceil((n * EPSILON) ** (2.0 / 3.0)),
         loss="squared",
         gradient_bound=2.0 * radius,
-        random_state=seed(FRANK_WOLFE),
+        random_state=seed_of(seed, FRANK_WOLFE, n),
     ).fit(X, y)
 
     def risk(weights: FloatArray) -> float:

@@ -6,7 +6,7 @@ Wang and Gu, *Differentially Private Iterative Gradient Hard Thresholding for Sp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -147,7 +147,7 @@ def _drawn(prepared: Words, rng: np.random.Generator) -> tuple[sp.csr_array, Any
 def _methods(prepared: Words, y: NDArray[Any], length: float) -> dict[str, Callable[..., Any]]:
     squared = prepared.loss == "squared"
     largest = float(np.abs(y).max())
-    common = {"n_nonzero": prepared.n_nonzero, "loss": prepared.loss}
+    common: dict[str, Any] = {"n_nonzero": prepared.n_nonzero, "loss": prepared.loss}
     # At zero no gradient of a record is longer than this, as rows have length 1.
     ight = common | {"gradient_bound": largest if squared else 1.0, "n_steps": STEPS, "step_size": length}
     methods: dict[str, Callable[..., Any]] = {
@@ -206,7 +206,7 @@ def _experiment(
     summary: str,
     real: str,
     stand_in: str,
-    printed: dict[str, tuple[float, ...]],
+    printed: Mapping[str, tuple[float, ...]],
     cases: tuple[Case, ...],
     notes: tuple[str, ...],
 ) -> Experiment:

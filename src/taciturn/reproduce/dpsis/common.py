@@ -115,4 +115,5 @@ def reference_top(coef: FloatArray, k: int) -> BoolArray:
     """The k largest coefficients as a mask, fewer if there are fewer: zeros are not ranked."""
     top = np.zeros(coef.size, dtype=bool)
     top[np.argsort(-np.abs(coef), kind="stable")[:k]] = True
-    return top & (coef != 0.0)
+    ranked: BoolArray = top & (coef != 0.0)
+    return ranked

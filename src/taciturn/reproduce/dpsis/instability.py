@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
+from taciturn.core.arrays import BoolArray, FloatArray
 from taciturn.datasets import Dataset, make_dpsis_instability
 from taciturn.published import DPSIS, TwoStageSelector
 from taciturn.reproduce.dpsis.common import PAPER
@@ -59,9 +61,9 @@ def picks(prepared: Setting, seed: int) -> list[Row]:
     return rows
 
 
-def selected(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+def selected(X: FloatArray, y: FloatArray, seed: int) -> dict[str, BoolArray]:
     """The five features of each method, as masks."""
-    common = {"epsilon": math.inf, "n_features_to_select": _SELECTED, "random_state": seed}
+    common: dict[str, Any] = {"epsilon": math.inf, "n_features_to_select": _SELECTED, "random_state": seed}
     vote = BlockVoteSelector(x_bound=float(np.abs(X).max()), y_bounds=(float(y.min()), float(y.max())), **common)
     # Without noise it takes the first of features with equal votes: shuffled columns make that a random one.
     order = np.random.default_rng(seed).permutation(X.shape[1])

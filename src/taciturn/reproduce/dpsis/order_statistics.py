@@ -72,7 +72,7 @@ def measures(prepared: Ranked, seed: int) -> list[Row]:
     for epsilon in EPSILONS:
         for method, chosen in by_correlation(prepared.scored, K, epsilon, seed_of(seed, epsilon)).items():
             ranks = set(prepared.rank[chosen].tolist())
-            found = {"TOP": top(ranks, K), "GREAT": great(ranks, K), "GOOD": good(ranks, K)}
+            found: dict[str, float] = {"TOP": top(ranks, K), "GREAT": great(ranks, K), "GOOD": good(ranks, K)}
             found[ACCURACY] = int(prepared.reference[chosen].sum()) / K
             place = {"data set": prepared.name, "method": method, "epsilon": epsilon}
             rows += [{**place, "measure": measure, "value": float(value)} for measure, value in found.items()]

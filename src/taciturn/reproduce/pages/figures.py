@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from taciturn.reproduce.experiment import Experiment, Picture
 from taciturn.reproduce.numbers import Numbers
 from taciturn.reproduce.pages.blocks import Image
-from taciturn.reproduce.pages.panels import LONGEST_LINE, draw_bars, draw_curves, draw_heat_map, stand_askew, styles_of
+from taciturn.reproduce.pages.panels import (
+    LONGEST_LINE,
+    draw_bars,
+    draw_curves,
+    draw_heat_map,
+    labels_overlap,
+    styles_of,
+)
 from taciturn.reproduce.pages.points import Point, distinct, label, points_of, stand_in_note
 
 if TYPE_CHECKING:
@@ -139,7 +146,7 @@ def _grid_shape(picture: Picture, xs: Sequence[Any], series: Sequence[Any], n_pa
     if picture.kind != "heat map":
         # One panel may be higher, many rows of them must be lower to stand on one sheet of paper.
         height = height + 0.7 if n_panels == 1 else max(1.8, min(height, 10.5 / math.ceil(n_panels / across)))
-    if stand_askew(xs, across):
+    if labels_overlap(xs, across):
         height += 0.6 * _LETTER * min(max(len(label(x)) for x in xs), LONGEST_LINE)
     return across, height
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taciturn.core.arrays import FloatArray
 from taciturn.reproduce.experiment import Picture
 from taciturn.reproduce.pages.points import Point, are_numbers, axis, label
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LONGEST_LINE", "Style", "draw_bars", "draw_curves", "draw_heat_map", "stand_askew", "styles_of"]
+__all__ = ["LONGEST_LINE", "Style", "draw_bars", "draw_curves", "draw_heat_map", "labels_overlap", "styles_of"]
 
 # The colours of Okabe and Ito, which most people with a colour vision deficiency can tell apart; yellow comes last and
 # darker, since it stands on white.
@@ -55,8 +56,8 @@ def styles_of(series: Sequence[Any]) -> dict[Any, Style]:
     }
 
 
-def stand_askew(xs: Sequence[Any], across: int) -> bool:
-    """Whether names on an axis would run into each other if they were not turned, with so many panels side by side."""
+def labels_overlap(xs: Sequence[Any], across: int) -> bool:
+    """Whether horizontal labels of an axis would overlap, with so many panels side by side."""
     return not are_numbers(xs) and across * len(xs) * max(len(label(x)) for x in xs) > _MOST_LETTERS
 
 
@@ -164,7 +165,7 @@ def draw_heat_map(
     figure.colorbar(drawn, ax=list(used), label=picture.y_label, fraction=0.04, pad=0.02)
 
 
-def _write_numbers(axes: Axes, cells: np.ndarray, colour_of: Any) -> None:
+def _write_numbers(axes: Axes, cells: FloatArray, colour_of: Any) -> None:
     decimals = 2 if np.nanmax(np.abs(cells), initial=0.0) < 100.0 else 0
     for (row, column), value in np.ndenumerate(cells):
         if math.isfinite(value):
@@ -202,8 +203,9 @@ def _name_heights(axes: Axes) -> None:
 
 
 def _name_places(axes: Axes, xs: Sequence[Any], shift: float = 0.0) -> None:
-    askew = stand_askew(xs, axes.get_gridspec().ncols)
+    grid = axes.get_gridspec()
+    rotated = labels_overlap(xs, 1 if grid is None else grid.ncols)
     places = [number + shift for number in range(len(xs))]
     names = [textwrap.fill(label(x), LONGEST_LINE) for x in xs]
-    axes.set_xticks(places, names, rotation=40 if askew else 0, ha="right" if askew else "center")
+    axes.set_xticks(places, names, rotation=40 if rotated else 0, ha="right" if rotated else "center")
     axes.tick_params(axis="x", length=0)

@@ -79,7 +79,8 @@ class Setting:
         """The sound methods, by name and schedule."""
         common: dict[str, Any] = SOUND_BUDGET | {"random_state": seed}
         if self.loss == LINEAR:
-            screened, sparse = ScreenedRegressor, SparseRegressor
+            screened: type[Any] = ScreenedRegressor
+            sparse: type[Any] = SparseRegressor
             common |= {"y_bounds": SOUND["y_bounds"]}
             own = {"radius": SOUND["radius"], "residual_clip": SOUND["residual_clip"]}
             ball = 5.0 / TARGET_BOUND
@@ -119,7 +120,7 @@ def left_rows(setting: Setting, seed: int) -> list[Row]:
     curves = {}
     for name, place in ((PRIVATE, (A, EVERY)), (NONPRIVATE, (NO_NOISE, EVERY))):
         rule = ScreeningRule.of(models[place].loss, models[place].radius, setting.n_samples)
-        models[place]._watch = curves[name] = Curve(setting.n_steps, rule.gap)
+        models[place].watch = curves[name] = Curve(setting.n_steps, rule.gap)
     rows: list[Row] = []
     for (method, screening), model in (models | setting.sound(seed)).items():
         left = model.fit(X, y).support_

@@ -57,7 +57,7 @@ def recorded_steps(n_steps: int) -> tuple[int, ...]:
 
 
 class Curve:
-    """A quantity along the steps of a fit: what a model's ``_watch`` is set to.
+    """A quantity along the steps of a fit: what a model's ``watch`` is set to.
 
     Parameters
     ----------

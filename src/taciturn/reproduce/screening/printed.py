@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from taciturn.reproduce.experiment import Published
 from taciturn.reproduce.numbers import Row
 from taciturn.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED
@@ -92,7 +94,7 @@ def of(label: str, transform: str, method: str, measure: str) -> Row:
     return {"data set": label, "transform": transform, "method": method, "measure": measure}
 
 
-def _published(item: str, transform: str, method: str, columns: dict[str, tuple[float, ...]]) -> list[Published]:
+def _published(item: str, transform: str, method: str, columns: Mapping[str, tuple[float, ...]]) -> list[Published]:
     return [
         Published(
             item,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def _rnm_screen(problem: Problem, radius: float, seed: int) -> tuple[FloatArray,
     model = RNMScreen(
         delta=0.75 / n_rows, delta_screen=0.25 / n_rows, radius=radius, n_steps=problem.n_steps, random_state=seed
     )
-    model._watch = curve = Curve(problem.n_steps, lambda weights, gradient: problem.mean_squared_error(weights))
+    model.watch = curve = Curve(problem.n_steps, lambda weights, gradient: problem.mean_squared_error(weights))
     return model.fit(problem.X, problem.y).coef_, curve
 
 
@@ -79,7 +80,7 @@ def _fits(
     }
     fits = {method: (weights, problem.mean_squared_error(weights)) for method, weights in without_intercept.items()}
     bound = float(np.abs(problem.y).max())
-    common = {
+    common: dict[str, Any] = {
         "epsilon": EPSILON,
         "delta": 1.0 / problem.y.size,
         "y_bounds": (-bound, bound),

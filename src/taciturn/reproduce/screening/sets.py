@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -104,7 +105,8 @@ def pose(dataset: Dataset, *, transform: str) -> Problem:
     """Scale a set and find the LASSO's weights."""
     known = SETS[dataset.name]
     X, y = scaled(dataset, transform)
-    factor = np.linalg.qr(np.column_stack((X, y)), mode="r")
+    # numpy's stubs know only the pair that the other modes return.
+    factor = cast(FloatArray, np.linalg.qr(np.column_stack((X, y)), mode="r"))
     return Problem(
         known.label,
         transform,
@@ -145,10 +147,11 @@ def lasso_weights(X: FloatArray, y: FloatArray, n_true: int) -> FloatArray:
         sizes = [0]
         while sizes[-1] <= 1.3 * n_true + 1.0 and len(sizes) < _TRIED:
             penalties.append(_RATIO * penalties[-1])
-            sizes.append(np.count_nonzero(path(np.array(penalties[-1:]))))
+            sizes.append(int(np.count_nonzero(path(np.array(penalties[-1:])))))
         enough = np.flatnonzero(np.array(sizes) >= n_true)
         first = enough[0] if enough.size else len(sizes) - 1
         last = np.flatnonzero(np.array(sizes) <= n_true)[-1]
         fine = path(np.geomspace(penalties[max(first - 1, 0)], penalties[min(last + 1, len(sizes) - 1)], _FINE))
     off = np.abs(np.count_nonzero(fine, axis=1) - n_true)
-    return fine[off == off.min()]
+    nearest: FloatArray = fine[off == off.min()]
+    return nearest

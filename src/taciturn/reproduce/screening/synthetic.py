@@ -47,10 +47,10 @@ BLIND = "RNM-Screen, blind screening"
 UNCORRELATED, CORRELATED = "uncorrelated", "correlated"
 CORRELATIONS = {UNCORRELATED: 0.0, CORRELATED: 0.5}
 
-SOUND_BUDGET = {"epsilon": 5.0, "delta": 1 / 3000}
+SOUND_BUDGET: dict[str, Any] = {"epsilon": 5.0, "delta": 1 / 3000}
 TARGET_BOUND = 6.0
 """Within which all but a few targets lie."""
-SOUND = {
+SOUND: dict[str, Any] = {
     "y_bounds": (-TARGET_BOUND, TARGET_BOUND),
     "radius": 50.0 / TARGET_BOUND,
     "residual_clip": 0.5 / TARGET_BOUND,

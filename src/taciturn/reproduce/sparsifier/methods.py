@@ -64,14 +64,14 @@ def sparsify(sample: Sample, seed: int, *, epsilon: float, radius: float, n_refe
         n_steps=N_STEPS,
     )
     stream = Stream.of(seed)
-    count = noisy_count(n_reference, *model._range(n_columns), COUNT_EPSILON, stream.spawn("count"))
+    count = noisy_count(n_reference, *model.count_ends(n_columns), COUNT_EPSILON, stream.spawn("count"))
     weights = noisy_frank_wolfe(
         sample.X,
         sample.y,
         LogisticLoss(),
         radius=radius,
         n_selections=N_STEPS - 1,
-        noise_scale=model._noise_scale(n_rows),
+        noise_scale=model.noise_scale(n_rows),
         stream=stream.spawn("frank-wolfe"),
     )
     kept = np.argsort(-np.abs(weights), kind="stable")[: int(count)]

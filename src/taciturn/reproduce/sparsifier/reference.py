@@ -70,7 +70,8 @@ class _Groups:
 
     def gradient(self) -> FloatArray:
         """Of the mean loss, in the chosen columns."""
-        return self.values @ (self.shares * self.probabilities - self.positive)
+        gradient: FloatArray = self.values @ (self.shares * self.probabilities - self.positive)
+        return gradient
 
     def residuals(self, target: FloatArray) -> FloatArray:
         """Of all records, divided by their number."""
@@ -112,4 +113,5 @@ def _entries(columns: Any, places: IntArray, residuals: FloatArray) -> FloatArra
 
 
 def _column(columns: Any, place: int) -> FloatArray:
-    return columns[:, [place]].toarray().ravel() if sp.issparse(columns) else columns[:, place]
+    column: FloatArray = columns[:, [place]].toarray().ravel() if sp.issparse(columns) else columns[:, place]
+    return column

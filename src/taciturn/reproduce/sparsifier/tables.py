@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from taciturn.core.arrays import FloatArray
 from taciturn.datasets import Dataset
 from taciturn.estimators import SparseClassifier, SparsifiedClassifier
 from taciturn.reproduce.experiment import Case, Claim, Experiment, Published, Table, seed_of
@@ -79,7 +80,7 @@ def prepare(
     low, high = math.isqrt(sample.X.shape[1]), math.isqrt(4 * sample.X.shape[1])
     n_kept = round((low + high) / 2.0)
 
-    def density(fit: Callable[[Sample, int, int], np.ndarray], n_steps: int) -> float:
+    def density(fit: Callable[[Sample, int, int], FloatArray], n_steps: int) -> float:
         runs = range(_N_PROBES)
         return fmean(float(np.count_nonzero(fit(sample, seed_of("steps", run), n_steps))) for run in runs)
 
@@ -88,7 +89,7 @@ def prepare(
     return PreparedSet(source, reference_steps, n_kept, stopped, fewer)
 
 
-def _fewer_steps(sample: Sample, seed: int, n_steps: int) -> np.ndarray:
+def _fewer_steps(sample: Sample, seed: int, n_steps: int) -> FloatArray:
     return private_lasso(sample, seed, n_steps=n_steps)
 
 

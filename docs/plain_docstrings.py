@@ -12,6 +12,8 @@ import re
 
 import griffe
 
+from taciturn.fitting.docstrings import fill
+
 _SYMBOLS = {
     "Delta": "Δ",
     "Phi": "Φ",
@@ -167,4 +169,4 @@ class PlainDocstrings(griffe.Extension):
     def on_instance(self, *, obj: griffe.Object, **kwargs: object) -> None:
         """Called for every module, class, function and attribute."""
         if obj.docstring is not None:
-            obj.docstring.value = to_markdown(obj.docstring.value)
+            obj.docstring.value = to_markdown(fill(obj.docstring.value) or "")

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from taciturn.core.arrays import AnyArray
 from taciturn.core.errors import DataError
 from taciturn.core.guard import warn_caller
 from taciturn.core.validation import (
@@ -21,7 +24,14 @@ from taciturn.core.validation import (
     check_choice,
     without_data_values,
 )
-from taciturn.data.admission import PresentRecords, finite_rows, judged_labels, judged_numbers, judged_table
+from taciturn.data.admission import (
+    PresentRecords,
+    finite_rows,
+    judged_labels,
+    judged_numbers,
+    judged_table,
+    plain_labels,
+)
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
 
 __all__ = [
@@ -30,10 +40,12 @@ __all__ = [
     "admission_assumptions",
     "check_invalid",
     "judged_target",
+    "public_labels",
     "read_judged_table",
     "read_records",
     "read_scaled",
     "read_table",
+    "table_shape",
 ]
 
 LAYOUTS = ("csr", "csc")
@@ -54,6 +66,43 @@ def check_invalid(invalid: object) -> str:
 def admission_assumptions(invalid: str) -> tuple[str, ...]:
     """For the certificate: nothing has to be assumed of records where those that are not admissible are null."""
     return () if invalid == "null" else (ADMISSIBLE,)
+
+
+def table_shape(X: Any) -> tuple[int, int]:
+    """The numbers of rows and columns, from the container alone: no cell is looked at."""
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple):
+        shape = np.asarray(X, dtype=object).shape
+    if len(shape) != 2:
+        raise DataError(f"X: {NOT_TWO_DIMENSIONS}.")
+    if shape[1] == 0:
+        raise DataError(f"X: {NO_COLUMNS}.")
+    return int(shape[0]), int(shape[1])
+
+
+def public_labels(y: Any, *, invalid: str) -> AnyArray:
+    """The distinct labels of a target, sorted, on the assumption that their set is public."""
+
+    def distinct() -> AnyArray:
+        if invalid == "null":
+            labels, known = judged_labels(y)
+            labels = labels[known]
+        else:
+            labels = column_or_1d(y)
+            assert_all_finite(labels, input_name="y")
+        plain = plain_labels(labels)
+        check_classification_targets(plain)
+        return np.unique(plain)
+
+    if y is None:
+        raise DataError("y: a classifier requires y to be passed, but the target y is None.")
+    found = without_data_values("y", distinct)
+    if found.size < 2:
+        raise DataError(
+            "y: expected at least two classes, got one class; pass the public labels as classes=(...) if the "
+            "others merely did not occur."
+        )
+    return found
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -> Any:

@@ -1,0 +1,226 @@
+"""Descriptions of parameters and attributes that many classes share.
+
+A docstring holds ``%(name)s`` on a line of its own where the description of ``name`` belongs; lines that a class adds
+below it are indented like the description. :func:`fill` puts the descriptions in, when the class is defined, so that
+``help`` and the reference show whole docstrings.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["FRAGMENTS", "fill"]
+
+_PARAMETERS = {
+    "epsilon": """
+epsilon : float, default=1.0
+    Privacy budget of this fit, at most 30. ``float("inf")`` is the non-private twin: no noise.
+""",
+    "delta": """
+delta : float, default=1e-6
+    Probability with which the guarantee of epsilon may fail; a mechanism that needs none leaves it unused.
+""",
+    "delta_positive": """
+delta : float, default=1e-6
+    Probability with which the guarantee of epsilon may fail, > 0: the noise is Gaussian.
+""",
+    "relation": """
+relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
+    The neighbouring relation.
+""",
+    "n_public": """
+n_public : int, default=None
+    Public number of records, used under add-remove, where the true number is private.
+""",
+    "n_public_required": """
+n_public : int, default=None
+    Public number of records, required under add-remove, where the true number is private.
+""",
+    "x_bound": """
+x_bound : float, default=1.0
+    Public bound on every feature value; values beyond it are clipped.
+""",
+    "y_bounds": """
+y_bounds : tuple of float, default=(-1.0, 1.0)
+    Public range of the target. Targets and predictions are clipped to it.
+""",
+    "classes": """
+classes : sequence, default=None
+    Public labels; a record with another label is a null record. None: the labels are taken from y, and the
+    certificate assumes that the set of labels is public.
+""",
+    "radius_regressor": """
+radius : float or "auto", default="auto"
+    Bound on the L1 norm of ``coef_``, in the units of X and y. The intercept shares the ball: its distance from
+    the middle of ``y_bounds``, over ``x_bound``, counts too. "auto": ten times the half-width of ``y_bounds``.
+""",
+    "radius_classifier": """
+radius : float or "auto", default="auto"
+    Bound on the L1 norm of all coefficients together, in the units of X. Intercepts share the ball: their
+    absolute values, over ``x_bound``, count too. "auto": 10.
+""",
+    "huber_loss": """
+loss : {"huber", "squared"}, default="huber"
+    "huber" needs noise for ``residual_clip`` only.
+residual_clip : float or "auto", default="auto"
+    Threshold of the Huber loss, in the units of y. "auto": the half-width of ``y_bounds``, the largest residual
+    of a model that predicts the middle.
+""",
+    "screening": """
+rule : {"select", "tested", "none-option", "adp"}, default="select"
+    What a screening does. "select" chooses the coefficient with the smallest gradient by the exponential
+    mechanism and sets it to zero. "tested" does so only if the safe rule, on three noisy numbers, says that the
+    coefficient is zero at the optimum. "none-option" has one more candidate, "none". "adp" releases the safe
+    rule's scores of all features at once with Gaussian noise, which drowns them: a baseline to compare with.
+screen_at : int, "every" or "last", default=10
+    After every how many steps coefficients are screened, or only after the last one; not at all where there are
+    fewer steps. With "select" each screening removes a coefficient, so that at most ``n_iter_`` less the number
+    of screenings are left; "every" leaves none.
+screen_share : float, default=0.1
+    Share of the budget for screening, in (0, 1): of the sum of squared costs, or, with delta = 0, of epsilon.
+threshold : float or "auto", default="auto"
+    For "none-option": the gradient below which a coefficient is rather screened than not, as a share of the
+    largest possible gradient, in [0, 1]. "auto": one over the root of the public number of records, which
+    chance alone may reach.
+permanent : bool, default=False
+    Whether a screened coefficient can never be chosen again. The screened coefficients are public, so their
+    columns are left out of later steps, which saves time.
+""",
+    "private_count": """
+n_nonzero : int or "private-count", default=10
+    Number of features to keep. "private-count": as many as the noiseless solution uses, clipped to
+    ``count_range`` and noised; at common budgets this is a coin flip between the ends of the range.
+count_range : tuple of int, default=None
+    Public integer range of the count. None: from the square root of the number of features to twice that.
+count_share : float, default=0.05
+    Share of epsilon for the count.
+""",
+    "row_bound_median": """
+row_bound : float or "auto", default="auto"
+    Public bound on the L2 norm of a row, in the units of X; longer rows are clipped. "auto": their private
+    median.
+""",
+    "row_bound_implied": """
+row_bound : float or "auto", default="auto"
+    Public bound on the L2 norm of a row, in the units of X, where the intercept's entry counts as ``x_bound``;
+    longer rows are scaled down. "auto": what ``x_bound`` implies, its product with the root of the number of
+    columns. A bound near the typical norm needs the least noise.
+""",
+    "hard_threshold": """
+mechanism : {"gaussian", "peeling"}, default="gaussian"
+    "gaussian": noise on every coordinate of the gradient, then the largest coefficients are kept. "peeling":
+    the columns are chosen first, by Gumbel noise for a bound of ``x_bound`` per entry, with half of what the
+    steps may spend; noise on the chosen coordinates gets the other half. For dense rows and few features out of
+    many.
+n_steps : int or "auto", default="auto"
+    Number of steps. "auto": a function of public facts between 4 and 20.
+step_size : float or "auto", default="auto"
+    Step for the mean gradient, in the units of X. "auto": one over the curvature along the first step, a
+    private number, adapted to what later gradients show of it.
+coef_bound : float, default=None
+    Bound on the L2 norm of the coefficients, in the units of X and y; None for none. It costs nothing.
+average : bool, default=False
+    Whether to average the second half of the iterates and threshold the mean. It costs nothing.
+""",
+    "block_votes": """
+n_nonzero : int, default=10
+    Number of features to select, and for how many a block votes. Selecting all of them costs nothing.
+n_blocks : int or "auto", default="auto"
+    Number of blocks. "auto": the square root of the public number of records, rounded down.
+selection_share : float, default=0.8
+    Share of the selection in the plan's squared parameter, in (0, 1).
+""",
+    "n_jobs": """
+n_jobs : int, default=None
+    Number of joblib workers for the blocks. The result is the same for any number.
+""",
+    "sparse": """
+n_nonzero : int or "auto", default=10
+    Number of nonzero coefficients, the intercept not counted. "auto": a private extended Bayesian information
+    criterion chooses, at least 3 features if there are that many. It keeps neighbours of true features where
+    columns are strongly correlated.
+method : {"auto", "two-phase", "one-shot"}, default="auto"
+    The strategy. "two-phase": a selection phase of gradient descent on all (screened) columns, then an
+    estimation phase on those selected. "one-shot": noisy correlations select the columns, then the estimation
+    phase. "auto" chooses by public facts; the choice and its reason are on the certificate.
+""",
+    "n_steps": """
+n_steps : int or "auto", default="auto"
+    Number of steps. "auto": a function of public facts.
+""",
+    "fit_intercept": """
+fit_intercept : bool, default=True
+    Whether to add a constant column to the design.
+""",
+    "invalid": """
+invalid : {"raise", "null"}, default="raise"
+    Treatment of records with a cell that is missing, infinite or no number, or without a usable target. "raise"
+    refuses the fit, which reveals that there is such a record; "null" makes them null records, absent from
+    every statistic.
+""",
+    "random_state": """
+random_state : int, default=None
+    None draws the noise from a cryptographic stream. An integer is for reproduction only; the certificate then
+    says that the noise was seeded.
+""",
+}
+
+_COMMON_ATTRIBUTES = """
+certificate_ : Certificate
+    The privacy statement of this fit.
+n_features_in_ : int
+    Number of features seen during fit.
+feature_names_in_ : ndarray of str
+    Names of the features, where X has string names.
+"""
+
+_ATTRIBUTES = {
+    "regressor_attributes": """
+coef_ : ndarray of shape (n_features,)
+    Coefficients in the units of X and y.
+intercept_ : float
+    Intercept in the units of y.
+support_ : ndarray of bool, shape (n_features,)
+    Mask of the features with a nonzero coefficient.
+"""
+    + _COMMON_ATTRIBUTES.lstrip("\n"),
+    "classifier_attributes": """
+classes_ : ndarray
+    The labels, sorted.
+coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    Coefficients in the units of X.
+intercept_ : ndarray of shape (1,) or (n_classes,)
+    Intercepts.
+support_ : ndarray of bool, shape (n_features,)
+    Mask of the features with a nonzero coefficient.
+"""
+    + _COMMON_ATTRIBUTES.lstrip("\n"),
+    "n_iter": """
+n_iter_ : int
+    Number of steps made.
+""",
+    "selector_attributes": """
+support_ : ndarray of bool, shape (n_features,)
+    Mask of the selected features.
+"""
+    + _COMMON_ATTRIBUTES.lstrip("\n"),
+    "common_attributes": _COMMON_ATTRIBUTES,
+}
+
+FRAGMENTS = {name: text.strip("\n") for name, text in (_PARAMETERS | _ATTRIBUTES).items()}
+"""The descriptions by name."""
+
+_PLACE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+
+
+def fill(docstring: str | None) -> str | None:
+    """The docstring with every ``%(name)s`` replaced by its description; KeyError for a name that has none."""
+    if docstring is None:
+        # Under python -OO.
+        return None
+
+    def described(place: re.Match[str]) -> str:
+        indent, name = place.groups()
+        return "\n".join(indent + line for line in FRAGMENTS[name].splitlines())
+
+    return _PLACE.sub(described, docstring)

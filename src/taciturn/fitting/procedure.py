@@ -1,0 +1,220 @@
+"""The one way through a fit: validate public facts, plan, reserve, read, run, certify.
+
+Everything that is fitted to private data goes through :meth:`PrivateEstimator._fit`. A class adds its parameters, its
+plan and its runner; the order of the six verbs is the same for all, and so is what each of them may see:
+
+========  ==========================================================  =========================================
+verb      sees                                                        gives
+========  ==========================================================  =========================================
+validate  parameters; of the table its shape, its names, and what     :class:`PublicFacts`
+          an assumption of the certificate makes public
+plan      parameters and public facts                                 mechanisms and their costs
+reserve   the cost of the plan                                        nothing (until there are accounts)
+read      the table                                                   a source: bounded records on the lattice
+run       the plan, the source, random streams                        what is released
+certify   the plan and what was released                              a certificate
+========  ==========================================================  =========================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from taciturn.accounting import Budget
+from taciturn.certificate import Certificate, Release, certify
+from taciturn.core.arrays import AnyArray
+from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.guard import Guarded
+from taciturn.core.rng import Stream
+from taciturn.core.validation import NO_RECORDS, check_integer
+from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
+from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.fitting.docstrings import fill
+
+__all__ = ["BOUNDS", "Plan", "PrivateEstimator", "PublicFacts"]
+
+BOUNDS = "the bounds were chosen without looking at these data"
+"""An assumption wherever bounds are parameters."""
+
+
+class Plan(Protocol):
+    """What a certificate needs of a plan."""
+
+    @property
+    def budget(self) -> Budget:
+        """What everything together may cost."""
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """What will be released, at what cost."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether releases are made in the order in which they are listed."""
+
+    @property
+    def arithmetic(self) -> str:
+        """Either "exact", or "float64" where a release cannot be put on a lattice."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """What may be known of a table before a cell of it is read.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the table, null records included. Private under add-remove.
+    n_records : int or None
+        The public number of records: that of the rows, or ``n_public`` under add-remove.
+    n_features : int
+        Columns of the table.
+    labels : ndarray or None
+        The classes, sorted; None for a target of numbers.
+    assumptions : tuple of str
+        What the certificate has to assume for these facts to be public.
+    """
+
+    n_rows: int
+    n_records: int | None
+    n_features: int
+    labels: AnyArray | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+class PrivateEstimator(Guarded, BaseEstimator):
+    """Base of everything that is fitted to private data and leaves a certificate behind."""
+
+    epsilon: float
+    delta: float
+    relation: str
+    n_public: int | None
+    random_state: int | None
+    certificate_: Certificate
+
+    invalid: str = "raise"
+    """For classes without this parameter."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = fill(cls.__doc__)
+
+    def _fit(self, X: Any, y: Any = None, **by_row: Any) -> None:
+        """Set the certificate and whatever else a fit leaves behind.
+
+        ``by_row`` holds what :meth:`_read` takes besides the table and its target, one value per row.
+        """
+        self.check_parameters()
+        facts = self._public_facts(X, y)
+        plan = self._plan(facts)
+        self.warm_up(sparse=sp.issparse(X))
+        self._reserve(plan)
+        source = self._read(X, y, facts, **by_row)
+        stream = Stream.of(self.random_state)
+        outcome = self._run(plan, source, stream)
+        self.certificate_ = self._certify(plan, facts, outcome, seeded=stream.seeded)
+        self._store(plan, facts, outcome)
+
+    # ------------------------------------------------------------------ validate
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        check_invalid(self.invalid)
+        Budget(self.epsilon, self.delta)
+        Stream.of(self.random_state)
+        check_relation(self.relation)
+        if self.n_public is not None:
+            check_integer(1, n_public=self.n_public)
+
+    def _require_public_count(self) -> None:
+        """Raise where sums are divided by a number of records that is private."""
+        if self.relation == "add-remove" and self.n_public is None:
+            raise ParameterError(
+                "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
+            )
+
+    def _require_delta(self) -> None:
+        """Raise where the noise is Gaussian and the budget has no delta."""
+        if self.delta == 0.0 and not math.isinf(self.epsilon):
+            raise ParameterError("delta", self.delta, "a number > 0", "the noise is Gaussian, which needs one")
+
+    def _public_facts(self, X: Any, y: Any) -> PublicFacts:
+        n_rows, n_features = table_shape(X)
+        if n_rows == 0 and not (self.relation == "add-remove" and self.invalid == "null"):
+            raise DataError(f"X: {NO_RECORDS}.")
+        n_records = public_rows(check_relation(self.relation), n_rows, self.n_public)
+        return PublicFacts(n_rows, n_records, n_features)
+
+    # ------------------------------------------------------------------ plan
+
+    def _plan(self, facts: PublicFacts) -> Any:
+        """The mechanisms of a fit and their costs, from the budget and public facts."""
+        raise NotImplementedError
+
+    def warm_up(self, *, sparse: bool) -> None:
+        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
+
+    # ------------------------------------------------------------------ reserve
+
+    def _reserve(self, plan: Any) -> None:
+        """Set the cost of the plan aside before the first cell is read and the first noise is drawn."""
+
+    # ------------------------------------------------------------------ read
+
+    def _read(self, X: Any, y: Any, facts: PublicFacts, **by_row: Any) -> Any:
+        """The records, bounded by public numbers."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ run
+
+    def _run(self, plan: Any, source: Any, stream: Stream) -> Any:
+        """What the plan releases about the source."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ certify
+
+    def _certify(self, plan: Any, facts: PublicFacts, outcome: Any, *, seeded: bool) -> Certificate:
+        return certify(
+            self._released(plan, outcome),
+            plan.budget,
+            relation=self.relation,
+            public=self._described(plan, facts),
+            assumptions=(*self._assumptions(plan), *facts.assumptions),
+            seeded=seeded,
+            arithmetic=plan.arithmetic,
+            ordered=plan.ordered,
+        )
+
+    def _released(self, plan: Any, outcome: Any) -> Iterable[Release]:
+        """The releases that were made."""
+        releases: tuple[Release, ...] = plan.releases
+        return releases
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        """Public facts for the certificate."""
+        described: dict[str, Any] = {"features": facts.n_features}
+        if facts.n_records is not None:
+            described["records"] = facts.n_records
+        return described | {"invalid": self.invalid}
+
+    def _assumptions(self, plan: Any) -> tuple[str, ...]:
+        """What the guarantee rests on."""
+        most = self._most_records
+        # Refusing more records would reveal their number where it is private.
+        limit = () if most is None or self.relation != "add-remove" else (f"there are at most {most:,} records",)
+        return *admission_assumptions(self.invalid), *limit
+
+    @property
+    def _most_records(self) -> int | None:
+        """The largest number of records for which the arithmetic is proved; None for any."""
+        return None
+
+    def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
+        """Set the fitted attributes: what was released, and public facts."""
+        raise NotImplementedError

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
+from taciturn import FrankWolfeRegressor, ObjectivePerturbationRegressor
 from taciturn.core.errors import DataError
 from taciturn.data.admission import (
     PresentRecords,
@@ -153,3 +154,23 @@ def test_present_records_keep_their_slots():
 def test_complex_tables_are_refused_by_their_type():
     with pytest.raises(DataError, match="expected real numbers"):
         judged_table(np.ones((2, 2), dtype=complex))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, np.inf, -np.inf])
+def test_a_target_that_is_missing_among_objects_is_refused_at_the_door(missing):
+    """It used to pass: the fixed-point number of NaN is -2**63, and one record decided the whole model."""
+    X, y = np.zeros((60, 2)), np.zeros(60, dtype=object)
+    y[3] = missing
+    for model in (ObjectivePerturbationRegressor(random_state=0), FrankWolfeRegressor(random_state=0)):
+        with pytest.raises(DataError, match=r"^(X or )?y: expected finite numbers, got NaN or infinity; .*\.$"):
+            model.fit(X, y)
+        assert not hasattr(model, "certificate_")
+
+
+def test_integers_beyond_doubles_are_no_finite_numbers():
+    X = np.zeros((60, 2), dtype=object)
+    model = FrankWolfeRegressor(random_state=0).fit(X, np.zeros(60))
+    X[3, 1] = 10**400
+    for call in (lambda: model.predict(X), lambda: model.fit(X, np.zeros(60))):
+        with pytest.raises(DataError, match="expected finite numbers, got NaN or infinity"):
+            call()

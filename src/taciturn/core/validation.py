@@ -197,7 +197,7 @@ _SAFE = re.compile(
     r"|Sparse data was passed|The number of classes has to be)"
 )
 _REWORDED = (
-    (re.compile(r"contains? (NaN|infinity)|value too large", re.IGNORECASE), NOT_FINITE),
+    (re.compile(r"contains? (NaN|infinity)|(value|int) too large", re.IGNORECASE), NOT_FINITE),
     (re.compile(r"Expected 2D array|Expected .* dim"), NOT_TWO_DIMENSIONS),
     (re.compile(r"Found array with 0 feature"), NO_COLUMNS),
     (re.compile(r"Found array with \d+ sample"), NO_RECORDS),
@@ -222,7 +222,7 @@ def without_data_values(name: str, call: Callable[[], T]) -> T:
     """
     try:
         return call()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         if isinstance(error, TaciturnError):
             raise
         kind = DataTypeError if isinstance(error, TypeError) else DataError

@@ -174,6 +174,9 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
     table, target = without_data_values("X or y", read)
     if numeric:
         target = without_data_values("y", lambda: target.astype(np.float64))
+        # None among objects becomes NaN, which scikit-learn does not look for among objects.
+        if not np.isfinite(target).all():
+            raise DataError(f"y: {NOT_FINITE}.")
     n_rows = table.shape[0]
     return PresentRecords(_canonical(table), target, np.arange(n_rows), n_rows)
 

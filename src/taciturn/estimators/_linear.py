@@ -41,6 +41,8 @@ class PrivateLinearModel(Guarded, BaseEstimator):
         check_relation(self.relation)
         check_positive(x_bound=self.x_bound)
         check_truth(fit_intercept=self.fit_intercept)
+        if getattr(self, "classes", None) is not None:
+            check_classes(self.classes)
         if self.n_public is not None:
             check_integer(1, n_public=self.n_public)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from taciturn.data.target import check_classes, label_records
+from taciturn.data.target import label_records
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.estimators.hard_threshold import HardThreshold
 from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
@@ -159,8 +159,6 @@ class HardThresholdClassifier(PrivateClassifierMixin, HardThreshold):
             Labels of any type.
         """
         self._check_public()
-        if self.classes is not None:
-            check_classes(self.classes)
         records = self._read(X, y, numeric=False)
         labels, assumptions = labels_of(records.y, self.classes)
         records, codes = label_records(records, labels, self.invalid)

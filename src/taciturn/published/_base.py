@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
@@ -189,9 +189,9 @@ class SwitchedModel(ReproducedModel):
 
     @for_classifiers
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of the probabilities."""
-        logarithms: FloatArray = np.log(self.predict_proba(X))
-        return logarithms
+        """Logarithms of the probabilities, finite where those underflow."""
+        margins = self.decision_function(X)
+        return np.column_stack((log_expit(-margins), log_expit(margins)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of a classifier, coefficient of determination of a regressor."""

@@ -458,7 +458,8 @@ def test_too_few_records_are_refused_by_the_printed_rule(monkeypatch, relation, 
     # What it says follows from public facts: the message is the same whatever the data are.
     assert told[0] == told[1]
     assert told[0].startswith("epsilon=1.0: expected enough")
-    for fact in (f"n_features={d} ", "tail=0.05", f"{needed:,} records, not {needed - 1:,};", "BoundedScaler"):
+    few = f"{needed:,} records, not n_samples={needed - 1:,};"
+    for fact in (f"n_features={d} ", "tail=0.05", few, "BoundedScaler"):
         assert fact in told[0]
     assert told[0].endswith(".")
     assert told[0].count(". ") == 0

@@ -127,7 +127,7 @@ def plan_bounds(
             "epsilon",
             budget.epsilon,
             f"enough for two bounds per column, but n_features={n_columns} at tail={tail:g} would take "
-            f"{needed:,} records, not {n_rows:,}",
+            f"{needed:,} records, not n_samples={n_rows:,}",
             "give public bounds to BoundedScaler, raise epsilon, or scale fewer columns",
         )
     both = Release("a column's lower and upper quantile", "Gumbel", 2.0 / cost, pair(cost), n_columns)

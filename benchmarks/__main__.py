@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -39,13 +41,14 @@ SUITES = (
 )
 
 
-def _met(row: dict, meaning: str) -> bool:
-    return row["ratio"] <= row["target"] if meaning == SLOWER else row["ratio"] >= row["target"]
+def _met(row: Mapping[str, Any], meaning: str) -> bool:
+    met: bool = row["ratio"] <= row["target"] if meaning == SLOWER else row["ratio"] >= row["target"]
+    return met
 
 
 def main() -> int:
     """Print every ratio with its target; exit 1 if one is missed."""
-    results = []
+    results: list[tuple[str, str, Mapping[str, Any]]] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         for name, rows, meaning in SUITES:
@@ -63,7 +66,7 @@ def main() -> int:
         target = f"{'<=' if meaning == SLOWER else '>='} {row['target']:g}"
         met = "yes" if _met(row, meaning) else "NO"
         setup = f"{row['setup']:.2f}" if "setup" in row else ""
-        cells = (row["case"], f"{row['ratio']:.3g}", target, met, meaning, setup)
+        cells = (str(row["case"]), f"{row['ratio']:.3g}", target, met, meaning, setup)
         table.add_row(*cells)
         lines.append("| " + " | ".join(cells) + " |")
     Console(width=160).print(table)

@@ -21,7 +21,7 @@ def rows() -> list[dict[str, object]]:
         return calibrate(Budget(epsilon, delta), lambda scale: GaussianEvent(scale) * n_steps)
 
     def theirs() -> float:
-        return dp_accounting.calibrate_dp_mechanism(
+        found: float = dp_accounting.calibrate_dp_mechanism(
             dp_accounting.pld.PLDAccountant,
             lambda sigma: dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(sigma), n_steps),
             epsilon,
@@ -29,6 +29,7 @@ def rows() -> list[dict[str, object]]:
             bracket_interval=dp_accounting.LowerEndpointAndGuess(50.0, 150.0),
             tol=0.01,
         )
+        return found
 
     ours()
     start = time.perf_counter()

@@ -12,13 +12,14 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from taciturn.accounting import Budget, calibrate
+from taciturn.core.arrays import NumberArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
@@ -34,11 +35,14 @@ LARGEST_EPSILON = 30.0
 # So much of its noise makes runs that are all but not private.
 NEARLY_NOTHING = 1e-3
 
+Case = tuple[float | None, str, float]
+"""Epsilon (None for next to no noise), loss, target of the ratio."""
+
 
 class Data(NamedTuple):
     """X with entries in [-1, 1], and the noiseless predictor of a planted model, of unit variance."""
 
-    X: object
+    X: Any
     signal: np.ndarray
 
 
@@ -70,7 +74,7 @@ def dense_like(n_rows: int, n_columns: int, seed: int = 0) -> Data:
     return Data(X, signal / signal.std())
 
 
-def targets_of(data: Data, loss: str, seed: int = 1) -> np.ndarray:
+def targets_of(data: Data, loss: str, seed: int = 1) -> NumberArray:
     """Lattice targets for a regression, labels for the logistic loss."""
     noisy = data.signal + 0.5 * np.random.default_rng(seed).standard_normal(data.signal.size)
     if loss == "logistic":
@@ -86,7 +90,7 @@ def noise_of(epsilon: float | None, loss: str, n_rows: int) -> float:
     return per_sensitivity * lattice_gradient_scores(loss, 1.0, RADIUS, n_rows, N_STEPS, "zero-out").value
 
 
-def baseline_step(X: object, y: np.ndarray, loss: str, noise: float) -> float:
+def baseline_step(X: Any, y: NumberArray, loss: str, noise: float) -> float:
     """Median seconds of a step in numpy and scipy."""
     rng = np.random.default_rng(2)
     weights = np.zeros(X.shape[1])
@@ -104,7 +108,7 @@ def baseline_step(X: object, y: np.ndarray, loss: str, noise: float) -> float:
     return statistics.median(seconds)
 
 
-def ours_step(X: object, y: np.ndarray, task: Task, repeats: int) -> tuple[float, float]:
+def ours_step(X: Any, y: NumberArray, task: Task, repeats: int) -> tuple[float, float]:
     """Median seconds of a step over a whole run, and of its set-up."""
     per_step, setups = [], []
     for repeat in range(repeats + 1):
@@ -118,10 +122,10 @@ def ours_step(X: object, y: np.ndarray, task: Task, repeats: int) -> tuple[float
     return statistics.median(per_step), statistics.median(setups)
 
 
-def _measured(name: str, data: Data, cases: tuple, repeats: int) -> list[dict[str, object]]:
+def _measured(name: str, data: Data, cases: tuple[Case, ...], repeats: int) -> list[dict[str, Any]]:
     lattice = Design(data.X, 1.0).lattice
     n_rows, n_columns = data.X.shape
-    table: list[dict[str, object]] = []
+    table: list[dict[str, Any]] = []
     for epsilon, loss, target in cases:
         task = Task(loss, 1.0, RADIUS, N_STEPS, noise_of(epsilon, loss, n_rows), n_rows)
         y = targets_of(data, loss)
@@ -143,7 +147,7 @@ def _measured(name: str, data: Data, cases: tuple, repeats: int) -> list[dict[st
     return table
 
 
-def rows(repeats: int = 3) -> list[dict[str, object]]:
+def rows(repeats: int = 3) -> list[dict[str, Any]]:
     """One row a case; ``ratio`` is the baseline's time per step over ours, ``setup`` our seconds before the first."""
     sparse_cases = (
         (1.0, "squared", 60.0),
@@ -153,12 +157,12 @@ def rows(repeats: int = 3) -> list[dict[str, object]]:
     )
     limit = ((None, "squared", 8.0), (None, "logistic", 2.0))
     both = ((1.0, "squared", 150.0), (1.0, "logistic", 150.0))
-    suites: tuple[tuple[str, Callable[[], Data], tuple], ...] = (
+    suites: tuple[tuple[str, Callable[[], Data], tuple[Case, ...]], ...] = (
         (RCV1[0], lambda: text_like(*RCV1[1:]), sparse_cases + limit),
         (NEWS20[0], lambda: text_like(*NEWS20[1:]), both),
         ("dense 3000 x 600", lambda: dense_like(3000, 600), ((1.0, "squared", 20.0), (1.0, "logistic", 2.0))),
     )
-    table: list[dict[str, object]] = []
+    table: list[dict[str, Any]] = []
     with threadpool_limits(1):
         for name, make, cases in suites:
             table += _measured(name, make(), cases, repeats)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -35,7 +36,7 @@ def _by_scipy(X: np.ndarray, y: np.ndarray) -> None:
         taus = [abs(kendalltau(X[:, column], anchor).statistic) for column in left]
         (redundancy if n_selected else relevance)[left] += taus
         scores = relevance - redundancy / max(n_selected, 1)
-        winner = max(left, key=lambda column, scores=scores: scores[column])
+        winner = left[int(np.argmax(scores[left]))]
         left.remove(winner)
         anchor = X[:, winner]
 
@@ -50,8 +51,8 @@ def rows(repeats: int = 3) -> list[dict[str, object]]:
         X = X if kind == "numbers" else (X > 0).astype(np.float64)
         selector = KendallSelector(epsilon=float("inf"), n_features_to_select=N_SELECTED)
         selector.fit(X[:100], y[:100])
-        ours = _median_seconds(lambda s=selector, X=X, y=y: s.fit(X, y), repeats)
-        baseline = _median_seconds(lambda X=X, y=y: _by_scipy(X, y), repeats)
+        ours = _median_seconds(partial(selector.fit, X, y), repeats)
+        baseline = _median_seconds(partial(_by_scipy, X, y), repeats)
         case = f"Kendall selection, {N_SELECTED} of {n_columns} columns of {kind}, {n_rows:.0e} records, against scipy"
         table.append({"case": case, "ours": ours, "baseline": baseline, "ratio": baseline / ours, "target": target})
     return table

@@ -30,15 +30,21 @@ def seconds(model: Any, X: Any, y: np.ndarray) -> float:
     return min(times)
 
 
-def rows() -> Iterator[dict]:
+def rows() -> Iterator[dict[str, Any]]:
     """Fits without dropping over fits with it."""
-    safe = {"epsilon": float("inf"), "rule": "adp", "permanent": True, "fit_intercept": False}
+    safe: dict[str, Any] = {"epsilon": float("inf"), "rule": "adp", "permanent": True, "fit_intercept": False}
     dense, labels, _ = make_screening_logistic(random_state=0)
     sparse, codes, _ = make_power_law_sparse(20_000, 50_000, 75, random_state=0)
     table, target, _ = make_screening_linear(random_state=0)
-    squared = {"loss": "squared", "y_bounds": (-6.0, 6.0), "radius": 5 / 6, "n_steps": 5000, "screen_at": 100}
-    by_sparse = {"radius": 3.0, "n_steps": 1000, "screen_at": 20}
-    by_dense = {"radius": 2.0, "n_steps": 5000, "screen_at": 100}
+    squared: dict[str, Any] = {
+        "loss": "squared",
+        "y_bounds": (-6.0, 6.0),
+        "radius": 5 / 6,
+        "n_steps": 5000,
+        "screen_at": 100,
+    }
+    by_sparse: dict[str, Any] = {"radius": 3.0, "n_steps": 1000, "screen_at": 20}
+    by_dense: dict[str, Any] = {"radius": 2.0, "n_steps": 5000, "screen_at": 100}
     cases = (
         ("logistic, 3000 x 600", ScreenedClassifier(**safe, **by_dense), dense, labels, 2.0),
         ("logistic, sparse 20000 x 50000", ScreenedClassifier(**safe, **by_sparse), sparse, codes, 2.0),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -39,8 +40,8 @@ def rows(repeats: int = 3) -> list[dict[str, object]]:
         mechanism = CanonicalLipschitz(Sensitivity(1.0, "linf", "zero-out"), k, 1.0)
         for release in (mechanism.release, mechanism.release_plainly):
             release(scores[:1000], stream)
-        ours = _median_seconds(lambda m=mechanism, s=scores: m.release(s, stream), 5 * repeats)
-        baseline = _median_seconds(lambda m=mechanism, s=scores: m.release_plainly(s, stream), repeats)
+        ours = _median_seconds(partial(mechanism.release, scores, stream), 5 * repeats)
+        baseline = _median_seconds(partial(mechanism.release_plainly, scores, stream), repeats)
         case = f"canonical Lipschitz top {k} of {d:.0e}, merged against O(dk)"
         table.append({"case": case, "ours": ours, "baseline": baseline, "ratio": baseline / ours, "target": target})
     return table

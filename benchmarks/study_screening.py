@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rich.progress import track
 
 from benchmarks.study_steps import make
 from taciturn import ScreenedClassifier, ScreenedRegressor
+from taciturn.core.arrays import FloatArray
 from taciturn.datasets import make_screening_linear
 from taciturn.metrics import support_f1
 
@@ -31,27 +33,31 @@ DELTA = 1e-5
 # Never reached: Frank-Wolfe without screening.
 NEVER = 1_000_000
 
+Drawn = tuple[FloatArray, FloatArray, FloatArray]
+
 
 def settings() -> list[tuple[str, Any, Any, dict[str, Any]]]:
     """Name, class, data of a seed, parameters."""
     listed: list[tuple[str, Any, Any, dict[str, Any]]] = []
     for correlation in (0.0, 0.5):
-
-        def drawn(seed: int, correlation: float = correlation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            return make_screening_linear(6000, 600, correlation=correlation, random_state=seed)
-
+        drawn = partial(_papers_set, correlation)
         bounds = {"y_bounds": (-6.0, 6.0), "radius": 50 / 6, "residual_clip": 0.5 / 6, "fit_intercept": False}
         for epsilon in (1.0, 5.0):
             name = f"papers' set, correlation {correlation:g}, eps {epsilon:g}"
             listed.append((name, ScreenedRegressor, drawn, {"epsilon": epsilon, **bounds}))
     kinds = {"huber": ScreenedRegressor, "logistic": ScreenedClassifier}
     for (loss, kind), (n, d), epsilon in product(kinds.items(), ((3000, 100), (3000, 600), (10_000, 100)), (1.0, 4.0)):
-
-        def drawn(seed: int, loss: str = loss, n: int = n, d: int = d) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            return make(loss, 2 * n, d, 10.0, np.random.default_rng(seed))
-
-        listed.append((f"{loss}, {n} x {d}, eps {epsilon:g}", kind, drawn, {"epsilon": epsilon, "radius": 10.0}))
+        name = f"{loss}, {n} x {d}, eps {epsilon:g}"
+        listed.append((name, kind, partial(_drawn, loss, n, d), {"epsilon": epsilon, "radius": 10.0}))
     return listed
+
+
+def _papers_set(correlation: float, seed: int) -> Drawn:
+    return make_screening_linear(6000, 600, correlation=correlation, random_state=seed)
+
+
+def _drawn(loss: str, n: int, d: int, seed: int) -> Drawn:
+    return make(loss, 2 * n, d, 10.0, np.random.default_rng(seed))
 
 
 def measure(kind: Any, data: tuple[np.ndarray, np.ndarray, np.ndarray], parameters: dict[str, Any]) -> np.ndarray:

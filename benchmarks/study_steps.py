@@ -18,6 +18,7 @@ import sys
 import warnings
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -113,7 +114,7 @@ def fit_rule(curves: np.ndarray, features: np.ndarray) -> Rule:
     return min(grid, key=lambda rule: float(np.mean(np.log(regret(curves, features, rule)))))
 
 
-def report(rows: list, curves: np.ndarray, features: np.ndarray, rule: Rule) -> None:
+def report(rows: list[tuple[Any, ...]], curves: np.ndarray, features: np.ndarray, rule: Rule) -> None:
     """Write the table, and what rules of thumb would have cost."""
 
     def cost(regrets: np.ndarray) -> str:

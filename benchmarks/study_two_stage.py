@@ -12,6 +12,7 @@ import sys
 import warnings
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -45,7 +46,7 @@ def held_out_losses(kind: str, n: int, epsilon: float, seed: int) -> np.ndarray:
     votes = count_votes(X[:n], 1.0, targets[:n], blocks_by_slot(n, int(n**0.5)), K, logistic=logistic)
     out = np.zeros((len(SHARES), len(STRENGTHS)))
     for i, share in enumerate(SHARES):
-        facts = {"n_columns": D, "k": K, "selection_share": share, "relation": "zero-out", "n_rows": n}
+        facts: dict[str, Any] = {"n_columns": D, "k": K, "selection_share": share, "relation": "zero-out", "n_rows": n}
         facts["n_coefficients"] = K + 1
         facts["row_bound"] = float(np.sqrt(K + 1.0))
         balanced = plan_two_stage(Budget(epsilon, DELTA), loss, **facts).regularisation

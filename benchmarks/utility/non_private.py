@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, lars_path
 
 from benchmarks.utility.methods import Fitted, Method
 from benchmarks.utility.sets import DataSet, Problem
+from taciturn.core.arrays import BoolArray, FloatArray
 
 __all__ = ["NON_PRIVATE", "l1_support"]
 
@@ -21,17 +22,18 @@ _HALVINGS = 14
 _L1 = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
 
 
-def l1_support(data_set: DataSet, X: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+def l1_support(data_set: DataSet, X: Any, y: NDArray[Any]) -> BoolArray:
     """The k features of an L1 fit: at the strongest penalty that leaves k, or their k largest coefficients."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         coef = _lasso(X, y, data_set.k) if data_set.task == "regression" else _logistic(X, y, data_set.k)
     support = np.zeros(X.shape[1], dtype=bool)
     support[np.argsort(-np.abs(coef), kind="stable")[: data_set.k]] = True
-    return support & (coef != 0.0)
+    kept: BoolArray = support & (coef != 0.0)
+    return kept
 
 
-def _lasso(X: Any, y: NDArray[Any], k: int) -> NDArray[np.float64]:
+def _lasso(X: Any, y: NDArray[Any], k: int) -> FloatArray:
     X, y = X - X.mean(axis=0), y - y.mean()
     steps = {"max_iter": 4 * k, "return_path": True, "method": "lasso"}
     if X.shape[0] > X.shape[1]:
@@ -40,10 +42,11 @@ def _lasso(X: Any, y: NDArray[Any], k: int) -> NDArray[np.float64]:
         _, _, path = lars_path(X, y, **steps)
     counts = np.count_nonzero(path, axis=0)
     enough = np.flatnonzero(counts >= k)
-    return path[:, enough[0] if enough.size else -1]
+    coef: FloatArray = path[:, enough[0] if enough.size else -1]
+    return coef
 
 
-def _logistic(X: Any, y: NDArray[Any], k: int) -> NDArray[np.float64]:
+def _logistic(X: Any, y: NDArray[Any], k: int) -> FloatArray:
     """Bisection of the inverse penalty from the point where nothing is left."""
     centred = y - y.mean()
     least = 1.0 / float(np.abs(np.asarray(X.T @ centred)).max())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -61,25 +62,24 @@ def draw_pictures(data_sets: Sequence[DataSet], cells: Sequence[Cell], folder: P
 
 
 def _picture(data_set: DataSet, cells: Sequence[Cell]) -> Any:
-    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.5, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    private = [cell for cell in cells if cell.epsilon is not None]
+    private = [(cell.epsilon, cell) for cell in cells if cell.epsilon is not None]
     for family, style in _STYLES.items():
-        colours = ("black", "dimgray") if family == "default" else colormaps["tab10"].colors
-        names = dict.fromkeys(cell.method for cell in private if cell.family == family)
+        colours = ("black", "dimgray") if family == "default" else [f"C{place}" for place in range(10)]
+        names = dict.fromkeys(cell.method for _, cell in private if cell.family == family)
         for name, colour in zip(names, colours, strict=False):
-            points = sorted((cell for cell in private if cell.method == name), key=lambda cell: cell.epsilon)
-            epsilons = [point.epsilon for point in points]
-            left.plot(epsilons, [point.error for point in points], label=name, color=colour, **style)
-            right.plot(epsilons, [point.f1 for point in points], color=colour, **style)
+            points = sorted((point for point in private if point[1].method == name), key=itemgetter(0))
+            epsilons = [epsilon for epsilon, _ in points]
+            left.plot(epsilons, [cell.error for _, cell in points], label=name, color=colour, **style)
+            right.plot(epsilons, [cell.f1 for _, cell in points], color=colour, **style)
     for cell in cells:
         if cell.epsilon is None:
             left.axhline(cell.error, color="black", linestyle=":", label=cell.method)
             right.axhline(1.0 if np.isnan(cell.f1) else cell.f1, color="black", linestyle=":")
-    budgets = sorted({cell.epsilon for cell in private})
+    budgets = sorted({epsilon for epsilon, _ in private})
     for axes, label in ((left, ERRORS[data_set.error]), (right, "F1 of the support")):
         axes.set(xscale="log", xlabel="epsilon", ylabel=label)
         axes.set_xticks(budgets, [f"{budget:g}" for budget in budgets])

@@ -116,7 +116,8 @@ def scale_blogfeedback(X: Any) -> FloatArray:
     X = np.asarray(X, dtype=np.float64)
     logarithms = np.sign(X) * np.log1p(np.abs(X)) / divisors
     logarithms[:, 62:276] = X[:, 62:276]
-    return np.clip(logarithms, -1.0, 1.0)
+    clipped: FloatArray = np.clip(logarithms, -1.0, 1.0)
+    return clipped
 
 
 def scale_residential(X: Any) -> FloatArray:
@@ -125,7 +126,8 @@ def scale_residential(X: Any) -> FloatArray:
     low, high = np.array([(1.0, 20.0), *own, *(economy * 5)]).T
     X = np.asarray(X, dtype=np.float64).copy()
     X[:, 1:] = np.log10(np.maximum(X[:, 1:], 1e-3))
-    return BoundedScaler(lower=low, upper=high).fit_transform(X)
+    scaled: FloatArray = BoundedScaler(lower=low, upper=high).fit_transform(X)
+    return scaled
 
 
 def _terrain(X: Any) -> FloatArray:
@@ -135,7 +137,8 @@ def _terrain(X: Any) -> FloatArray:
 
 
 def _diabetes() -> tuple[Any, Any]:
-    return load_diabetes(return_X_y=True, scaled=False)
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    return X, y
 
 
 def _breast_cancer() -> tuple[Any, Any]:

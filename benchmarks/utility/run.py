@@ -125,7 +125,7 @@ def best_setting(
         if any(config not in results for config in configs):
             return None
         errors = [results[config].error for config in configs]
-        sums.append((math.inf if None in errors else math.fsum(errors), configs[0]))
+        sums.append((math.fsum(math.inf if error is None else error for error in errors), configs[0]))
     best = min(sums, key=lambda found: found[0])[1]
     return best.setting, best.rows
 

@@ -151,7 +151,8 @@ def target_of(data_set: DataSet, y: NDArray[Any]) -> NDArray[Any]:
     if data_set.task == "classification":
         return y
     low, high = data_set.y_bounds
-    return (np.clip(y, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
+    mapped: NDArray[Any] = (np.clip(y, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
+    return mapped
 
 
 def error_of(data_set: DataSet, y: NDArray[Any], predicted: FloatArray) -> float:

@@ -50,8 +50,8 @@ class Cell:
 
     @property
     def errors(self) -> list[float]:
-        """By seed."""
-        return [result.error for result in self.results]
+        """By seed; a cell has no results if the method refused for any."""
+        return [result.error for result in self.results if result.error is not None]
 
     @property
     def error(self) -> float:

@@ -23,11 +23,13 @@ from taciturn.core.arrays import NumberArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.events import ExponentialEvent
-from taciturn.fitting.paths import Task, choose_path, open_path
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.paths import choose_path, open_path
+from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 
 N_STEPS, BASELINE_STEPS, RADIUS, DELTA = 1000, 30, 10.0, 1e-6
+LOSSES = {"squared": SquaredLoss(), "huber": HuberLoss(1.0), "logistic": LogisticLoss()}
 
 RCV1 = ("RCV1-like 20242 x 47236", 20_242, 47_236, 75)
 NEWS20 = ("news20-like 19996 x 1355191", 19_996, 1_355_191, 455)
@@ -87,7 +89,8 @@ def noise_of(epsilon: float | None, loss: str, n_rows: int) -> float:
     budget = Budget(LARGEST_EPSILON if epsilon is None else epsilon, DELTA)
     per_sensitivity = calibrate(budget, lambda scale: ExponentialEvent(2.0 / scale) * N_STEPS)
     per_sensitivity *= 1.0 if epsilon is not None else NEARLY_NOTHING
-    return per_sensitivity * lattice_gradient_scores(loss, 1.0, RADIUS, n_rows, N_STEPS, "zero-out").value
+    problem = FrankWolfeProblem(LOSSES[loss], RADIUS, N_STEPS, 0.0, n_rows)
+    return per_sensitivity * problem.sensitivity("zero-out").value
 
 
 def baseline_step(X: Any, y: NumberArray, loss: str, noise: float) -> float:
@@ -108,16 +111,16 @@ def baseline_step(X: Any, y: NumberArray, loss: str, noise: float) -> float:
     return statistics.median(seconds)
 
 
-def ours_step(X: Any, y: NumberArray, task: Task, repeats: int) -> tuple[float, float]:
+def ours_step(X: Any, y: NumberArray, problem: FrankWolfeProblem, repeats: int) -> tuple[float, float]:
     """Median seconds of a step over a whole run, and of its set-up."""
     per_step, setups = [], []
     for repeat in range(repeats + 1):
         start = time.process_time()
-        path = open_path(X, y, task)
+        path = open_path(X, y, problem)
         ready = time.process_time()
         path.run(Stream.of())
         if repeat:
-            per_step.append((time.process_time() - ready) / task.n_steps)
+            per_step.append((time.process_time() - ready) / problem.n_steps)
             setups.append(ready - start)
     return statistics.median(per_step), statistics.median(setups)
 
@@ -127,11 +130,11 @@ def _measured(name: str, data: Data, cases: tuple[Case, ...], repeats: int) -> l
     n_rows, n_columns = data.X.shape
     table: list[dict[str, Any]] = []
     for epsilon, loss, target in cases:
-        task = Task(loss, 1.0, RADIUS, N_STEPS, noise_of(epsilon, loss, n_rows), n_rows)
+        problem = FrankWolfeProblem(LOSSES[loss], RADIUS, N_STEPS, noise_of(epsilon, loss, n_rows), n_rows)
         y = targets_of(data, loss)
-        ours, setup = ours_step(lattice, y, task, repeats)
-        baseline = baseline_step(data.X, y if loss == "logistic" else y / ONE, loss, task.noise_scale)
-        path = choose_path(task, n_columns, sparse=sp.issparse(data.X))
+        ours, setup = ours_step(lattice, y, problem, repeats)
+        baseline = baseline_step(data.X, y if loss == "logistic" else y / ONE, loss, problem.noise_scale)
+        path = choose_path(problem, n_columns, sparse=sp.issparse(data.X))
         noise = "next to no noise" if epsilon is None else f"eps={epsilon:g}"
         case = f"Frank-Wolfe, {name}, {noise}, {loss} ({path})"
         table.append(

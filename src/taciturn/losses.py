@@ -4,40 +4,190 @@ A loss is ``phi(z, y)`` for one record with margin ``z = x @ w``; sums over reco
 n, belong to the caller. Features are scaled to [-1, 1] and numeric targets to [-1, 1], so that over the L1 ball of
 radius r every margin lies in [-r, r]. Losses hold no data and draw no noise.
 
-What privacy needs of a loss is ``slope(radius)``, a bound on ``|d phi / d z|`` over all admissible records and all
-weights in the ball: one record moves every coordinate of the gradient by at most that much.
+A loss states its own constants. Privacy rests on ``lipschitz(radius)``, a bound on ``|d phi / d z|`` over all
+admissible records and all weights in the ball: one record moves every coordinate of the gradient by at most that much.
+Objective perturbation rests on ``smoothness`` too, a bound on the second derivative.
 """
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax, wrightomega
 
-from taciturn.core.arrays import FloatArray
+from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from taciturn.core.validation import check_positive
+from taciturn.data.fixed_point import ONE, round_weights
+from taciturn.kernels.residual_pieces import LatticeDerivative, logistic_derivative, residual_derivative
+from taciturn.kernels.softmax import softmax_residuals
 
-__all__ = ["HuberLoss", "LogisticLoss", "Loss", "SoftmaxLoss", "SquaredLoss"]
+__all__ = ["HuberLoss", "LogisticLoss", "Loss", "ScalarLoss", "SoftmaxLoss", "SquaredLoss"]
 
 
-class Loss(Protocol):
-    """One record's loss in the linear predictor."""
+class Loss(ABC):
+    """One record's loss in the linear predictor.
 
+    Attributes
+    ----------
+    labelled : bool
+        Whether targets are classes. A record with a negative class code is null: it contributes nothing.
+    multiclass : bool
+        Whether a record has one margin per class instead of a single one.
+    smoothness : float
+        Bound on the second derivative in the margin; on the largest eigenvalue of the Hessian in several margins.
+    l1_factor, squared_l2_factor : float
+        Bounds on the L1 norm and on the squared L2 norm of a record's derivative in all its margins, in units of the
+        Lipschitz constant and of its square.
+    fixed_sign : bool
+        Whether the target alone decides the sign of the derivative.
+    largest_radius : float
+        Largest radius for which :meth:`condition` is accurate in double precision.
+    """
+
+    __slots__ = ()
+
+    # What holds for every loss; a loss of which more is known says so.
+    fixed_sign: ClassVar[bool] = False
+    largest_radius: ClassVar[float] = math.inf
+
+    @property
+    @abstractmethod
+    def labelled(self) -> bool:
+        """Whether targets are classes."""
+
+    @property
+    @abstractmethod
+    def multiclass(self) -> bool:
+        """Whether a record has one margin per class."""
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """Bound on the second derivative."""
+
+    @property
+    @abstractmethod
+    def l1_factor(self) -> float:
+        """Bound on the L1 norm of a record's derivative over the Lipschitz constant."""
+
+    @property
+    @abstractmethod
+    def squared_l2_factor(self) -> float:
+        """Bound on the squared L2 norm of a record's derivative over the squared Lipschitz constant."""
+
+    @abstractmethod
     def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """``phi(z, y)``, one number per record."""
 
+    @abstractmethod
     def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """``d phi / d z``, elementwise."""
 
-    def slope(self, radius: float) -> float:
-        """``sup |d phi / d z|`` over admissible records and the L1 ball of this radius."""
+    @abstractmethod
+    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """The second derivative of each record; one Hessian per record for several margins."""
+
+    @abstractmethod
+    def lipschitz(self, radius: float) -> float:
+        """``sup |d phi / d z|`` over admissible records and the L1 ball of this radius; infinite if unbounded."""
+
+    @abstractmethod
+    def record_values(self, margins: FloatArray, target: AnyArray) -> FloatArray:
+        """The loss of each record, from margins with one column per output and a target as a fit holds it."""
+
+    @abstractmethod
+    def integer_derivatives(
+        self, margins: AnyArray, unit: float, target: AnyArray, radius: float, bound: int
+    ) -> FloatArray:
+        """Derivatives as integers of size at most ``bound``, which stands for ``lipschitz(radius)``.
+
+        Null records get exactly zero. Every row is a function of its own record alone, to the last bit.
+
+        Parameters
+        ----------
+        margins : ndarray of shape (n_samples, n_outputs)
+            Integer margins in units of ``unit``.
+        unit : float
+            One unit of the margins.
+        target : ndarray of shape (n_samples,)
+            Lattice values for a regression, class codes (negative for null records) for a classification.
+        radius : float
+            Radius of the L1 ball.
+        bound : int
+            Largest integer.
+        """
+
+    def present(self, target: AnyArray) -> BoolArray:
+        """Which records are not null. Null records of a regression never reach a loss: the reader leaves them out."""
+        return np.asarray(target >= 0 if self.labelled else np.ones(target.size, dtype=bool))
+
+    def is_quadratic(self, radius: float) -> bool:
+        """Whether the loss is half the squared residual for all margins within the radius."""
+        return False
+
+    def condition(self, radius: float) -> float:
+        r""":math:`L / \sqrt\mu` for margins within the radius: smoothness over the root of the strong convexity.
+
+        The safe screening rule needs it. Infinite: the loss is not known to be strongly convex.
+        """
+        return math.inf
+
+    def opposing_terms(self, radius: float) -> tuple[float, float]:
+        r"""Bounds on :math:`-z \phi'` and on :math:`|\phi'| (\lambda - z \operatorname{sign} \phi')` in the ball.
+
+        They bound how far below zero one record's part of :math:`w^\top g` can lie, and its part of the Wolfe gap
+        (``data.sensitivity.screening_test``). The bounds here hold for every loss, since :math:`|z| \le \lambda`.
+        """
+        largest = radius * self.lipschitz(radius)
+        return largest, 2.0 * largest
+
+    def lattice_derivative(self, radius: float) -> LatticeDerivative | None:
+        """The derivative as the compiled Frank-Wolfe paths compute it; None where they cannot."""
+        return None
+
+
+class ScalarLoss(Loss):
+    """A loss of a single margin.
+
+    A subclass states ``labelled`` and ``smoothness`` and implements ``value``, ``derivative``, ``second_derivative``
+    and ``lipschitz``.
+    """
+
+    __slots__ = ()
+
+    multiclass: ClassVar[bool] = False
+    l1_factor: ClassVar[float] = 1.0
+    squared_l2_factor: ClassVar[float] = 1.0
+
+    def targets(self, target: AnyArray) -> FloatArray:
+        """The target of each record in units of the loss; 0 for null records."""
+        return np.where(target < 0, 0.0, target) if self.labelled else np.asarray(target, dtype=np.float64) / ONE
+
+    def record_values(self, margins: FloatArray, target: AnyArray) -> FloatArray:
+        """The loss of each record."""
+        values: FloatArray = np.where(self.present(target), self.value(margins[:, 0], self.targets(target)), 0.0)
+        return values
+
+    def integer_derivatives(
+        self, margins: AnyArray, unit: float, target: AnyArray, radius: float, bound: int
+    ) -> FloatArray:
+        """The rounded derivatives, in one column."""
+        psi = self.derivative(margins[:, 0] * unit, self.targets(target))
+        integers = round_weights(psi, bound / self.lipschitz(radius), bound)
+        integers[~self.present(target)] = 0.0
+        return integers[:, None]
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredLoss:
-    """``(z - y)**2 / 2``. Its slope grows with the ball: ``radius + 1``, never 1."""
+class SquaredLoss(ScalarLoss):
+    """``(z - y)**2 / 2``. Its Lipschitz constant grows with the ball: ``radius + 1``, never 1."""
+
+    labelled: ClassVar[bool] = False
+    smoothness: ClassVar[float] = 1.0
 
     def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """Half the squared residual."""
@@ -47,13 +197,33 @@ class SquaredLoss:
         """The residual."""
         return margins - targets
 
-    def slope(self, radius: float) -> float:
+    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """One."""
+        return np.ones_like(margins)
+
+    def lipschitz(self, radius: float) -> float:
         """``|z| + |y| <= radius + 1``."""
         return radius + 1.0
 
+    def is_quadratic(self, radius: float) -> bool:
+        """Always."""
+        return True
+
+    def condition(self, radius: float) -> float:
+        """One: the second derivative is one everywhere."""
+        return 1.0
+
+    def opposing_terms(self, radius: float) -> tuple[float, float]:
+        """Those of the Huber loss whose threshold no residual reaches."""
+        return _residual_terms(radius + 1.0, radius)
+
+    def lattice_derivative(self, radius: float) -> LatticeDerivative | None:
+        """The residual, one linear piece."""
+        return residual_derivative(radius)
+
 
 @dataclass(frozen=True, slots=True)
-class HuberLoss:
+class HuberLoss(ScalarLoss):
     """``r**2 / 2`` for residuals up to ``threshold`` and linear beyond; the derivative is the clipped residual.
 
     Parameters
@@ -63,6 +233,9 @@ class HuberLoss:
     """
 
     threshold: float
+
+    labelled: ClassVar[bool] = False
+    smoothness: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         check_positive(threshold=self.threshold)
@@ -77,14 +250,42 @@ class HuberLoss:
         """The clipped residual."""
         return np.clip(margins - targets, -self.threshold, self.threshold)
 
-    def slope(self, radius: float) -> float:
+    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """One up to the threshold, zero beyond."""
+        return (np.abs(margins - targets) <= self.threshold).astype(np.float64)
+
+    def lipschitz(self, radius: float) -> float:
         """The threshold, or the largest residual where that is smaller."""
-        return min(self.threshold, SquaredLoss().slope(radius))
+        return min(self.threshold, SquaredLoss().lipschitz(radius))
+
+    def is_quadratic(self, radius: float) -> bool:
+        """Where no residual reaches the threshold."""
+        return self.threshold >= SquaredLoss().lipschitz(radius)
+
+    def condition(self, radius: float) -> float:
+        """That of the squared loss, with which the safe rule screens. It is a heuristic beyond the threshold."""
+        return 1.0
+
+    def opposing_terms(self, radius: float) -> tuple[float, float]:
+        """As proved for the clipped residual."""
+        return _residual_terms(self.threshold, radius)
+
+    def lattice_derivative(self, radius: float) -> LatticeDerivative | None:
+        """The clipped residual, three linear pieces; None where the threshold is below one lattice unit."""
+        if self.is_quadratic(radius):
+            return residual_derivative(radius)
+        return None if self.threshold < 1.0 / ONE else residual_derivative(radius, self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
-class LogisticLoss:
+class LogisticLoss(ScalarLoss):
     """``log(1 + exp(z)) - y z`` for y in {0, 1}."""
+
+    labelled: ClassVar[bool] = True
+    smoothness: ClassVar[float] = 0.25
+    fixed_sign: ClassVar[bool] = True
+    # Beyond this the second derivative in the ball, about exp(-radius), is lost in double precision.
+    largest_radius: ClassVar[float] = 500.0
 
     def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """The negative log-likelihood."""
@@ -94,14 +295,51 @@ class LogisticLoss:
         """Predicted probability minus label."""
         return expit(margins) - targets
 
-    def slope(self, radius: float) -> float:
+    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """``p (1 - p)`` for the predicted probability p."""
+        probabilities = expit(margins)
+        return probabilities * (1.0 - probabilities)
+
+    def lipschitz(self, radius: float) -> float:
         """One, whatever the ball."""
         return 1.0
 
+    def condition(self, radius: float) -> float:
+        r"""The second derivative lies between :math:`\sigma(\lambda) \sigma(-\lambda)` and 1/4."""
+        # The root of sigma(r) sigma(-r) is 1 / (2 cosh(r / 2)).
+        return 0.25 * 2.0 * math.cosh(radius / 2.0)
+
+    def opposing_terms(self, radius: float) -> tuple[float, float]:
+        r"""Suprema of :math:`z \sigma(-z)` and :math:`(\lambda - z) \sigma(z)`.
+
+        *Proof.* The first has its maximum W(1/e) = 0.2785 where z = 1 + exp(-z), or is largest at z = lambda. The
+        second is stationary where :math:`\lambda - z = 1 + e^z`, where it is :math:`e^z = W(e^{\lambda - 1})`.
+        """
+        peak = float(wrightomega(-1.0))
+        below = peak if radius >= 1.0 + peak else radius / (1.0 + math.exp(radius))
+        # Below the smallest margin the stationary point gives a bound that is not attained.
+        return below, float(wrightomega(radius - 1.0))
+
+    def lattice_derivative(self, radius: float) -> LatticeDerivative | None:
+        """A fine table of the logistic function, or its piecewise linear approximation."""
+        return logistic_derivative(radius)
+
 
 @dataclass(frozen=True, slots=True)
-class SoftmaxLoss:
-    """``log sum_k exp(z_k) - z_y`` for margins with one column per class and targets one-hot."""
+class SoftmaxLoss(Loss):
+    r"""``log sum_k exp(z_k) - z_y`` for margins with one column per class and targets one-hot.
+
+    The derivative is :math:`p - e_y` for the predicted probabilities p. Its L1 norm is :math:`2 (1 - p_y) \le 2`, its
+    squared L2 norm :math:`(1 - p_y)^2 + \sum_{k \ne y} p_k^2 \le 2 (1 - p_y)^2 \le 2`. The Hessian
+    :math:`\mathrm{diag}(p) - p p^\top` has eigenvalues of at most 1/2 (its rows have absolute sums
+    :math:`2 p_k (1 - p_k)`).
+    """
+
+    labelled: ClassVar[bool] = True
+    multiclass: ClassVar[bool] = True
+    smoothness: ClassVar[float] = 0.5
+    l1_factor: ClassVar[float] = 2.0
+    squared_l2_factor: ClassVar[float] = 2.0
 
     def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """The negative log-likelihood, one number per record."""
@@ -111,6 +349,38 @@ class SoftmaxLoss:
         """Predicted probabilities minus one-hot labels; every entry lies in [-1, 1]."""
         return softmax(margins, axis=1) - targets
 
-    def slope(self, radius: float) -> float:
+    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """``diag(p) - p p'`` for each record, of shape (n_samples, n_classes, n_classes)."""
+        probabilities = softmax(margins, axis=1)
+        return probabilities[:, :, None] * (np.eye(margins.shape[1]) - probabilities[:, None, :])
+
+    def lipschitz(self, radius: float) -> float:
         """One, entrywise: the norm that is dual to one L1 ball over all classes together."""
         return 1.0
+
+    def record_values(self, margins: FloatArray, target: AnyArray) -> FloatArray:
+        """The loss of each record; a null record has an empty one-hot row and loses nothing."""
+        codes = np.asarray(target, dtype=np.int64)
+        return self.value(margins, np.eye(margins.shape[1])[codes] * self.present(codes)[:, None])
+
+    def integer_derivatives(
+        self, margins: AnyArray, unit: float, target: AnyArray, radius: float, bound: int
+    ) -> FloatArray:
+        """The rounded derivatives, one column per class."""
+        integers = np.empty(margins.shape)
+        codes: IntArray = np.asarray(target, dtype=np.int64)
+        softmax_residuals(margins, unit, codes, bound, integers)
+        return integers
+
+
+def _residual_terms(threshold: float, radius: float) -> tuple[float, float]:
+    r"""``Loss.opposing_terms`` for residuals clipped at a threshold C.
+
+    *Proof.* For :math:`z > 0` the derivative is at least :math:`-\min(C, 1 - z)`, so :math:`-z \phi' \le z \min(C, 1 -
+    z)`: 1/4, or C (1 - C) for C < 1/2. For :math:`\phi' > 0` it is at most :math:`\min(C, z + 1)`, and
+    :math:`(\lambda - z) \min(C, z + 1)` is at most :math:`(\lambda + 1)^2 / 4`, or :math:`C (\lambda + 1 - C)` for
+    :math:`C < (\lambda + 1) / 2`.
+    """
+    below = 0.25 if threshold >= 0.5 else threshold * (1.0 - threshold)
+    half = (radius + 1.0) / 2.0
+    return below, half * half if threshold >= half else threshold * (radius + 1.0 - threshold)

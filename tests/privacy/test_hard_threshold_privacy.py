@@ -16,7 +16,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
-from taciturn.data.sensitivity.descent import curvature_sum, proposal_scores, softmax_sum
+from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum, proposal_scores
 from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.planning.hard_threshold import plan_hard_threshold
@@ -68,8 +68,7 @@ def changes(X, y, loss, n_outputs, coefficients, statistic, **how):
 
 
 def gradient_norm(name, relation="zero-out"):
-    bound = softmax_sum if name == "softmax" else fixed_point_sum
-    return bound(ROW_SQUARED, WEIGHT_BOUND, relation).value
+    return derivative_sum(ROW_SQUARED, WEIGHT_BOUND, 2.0 if name == "softmax" else 1.0, relation).value
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, sp.csc_array])
@@ -176,9 +175,10 @@ def test_no_proposal_and_no_curvature_moves_by_more_than_its_sensitivity(name):
 
 
 def test_replaced_records_count_twice_except_in_sums_of_one_sign():
+    assert derivative_sum(9, 5, 1.0, "replace-one") == fixed_point_sum(9, 5, "replace-one")
     assert fixed_point_sum(9, 5, "replace-one").value == pytest.approx(30)
-    assert softmax_sum(9, 5, "replace-one").value == pytest.approx(30 * math.sqrt(2))
-    assert softmax_sum(9, 5, "add-remove").value == pytest.approx(15 * math.sqrt(2))
+    assert derivative_sum(9, 5, 2.0, "replace-one").value == pytest.approx(30 * math.sqrt(2))
+    assert derivative_sum(9, 5, 2.0, "add-remove").value == pytest.approx(15 * math.sqrt(2))
     assert proposal_scores(3, 5, "replace-one").value == 30
     assert {curvature_sum(7, relation).value for relation in RELATIONS} == {7.0}
 
@@ -210,10 +210,10 @@ def test_mechanisms_cost_no_more_than_the_certificate_says(name, relation, thres
     loss, n_outputs = LOSSES[name]
     plan = make_plan(loss=loss, relation=relation, threshold=threshold, epsilon=epsilon, n_outputs=n_outputs, step=None)
     weight_bound, release = plan._gradient(ROW_SQUARED, CONSTANT, 3)
-    bound = softmax_sum if name == "softmax" else fixed_point_sum
+    factor = 2.0 if name == "softmax" else 1.0
     # Peeling releases two columns and the intercept, which bound a record as well.
     squared = ROW_SQUARED if threshold == "gaussian" else min(ROW_SQUARED, 2 * ONE**2 + CONSTANT**2)
-    assert release.mechanism.l2_sensitivity == bound(squared, weight_bound, relation).value
+    assert release.mechanism.l2_sensitivity == derivative_sum(squared, weight_bound, factor, relation).value
     stated = plan.releases[-1].event.noise_multiplier
     actual = release.mechanism.event.noise_multiplier
     assert stated <= actual <= stated * (1 + 2e-3)

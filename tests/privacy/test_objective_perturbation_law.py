@@ -15,7 +15,7 @@ from taciturn.accounting.pieces import pieces_of
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.events import ObjectivePerturbationEvent
-from taciturn.fitting.objective_perturbation import bounded_rows, curvature_bound, gradient
+from taciturn.fitting.objective_perturbation import bounded_rows, gradient
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.planning.objective_perturbation import plan_objective_perturbation
 
@@ -46,7 +46,7 @@ def exact_deltas(loss, x, y, others, ridge, sigma, epsilon):
     """Hockey sticks in both directions between two lists of records, by integration over theta."""
     total = sum(abs(xi) for xi in x) + 5.0
     # b beyond 10 sigma has probability 1e-23; gradients of the data are at most the slope times the rows' lengths.
-    reach = (10.0 * sigma + loss.slope(math.inf) * total) / ridge
+    reach = (10.0 * sigma + loss.lipschitz(math.inf) * total) / ridge
     theta = np.concatenate((-np.geomspace(reach, 1e-6, 6000), np.geomspace(1e-6, reach, 6000)))
     p = np.exp(log_density(loss, x, y, ridge, sigma, theta))
     q = np.exp(log_density(loss, *others, ridge, sigma, theta))
@@ -67,7 +67,7 @@ def instances(count=100, seed=0):
         x = rng.uniform(-bound, bound, n)
         y = rng.integers(0, 2, n).astype(float) if number % 2 else rng.uniform(-1, 1, n)
         new_y = float(rng.integers(0, 2)) if number % 2 else float(rng.choice([0.0, rng.uniform(-1, 1)]))
-        ridge = curvature_bound(loss) * bound**2 / math.expm1(float(np.exp(rng.uniform(-6, 0))))
+        ridge = loss.smoothness * bound**2 / math.expm1(float(np.exp(rng.uniform(-6, 0))))
         tau = float(np.exp(rng.uniform(-2.5, 0)))
         yield loss, bound, (x, y), (np.append(x, bound), np.append(y, new_y)), ridge, tau
 
@@ -79,8 +79,8 @@ def largest_share(of_bound, *, noise=1.0):
     """
     worst = 0.0
     for loss, bound, records, others, ridge, tau in instances():
-        sigma = noise * loss.slope(math.inf) * bound / tau
-        c = math.log1p(curvature_bound(loss) * bound**2 / ridge)
+        sigma = noise * loss.lipschitz(math.inf) * bound / tau
+        c = math.log1p(loss.smoothness * bound**2 / ridge)
         for beyond in (0.0, 1.5, 3.0, 4.5):
             epsilon = c + tau**2 / 2 + beyond * tau
             allowed = of_bound(loss, c, tau, epsilon)
@@ -142,8 +142,8 @@ def test_a_forgotten_jacobian_is_caught():
 def test_replaced_records_in_one_dimension():
     for loss, bound, records, others, ridge, tau in instances(30, seed=1):
         swapped = (np.append(records[0], -bound), np.append(records[1], others[1][-1]))
-        sigma = loss.slope(math.inf) * bound / tau
-        c = math.log1p(curvature_bound(loss) * bound**2 / ridge)
+        sigma = loss.lipschitz(math.inf) * bound / tau
+        c = math.log1p(loss.smoothness * bound**2 / ridge)
         event = ObjectivePerturbationEvent(c, 2 * tau, replaced=True, fixed_sign=isinstance(loss, LogisticLoss))
         for epsilon in (event.log_jacobian, event.log_jacobian + 3 * tau, event.log_jacobian + 6 * tau):
             exact = max(exact_deltas(loss, *others, swapped, ridge, sigma, epsilon))

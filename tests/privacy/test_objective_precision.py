@@ -19,7 +19,6 @@ from taciturn.fitting.objective_perturbation import (
     ACCEPTED,
     Goal,
     bounded_rows,
-    curvature_bound,
     descend,
     gradient,
     minimise,
@@ -77,7 +76,7 @@ def off(rows, y, loss, ridge, tilt, w):
 
 def rounding(goal, loss, row_bound, bound):
     """The part of a tolerance that is for rounding, which covers 3.5 times what gradient and step may be off."""
-    return goal.tolerance - 2.0**-30 * loss.slope(math.inf) * row_bound - 2.0**-44 * bound
+    return goal.tolerance - 2.0**-30 * loss.lipschitz(math.inf) * row_bound - 2.0**-44 * bound
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -103,7 +102,7 @@ def test_computed_gradients_are_off_by_less_than_the_tolerance_allows(loss, ridg
     assert worst <= 1.0
     if ridge == 1e-7:
         # Where coefficients are long the rounding of margins is what counts: without its term the bound would fail.
-        n_slope = n * loss.slope(math.inf) * 1.5
+        n_slope = n * loss.lipschitz(math.inf) * 1.5
         without = 8 * 2.0**-53 * (140 * n_slope + 3 * ridge * goal.reach + 3 * bound) / 3.5
         assert worst * allowed > 3.0 * without
 
@@ -179,7 +178,7 @@ def test_so_many_descents_are_enough_and_far_fewer_are_not(loss):
     rows = np.column_stack((rng.uniform(-1, 1, (40, 2)), np.zeros(40)))
     y = (rows[:, 0] > 0).astype(float)
     tilt = np.array([1.0, -2.0, 3.0])
-    ridge = 40 * curvature_bound(loss) * 1.5**2 / 30
+    ridge = 40 * loss.smoothness * 1.5**2 / 30
     goal = planned(loss, ridge, 40, float(np.linalg.norm(tilt)), d=3)
     assert goal.descents == pytest.approx(140 * 31, rel=0.01)
     weights = descend(rows, y, loss, ridge, tilt, goal)
@@ -251,7 +250,7 @@ def test_hostile_tables_take_some_dozen_steps(monkeypatch):
     for case in range(80):
         loss = LogisticLoss() if case % 4 == 0 else HuberLoss(float(10 ** rng.uniform(-4, 0)))
         row_bound, d = float(rng.choice([1e-3, 1.0])), 12
-        ridge = curvature_bound(loss) * row_bound**2 * 10 ** rng.uniform(-6, -3)
+        ridge = loss.smoothness * row_bound**2 * 10 ** rng.uniform(-6, -3)
         facts = {"row_bound": row_bound, "relation": "zero-out", "n_rows": 300, "n_coefficients": d}
         try:
             plan = plan_objective_perturbation(Budget(25.0, 1e-6), loss, regularisation=ridge, **facts)

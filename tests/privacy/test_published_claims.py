@@ -86,12 +86,12 @@ def test_the_slopes_behind_the_proved_epsilon_are_reached_and_never_exceeded(los
     vertices = radius * rng.choice([-1.0, 1.0], 4000)[:, None] * np.eye(3)[rng.integers(0, 3, 4000)]
     targets = rng.choice([0.0, 1.0] if kind == "logistic" else [-1.0, 1.0], 4000)
     slopes = np.abs(loss.derivative((corners * vertices).sum(axis=1), targets))
-    assert 0.999 * loss.slope(radius) <= slopes.max() <= loss.slope(radius)
+    assert 0.999 * loss.lipschitz(radius) <= slopes.max() <= loss.lipschitz(radius)
     y = SMALL_Y if kind == "logistic" else 2 * SMALL_Y - 1
     model = PrivateLasso(loss=kind, radius=radius, n_steps=5).fit(SMALL_X, y)
     (release,) = model.certificate_.events
     b = model.noise_scale(4)
-    assert release.event.epsilon == pytest.approx(2 * radius * loss.slope(radius) / 4 / b)
+    assert release.event.epsilon == pytest.approx(2 * radius * loss.lipschitz(radius) / 4 / b)
 
 
 # ---------------------------------------------------------------------- Sparsifier
@@ -264,6 +264,6 @@ def test_the_counterexample_is_what_the_estimator_does():
 @pytest.mark.parametrize(("n_classes", "p", "proved"), [(3, 10_000, 19.0), (10, 784, 0.99)])
 def test_what_is_proved_of_the_multinomial_form(n_classes, p, proved):
     scale = MultinomialPrivateLasso(epsilon=1.0, delta=1e-5, n_steps=1000).noise_scale(100, n_classes)
-    sensitivity = 10.0 * SoftmaxLoss().slope(10.0) / 100
+    sensitivity = 10.0 * SoftmaxLoss().lipschitz(10.0) / 100
     (release,) = vertex_releases("a vertex", p * 999, noise_scale=scale, sensitivity=sensitivity)
     assert epsilon_of(release.total, 1e-5) == pytest.approx(proved, rel=0.01)

@@ -10,16 +10,14 @@ import scipy.sparse as sp
 
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
-from taciturn.fitting.paths import PATHS, Task, open_path
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.paths import PATHS, open_path
+from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 
 SPARSE = ("sublinear", "columns", "margins")
 N_STEPS, CLIP = 40, 0.5
-CASES = [
-    (loss, path)
-    for loss in ("squared", "huber", "logistic")
-    for path in PATHS
-    if loss == "squared" or path not in ("columns", "gram")
-]
+LOSSES = {"squared": SquaredLoss(), "huber": HuberLoss(CLIP), "logistic": LogisticLoss()}
+CASES = [(loss, path) for loss in LOSSES for path in PATHS if loss == "squared" or path not in ("columns", "gram")]
 
 
 def make_records(loss, seed):
@@ -80,15 +78,15 @@ def largest_change(open_run, n_records, history, screened=None):
 def test_no_score_moves_by_more_than_its_sensitivity(loss, path, radius, screened):
     # A public n far above the actual one makes the unit of B coarse and brings its changes into the run.
     for n_rows in (24, 2_000_000):
-        task = Task(loss, CLIP, radius, N_STEPS, 1.0, n_rows)
-        sensitivity = lattice_gradient_scores(loss, CLIP, radius, n_rows, N_STEPS, "zero-out").value
+        problem = FrankWolfeProblem(LOSSES[loss], radius, N_STEPS, 1.0, n_rows)
+        sensitivity = lattice_gradient_scores(problem.derivative, radius, n_rows, N_STEPS, "zero-out").value
         reached = 0.0
         for seed in range(2):
             X, y = make_records(loss, seed)
             data = sp.csr_array(X) if path in SPARSE else X
             for history in make_histories(seed):
                 change = largest_change(
-                    lambda valid, d=data, y=y, task=task: open_path(d, y, task, valid=valid, path=path),
+                    lambda valid, d=data, y=y, problem=problem: open_path(d, y, problem, valid=valid, path=path),
                     len(y),
                     history,
                     screened,
@@ -166,7 +164,8 @@ def crowd():
 @pytest.mark.parametrize(("kind", "allowed"), [(_Logistic, True), (GlobalTrigger, False), (CappedRecuts, False)])
 def test_shortcuts_that_look_at_other_rows_are_rejected(kind, allowed):
     X, y, history = crowd()
-    sensitivity = lattice_gradient_scores("logistic", 1.0, 6.0, len(y), len(history), "zero-out").value
+    derivative = LogisticLoss().lattice_derivative(6.0)
+    sensitivity = lattice_gradient_scores(derivative, 6.0, len(y), len(history), "zero-out").value
     change = largest_change(lambda valid: kind(X[valid], y[valid], 6.0), len(y), history)
     assert (change <= sensitivity) == allowed
     if not allowed:

@@ -67,7 +67,8 @@ def screening_law(loss, rule, relation, w, g, X, select_noise, gauss_noise):
     if rule == "adp":
         norms, size = np.sqrt((X**2).sum(axis=0) / N), np.linalg.norm(X @ w) / np.sqrt(N)
         scores = (RADIUS * np.abs(g) + inner) / N + KAPPA[loss] * (RADIUS * norms + size) * np.sqrt(gap / N)
-        declared = safe_rule(loss, 0.5, RADIUS, influence, KAPPA[loss], N, g.size, relation).value
+        opposing = LOSSES[loss].opposing_terms(RADIUS)
+        declared = safe_rule(opposing, RADIUS, influence, KAPPA[loss], N, g.size, relation).value
         goes = ndtr(-scores / (gauss_noise * declared))
         return {
             tuple(np.flatnonzero(pattern)): np.prod(np.where(pattern, goes, 1 - goes))
@@ -81,7 +82,7 @@ def screening_law(loss, rule, relation, w, g, X, select_noise, gauss_noise):
     if rule == "none-option":
         out[()] = law[-1]
     if rule == "tested":
-        sd = gauss_noise * screening_test(loss, 0.5, RADIUS, influence, relation).value
+        sd = gauss_noise * screening_test(LOSSES[loss].opposing_terms(RADIUS), RADIUS, influence, relation).value
         z = np.linspace(-9.0, 9.0, 4001)
         weight = norm.pdf(z) / norm.pdf(z).sum()
         slack = 2 * KAPPA[loss] * RADIUS * np.sqrt(N * np.maximum(gap + sd * z, 0.0))

@@ -6,6 +6,7 @@ from scipy.special import expit
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import safe_rule, screening_test
+from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 
 BOTH = ("zero-out", "replace-one")
 
@@ -14,6 +15,11 @@ def derivative(loss, clip, margins, y):
     if loss == "logistic":
         return expit(margins) - y
     return np.clip(margins - y, -clip, clip) if loss == "huber" else margins - y
+
+
+def opposing(loss, clip, radius):
+    kinds = {"squared": SquaredLoss(), "huber": HuberLoss(clip), "logistic": LogisticLoss()}
+    return kinds[loss].opposing_terms(radius)
 
 
 def influence(loss, clip, radius):
@@ -105,18 +111,19 @@ def largest_change(statistic, loss, clip, radius, relation, n, d=3, n_moves=1_50
     [("squared", 1.0, 1.0), ("huber", 0.5, 1.0), ("huber", 0.3, 4.0), ("huber", 1.0, 4.0), ("logistic", 1.0, 3.0)],
 )
 def test_three_numbers_of_the_test(loss, clip, radius, relation):
-    declared = screening_test(loss, clip, radius, influence(loss, clip, radius), relation).value
+    terms, largest = opposing(loss, clip, radius), influence(loss, clip, radius)
+    declared = screening_test(terms, radius, largest, relation).value
     found = largest_change(three_numbers, loss, clip, radius, relation, 8)
     assert 0.9 * declared < found <= declared
     if relation == "replace-one":
         # The value of the other relations is not enough.
-        assert found > screening_test(loss, clip, radius, influence(loss, clip, radius), "zero-out").value
+        assert found > screening_test(terms, radius, largest, "zero-out").value
 
 
 @pytest.mark.parametrize(("loss", "clip"), [("squared", 1.0), ("huber", 0.5)])
 def test_scores_of_the_safe_rule(loss, clip):
     n, d = 40, 3
-    declared = safe_rule(loss, clip, 1.0, influence(loss, clip, 1.0), 1.0, n, d, "zero-out").value
+    declared = safe_rule(opposing(loss, clip, 1.0), 1.0, influence(loss, clip, 1.0), 1.0, n, d, "zero-out").value
     found = largest_change(rule_scores, loss, clip, 1.0, "zero-out", n, d)
     assert 0.9 * declared < found <= declared
     # A third term of order 1/n, as it was printed, is passed by far.
@@ -140,7 +147,7 @@ def test_scores_of_the_safe_rule_for_a_replaced_record(loss, clip):
         return rule_scores(loss, clip, 1.0, rows[:, [0, 1, 1]], rows[:, 2], np.eye(d)[0], n)
 
     def declared(relation):
-        return safe_rule(loss, clip, 1.0, influence(loss, clip, 1.0), 1.0, n, d, relation).value
+        return safe_rule(opposing(loss, clip, 1.0), 1.0, influence(loss, clip, 1.0), 1.0, n, d, relation).value
 
     found = np.linalg.norm(scores(lowest) - scores((1, 1, -1)))
     assert 0.95 * declared("replace-one") < found <= declared("replace-one")
@@ -154,16 +161,18 @@ def test_scores_of_the_safe_rule_for_a_replaced_record(loss, clip):
 def test_no_search_passes_the_safe_rule_bound(loss, clip, radius, relation):
     # With targets within 1 no record has both a margin of more than 1 and no residual, so that larger radii stay
     # further below.
-    declared = safe_rule(loss, clip, radius, influence(loss, clip, radius), 1.0, 20, 3, relation).value
+    terms, largest = opposing(loss, clip, radius), influence(loss, clip, radius)
+    declared = safe_rule(terms, radius, largest, 1.0, 20, 3, relation).value
     assert 0.3 * declared < largest_change(rule_scores, loss, clip, radius, relation, 20, n_moves=700) <= declared
 
 
 def test_the_curvature_enlarges_the_third_term_alone():
-    plain, curved = (safe_rule("logistic", 1.0, 2.0, 1.0, kappa, 100, 4, "zero-out").value for kappa in (1.0, 3.0))
+    terms = LogisticLoss().opposing_terms(2.0)
+    plain, curved = (safe_rule(terms, 2.0, 1.0, kappa, 100, 4, "zero-out").value for kappa in (1.0, 3.0))
     first_two = 2.0 * (2.0 * 1.0 + 2.0 * 1.0) / 100
     assert curved - first_two == pytest.approx(3.0 * (plain - first_two), rel=1e-6)
 
 
 def test_impossible_radii_are_refused():
     with pytest.raises(ParameterError, match="radius"):
-        screening_test("squared", 1.0, -1.0, 1.0, "zero-out")
+        screening_test((0.25, 1.0), -1.0, 1.0, "zero-out")

@@ -97,7 +97,7 @@ def test_fixed_point_sums_in_l2(relation):
 def test_gradients_over_an_l1_ball(loss, relation):
     rng = np.random.default_rng(3)
     d, radius = 3, 2.0
-    declared = gradient_scores(1.0, loss.slope(radius), relation).value
+    declared = gradient_scores(1.0, loss.lipschitz(radius), relation).value
     vertices = radius * np.concatenate((np.eye(d), -np.eye(d), np.zeros((1, d))))
     targets = [0.0, 1.0] if isinstance(loss, LogisticLoss) else [-1.0, 1.0, 0.2]
 

@@ -12,8 +12,8 @@ from scipy.stats import kstest
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
-from taciturn.fitting.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER
-from taciturn.fitting.paths import PATHS, Task, open_path
+from taciturn.fitting.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER, FrankWolfeProblem
+from taciturn.fitting.paths import PATHS, open_path
 from taciturn.kernels.vertex_sampler import (
     DRY,
     RETRY,
@@ -26,15 +26,19 @@ from taciturn.kernels.vertex_sampler import (
     set_levels,
     settle,
 )
-from taciturn.losses import HuberLoss
+from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.mechanisms.base import rounding_charge
 from taciturn.planning.frank_wolfe import plan_frank_wolfe
 
 
+def loss_named(name, clip=1.0):
+    return {"squared": SquaredLoss(), "huber": HuberLoss(clip), "logistic": LogisticLoss()}[name]
+
+
 def run(X, targets, loss, clip, radius, n_steps, noise_scale, stream, *, valid=None, path=None):
     """A whole run on records whose number is public."""
-    task = Task(loss, clip, radius, n_steps, noise_scale, X.shape[0])
-    return open_path(X, targets, task, valid=valid, path=path).run(stream)
+    problem = FrankWolfeProblem(loss_named(loss, clip), radius, n_steps, noise_scale, X.shape[0])
+    return open_path(X, targets, problem, valid=valid, path=path).run(stream)
 
 
 def vertex_law(x):
@@ -195,16 +199,16 @@ def small_problem(loss, seed):
     return X, y
 
 
-def ranks_in_law(X, y, task, path, vertices, stretch, seed):
+def ranks_in_law(X, y, problem, path, vertices, stretch, seed):
     """Where each choice falls in its exact law given the choices before it: uniform if the law is right.
 
     Candidates are ordered from likely to unlikely, and a choice is spread over its own interval.
     """
     spread = np.random.default_rng(seed).random(vertices.size)
-    replay = open_path(X, y, task, path=path)
+    replay = open_path(X, y, problem, path=path)
     out = np.empty(vertices.size)
     for t, vertex in enumerate(vertices):
-        law = vertex_law(stretch * task.sharpness * replay.scores())
+        law = vertex_law(stretch * problem.inverse_temperature * replay.scores())
         order = np.argsort(-law)
         place = int(np.flatnonzero(order == (vertex if vertex >= 0 else ~vertex + X.shape[1]))[0])
         before = law[order[:place]].sum()
@@ -230,10 +234,10 @@ def test_whole_runs_follow_the_law_and_no_other_scale(path, loss, noise):
     for seed in range(40):
         X, y = small_problem(loss, seed)
         data = sp.csr_array(X) if path in ("sublinear", "columns", "margins") else X
-        task = Task(loss, 0.5, 4.0, 120, noise, 80)
+        problem = FrankWolfeProblem(loss_named(loss, 0.5), 4.0, 120, noise, 80)
         _, vertices = run(data, y, loss, 0.5, 4.0, 120, noise, Stream.of(seed), path=path)
         for stretch, found in ranks.items():
-            found.append(ranks_in_law(data, y, task, path, vertices, stretch, seed))
+            found.append(ranks_in_law(data, y, problem, path, vertices, stretch, seed))
     p_values = {stretch: kstest(np.concatenate(found), "uniform").pvalue for stretch, found in ranks.items()}
     assert p_values[1.0] > 1e-3
     assert p_values[2.0 / 3.0] < 1e-6

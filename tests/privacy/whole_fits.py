@@ -21,7 +21,7 @@ from taciturn.audit.catalogue import find_entries, scores
 from taciturn.audit.run import audit_entry
 from taciturn.core.rng import Stream
 from taciturn.fitting import plain, screening
-from taciturn.fitting.frank_wolfe_task import Task
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
 from taciturn.mechanisms import canonical, geometric, rounded_gaussian, selection, topk
 
 __all__ = ["WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]
@@ -35,7 +35,7 @@ def less_noise(times: int) -> Iterator[None]:
     """A context in which every sampler of the library draws that many times too little."""
     normals, lattice = Stream.normals, rounded_gaussian.lattice_normals
     geometrics, halves = geometric.two_sided_geometric, canonical.CanonicalLipschitz._half_epsilon
-    sharpness = Task.sharpness.fget
+    inverse_temperature = FrankWolfeProblem.inverse_temperature.fget
     with ExitStack() as patches:
 
         def put(owner, name, broken):
@@ -46,7 +46,7 @@ def less_noise(times: int) -> Iterator[None]:
         put(geometric, "two_sided_geometric", lambda rate, below: geometrics(rate * times, below))
         put(canonical.CanonicalLipschitz, "_half_epsilon", lambda self, n: times * halves(self, n))
         # Vertices are drawn by weights, in compiled loops.
-        put(Task, "sharpness", property(lambda self: times * sharpness(self)))
+        put(FrankWolfeProblem, "inverse_temperature", property(lambda self: times * inverse_temperature(self)))
         for module in (selection, topk, plain, screening):
             keys = module.noisy_keys
             put(module, "noisy_keys", lambda scores, noise, scale, keys=keys: keys(scores, noise, scale / times))

@@ -33,14 +33,14 @@ def test_derivatives_match_central_differences(loss):
 def test_slopes_are_never_passed_and_reached(loss, radius):
     margins, targets = records(loss, radius, np.random.default_rng(1))
     steepest = np.abs(loss.derivative(margins, targets)).max()
-    assert steepest <= loss.slope(radius) * (1 + 1e-12)
+    assert steepest <= loss.lipschitz(radius) * (1 + 1e-12)
     # The logistic slope is 1 / (1 + exp(-radius)); one is its bound for all radii.
     tight = 1 / (1 + np.exp(-radius)) if isinstance(loss, LogisticLoss) else 1.0
-    assert steepest >= 0.99 * tight * loss.slope(radius)
+    assert steepest >= 0.99 * tight * loss.lipschitz(radius)
 
 
 def test_the_squared_slope_is_not_one():
-    assert SquaredLoss().slope(10.0) == 11.0
+    assert SquaredLoss().lipschitz(10.0) == 11.0
 
 
 def test_softmax_matches_central_differences_and_its_slope():
@@ -53,7 +53,7 @@ def test_softmax_matches_central_differences_and_its_slope():
         numeric = (SoftmaxLoss().value(margins + step, targets) - SoftmaxLoss().value(margins - step, targets)) / 2e-6
         assert np.allclose(derivative[:, k], numeric, atol=1e-5)
     wide = SoftmaxLoss().derivative(margins * 100, targets)
-    assert 0.99 <= np.abs(wide).max() <= SoftmaxLoss().slope(1.0)
+    assert 0.99 <= np.abs(wide).max() <= SoftmaxLoss().lipschitz(1.0)
 
 
 def test_softmax_kernel_equals_its_twin_and_nulls_are_silent():

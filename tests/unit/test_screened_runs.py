@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
-from taciturn.fitting.paths import PATHS, Task, open_path
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.paths import PATHS, open_path
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 
 SPARSE = ("sublinear", "columns", "margins")
@@ -23,8 +24,8 @@ def records(loss, n=40, d=12, seed=0):
 
 
 def opened(loss, path, X, y, noise=1.0):
-    task = Task(loss, CLIP, RADIUS, N_STEPS, noise, len(X))
-    return open_path(sp.csr_array(X) if path in SPARSE else X, y, task, path=path)
+    problem = FrankWolfeProblem(LOSSES[loss], RADIUS, N_STEPS, noise, len(X))
+    return open_path(sp.csr_array(X) if path in SPARSE else X, y, problem, path=path)
 
 
 def plain_gradient(loss, X, y, w):

@@ -12,23 +12,27 @@ from taciturn.data import fixed_point
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.datasets import make_power_law_sparse
 from taciturn.fitting import frank_wolfe_task
-from taciturn.fitting.paths import PATHS, Task, choose_path, open_path
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.paths import PATHS, choose_path, open_path
 from taciturn.kernels.gram_frank_wolfe import fetch_column, halvings_of, no_columns
 from taciturn.kernels.residual_pieces import (
     ONE,
     curve_table,
     exact_residual,
-    pieces_of,
-    residual_bound,
     slope_part,
 )
 from taciturn.kernels.sparse_rows import schedule_of
+from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
+
+
+def loss_named(name, clip=1.0):
+    return {"squared": SquaredLoss(), "huber": HuberLoss(clip), "logistic": LogisticLoss()}[name]
 
 
 def run(X, targets, loss, clip, radius, n_steps, noise_scale, stream, *, valid=None, path=None):
     """A whole run on records whose number is public."""
-    task = Task(loss, clip, radius, n_steps, noise_scale, X.shape[0])
-    return open_path(X, targets, task, valid=valid, path=path).run(stream)
+    problem = FrankWolfeProblem(loss_named(loss, clip), radius, n_steps, noise_scale, X.shape[0])
+    return open_path(X, targets, problem, valid=valid, path=path).run(stream)
 
 
 SPARSE = ("sublinear", "columns", "margins")
@@ -70,7 +74,7 @@ def test_units_are_those_of_the_features():
 
 
 def logistic_approximation(margins):
-    pieces = pieces_of("logistic", 1.0, 1.0)
+    pieces = LogisticLoss().lattice_derivative(1.0).pieces
     piece = np.searchsorted(pieces.knots, margins * ONE, side="left")
     return (pieces.intercepts[piece] + pieces.slopes[piece] / 2**18 * margins * ONE) / ONE
 
@@ -82,15 +86,15 @@ def test_logistic_pieces_are_within_a_thousandth_and_inside_zero_one():
     assert 0.0 < values.min() < values.max() < 1.0
     # Rounded coefficients may step back at a knot, by a fraction of a lattice unit.
     assert np.diff(values).min() > -1.0 / ONE
-    assert len(pieces_of("logistic", 1.0, 1.0).knots) == 20
+    assert len(LogisticLoss().lattice_derivative(1.0).pieces.knots) == 20
 
 
 @pytest.mark.parametrize("radius", [0.1, 0.5, 1.0, 1.4208, 3.0, 7.0, 20.0])
 def test_no_logistic_derivative_exceeds_the_bound(radius):
     margins = np.linspace(-radius, radius, 200_001)
     values = logistic_approximation(margins) * ONE
-    assert max(values.max(), ONE - values.min()) <= residual_bound("logistic", 1.0, radius)
-    assert residual_bound("logistic", 1.0, radius) <= ONE / (1.0 + math.exp(-radius)) + 1e-3 * ONE + 1
+    assert max(values.max(), ONE - values.min()) <= LogisticLoss().lattice_derivative(radius).bound
+    assert LogisticLoss().lattice_derivative(radius).bound <= ONE / (1.0 + math.exp(-radius)) + 1e-3 * ONE + 1
 
 
 def test_table_of_the_logistic_function_and_rounding_of_derivatives():
@@ -139,7 +143,7 @@ def test_twenty_thousand_rows_are_recut_once_in_a_thousand_steps():
 # ---------------------------------------------------------------------- kernels against twins
 
 
-def cut_afresh(X, u, y, t, task, pieces, schedule):
+def cut_afresh(X, u, y, t, problem, pieces, schedule):
     """P and q of every row, from their definitions, in Python integers and numpy doubles."""
     p, q = np.zeros(len(y), dtype=np.int64), np.zeros(len(y), dtype=np.int64)
     for i in range(len(y)):
@@ -160,9 +164,9 @@ def test_rows_are_always_on_time(loss, n_rows, radius):
     n_steps = 120
     X, rng = make_data(1)
     y = make_targets(loss, rng, len(X))
-    task = Task(loss, CLIP, radius, n_steps, 1.0, n_rows)
-    path = open_path(sp.csr_array(X), y, task, path="sublinear")
-    pieces, schedule = pieces_of(loss, CLIP, radius), schedule_of(n_rows, radius, n_steps)
+    problem = FrankWolfeProblem(loss_named(loss, CLIP), radius, n_steps, 1.0, n_rows)
+    path = open_path(sp.csr_array(X), y, problem, path="sublinear")
+    pieces, schedule = problem.derivative.pieces, schedule_of(n_rows, radius, n_steps)
     lattice = y * ONE if loss == "logistic" else y
     integers = X.astype(np.int64)
     u = np.zeros(len(X), dtype=np.int64)
@@ -170,7 +174,7 @@ def test_rows_are_always_on_time(loss, n_rows, radius):
     history = np.concatenate([make_history(rng, 60, 4), make_history(rng, 60, 40)])
     recut = 0
     for t, vertex in enumerate(history):
-        p, q = cut_afresh(X, u, lattice.astype(np.int64), t, task, pieces, schedule)
+        p, q = cut_afresh(X, u, lattice.astype(np.int64), t, problem, pieces, schedule)
         np.testing.assert_array_equal(path.a[path.ranks], integers.T @ p)
         np.testing.assert_array_equal(path.b[path.ranks], integers.T @ q)
         path.step(int(vertex))
@@ -186,8 +190,8 @@ def test_every_path_follows_the_gradient(loss, path):
     n_steps, radius = 200, 7.3
     X, rng = make_data(2)
     y = make_targets(loss, rng, len(X))
-    task = Task(loss, CLIP, radius, n_steps, 1.0, len(X))
-    state = open_path(shaped(X, path), y, task, path=path)
+    problem = FrankWolfeProblem(loss_named(loss, CLIP), radius, n_steps, 1.0, len(X))
+    state = open_path(shaped(X, path), y, problem, path=path)
     unit_X, unit_y = X / ONE, y if loss == "logistic" else y / ONE
     largest_sum = np.abs(unit_X).sum(axis=0).max()
     allowed = {"sublinear": 1e-3, "columns": 1e-5, "gram": 1e-5}.get(path, 2e-5)
@@ -201,7 +205,7 @@ def test_every_path_follows_the_gradient(loss, path):
         if loss == "logistic":
             residual = 1.0 / (1.0 + np.exp(-unit_X @ weights)) - unit_y
         error = np.abs(state.scores() / ONE**2 - unit_X.T @ residual).max()
-        assert error <= allowed * residual_bound(loss, CLIP, radius) / ONE * largest_sum
+        assert error <= allowed * problem.derivative.bound / ONE * largest_sum
         state.step(int(vertex))
         share = 2.0 / (t + 2.0)
         weights *= 1.0 - share
@@ -213,7 +217,7 @@ def test_without_noise_the_best_vertex_is_taken(loss, path):
     X, rng = make_data(3)
     y = make_targets(loss, rng, len(X))
     coefficients, vertices = run(shaped(X, path), y, loss, CLIP, 5.0, 80, 0.0, Stream.of(1), path=path)
-    replay = open_path(shaped(X, path), y, Task(loss, CLIP, 5.0, 80, 0.0, len(X)), path=path)
+    replay = open_path(shaped(X, path), y, FrankWolfeProblem(loss_named(loss, CLIP), 5.0, 80, 0.0, len(X)), path=path)
     weights = np.zeros(X.shape[1])
     for t, vertex in enumerate(vertices):
         scores = replay.scores()
@@ -268,14 +272,14 @@ def test_levels_never_fall_below_the_scores(monkeypatch):
     for seed, loss, noise in ((0, "squared", 8.0), (1, "huber", 1.0), (2, "logistic", 0.3), (3, "logistic", 0.05)):
         X, rng = make_data(seed, density=0.1)
         y = make_targets(loss, rng, len(X))
-        task = Task(loss, CLIP, 6.0, 200, noise, len(X))
-        path = open_path(sp.csr_array(X), y, task, path="sublinear")
+        problem = FrankWolfeProblem(loss_named(loss, CLIP), 6.0, 200, noise, len(X))
+        path = open_path(sp.csr_array(X), y, problem, path="sublinear")
         stream = Stream.of(seed)
-        while path.t < task.n_steps:
+        while path.t < problem.n_steps:
             path.t = path._advance(path.chosen, stream.words(15))
-            if path.t < task.n_steps:
+            if path.t < problem.n_steps:
                 levels, blocks, total, table, facts, log2_block, _ = path.sampler
-                x = np.abs(task.sharpness * (path.a + path.schedule[0][path.t] * path.b))
+                x = np.abs(problem.inverse_temperature * (path.a + path.schedule[0][path.t] * path.b))
                 assert np.all(x < (levels.astype(np.int64) + facts[0]) / 4.0)
                 bounds = table[levels]
                 assert int(bounds.sum()) == int(total[0]) == int(blocks.sum())
@@ -286,8 +290,8 @@ def test_levels_never_fall_below_the_scores(monkeypatch):
 
 def test_columns_of_the_gram_matrix_are_right_and_slots_are_reused():
     X, _ = make_data(6, density=0.6)
-    task = Task("squared", 1.0, 1.0, 50, 1.0, len(X))
-    path = open_path(sp.csr_array(X), np.zeros(len(X)), task, path="columns")
+    problem = FrankWolfeProblem(loss_named("squared", 1.0), 1.0, 50, 1.0, len(X))
+    path = open_path(sp.csr_array(X), np.zeros(len(X)), problem, path="columns")
     gram = X.astype(np.int64).T @ X.astype(np.int64)
     columns = tuple(no_columns(X.shape[1], 4))
     for t, k in enumerate([0, 1, 0, 2, 4, 5, 0, 6, 0, 3, 3]):
@@ -311,25 +315,25 @@ def test_halvings_are_just_enough():
 
 
 def test_the_choice_of_a_path_is_public():
-    def task(loss, noise, n_rows=20_242):
-        return Task(loss, 1.0, 10.0, 1000, noise, n_rows)
+    def problem(loss, noise, n_rows=20_242):
+        return FrankWolfeProblem(loss_named(loss, 1.0), 10.0, 1000, noise, n_rows)
 
-    assert choose_path(task("squared", 1000.0), 47_236, sparse=True) == "sublinear"
-    assert choose_path(task("logistic", 3.0), 47_236, sparse=True) == "sublinear"
-    assert choose_path(task("squared", 2.0), 47_236, sparse=True) == "columns"
-    assert choose_path(task("logistic", 0.1), 47_236, sparse=True) == "margins"
-    assert choose_path(task("logistic", 0.0), 47_236, sparse=True) == "margins"
-    assert choose_path(task("squared", 10.0), 600, sparse=False) == "gram"
-    assert choose_path(task("squared", 10.0), 6000, sparse=False) == "dense"
-    assert choose_path(task("huber", 10.0), 600, sparse=False) == "dense"
+    assert choose_path(problem("squared", 1000.0), 47_236, sparse=True) == "sublinear"
+    assert choose_path(problem("logistic", 3.0), 47_236, sparse=True) == "sublinear"
+    assert choose_path(problem("squared", 2.0), 47_236, sparse=True) == "columns"
+    assert choose_path(problem("logistic", 0.1), 47_236, sparse=True) == "margins"
+    assert choose_path(problem("logistic", 0.0), 47_236, sparse=True) == "margins"
+    assert choose_path(problem("squared", 10.0), 600, sparse=False) == "gram"
+    assert choose_path(problem("squared", 10.0), 6000, sparse=False) == "dense"
+    assert choose_path(problem("huber", 10.0), 600, sparse=False) == "dense"
 
 
-def test_tasks_outside_the_limits_are_refused():
-    good = {"loss": "huber", "clip": 1.0, "radius": 5.0, "n_steps": 10, "noise_scale": 1.0, "n_rows": 100}
-    Task(**good)
+def test_problems_outside_the_limits_are_refused():
+    good = {"loss": HuberLoss(1.0), "radius": 5.0, "n_steps": 10, "noise_scale": 1.0, "n_rows": 100}
+    FrankWolfeProblem(**good)
     for change in (
-        {"loss": "hinge"},
-        {"clip": 0.0},
+        {"loss": SoftmaxLoss()},
+        {"loss": HuberLoss(0.9 / ONE)},
         {"radius": 0.0},
         {"radius": 1e6},
         {"n_steps": 0},
@@ -338,7 +342,7 @@ def test_tasks_outside_the_limits_are_refused():
         {"n_rows": 2**28},
     ):
         with pytest.raises(ParameterError):
-            Task(**{**good, **change})
+            FrankWolfeProblem(**{**good, **change})
 
 
 def test_a_path_must_fit_the_data():
@@ -347,7 +351,7 @@ def test_a_path_must_fit_the_data():
         with pytest.raises(ParameterError):
             run(data, np.zeros(len(X)), loss, 1.0, 1.0, 5, 1.0, Stream.of(1), path=path)
     with pytest.raises(ParameterError, match="n_rows"):
-        open_path(X, np.zeros(len(X)), Task("huber", 1.0, 1.0, 5, 1.0, len(X) - 1))
+        open_path(X, np.zeros(len(X)), FrankWolfeProblem(loss_named("huber", 1.0), 1.0, 5, 1.0, len(X) - 1))
     with pytest.raises(ParameterError):
         run(sp.csr_array(X), np.zeros(len(X)), "squared", 1.0, 1.0, 5, 1e-8, Stream.of(1), path="sublinear")
 
@@ -387,7 +391,8 @@ def test_sizes_of_one():
 def test_memory_is_less_than_twice_the_data():
     X, _, _ = make_power_law_sparse(2000, 5000, 100, random_state=0)
     X.data = np.rint(X.data * ONE)
-    path = open_path(X, np.zeros(2000), Task("squared", 1.0, 1.0, 100, 5000.0, 2000), path="sublinear")
+    problem = FrankWolfeProblem(SquaredLoss(), 1.0, 100, 5000.0, 2000)
+    path = open_path(X, np.zeros(2000), problem, path="sublinear")
     held = (*path.matrix, *path.rows, *path.schedule, *path.sampler[:5], path.a, path.b, path.bounds, path.names)
     ours = sum(array.nbytes for array in {id(array): array for array in (*held, path.ranks, path.chosen)}.values())
     assert ours <= 2.0 * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
@@ -395,12 +400,13 @@ def test_memory_is_less_than_twice_the_data():
 
 def test_sensitivity_is_the_bound_but_for_rounding():
     def declared(loss, clip, radius):
-        return lattice_gradient_scores(loss, clip, radius, 20_242, 1000, "zero-out").value
+        derivative = loss_named(loss, clip).lattice_derivative(radius)
+        return lattice_gradient_scores(derivative, radius, 20_242, 1000, "zero-out").value
 
     assert declared("squared", 1.0, 10.0) == pytest.approx(11.0, rel=1e-6)
     assert declared("squared", 1.0, 10.0) > 11.0
     assert declared("huber", 0.5, 10.0) == pytest.approx(0.5, rel=1e-6)
     # sigma(1) and the error of the pieces.
     assert declared("logistic", 1.0, 1.0) == pytest.approx(0.7321, rel=1e-3)
-    replaced = lattice_gradient_scores("huber", 0.5, 10.0, 20_242, 1000, "replace-one").value
+    replaced = lattice_gradient_scores(HuberLoss(0.5).lattice_derivative(10.0), 10.0, 20_242, 1000, "replace-one").value
     assert replaced == 2 * declared("huber", 0.5, 10.0)

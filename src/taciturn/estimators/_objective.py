@@ -15,7 +15,6 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import public_rows
 from taciturn.estimators._linear import PrivateLinearModel
 from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, bounded_rows
-from taciturn.losses import HuberLoss
 from taciturn.planning.objective_perturbation import (
     MOST_PER_PUBLIC_ROW,
     check_regularisation,
@@ -65,7 +64,7 @@ class PrivateObjective(PrivateLinearModel):
         rows, shrunk = bounded_rows(
             records.columns(chosen), self.x_bound, plan.row_bound, intercept=bool(self.fit_intercept)
         )
-        if isinstance(loss, HuberLoss):
+        if not loss.labelled:
             # The record shrinks as a whole and stays on the plane that the model is looking for.
             targets = targets * shrunk[:, None]
         solution = plan.solve(rows, targets, stream.spawn("minimiser"))

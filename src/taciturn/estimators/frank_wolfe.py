@@ -241,8 +241,8 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
         loss = self._loss()
         records = self._read(X, y, numeric=True)
         facts: dict[str, Any] = {"y_bounds": (low, high), "loss": self.loss}
-        if isinstance(loss, HuberLoss):
-            facts["residual_clip"] = loss.threshold
+        if self.loss == "huber":
+            facts["residual_clip"] = self._threshold()
         target = numeric_target(records.y, (low, high))
         (weights,) = self._fit(records, target, loss, 1, facts, ())
         self._set_coefficients(weights, low, high)
@@ -251,8 +251,10 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
     def _loss(self) -> Loss:
         if check_choice(("huber", "squared"), loss=self.loss) == "squared":
             return SquaredLoss()
-        clip = 1.0 if self.residual_clip is None else check_positive(residual_clip=self.residual_clip)
-        return HuberLoss(clip)
+        return HuberLoss(self._threshold())
+
+    def _threshold(self) -> float:
+        return 1.0 if self.residual_clip is None else check_positive(residual_clip=self.residual_clip)
 
     def _set_coefficients(self, weights: np.ndarray, low: float, high: float) -> None:
         half = high / 2.0 - low / 2.0

@@ -24,7 +24,7 @@ class HardThresholdClassifier(PrivateClassifierMixin, HardThreshold):
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: a noisy gradient per step, hence ``coef_`` and
     ``intercept_``; with ``threshold="peeling"`` the columns of a step and the gradient there; and what is "auto".
     Sensitivity: for two classes ``data.sensitivity.fixed_point_sum``, a vector of length K for one record; for more
-    ``softmax_sum``, a matrix of norm :math:`\sqrt 2 K` whatever their number (``proposal_scores`` for peeling,
+    ``derivative_sum``, a matrix of norm :math:`\sqrt 2 K` whatever their number (``proposal_scores`` for peeling,
     ``quantile_scores`` for the median, ``curvature_sum`` for the step). T gradients with Gaussian noise of multiplier m
     are exactly :math:`\sqrt T / m`-GDP. Public: the numbers of features and of records (``n_public`` under add-remove),
     the classes and all parameters.

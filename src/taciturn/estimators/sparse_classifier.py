@@ -26,7 +26,7 @@ class SparseClassifier(PrivateClassifierMixin, Sparse):
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
     the classes, medians of row lengths, columns or correlations, column means, two largest eigenvalues, noisy
     gradients, and with ``n_nonzero="auto"`` the size of the model. Sensitivities: ``data.sensitivity``
-    (``fixed_point_sum`` or ``softmax_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``,
+    (``fixed_point_sum`` or ``derivative_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``,
     ``loss_differences``). Later releases depend on earlier ones; prices are squared Gaussian parameters and never add
     up to more than the budget's (``accounting.filter`` has the theorem). Public: the numbers of features and of records
     (``n_public`` under add-remove), the classes and all parameters.

@@ -20,7 +20,6 @@ from taciturn.estimators.objective_perturbation import (
     ObjectivePerturbationRegressor,
 )
 from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss
-from taciturn.losses import LogisticLoss
 from taciturn.planning.two_stage import TwoStagePlan, check_selection_share, plan_two_stage
 from taciturn.selectors.block_vote import blocks_for, check_n_jobs, count_votes, number_of_blocks
 
@@ -62,9 +61,8 @@ class _TwoStage:
             return np.arange(records.n_features)
         n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, records.n_slots, self.n_public))
         blocks = blocks_for(self.relation, records, n_blocks, stream)
-        logistic = isinstance(plan.loss, LogisticLoss)
         votes = count_votes(
-            records.X, self.x_bound, targets, blocks, selection.k, logistic=logistic, n_jobs=self.n_jobs
+            records.X, self.x_bound, targets, blocks, selection.k, logistic=plan.loss.labelled, n_jobs=self.n_jobs
         )
         return np.sort(selection.select(votes, stream))
 

@@ -17,12 +17,12 @@ import scipy.sparse as sp
 from scipy.linalg import eigvalsh
 
 from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.validation import check_positive
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import FRACTION_BITS, ONE
-from taciturn.kernels.softmax import softmax_residuals
-from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
+from taciturn.losses import Loss
 
-__all__ = ["GRAM_ROW_SQUARED", "ClippedRecords", "largest_slope_change", "row_blocks", "squared_row_norms"]
+__all__ = ["GRAM_ROW_SQUARED", "ClippedRecords", "row_blocks", "squared_row_norms"]
 
 
 GRAM_ROW_SQUARED = 1 << 26
@@ -63,11 +63,6 @@ def row_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
         yield matrix[start : start + step]
 
 
-def largest_slope_change(loss: Loss) -> float:
-    """The largest second derivative of the loss in its margins (largest eigenvalue, for several)."""
-    return {LogisticLoss: 0.25, SoftmaxLoss: 0.5}.get(type(loss), 1.0)
-
-
 class ClippedRecords:
     """Sums over records, every row clipped to an L2 norm and every derivative to a bound.
 
@@ -90,8 +85,8 @@ class ClippedRecords:
     weight_bound : int
         The integer that stands for a derivative at its bound.
     slope : float, default=None
-        Bound on derivatives; the threshold of a Huber loss or 1 if it is None. For several classes predicted
-        probabilities minus the label are scaled down to at most twice this sum of absolute values.
+        Bound on derivatives; if it is None, the loss's Lipschitz constant, which must be finite. For several classes
+        predicted probabilities minus the label are scaled down to at most twice this sum of absolute values.
     centre : ndarray of shape (n_features,), default=None
         Public integers, at most ONE in absolute value, that are taken from every row.
     """
@@ -111,19 +106,18 @@ class ClippedRecords:
     ) -> None:
         self.design, self.loss, self.n_outputs, self.centre = design, loss, n_outputs, centre
         self.row_squared, self.constant, self.weight_bound = row_squared, constant, weight_bound
-        natural = loss.threshold if isinstance(loss, HuberLoss) else 1.0
-        self.slope = natural if slope is None else slope
+        self.slope = check_positive(slope=loss.lipschitz(math.inf) if slope is None else slope)
         factors = np.sqrt(row_squared / np.maximum(norms + float(constant) ** 2, 1.0)) * _ROOM
         # weight_bound times the factor of the row, rounded down: its square times that of the norm is in bounds.
         self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
         self._factors = self._row_bounds / weight_bound
-        if isinstance(loss, HuberLoss):
-            self._target = target.astype(np.float64) / ONE
-        else:
-            null = target < 0
-            self._row_bounds[null], self._factors[null] = 0.0, 0.0
+        null = ~loss.present(target)
+        self._row_bounds[null], self._factors[null] = 0.0, 0.0
+        if loss.labelled:
             self._codes = target.astype(np.int64)
             self._target = np.where(null, 0.0, target)
+        else:
+            self._target = target.astype(np.float64) / ONE
 
     @property
     def width(self) -> int:
@@ -164,23 +158,24 @@ class ClippedRecords:
     def weights(self, margins: FloatArray) -> FloatArray:
         """Derivatives at some margins as integer weights of the rows as they are, one column per output."""
         margins = _finite(margins)
-        if self.n_outputs == 1:
+        if not self.loss.multiclass:
             psi = self.loss.derivative(margins[:, 0], self._target)
             psi *= self._row_bounds / self.slope
             psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
-        integers, fine = np.empty(margins.shape), 1 << 40
+        fine = 1 << 40
         margins = np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN)
-        softmax_residuals(np.rint(margins * 2.0**32).astype(np.int64), 2.0**-32, self._codes, fine, integers)
-        scale = _ROOM / (fine * self.slope)
+        lattice = np.rint(margins * 2.0**32).astype(np.int64)
+        integers = self.loss.integer_derivatives(lattice, 2.0**-32, self._codes, math.inf, fine)
+        scale = _ROOM * self.loss.lipschitz(math.inf) / (fine * self.slope)
         if self.slope < 1.0:
-            # The sum of absolute values is twice the missing probability of the label.
-            scale = np.minimum(scale, 2.0 * _ROOM / np.maximum(np.abs(integers).sum(axis=1), 1.0))
+            # For softmax the sum of absolute values is twice the missing probability of the label.
+            scale = np.minimum(scale, self.loss.l1_factor * _ROOM / np.maximum(np.abs(integers).sum(axis=1), 1.0))
         integers *= (self._row_bounds * scale)[:, None]
         np.trunc(integers, out=integers)
         # Never the case but for a defect of the exponential function; the bound must not rest on that.
-        beyond = np.square(integers).sum(axis=1) > 2.0 * np.square(self._row_bounds)
-        integers[beyond | (np.abs(integers).sum(axis=1) > 2.0 * self._row_bounds)] = 0.0
+        beyond = np.square(integers).sum(axis=1) > self.loss.squared_l2_factor * np.square(self._row_bounds)
+        integers[beyond | (np.abs(integers).sum(axis=1) > self.loss.l1_factor * self._row_bounds)] = 0.0
         return integers
 
     def sums(self, coefficients: FloatArray) -> IntArray:
@@ -204,7 +199,7 @@ class ClippedRecords:
         part = copy(self)
         part.design = self.design.rows(rows.start, rows.stop)
         part._row_bounds, part._factors, part._target = self._row_bounds[rows], self._factors[rows], self._target[rows]
-        if not isinstance(self.loss, HuberLoss):
+        if self.loss.labelled:
             part._codes = self._codes[rows]
         return part
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.data.fixed_point import ONE, exact_block_rows
-from taciturn.fitting.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path, QuadraticPath
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
 from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals
 from taciturn.kernels.residual_pieces import curve_table
@@ -24,15 +24,15 @@ class GramPath(QuadraticPath):
         Lattice integers.
     targets : ndarray of shape (n,)
         Lattice integers.
-    task : Task
+    problem : FrankWolfeProblem
         The public side.
     """
 
-    def __init__(self, X: AnyArray, targets: AnyArray, task: Task) -> None:
-        super().__init__(task, X.shape[1])
-        self.halvings = halvings_of(task.n_rows, task.n_steps)
-        self.scales = task.radius * 2.0**self.halvings / task.sums
-        y = lattice_targets(targets, task.loss).astype(np.float64)
+    def __init__(self, X: AnyArray, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(problem, X.shape[1])
+        self.halvings = halvings_of(problem.n_rows, problem.n_steps)
+        self.scales = problem.radius * 2.0**self.halvings / problem.sums
+        y = problem.derivative.targets(targets).astype(np.float64)
         gram = np.zeros((self.n_features, self.n_features), dtype=np.int64)
         self.a = np.zeros(self.n_features, dtype=np.int64)
         self.b = np.zeros(self.n_features, dtype=np.int64)
@@ -66,7 +66,9 @@ class GramPath(QuadraticPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, chosen, words)
+        return advance_by_columns(
+            self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
+        )
 
 
 class DensePath(Path):
@@ -78,18 +80,18 @@ class DensePath(Path):
         Lattice integers.
     targets : ndarray of shape (n,)
         Lattice integers, or labels 0 and 1.
-    task : Task
+    problem : FrankWolfeProblem
         The public side.
     """
 
-    def __init__(self, X: AnyArray, targets: AnyArray, task: Task) -> None:
-        super().__init__(task, X.shape[1])
-        self.scales = task.radius / task.sums
-        self.y = lattice_targets(targets, task.loss)
+    def __init__(self, X: AnyArray, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(problem, X.shape[1])
+        self.scales = problem.radius / problem.sums
+        self.y = problem.derivative.targets(targets)
         self.u = np.zeros_like(self.y)
-        self.loss = (task.loss == "logistic", curve_table(), task.bound)
+        self.loss = (problem.derivative.logistic, curve_table(), problem.bound)
         self.data = self._in_fours(np.asarray(X).T)
-        self.block = exact_block_rows(task.bound)
+        self.block = exact_block_rows(problem.bound)
         self.psi = np.empty(self.y.size)
         self.work = np.empty(self.n_features)
 
@@ -117,4 +119,6 @@ class DensePath(Path):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        return advance_dense(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)
+        return advance_dense(
+            self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
+        )

@@ -18,14 +18,20 @@ import scipy.sparse as sp
 from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
-from taciturn.fitting.frank_wolfe_task import LARGEST_RADIUS, MOST_FEATURES, MOST_STEPS, SMALLEST_RADIUS, Task
+from taciturn.fitting.frank_wolfe_task import (
+    LARGEST_RADIUS,
+    MOST_FEATURES,
+    MOST_STEPS,
+    SMALLEST_RADIUS,
+    FrankWolfeProblem,
+)
 from taciturn.fitting.paths import choose_path, open_path
 from taciturn.fitting.plain import PlainRun
-from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
+from taciturn.losses import Loss
 
-__all__ = ["LARGEST_RADIUS", "SMALLEST_RADIUS", "Run", "kind_of", "open_run"]
+__all__ = ["LARGEST_RADIUS", "SMALLEST_RADIUS", "Run", "open_run"]
 
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
@@ -125,31 +131,19 @@ def open_run(
         Whether margins must be exact: some ways keep a rounded Gram matrix instead.
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
-    if plainly or not _fits(design, loss, radius, n_steps, noise_scale, bound):
+    derivative = loss.lattice_derivative(radius)
+    if plainly or derivative is None or not _fits(design, radius, n_steps, noise_scale, bound):
         return PlainRun(design, target, loss, radius, n_outputs, noise_scale, bound, relation)
-    kind, clip = kind_of(loss, radius)
-    influence = lattice_gradient_scores(kind, clip, radius, bound, n_steps, "zero-out").value
-    task = Task(kind, clip, radius, n_steps, noise_scale * influence, bound, relation)
-    valid = target >= 0 if kind == "logistic" else None
+    influence = lattice_gradient_scores(derivative, radius, bound, n_steps, "zero-out").value
+    problem = FrankWolfeProblem(loss, radius, n_steps, noise_scale * influence, bound, relation)
     X = design.compact()
-    name = choose_path(task, X.shape[1], sparse=sp.issparse(X), by_margins=by_margins)
-    return open_path(X, target, task, valid=valid, path=name)
+    name = choose_path(problem, X.shape[1], sparse=sp.issparse(X), by_margins=by_margins)
+    return open_path(X, target, problem, valid=loss.present(target), path=name)
 
 
-def _fits(design: Design, loss: Loss, radius: float, n_steps: int, noise_scale: float, n_rows: int) -> bool:
+def _fits(design: Design, radius: float, n_steps: int, noise_scale: float, n_rows: int) -> bool:
     """Whether the fast paths have room for a problem; by public facts, whatever the records hold."""
-    if isinstance(loss, SoftmaxLoss) or not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS or n_steps > MOST_STEPS:
-        return False
-    if isinstance(loss, HuberLoss) and loss.threshold < 1.0 / ONE:
+    if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS or n_steps > MOST_STEPS:
         return False
     resolved = noise_scale == 0.0 or n_rows / noise_scale < 2.0**49
     return resolved and design.shape[1] <= MOST_FEATURES and n_rows * (radius + 3.0) <= _ROOM
-
-
-def kind_of(loss: Loss, radius: float) -> tuple[str, float]:
-    """Name and threshold of a loss; Huber's loss is the square where no residual reaches the threshold."""
-    if isinstance(loss, LogisticLoss):
-        return "logistic", 1.0
-    if isinstance(loss, HuberLoss) and loss.threshold < SquaredLoss().slope(radius):
-        return "huber", loss.threshold
-    return "squared", 1.0

@@ -12,20 +12,19 @@ plus :data:`SELECTION_CHARGE`, as sampled within a total-variation distance of :
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_real
+from taciturn.core.validation import check_integer, check_real
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
-from taciturn.kernels.residual_pieces import residual_bound
+from taciturn.kernels.residual_pieces import LatticeDerivative
 from taciturn.kernels.vertex_sampler import LEFTOVER, WEIGHT_ERROR, new_sampler
-from taciturn.losses import HuberLoss, LogisticLoss, Loss, SquaredLoss
+from taciturn.losses import Loss
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer, coupling, transcribing
 
 __all__ = [
@@ -36,10 +35,9 @@ __all__ = [
     "SELECTION_CHARGE",
     "SELECTION_LEFTOVER",
     "SMALLEST_RADIUS",
+    "FrankWolfeProblem",
     "Path",
     "QuadraticPath",
-    "Task",
-    "lattice_targets",
 ]
 
 SELECTION_CHARGE = 4.0 * WEIGHT_ERROR
@@ -52,7 +50,6 @@ ROUNDING_PER_RECORD = 2.0**-48
 """A sum of products that is rounded once per product and once more, on both neighbours, in units of one record's part:
 each product is within 2**-52 of itself, and n records make up the whole."""
 
-LOSSES = ("squared", "huber", "logistic")
 MOST_STEPS = 1_000_000
 # Derivatives have to fit 32-bit integers.
 LARGEST_RADIUS = float(1 << 14)
@@ -63,23 +60,16 @@ _WORDS = 1 << 13
 # Data are copied without the columns dropped for good once these are a fifth of them.
 _WORTH_KEEPING = 0.8
 _GONE = -1
-_LOSS_OF: dict[str, Callable[[float], Loss]] = {
-    "squared": lambda clip: SquaredLoss(),
-    "huber": HuberLoss,
-    "logistic": lambda clip: LogisticLoss(),
-}
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class FrankWolfeProblem:
     """The public side of a run.
 
     Parameters
     ----------
-    loss : {"squared", "huber", "logistic"}
-        Loss of one record.
-    clip : float
-        Threshold of the Huber loss; ignored by the others.
+    loss : Loss
+        The loss of one record; one with a ``lattice_derivative`` at this radius.
     radius : float
         Radius of the L1 ball.
     n_steps : int
@@ -92,21 +82,22 @@ class Task:
         The neighbouring relation, for the declared sensitivity of the scores.
     """
 
-    loss: str
-    clip: float
+    loss: Loss
     radius: float
     n_steps: int
     noise_scale: float
     n_rows: int
     relation: str = "zero-out"
+    derivative: LatticeDerivative = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_choice(LOSSES, loss=self.loss)
-        if self.loss == "huber":
-            check_real(1.0 / ONE, math.inf, clip=self.clip)
         check_real(SMALLEST_RADIUS, LARGEST_RADIUS, radius=self.radius)
         check_integer(1, MOST_STEPS, n_steps=self.n_steps)
         check_real(0.0, math.inf, closed="left", noise_scale=self.noise_scale)
+        derivative = self.loss.lattice_derivative(self.radius)
+        if derivative is None:
+            raise ParameterError("loss", self.loss, "a loss with a lattice derivative", "weigh all vertices plainly")
+        object.__setattr__(self, "derivative", derivative)
         # |A| <= n ONE (R + ONE) has to stay below 2**62.
         if check_integer(1, n_rows=self.n_rows) * (self.radius + 3.0) > 2.0**30:
             raise ParameterError(
@@ -123,33 +114,27 @@ class Task:
     @property
     def bound(self) -> int:
         """R: the largest derivative of one record, in lattice units."""
-        return residual_bound(self.loss, self.clip, self.radius)
+        return self.derivative.bound
 
     def sensitivity(self, relation: str) -> Sensitivity:
         """Of the scores as computed, in units of ``g``."""
-        return lattice_gradient_scores(self.loss, self.clip, self.radius, self.n_rows, self.n_steps, relation)
+        return lattice_gradient_scores(self.derivative, self.radius, self.n_rows, self.n_steps, relation)
 
     @property
-    def sharpness(self) -> float:
+    def inverse_temperature(self) -> float:
         """One over the noise scale, in units of integer scores."""
         return 1.0 / (self.noise_scale * ONE * ONE) if self.noise_scale > 0.0 else math.inf
 
     @property
     def largest_exponent(self) -> float:
         """``n R / noise_scale``: no score is larger, in units of the noise; infinite without noise."""
-        return self.sharpness * self.n_rows * self.bound * ONE
+        return self.inverse_temperature * self.n_rows * self.bound * ONE
 
     @property
     def sums(self) -> IntArray:
         """S_t for t = 0 .. n_steps, one instead of zero."""
         t = np.arange(self.n_steps + 1, dtype=np.int64)
         return np.maximum(t * (t + 1) // 2, 1)
-
-
-def lattice_targets(targets: AnyArray, loss: str) -> IntArray:
-    """Targets in lattice units: labels 0 and 1 become 0 and ONE, numbers are on the lattice already."""
-    integers: IntArray = np.asarray(targets).astype(np.int64)
-    return integers * ONE if loss == "logistic" else integers
 
 
 class Path:
@@ -160,27 +145,27 @@ class Path:
 
     Parameters
     ----------
-    task : Task
+    problem : FrankWolfeProblem
         The public side.
     n_features : int
         Number of columns.
     """
 
-    def __init__(self, task: Task, n_features: int) -> None:
+    def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
         check_integer(1, MOST_FEATURES, n_features=n_features)
-        self.task, self.n_features, self.t = task, n_features, 0
-        self.influence = task.sensitivity("zero-out").value
-        self.sensitivity = task.sensitivity(task.relation)
+        self.problem, self.n_features, self.t = problem, n_features, 0
+        self.influence = problem.sensitivity("zero-out").value
+        self.sensitivity = problem.sensitivity(problem.relation)
         self.grain = 1.0 / (ONE * ONE)
         self.derivative_error = 2.0**-15
-        self.rounding = ROUNDING_PER_RECORD * task.n_rows
+        self.rounding = ROUNDING_PER_RECORD * problem.n_rows
         self.sampler = tuple(new_sampler(n_features))
         self.bounds = np.empty(n_features)
         # The number of the column at each place, its complement where the column is no candidate any more.
         self.names = np.arange(n_features, dtype=np.int32)
         self.ranks = self.names.copy()
-        self.chosen = np.zeros(task.n_steps, dtype=np.int64)
-        self.vertices = np.zeros(task.n_steps, dtype=np.int64)
+        self.chosen = np.zeros(problem.n_steps, dtype=np.int64)
+        self.vertices = np.zeros(problem.n_steps, dtype=np.int64)
         self.iterate: IntArray = np.zeros(n_features, dtype=np.int64)
         self.candidates = np.ones(n_features, dtype=bool)
         self._counted = 0
@@ -194,7 +179,7 @@ class Path:
     def coefficients(self) -> FloatArray:
         """The iterate in units of scaled features."""
         # Exact integers up to here; two roundings make them coefficients.
-        coefficients: FloatArray = self.iterate * (self.task.radius / int(self.task.sums[self.t]))
+        coefficients: FloatArray = self.iterate * (self.problem.radius / int(self.problem.sums[self.t]))
         return coefficients
 
     def margin_norm(self) -> float:
@@ -204,7 +189,7 @@ class Path:
     def mean_loss(self) -> float:
         """The mean loss of the records; not private."""
         margins, targets = self._margins()
-        return float(_LOSS_OF[self.task.loss](self.task.clip).value(margins, targets).mean())
+        return float(self.problem.loss.value(margins, targets).mean())
 
     def step(self, vertex: int) -> None:
         """Take the next step towards a given vertex, k for +e_k or ``~k`` for -e_k."""
@@ -216,7 +201,7 @@ class Path:
 
     def advance_to(self, t: int, stream: Stream) -> None:
         """Draw vertices and step until iteration t."""
-        if self.task.noise_scale == 0.0:
+        if self.problem.noise_scale == 0.0:
             # The words decide nothing.
             with coupling():
                 self._draw_to(t, stream)
@@ -242,7 +227,7 @@ class Path:
 
         vertex = answer(
             lambda: Call(
-                LoopSelection("vertex", self.task.noise_scale, self.sensitivity, candidates),
+                LoopSelection("vertex", self.problem.noise_scale, self.sensitivity, candidates),
                 # Vertices compete in pairs, with scores of either sign: a change of one is as good as a range of two.
                 (("linf", self.sensitivity.value / self.grain),),
                 lambda outcome: scores,
@@ -262,7 +247,7 @@ class Path:
         vertices : ndarray of int64, shape (n_steps,)
             k for +e_k, ``~k`` for -e_k.
         """
-        self.advance_to(self.task.n_steps, stream)
+        self.advance_to(self.problem.n_steps, stream)
         return self.coefficients(), self.vertices
 
     def drop(self, columns: IntArray) -> None:
@@ -305,7 +290,7 @@ class Path:
     def _margins(self) -> tuple[FloatArray, FloatArray]:
         """Margins and targets of the records."""
         u, y = self._integers()
-        return u * (self.task.radius / int(self.task.sums[self.t]) / ONE), y / ONE
+        return u * (self.problem.radius / int(self.problem.sums[self.t]) / ONE), y / ONE
 
     def _integers(self) -> tuple[IntArray, IntArray]:
         """``X v`` and the targets, in lattice units."""
@@ -347,5 +332,5 @@ class QuadraticPath(Path):
 
     def _quadratic(self) -> float:
         weights = self.coefficients()[np.maximum(self.names, ~self.names)]
-        scale = self.task.radius * 2.0**self.halvings / int(self.task.sums[self.t]) / ONE**2
+        scale = self.problem.radius * 2.0**self.halvings / int(self.problem.sums[self.t]) / ONE**2
         return scale * float(weights @ self.b)

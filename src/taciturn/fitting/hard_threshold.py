@@ -15,7 +15,7 @@ import numpy as np
 from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
-from taciturn.fitting.clipped_records import ClippedRecords, largest_slope_change
+from taciturn.fitting.clipped_records import ClippedRecords
 from taciturn.mechanisms import GumbelTopK, RoundedGaussian
 
 __all__ = [
@@ -217,7 +217,7 @@ class Descent:
 
 def _shortest_step(records: ClippedRecords) -> float:
     """The step that can never overshoot: no direction bends more than all rows along it would."""
-    return 1.0 / (largest_slope_change(records.loss) * records.norm**2)
+    return 1.0 / (records.loss.smoothness * records.norm**2)
 
 
 def _kept(proposal: FloatArray, known: BoolArray, records: ClippedRecords, k: int) -> FloatArray:

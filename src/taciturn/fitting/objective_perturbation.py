@@ -28,7 +28,6 @@ __all__ = [
     "GeneralisedLinearLoss",
     "Goal",
     "bounded_rows",
-    "curvature_bound",
     "data_gradient",
     "descend",
     "gradient",
@@ -107,18 +106,6 @@ def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     shrunk = np.minimum(1.0, row_bound / np.maximum(lengths, row_bound)) * _WITHIN
     return (sp.diags_array(shrunk) @ rows if sp.issparse(rows) else rows * shrunk[:, None]), shrunk
-
-
-def curvature_bound(loss: GeneralisedLinearLoss) -> float:
-    """The largest second derivative."""
-    return 1.0 if isinstance(loss, HuberLoss) else 0.25
-
-
-def _curvatures(loss: GeneralisedLinearLoss, margins: FloatArray, targets: FloatArray) -> FloatArray:
-    if isinstance(loss, HuberLoss):
-        return (np.abs(margins - targets) <= loss.threshold).astype(np.float64)
-    probabilities = loss.derivative(margins, np.zeros_like(margins))
-    return probabilities * (1.0 - probabilities)
 
 
 def minimise(
@@ -247,7 +234,7 @@ def _newton(
     slope: FloatArray,
 ) -> FloatArray:
     """The Hessian's solution for the gradient."""
-    curvatures = _curvatures(loss, margins, targets)
+    curvatures = loss.second_derivative(margins, targets)
     n_columns = slope.size
     if n_columns <= _MOST_DENSE_COLUMNS:
         weighted = sp.diags_array(curvatures) @ rows if sp.issparse(rows) else rows * curvatures[:, None]

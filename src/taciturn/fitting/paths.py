@@ -26,14 +26,13 @@ from taciturn.core.arrays import AnyArray, BoolArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import ONE
 from taciturn.fitting.dense_paths import DensePath, GramPath
-from taciturn.fitting.frank_wolfe_task import Path, Task
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path
 from taciturn.fitting.sparse_paths import ColumnPath, MarginPath, SublinearPath
+from taciturn.losses import SquaredLoss
 from taciturn.mechanisms.transcript import transcribed
 
 __all__ = [
     "PATHS",
-    "Path",
-    "Task",
     "choose_path",
     "open_path",
     "warm_up",
@@ -53,15 +52,15 @@ _GRAM_FEATURES = 2000
 _LEAST_NOISE = 0.25
 
 
-def choose_path(task: Task, n_features: int, *, sparse: bool, by_margins: bool = False) -> str:
-    """The name of the path for a task, from public facts: the noise, the loss, d, and the layout of X.
+def choose_path(problem: FrankWolfeProblem, n_features: int, *, sparse: bool, by_margins: bool = False) -> str:
+    """The name of the path for a problem, from public facts: the noise, the loss, d, and the layout of X.
 
     The number of records does not enter, so that it may be private. ``by_margins`` asks for exact margins.
     """
-    quadratic = task.loss == "squared" and not by_margins
+    quadratic = problem.derivative.quadratic and not by_margins
     if not sparse:
         return "gram" if quadratic and n_features <= _GRAM_FEATURES else "dense"
-    if task.noise_scale >= _LEAST_NOISE * task.bound / ONE:
+    if problem.noise_scale >= _LEAST_NOISE * problem.bound / ONE:
         return "sublinear"
     return "columns" if quadratic else "margins"
 
@@ -83,8 +82,8 @@ def warm_up(*, sparse: bool) -> None:
     X = np.full((1, 8), ONE)
     for name in PATHS:
         if sparse == (name in _SPARSE):
-            task = Task("squared", 1.0, 1.0, 2, 1.0, 1)
-            run = open_path(sp.csr_array(X) if sparse else X, np.zeros(1), task, path=name)
+            problem = FrankWolfeProblem(SquaredLoss(), 1.0, 2, 1.0, 1)
+            run = open_path(sp.csr_array(X) if sparse else X, np.zeros(1), problem, path=name)
             run.step(0)
             with transcribed(None):
                 run.advance_to(2, _Zeros())  # type: ignore[arg-type]
@@ -93,7 +92,7 @@ def warm_up(*, sparse: bool) -> None:
 
 
 def open_path(
-    X: Any, targets: AnyArray, task: Task, *, valid: BoolArray | None = None, path: str | None = None
+    X: Any, targets: AnyArray, problem: FrankWolfeProblem, *, valid: BoolArray | None = None, path: str | None = None
 ) -> Path:
     """A run from zero over the L1 ball, before its first step.
 
@@ -103,7 +102,7 @@ def open_path(
         Lattice integers in [-ONE, ONE], of any numeric type; sparse ones without duplicates.
     targets : ndarray of shape (n,)
         Lattice integers in [-ONE, ONE], or labels 0 and 1 for the logistic loss.
-    task : Task
+    problem : FrankWolfeProblem
         The public side.
     valid : ndarray of bool, shape (n,), default=None
         False for null records, which contribute nothing. They count in n.
@@ -111,12 +110,12 @@ def open_path(
         A key of :data:`PATHS`; by default :func:`choose_path` decides.
     """
     sparse = sp.issparse(X)
-    name = choose_path(task, X.shape[1], sparse=sparse) if path is None else path
-    if sparse != (name in _SPARSE) or (name in _QUADRATIC and task.loss != "squared"):
+    name = choose_path(problem, X.shape[1], sparse=sparse) if path is None else path
+    if sparse != (name in _SPARSE) or (name in _QUADRATIC and not problem.derivative.quadratic):
         raise ParameterError("path", name, "a path for this layout and loss", "leave it to choose_path")
-    if X.shape[0] > task.n_rows:
+    if X.shape[0] > problem.n_rows:
         # The number itself may be private.
-        raise ParameterError("n_rows", task.n_rows, "a bound on the number of records", "give a larger one")
+        raise ParameterError("n_rows", problem.n_rows, "a bound on the number of records", "give a larger one")
     if valid is not None and not valid.all():
         X, targets = (X.tocsr() if sparse else X)[valid], targets[valid]
-    return PATHS[name](X, targets, task)  # type: ignore[call-arg, arg-type]
+    return PATHS[name](X, targets, problem)  # type: ignore[call-arg, arg-type]

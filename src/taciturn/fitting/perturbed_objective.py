@@ -22,11 +22,9 @@ from taciturn.events import ObjectivePerturbationEvent
 from taciturn.fitting.objective_perturbation import (
     GeneralisedLinearLoss,
     Goal,
-    curvature_bound,
     data_gradient,
     minimise,
 )
-from taciturn.losses import LogisticLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, rounded_gaussian
 from taciturn.mechanisms.transcript import Call, answer
 
@@ -76,13 +74,13 @@ def objective_event(
     n_columns : int
         Coordinates of the minimiser.
     """
-    curvature = curvature_bound(loss) * row_bound * row_bound
+    curvature = loss.smoothness * row_bound * row_bound
     return ObjectivePerturbationEvent(
         math.log1p(curvature / regularisation),
         shift,
         relation == "replace-one",
         distance=noise_distance(n_columns),
-        fixed_sign=isinstance(loss, LogisticLoss),
+        fixed_sign=loss.fixed_sign,
     )
 
 
@@ -161,7 +159,7 @@ class PerturbedObjective:
     def event_of(self, n_values: int) -> ObjectivePerturbationEvent:
         r"""The cost of :math:`\theta^*` with ``n_values`` coordinates; labels of the logistic loss are 0 or 1."""
         relation = self.tilt.relation
-        row_bound = self.tilt.value / (self.loss.slope(math.inf) * (2.0 if relation == "replace-one" else 1.0))
+        row_bound = self.tilt.value / (self.loss.lipschitz(math.inf) * (2.0 if relation == "replace-one" else 1.0))
         shift = self.tilt.value / self.noise_scale
         return objective_event(self.loss, self.regularisation, row_bound, shift, relation, n_values)
 

@@ -9,11 +9,10 @@ import numpy as np
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import FRACTION_BITS, ONE, round_weights
+from taciturn.data.fixed_point import FRACTION_BITS, ONE
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.fitting.frank_wolfe_task import ROUNDING_PER_RECORD
-from taciturn.kernels.softmax import softmax_residuals
-from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.losses import Loss
 from taciturn.mechanisms.base import first_of, noisy_keys
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer
 
@@ -61,19 +60,21 @@ class PlainRun:
         self.candidates = np.ones(self.weights.size, dtype=bool)
         # Coefficients on a lattice that leaves room for exact margins: ONE * ||w||_1 * 2**bits <= 2**53.
         self._bits = 52 - FRACTION_BITS - max(0, math.ceil(math.log2(radius)))
-        # Weights of a record, at most ONE in absolute value, stand for residuals up to the slope.
-        self.influence = loss.slope(radius)
+        # Weights of a record, at most ONE in absolute value, stand for derivatives up to the Lipschitz constant.
+        self.influence = loss.lipschitz(radius)
         self.sensitivity = gradient_scores(1.0, self.influence, relation)
         self.grain = self.influence / (ONE * ONE)
         # Half a unit of the weights, and what the rounding of the coefficients does to a margin.
         self.derivative_error = self.influence / ONE
         self.rounding = ROUNDING_PER_RECORD * n_rows
-        self._residuals = _Residuals(loss, target, self.influence, 2.0 ** -(self._bits + FRACTION_BITS))
+        self._loss, self._target, self._unit = loss, target, 2.0 ** -(self._bits + FRACTION_BITS)
 
     def scores(self) -> IntArray:
         """The gradient before the next step, in units of ``grain``."""
         lattice = np.rint(np.ldexp(self.weights, self._bits))
-        return self.design.rmatvec(self._residuals.at(self.design.matvec(lattice.T)), ONE).T.ravel()
+        margins = self.design.matvec(lattice.T)
+        psi = self._loss.integer_derivatives(margins, self._unit, self._target, self.radius, ONE)
+        return self.design.rmatvec(psi, ONE).T.ravel()
 
     def coefficients(self) -> FloatArray:
         """The iterate in units of scaled features."""
@@ -88,12 +89,12 @@ class PlainRun:
     def mean_loss(self) -> float:
         """The mean loss of the records that are not null; not private."""
         margins, rows = self._margins()
-        return self._residuals.mean_loss(margins[rows], rows)
+        return float(self._loss.record_values(margins[rows], self._target[rows]).mean())
 
     def _margins(self) -> tuple[FloatArray, IntArray]:
         """Margins, and which records are not null."""
         lattice = np.rint(np.ldexp(self.weights, self._bits))
-        return self.design.matvec(lattice.T) * 2.0 ** -(self._bits + FRACTION_BITS), self._residuals.rows
+        return self.design.matvec(lattice.T) * self._unit, np.flatnonzero(self._loss.present(self._target))
 
     def advance_to(self, t: int, stream: Stream) -> None:
         """Draw vertices and step until iteration t."""
@@ -129,37 +130,3 @@ class PlainRun:
         """Drop coordinates for good: they are no candidates any more."""
         self.drop(coordinates)
         self.candidates[coordinates] = False
-
-
-class _Residuals:
-    """Derivatives of the loss as integer weights in [-ONE, ONE]."""
-
-    def __init__(self, loss: Loss, target: AnyArray, slope: float, unit: float) -> None:
-        self._loss, self._slope, self._unit = loss, slope, unit
-        self._codes = target.astype(np.int64)
-        self._null = self._codes < 0 if isinstance(loss, LogisticLoss | SoftmaxLoss) else None
-        self._numeric = target.astype(np.float64)
-        if self._null is None:
-            self._numeric /= ONE
-
-    @property
-    def rows(self) -> IntArray:
-        """The records that are not null."""
-        return np.arange(self._codes.size) if self._null is None else np.flatnonzero(~self._null)
-
-    def mean_loss(self, margins: FloatArray, rows: IntArray) -> float:
-        """Of records with these margins."""
-        if isinstance(self._loss, SoftmaxLoss):
-            return float(self._loss.value(margins, np.eye(margins.shape[1])[self._codes[rows]]).mean())
-        return float(self._loss.value(margins[:, 0], self._numeric[rows]).mean())
-
-    def at(self, margins: IntArray) -> FloatArray:
-        if isinstance(self._loss, SoftmaxLoss):
-            out = np.empty(margins.shape)
-            softmax_residuals(margins, self._unit, self._codes, ONE, out)
-            return out
-        psi = self._loss.derivative(margins[:, 0] * self._unit, self._numeric)
-        weights = round_weights(psi, ONE / self._slope, ONE)
-        if self._null is not None:
-            weights[self._null] = 0.0
-        return weights[:, None]

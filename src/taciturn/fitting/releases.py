@@ -116,7 +116,7 @@ class Releases:
         """
         multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
         if not self._budget.private:
-            return LARGEST_WEIGHT // 2 if isinstance(loss, HuberLoss) else ONE, None
+            return ONE if loss.labelled else LARGEST_WEIGHT // 2, None
         return gradient_noise(loss, row_squared, self._relation, multiplier, _CENTRED_ENTRY)
 
     def size(

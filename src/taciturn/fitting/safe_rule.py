@@ -36,11 +36,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 
-__all__ = ["LARGEST_LOGISTIC_RADIUS", "column_norms", "condition", "rule_scores", "safe_rule_scores"]
-
-
-LARGEST_LOGISTIC_RADIUS = 500.0
-"""Beyond this the curvature of the logistic loss in the ball, about exp(-radius), is lost in double precision."""
+__all__ = ["column_norms", "rule_scores", "safe_rule_scores"]
 
 
 def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "squared") -> FloatArray:
@@ -77,8 +73,7 @@ def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "s
     check_positive(radius=radius)
     kinds: dict[str, Loss] = {"squared": SquaredLoss(), "logistic": LogisticLoss()}
     phi = kinds[check_choice(tuple(kinds), loss=loss)]
-    if loss == "logistic":
-        check_real(0.0, LARGEST_LOGISTIC_RADIUS, radius=radius)
+    check_real(0.0, phi.largest_radius, radius=radius)
     weights = np.asarray(coef, dtype=np.float64)
     if np.abs(weights).sum() > radius * (1.0 + 1e-9):
         raise ParameterError("coef", "a point outside", "a point of the L1 ball", "project it onto the ball first")
@@ -96,7 +91,7 @@ def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "s
         gap=max(inner + radius * (float(np.abs(gradient).max()) + error), 0.0),
         margin_norm=float(np.linalg.norm(margins)),
         radius=radius,
-        condition=condition(loss, radius),
+        condition=phi.condition(radius),
     )
 
 
@@ -119,18 +114,6 @@ def rule_scores(
     third = condition * (radius * norms + margin_norm) * math.sqrt(gap)
     scores: FloatArray = radius * sizes + inner + third
     return scores
-
-
-def condition(loss: str, radius: float) -> float:
-    r""":math:`L/\sqrt\mu` of the loss of one record, for margins within the radius.
-
-    1 for the squared loss. For the logistic loss the second derivative lies between
-    :math:`\sigma(\lambda) \sigma(-\lambda)` and 1/4.
-    """
-    if loss == "logistic":
-        # The root of sigma(r) sigma(-r) is 1 / (2 cosh(r / 2)).
-        return 0.25 * 2.0 * math.cosh(radius / 2.0)
-    return 1.0
 
 
 def column_norms(X: Any) -> FloatArray:

@@ -19,9 +19,9 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import safe_rule, screening_test
-from taciturn.fitting.frank_wolfe import Run, kind_of
-from taciturn.fitting.safe_rule import column_norms, condition, rule_scores
-from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.fitting.frank_wolfe import Run
+from taciturn.fitting.safe_rule import column_norms, rule_scores
+from taciturn.losses import Loss
 from taciturn.mechanisms import RoundedGaussian
 from taciturn.mechanisms.base import first_of, noisy_keys
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer, score_limits
@@ -75,8 +75,7 @@ class Problem:
     @cached_property
     def rows(self) -> IntArray:
         """The records that are not null."""
-        labelled = isinstance(self.loss, LogisticLoss | SoftmaxLoss)
-        return np.flatnonzero(self.target >= 0) if labelled else np.arange(self.target.size)
+        return np.flatnonzero(self.loss.present(self.target))
 
     @cached_property
     def norms(self) -> FloatArray:
@@ -85,8 +84,8 @@ class Problem:
 
     @property
     def condition(self) -> float:
-        """The loss's factor in the safe rule; Huber's loss counts as the square."""
-        return condition(kind_of(self.loss, self.radius)[0], self.radius)
+        """The loss's factor in the safe rule."""
+        return self.loss.condition(self.radius)
 
 
 class Rule(Protocol):
@@ -178,10 +177,8 @@ class TestedSelection:
         gap = inner + problem.radius * float(np.abs(gradient).max())
         values = np.array([problem.radius * abs(gradient[chosen[0]]), inner, gap])
         if self.noise > 0.0:
-            kind, clip = kind_of(problem.loss, problem.radius)
             declared = screening_test(
-                kind,
-                clip,
+                problem.loss.opposing_terms(problem.radius),
                 problem.radius,
                 run.influence,
                 problem.relation,
@@ -228,10 +225,8 @@ class NoisyRule:
             condition=problem.condition,
         )
         if self.noise > 0.0:
-            kind, clip = kind_of(problem.loss, radius)
             declared = safe_rule(
-                kind,
-                clip,
+                problem.loss.opposing_terms(radius),
                 radius,
                 run.influence,
                 problem.condition,

@@ -17,7 +17,7 @@ from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.fitting.clipped_records import largest_slope_change, squared_row_norms
+from taciturn.fitting.clipped_records import squared_row_norms
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sparse_columns import (
     LABEL_CLIP,
@@ -212,7 +212,7 @@ class SparseFit:
         steepness = releases.eigenvalue(what, phase.eigenvalue_share, records)
         steepness = min(max(steepness, _LEAST_CURVATURE * setting.n_rows / width), float(setting.n_rows)) * bound**2
         loss = setting.loss_at(phase.slope)
-        step = 1.0 / (largest_slope_change(loss) * steepness)
+        step = 1.0 / (loss.smoothness * steepness)
 
         n_values = setting.n_outputs * width
         what = f"a gradient with {n_values:,} coordinates per step of the {phase.name} descent"

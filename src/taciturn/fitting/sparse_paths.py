@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError
-from taciturn.fitting.frank_wolfe_task import Path, QuadraticPath, Task, lattice_targets
+from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path, QuadraticPath
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, fetch_column, halvings_of, no_columns
 from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, residuals, sparse_gradient
-from taciturn.kernels.residual_pieces import curve_table, pieces_of
+from taciturn.kernels.residual_pieces import curve_table
 from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
 from taciturn.kernels.sparse_rows import count_columns, keep_columns, move, new_rows, pack, reset, schedule_of
 
@@ -36,12 +36,12 @@ class _SparsePath(Path):
     ----------
     X : sparse matrix or array
         Lattice integers, without duplicate entries.
-    task : Task
+    problem : FrankWolfeProblem
         The public side.
     """
 
-    def __init__(self, X: Any, task: Task) -> None:
-        super().__init__(task, X.shape[1])
+    def __init__(self, X: Any, problem: FrankWolfeProblem) -> None:
+        super().__init__(problem, X.shape[1])
         X = sp.csr_array(X)
         indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.int32)
         self.names = np.argsort(-count_columns(indices, self.n_features), kind="stable").astype(np.int32)
@@ -65,21 +65,23 @@ class SublinearPath(_SparsePath):
         Lattice integers.
     targets : ndarray
         Lattice integers, or labels 0 and 1.
-    task : Task
+    problem : FrankWolfeProblem
         The public side.
     """
 
-    def __init__(self, X: Any, targets: AnyArray, task: Task) -> None:
-        super().__init__(X, task)
-        # Chords of the logistic curve; elsewhere a few units of r, each worth at most four of the lattice.
-        self.derivative_error = 2.0**-9 if task.loss == "logistic" else 2.0**-13
-        if task.noise_scale > 0.0 and task.largest_exponent > 2.0**32:
+    def __init__(self, X: Any, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(X, problem)
+        self.derivative_error = problem.derivative.pieces_error
+        if problem.noise_scale > 0.0 and problem.largest_exponent > 2.0**32:
             raise ParameterError(
-                "noise_scale", task.noise_scale, "more noise than that for this path", "leave the choice to choose_path"
+                "noise_scale",
+                problem.noise_scale,
+                "more noise than that for this path",
+                "leave the choice to choose_path",
             )
-        self.pieces = tuple(pieces_of(task.loss, task.clip, task.radius))
-        self.schedule = tuple(schedule_of(task.n_rows, task.radius, task.n_steps))
-        self.rows = tuple(new_rows(lattice_targets(targets, task.loss), task.n_steps))
+        self.pieces = tuple(problem.derivative.pieces)
+        self.schedule = tuple(schedule_of(problem.n_rows, problem.radius, problem.n_steps))
+        self.rows = tuple(new_rows(problem.derivative.targets(targets), problem.n_steps))
         self.a = np.zeros(self.n_features, dtype=np.int64)
         self.b = np.zeros(self.n_features, dtype=np.int64)
         self.pace, self.spare = new_pace(), np.full(1, -1.0)
@@ -105,7 +107,15 @@ class SublinearPath(_SparsePath):
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule, self.sampler)
         return advance(
-            self.t, self.task.sharpness, *state, self.pace, self.spare, self.bounds, self.names, chosen, words
+            self.t,
+            self.problem.inverse_temperature,
+            *state,
+            self.pace,
+            self.spare,
+            self.bounds,
+            self.names,
+            chosen,
+            words,
         )
 
 
@@ -114,16 +124,16 @@ class ColumnPath(_SparsePath, QuadraticPath):
 
     Parameters
     ----------
-    X, targets, task
+    X, targets, problem
         As for :class:`SublinearPath`.
     """
 
-    def __init__(self, X: Any, targets: AnyArray, task: Task) -> None:
-        super().__init__(X, task)
-        self.halvings = halvings_of(task.n_rows, task.n_steps)
-        self.scales = task.radius * 2.0**self.halvings / task.sums
+    def __init__(self, X: Any, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(X, problem)
+        self.halvings = halvings_of(problem.n_rows, problem.n_steps)
+        self.scales = problem.radius * 2.0**self.halvings / problem.sums
         self.work = np.empty(self.n_features)
-        self.y = lattice_targets(targets, task.loss)
+        self.y = problem.derivative.targets(targets)
         sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
         self.a = self.work.astype(np.int64)
         self.b = np.zeros(self.n_features, dtype=np.int64)
@@ -132,7 +142,7 @@ class ColumnPath(_SparsePath, QuadraticPath):
     def _open_slots(self) -> None:
         """As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more."""
         n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.a.size)
-        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.task.n_steps + 1)))
+        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
 
     def _scores(self) -> FloatArray:
         scores: FloatArray = self.a + self.scales[self.t] * self.b
@@ -149,7 +159,9 @@ class ColumnPath(_SparsePath, QuadraticPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        return advance_by_columns(self.t, self.task.sharpness, self.halvings, self.scales, *state, chosen, words)
+        return advance_by_columns(
+            self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
+        )
 
 
 class MarginPath(_SparsePath):
@@ -157,16 +169,16 @@ class MarginPath(_SparsePath):
 
     Parameters
     ----------
-    X, targets, task
+    X, targets, problem
         As for :class:`SublinearPath`.
     """
 
-    def __init__(self, X: Any, targets: AnyArray, task: Task) -> None:
-        super().__init__(X, task)
-        self.scales = task.radius / task.sums
-        self.y = lattice_targets(targets, task.loss)
+    def __init__(self, X: Any, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(X, problem)
+        self.scales = problem.radius / problem.sums
+        self.y = problem.derivative.targets(targets)
         self.u = np.zeros_like(self.y)
-        self.loss = (task.loss == "logistic", curve_table(), task.bound)
+        self.loss = (problem.derivative.logistic, curve_table(), problem.bound)
         self.psi = np.empty(self.y.size, dtype=np.int32)
         self.work = np.empty(self.n_features)
 
@@ -187,4 +199,6 @@ class MarginPath(_SparsePath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        return advance_sparse(self.t, self.task.sharpness, self.scales, self.u, self.y, *self.loss, *state, words)
+        return advance_sparse(
+            self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
+        )

@@ -16,7 +16,6 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
-from taciturn.losses import HuberLoss
 from taciturn.mechanisms import RoundedGaussian
 
 __all__ = [
@@ -156,7 +155,7 @@ def record_losses(records: ClippedRecords, coefficients: FloatArray) -> FloatArr
 
     Each number is a function of one record alone, to the last bit.
     """
-    if not isinstance(records.loss, HuberLoss):
+    if records.loss.labelled:
         return records.losses(coefficients)
     residuals = np.abs(records.residuals(coefficients)) / records.slope
     return 0.5 * np.square(np.minimum(residuals, _LARGEST_RESIDUAL))

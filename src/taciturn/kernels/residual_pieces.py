@@ -23,22 +23,24 @@ public number. Truncation is towards zero, so that ``|c q| <= |slope| |m|`` with
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.arrays import AnyArray, FloatArray, IntArray
 from taciturn.kernels.compiled import compiled
 
 __all__ = [
     "ONE",
+    "LatticeDerivative",
     "Pieces",
     "curve_table",
     "exact_residual",
     "locate",
-    "pieces_of",
-    "residual_bound",
+    "logistic_derivative",
+    "residual_derivative",
     "slope_part",
 ]
 
@@ -120,13 +122,68 @@ def logistic_pieces(error: float = _LOGISTIC_ERROR) -> tuple[tuple[float, ...], 
         knots.append(end)
 
 
-def pieces_of(loss: str, clip: float, radius: float) -> Pieces:
-    """The pieces of a loss: "squared", "huber" (with threshold ``clip``) or "logistic"."""
-    if loss == "squared":
-        return _as_pieces([], [0], [1.0], [1], 1.0)
-    if loss == "huber":
-        edge = residual_bound(loss, clip, radius)
-        return _as_pieces([-edge, edge], [-edge, 0, edge], [0.0, 1.0, 0.0], [0, 1, 0], 1.0)
+@dataclass(frozen=True, slots=True)
+class LatticeDerivative:
+    r"""How compiled loops compute the derivative of a loss over the ball of one radius; all of it is public.
+
+    Parameters
+    ----------
+    bound : int
+        R, the bound on :math:`|\psi|` in lattice units.
+    pieces : Pieces
+        Its piecewise linear form.
+    logistic : bool
+        Whether psi is a function of the margin, minus the label, instead of the residual.
+    pieces_error : float
+        How far the pieces, as computed, can be from the derivative of the loss.
+    """
+
+    bound: int
+    pieces: Pieces
+    logistic: bool
+    pieces_error: float
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether psi is linear in the residual."""
+        return self.pieces.knots.size == 0
+
+    def targets(self, targets: AnyArray) -> IntArray:
+        """Targets in lattice units: labels 0 and 1 become 0 and ONE, numbers are on the lattice already."""
+        integers: IntArray = np.asarray(targets).astype(np.int64)
+        return integers * ONE if self.logistic else integers
+
+
+def residual_derivative(radius: float, threshold: float = math.inf) -> LatticeDerivative:
+    """The residual, clipped at a threshold: the derivative of the squared and of the Huber loss.
+
+    *Proof of the bound.* The margin is at most ``radius`` in size, so the residual at most ``radius + 1``, rounded up;
+    the threshold is rounded down.
+    """
+    bound = math.ceil((radius + 1.0) * ONE)
+    # A few units of r, each worth at most four of the lattice.
+    error = 2.0**-13
+    if math.isinf(threshold):
+        return LatticeDerivative(bound, _as_pieces([], [0], [1.0], [1], 1.0), False, error)
+    edge = min(bound, math.floor(threshold * ONE))
+    pieces = _as_pieces([-edge, edge], [-edge, 0, edge], [0.0, 1.0, 0.0], [0, 1, 0], 1.0)
+    return LatticeDerivative(edge, pieces, False, error)
+
+
+def logistic_derivative(radius: float) -> LatticeDerivative:
+    r"""Predicted probability minus label.
+
+    *Proof of the bound.* L is increasing and :math:`1 - L(-m) = L(m)`, so for y = 0 and y = 1 alike psi is at most
+    :math:`L(\lambda) \le \sigma(\lambda) + 10^{-3}`, the rounding of intercepts and slopes included; and L stays inside
+    (0, 1).
+    """
+    bound = min(ONE, math.ceil((_sigmoid(radius) + _ALLOWED_ERROR) * ONE))
+    # Chords of the logistic curve.
+    return LatticeDerivative(bound, _logistic_pieces(), True, 2.0**-9)
+
+
+@cache
+def _logistic_pieces() -> Pieces:
     positive, slopes = logistic_pieces()
     knots, intercepts, height = [], [0.5], 0.5
     for i, knot in enumerate(positive):
@@ -155,20 +212,6 @@ def _as_pieces(
         np.array(keeps, dtype=np.int64),
         shift,
     )
-
-
-def residual_bound(loss: str, clip: float, radius: float) -> int:
-    r"""R, the public bound on :math:`|\psi|` in lattice units.
-
-    *Proof.* The margin is at most ``radius`` in size. Squared: ``radius + 1``, rounded up. Huber: the smaller of
-    that and C, rounded down. Logistic: L is increasing and :math:`1 - L(-m) = L(m)`, so for y = 0 and y = 1 alike psi
-    is at most :math:`L(\lambda) \le \sigma(\lambda) + 10^{-3}`, the rounding of intercepts and slopes included;
-    and L stays inside (0, 1).
-    """
-    if loss == "logistic":
-        return min(ONE, math.ceil((_sigmoid(radius) + _ALLOWED_ERROR) * ONE))
-    unclipped = math.ceil((radius + 1.0) * ONE)
-    return unclipped if loss == "squared" else min(unclipped, math.floor(clip * ONE))
 
 
 @compiled

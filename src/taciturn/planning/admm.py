@@ -12,7 +12,7 @@ from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.fitting.admm import penalty_level, solve_admm
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, curvature_bound
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss
 from taciturn.fitting.threads import one_thread_if_small
 from taciturn.planning.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 
@@ -131,7 +131,7 @@ def plan_admm(
     """
     private = not math.isinf(budget.epsilon)
     steps = (ADMM_STEPS if private else NOISELESS_ADMM_STEPS) if n_steps == "auto" else int(n_steps)
-    curvature = curvature_bound(loss) * row_bound * row_bound
+    curvature = loss.smoothness * row_bound * row_bound
     if coupling != "auto":
         rho = float(coupling)
     elif private:

@@ -19,7 +19,7 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity.descent import proposal_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
-from taciturn.fitting.clipped_records import ClippedRecords, largest_slope_change, squared_row_norms
+from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
 from taciturn.fitting.hard_threshold import (
     CurvatureRelease,
     Descent,
@@ -27,7 +27,7 @@ from taciturn.fitting.hard_threshold import (
     GradientRelease,
     PeelingRelease,
 )
-from taciturn.losses import HuberLoss, Loss, SoftmaxLoss
+from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, PrivateQuantile
 from taciturn.planning.lattice import LARGEST_WEIGHT, gradient_noise, term_noise
 
@@ -105,7 +105,7 @@ class HardThresholdPlan:
     ) -> FloatArray:
         """The coefficients in mapped units, one row per output, the intercept last."""
         norms = squared_row_norms(design)
-        present = np.ones(target.size, dtype=bool) if isinstance(self.loss, HuberLoss) else target >= 0
+        present = self.loss.present(target)
         widest = math.sqrt(design.n_features)
         bound = self.row_bound
         if bound is None:
@@ -152,14 +152,13 @@ class HardThresholdPlan:
     def _gradient(self, row_squared: int, constant: int, n_features: int) -> tuple[int, GradientRelease]:
         """The integer that stands for the largest derivative, and the noise on sums of its multiples."""
         if self.scale == 0.0:
-            return LARGEST_WEIGHT if isinstance(self.loss, HuberLoss) else ONE, GaussianRelease(None)
+            return ONE if self.loss.labelled else LARGEST_WEIGHT, GaussianRelease(None)
         multiplier = self.parts.gradient_noise * self.scale
         if self.peeling:
             row_squared_chosen = min(row_squared, self.n_nonzero * ONE * ONE + constant * constant)
             weight_bound, noise = gradient_noise(self.loss, row_squared_chosen, self.relation, multiplier)
             entry = min(ONE, math.isqrt(row_squared) + 1)
-            n_signs = 2 if isinstance(self.loss, SoftmaxLoss) else 1
-            scores = proposal_scores(entry, n_signs * weight_bound, self.relation)
+            scores = proposal_scores(entry, math.ceil(self.loss.l1_factor * weight_bound), self.relation)
             top_k = GumbelTopK(scores, self.n_nonzero, self.parts.selection_range / self.scale)
             return weight_bound, PeelingRelease(top_k, noise, n_features)
         weight_bound, noise = gradient_noise(self.loss, row_squared, self.relation, multiplier)
@@ -346,5 +345,5 @@ def hard_threshold_steps(budget: Budget, loss: Loss, n_rows: int, n_columns: int
     :math:`T = 4 \sqrt{c\, n \mu / d}` within 4 and 20, for a budget of :math:`\mu`-GDP and a loss whose second
     derivative is at most c: each step costs the others noise, and pays where the noise is small.
     """
-    signal = largest_slope_change(loss) * n_rows * mu_of_budget(budget) / n_columns
+    signal = loss.smoothness * n_rows * mu_of_budget(budget) / n_columns
     return round(min(max(4.0 * math.sqrt(signal), 4.0), 20.0))

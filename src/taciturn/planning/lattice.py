@@ -6,9 +6,8 @@ import math
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE, sum_magnitude
-from taciturn.data.sensitivity import fixed_point_sum
-from taciturn.data.sensitivity.descent import curvature_sum, softmax_sum
-from taciturn.losses import Loss, SoftmaxLoss
+from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum
+from taciturn.losses import Loss
 from taciturn.mechanisms import RoundedGaussian
 
 __all__ = ["LARGEST_WEIGHT", "gradient_noise", "term_noise"]
@@ -38,11 +37,11 @@ def gradient_noise(
     entry_bound : int, default=ONE
         Bound on the entries of a row, for the room that sums need.
     """
-    bound = softmax_sum if isinstance(loss, SoftmaxLoss) else fixed_point_sum
+    factor = loss.squared_l2_factor
     weight_bound, log2_scale = _on_lattice(
-        bound(row_squared, 1, relation).value * noise_multiplier, LARGEST_WEIGHT * ONE // entry_bound
+        derivative_sum(row_squared, 1, factor, relation).value * noise_multiplier, LARGEST_WEIGHT * ONE // entry_bound
     )
-    sensitivity = bound(row_squared, weight_bound, relation).value
+    sensitivity = derivative_sum(row_squared, weight_bound, factor, relation).value
     magnitude = sum_magnitude(MOST_PRIVATE_ROWS, weight_bound * entry_bound // ONE)
     return weight_bound, RoundedGaussian(sensitivity, log2_scale, magnitude)
 

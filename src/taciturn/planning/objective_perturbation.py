@@ -18,10 +18,9 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, curvature_bound, minimise
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, minimise
 from taciturn.fitting.perturbed_objective import PerturbedObjective, noise_bound, objective_event
 from taciturn.fitting.threads import one_thread_if_small
-from taciturn.losses import HuberLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.planning.precision import (
     MOST_RECORDS,
@@ -46,8 +45,8 @@ _MOVED_BY_AUTO = 0.01
 _NOISELESS_REGULARISATION = 1.0
 # Beyond these products of doubles would overflow, or lose digits below the smallest of them.
 _SMALLEST, _LARGEST = 2.0**-200, 2.0**200
-# How long "auto" takes coefficients to be, in units of slope * sqrt(d) / R: predicted numbers stay within the target's
-# range, logarithms of odds reach several units (benchmarks/study_two_stage.md).
+# The norm of coefficients that "auto" expects, in units of L sqrt(d) / R for a Lipschitz constant L: predicted numbers
+# stay within the target's range, logarithms of odds reach several units (benchmarks/study_two_stage.md).
 _HUBER_COEFFICIENTS, _LOGISTIC_COEFFICIENTS = 0.3, 3.0
 
 
@@ -103,7 +102,7 @@ class ObjectivePlan:
             goal = noiseless_goal(self.loss, self.row_bound, self.n_records, length)
             return minimise(rows, targets, self.loss, self.regularisation, offset, goal)
         found = self.resolution(offset.size, length)
-        tilt = objective_tilt(self.loss.slope(math.inf), self.row_bound, self.relation)
+        tilt = objective_tilt(self.loss.lipschitz(math.inf), self.row_bound, self.relation)
         objective = PerturbedObjective(
             self.loss, self.regularisation, self.noise_scale, tilt, found.goal, found.step, found.output
         )
@@ -150,8 +149,8 @@ def plan_objective_perturbation(
     A larger :math:`\Lambda` spends less of epsilon on the ratio of Jacobians, :math:`\ln(1 + \beta/\Lambda)`, and
     leaves more of it to the noise, but pulls the coefficients towards zero. What the minimiser misses is
     :math:`H^{-1}(b + \Lambda w)`, H being the Hessian: "auto" minimises :math:`E\|b\|^2 + \Lambda^2 \|w\|^2` for
-    coefficients w of the size that a loss of this slope and rows of this length suggest,
-    :math:`q\, \mathrm{slope} \sqrt{d} / R` with q = 0.3 for Huber's loss and q = 3 for the logistic. Both terms then
+    coefficients w of the size that a loss of this Lipschitz constant L and rows of this norm suggest,
+    :math:`q L \sqrt{d} / R` with q = 0.3 for Huber's loss and q = 3 for the logistic. Both terms then
     grow alike with d and with R, and what remains is
 
     .. math:: \min_\lambda \; \frac{1}{\tau(\lambda)^2} + (q \lambda)^2, \qquad \Lambda = \lambda R^2,
@@ -206,12 +205,11 @@ def plan_objective_perturbation(
         return ObjectivePlan(Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, 0.0, relation, records, (exact,))
     if budget.delta == 0.0:
         raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
-    if isinstance(loss, HuberLoss):
-        check_real(_SMALLEST, _LARGEST, residual_clip=loss.threshold)
+    check_real(_SMALLEST, _LARGEST, residual_clip=loss.lipschitz(math.inf))
     if not isinstance(regularisation, str) and not _SMALLEST <= regularisation <= _LARGEST:
         raise ParameterError(name, regularisation, f"a number in [{_SMALLEST:.3g}, {_LARGEST:.3g}]", "choose one there")
-    sensitivity = objective_tilt(loss.slope(math.inf), row_bound, relation)
-    curvature = curvature_bound(loss) * row_bound * row_bound
+    sensitivity = objective_tilt(loss.lipschitz(math.inf), row_bound, relation)
+    curvature = loss.smoothness * row_bound * row_bound
 
     def scale_of(ridge: float) -> float:
         def whole(scale: float) -> Event:
@@ -236,7 +234,7 @@ def plan_objective_perturbation(
     # Below this the Jacobians alone would spend the budget.
     least = curvature / math.expm1(min(budget.epsilon / n_outputs, 700.0))
     if regularisation == "auto":
-        ridge = _best_regularisation(scale_of, least, loss, sensitivity.value / loss.slope(math.inf), row_bound)
+        ridge = _best_regularisation(scale_of, least, loss, sensitivity.value / loss.lipschitz(math.inf), row_bound)
         plan = plan_of(ridge)
         # Very many records or columns need a larger one for their minimiser to be known in double precision.
         while not is_resolved(plan.resolution(n_coefficients), row_bound, plan.noise_scale, _MOVED_BY_AUTO):
@@ -273,7 +271,7 @@ def _best_regularisation(
     scale_of: Callable[[float], float], least: float, loss: GeneralisedLinearLoss, unit: float, row_bound: float
 ) -> float:
     """The minimiser of noise and shrinkage together, to three digits, above the least admissible number."""
-    size = (_HUBER_COEFFICIENTS if isinstance(loss, HuberLoss) else _LOGISTIC_COEFFICIENTS) / row_bound
+    size = (_LOGISTIC_COEFFICIENTS if loss.labelled else _HUBER_COEFFICIENTS) / row_bound
 
     def cost(log_ridge: float) -> float:
         ridge = math.exp(log_ridge)

@@ -57,7 +57,7 @@ import numpy as np
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import approximate_minimiser
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, Goal, curvature_bound
+from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, Goal
 from taciturn.fitting.perturbed_objective import MAGNITUDE
 from taciturn.mechanisms import RoundedGaussian
 
@@ -120,8 +120,8 @@ def goal_of(
     bound : float
         B.
     """
-    slope = loss.slope(math.inf) * row_bound
-    curvature = n_records * curvature_bound(loss) * row_bound * row_bound
+    slope = loss.lipschitz(math.inf) * row_bound
+    curvature = n_records * loss.smoothness * row_bound * row_bound
     at_zero = float(loss.value(np.zeros(1), np.ones(1))[0])
     level = bound + math.sqrt(bound * bound + 2.0 * regularisation * n_records * at_zero)
     reach = min(n_records * slope + bound, level) / regularisation
@@ -134,7 +134,7 @@ def goal_of(
 def noiseless_goal(loss: GeneralisedLinearLoss, row_bound: float, n_records: int, bound: float) -> Goal:
     """A goal where nothing is private: what the solver finds is taken."""
     per_record = _PER_SLOPE + _NOISELESS_PER_RECORD * n_records
-    return Goal(loss.slope(math.inf) * row_bound * per_record + _PER_TERM * bound)
+    return Goal(loss.lipschitz(math.inf) * row_bound * per_record + _PER_TERM * bound)
 
 
 def resolve(goal: Goal, regularisation: float, n_columns: int, noise_multiplier: float, relation: str) -> Resolution:

@@ -17,7 +17,6 @@ from taciturn.data.design import Design
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 from taciturn.fitting.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, open_run
-from taciturn.fitting.safe_rule import LARGEST_LOGISTIC_RADIUS
 from taciturn.fitting.screening import (
     GAUSSIAN_BITS,
     NoisyRule,
@@ -28,7 +27,7 @@ from taciturn.fitting.screening import (
     TestedSelection,
     solve_screened,
 )
-from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.losses import Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism
 from taciturn.planning.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps, step_distance
 
@@ -237,7 +236,7 @@ def none_threshold(threshold: float | None, n_rows: int | None) -> float:
 
 def _check_facts(budget: Budget, loss: Loss, radius: float, relation: str, n_rows: int | None, rule: str) -> None:
     if rule in ("tested", "adp"):
-        largest = LARGEST_LOGISTIC_RADIUS if isinstance(loss, LogisticLoss) else LARGEST_RADIUS
+        largest = min(loss.largest_radius, LARGEST_RADIUS)
         if not SMALLEST_RADIUS <= radius <= largest:
             raise ParameterError(
                 "radius",
@@ -245,13 +244,15 @@ def _check_facts(budget: Budget, loss: Loss, radius: float, relation: str, n_row
                 f"{SMALLEST_RADIUS:g} to {largest:g} in units of x_bound with rule={rule!r}",
                 "rescale the features, or use rule='select'",
             )
-        if isinstance(loss, SoftmaxLoss):
+        if loss.multiclass:
             raise ParameterError(
                 "rule",
                 rule,
                 "'select' or 'none-option' for more than two classes",
                 "use one of these: Only binary classification is supported by the safe rule",
             )
+        if math.isinf(loss.condition(radius)):
+            raise ParameterError("rule", rule, "'select' or 'none-option' for this loss", "it is not strongly convex")
         if budget.delta == 0.0 and not math.isinf(budget.epsilon):
             raise ParameterError("delta", 0.0, f"a positive number with rule={rule!r}", "its noise is Gaussian")
     if rule != "select" and relation == "add-remove" and n_rows is None:

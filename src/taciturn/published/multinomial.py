@@ -131,7 +131,7 @@ class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
         self.coef_ = self._solve(X, one_hot, stream.spawn("frank-wolfe"))
         self.intercept_ = np.zeros(n_classes)
         self.support_ = (self.coef_ != 0.0).any(axis=0)
-        slope = SoftmaxLoss().slope(self.radius)
+        slope = SoftmaxLoss().lipschitz(self.radius)
         self.certificate_ = state_claim(
             float(self.epsilon),
             self.delta,

@@ -187,7 +187,7 @@ class PrivateLasso(SwitchedModel):
         weights, others = self._solve(X, target, stream)
         self._set_coefficients(weights)
         n_rows, n_columns = X.shape
-        slope = self._loss().slope(self.radius)
+        slope = self._loss().lipschitz(self.radius)
         releases = vertex_releases(
             f"one of {2 * n_columns:,} directions (a coefficient and a sign) per step",
             self.n_iter_,
@@ -241,7 +241,7 @@ class PrivateLasso(SwitchedModel):
     def _errata(self, n_columns: int) -> tuple[str, ...]:
         """The mistakes that concern this run."""
         errata = [COMPOSITION, NEIGHBOURS, ASCENT if self.literal_appendix else STEPS, OBSERVED_BOUNDS]
-        slope = self._loss().slope(self.radius)
+        slope = self._loss().lipschitz(self.radius)
         if self.gradient_bound < slope:
             errata.append(
                 f"one record can move the gradient by {slope:g} and not only by gradient_bound = "

@@ -174,7 +174,7 @@ def mean_loss(X: Any, target: FloatArray, loss: Loss) -> ByMargins | ByGram:
     n_rows, n_columns = X.shape
     if sp.issparse(X):
         return ByMargins(sp.csc_array(X), target, loss)
-    if isinstance(loss, SquaredLoss) and n_columns <= n_rows:
+    if loss.is_quadratic(math.inf) and n_columns <= n_rows:
         return ByGram(np.asfortranarray(X.T @ X), X.T @ target, n_rows)
     return ByMargins(np.asfortranarray(X), target, loss)
 

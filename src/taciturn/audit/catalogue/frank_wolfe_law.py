@@ -32,7 +32,7 @@ class FrankWolfeLaw:
         """The probability of every vector of coefficients."""
         X, y = data
         plan = self.plan
-        noise = plan.noise_scale * plan.loss.slope(plan.radius)
+        noise = plan.noise_scale * plan.loss.lipschitz(plan.radius)
         vertices = plan.radius * np.vstack((np.eye(X.shape[1]), -np.eye(X.shape[1])))
         paths = [(np.zeros(X.shape[1]), 1.0)]
         for t in range(plan.n_steps):

@@ -30,10 +30,10 @@ from taciturn.data.sensitivity.base import (
 from taciturn.data.sensitivity.counts import clipped_count, opposite_quantile_scores, quantile_scores
 from taciturn.data.sensitivity.descent import (
     curvature_sum,
+    derivative_sum,
     largest_eigenvalue,
     loss_differences,
     proposal_scores,
-    softmax_sum,
 )
 from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.data.sensitivity.ranks import kendall_scores
@@ -58,6 +58,7 @@ __all__ = [
     "clipped_count",
     "correlation_scores",
     "curvature_sum",
+    "derivative_sum",
     "error_sum",
     "fixed_point_sum",
     "gradient_scores",
@@ -74,6 +75,5 @@ __all__ = [
     "record_sum",
     "safe_rule",
     "screening_test",
-    "softmax_sum",
     "unscaled_rule",
 ]

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 
-from taciturn.core.validation import check_integer
+from taciturn.core.validation import check_integer, check_real
 from taciturn.data.sensitivity.base import Sensitivity, check_relation, record_sum
 from taciturn.data.sensitivity.sums import fixed_point_sum
 
-__all__ = ["curvature_sum", "largest_eigenvalue", "loss_differences", "proposal_scores", "softmax_sum"]
+__all__ = ["curvature_sum", "derivative_sum", "largest_eigenvalue", "loss_differences", "proposal_scores"]
 
 
-def softmax_sum(row_bound_squared: int, weight_bound: int, relation: str) -> Sensitivity:
-    r"""``sum_i r_i x_i'`` over integer rows and one integer weight per class, as one long vector. Norm l2.
+def derivative_sum(row_bound_squared: int, weight_bound: int, squared_l2_factor: float, relation: str) -> Sensitivity:
+    r"""``sum_i r_i x_i'`` over integer rows and one integer weight per margin, as one long vector. Norm l2.
 
-    ``r_i`` stands for :math:`p - e_y`, predicted probabilities minus the label, times ``weight_bound``, and satisfies
-    ``||r_i||_2**2 <= 2 * weight_bound**2`` in integers.
+    ``r_i`` stands for the derivative of record i in its margins, and satisfies ``||r_i||_2**2 <= f * weight_bound**2``
+    in integers, where f is ``squared_l2_factor``: 1 for a single margin, 2 for softmax
+    (``losses.Loss.squared_l2_factor``).
 
-    *Proof.* :math:`\|p - e_y\|_2^2 = (1 - p_y)^2 + \sum_{k \ne y} p_k^2 \le 2 (1 - p_y)^2 \le 2`, because non-negative
-    numbers have a sum of squares of at most the square of their sum; so the bound on ``r_i`` takes nothing away. One
-    term has the norm ``||r_i||_2 ||x_i||_2``, at most the square root of two times that of :func:`fixed_point_sum`.
-    Attained for a record whose label has probability zero and another probability one.
+    *Proof.* One term has the norm ``||r_i||_2 ||x_i||_2``, at most the square root of f times that of
+    :func:`fixed_point_sum`, the rounding of the root and of the product covered by 1 + 2**-50. Attained for softmax by
+    a record whose label has probability zero and another probability one.
     """
     single = fixed_point_sum(row_bound_squared, weight_bound, relation)
-    return Sensitivity(math.sqrt(2.0) * single.value * (1.0 + 2.0**-50), "l2", single.relation)
+    if squared_l2_factor == 1.0:
+        return single
+    root = math.sqrt(check_real(1.0, math.inf, squared_l2_factor=squared_l2_factor))
+    return Sensitivity(root * single.value * (1.0 + 2.0**-50), "l2", single.relation)
 
 
 def proposal_scores(entry_bound: int, weight_sum: int, relation: str) -> Sensitivity:

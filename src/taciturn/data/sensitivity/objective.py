@@ -10,13 +10,13 @@ from taciturn.data.sensitivity.base import Sensitivity, check_relation, record_s
 __all__ = ["approximate_minimiser", "objective_tilt"]
 
 
-def objective_tilt(slope: float, row_bound: float, relation: str) -> Sensitivity:
+def objective_tilt(lipschitz: float, row_bound: float, relation: str) -> Sensitivity:
     r"""The gradient of ``sum_i phi(x_i . w; y_i)`` at one and the same w. Norm l2.
 
-    *Proof.* A record's gradient is ``phi' x`` with ``|phi'| <= slope`` and ``||x||_2 <= row_bound``; ``record_sum``
+    *Proof.* A record's gradient is ``phi' x`` with ``|phi'| <= lipschitz`` and ``||x||_2 <= row_bound``; ``record_sum``
     does the rest. This is how far the linear term must be tilted for w to stay the minimiser.
     """
-    return record_sum(check_positive(slope=slope) * check_positive(row_bound=row_bound), "l2", relation)
+    return record_sum(check_positive(lipschitz=lipschitz) * check_positive(row_bound=row_bound), "l2", relation)
 
 
 def approximate_minimiser(

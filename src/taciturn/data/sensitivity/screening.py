@@ -16,10 +16,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from scipy.special import wrightomega
-
 from taciturn.core.errors import ParameterError
-from taciturn.core.validation import check_choice, check_integer, check_positive
+from taciturn.core.validation import check_integer, check_positive
 from taciturn.data.sensitivity.base import Sensitivity, check_relation
 
 __all__ = ["safe_rule", "screening_test", "unscaled_rule"]
@@ -37,8 +35,7 @@ class _Moves(NamedTuple):
 
 
 def screening_test(
-    loss: str,
-    clip: float,
+    opposing: tuple[float, float],
     radius: float,
     influence: float,
     relation: str,
@@ -56,28 +53,19 @@ def screening_test(
     needs no more than that every score moves by at most I, so it covers scores as they are computed.
 
     Replace-one: the first moves by :math:`2 \lambda I`. The others by the largest term, as above, and the largest
-    negative one: for :math:`w^\top g` that is
-
-    - squared, Huber with threshold C: :math:`z \psi \ge -z \min(C, 1 - z)`, least 1/4, or C(1 - C) for C < 1/2;
-    - logistic: :math:`z \sigma(-z)`, whose maximum W(1/e) = 0.2785 is where z = 1 + exp(-z), or at z = lambda;
-
-    and for the gap :math:`\psi (\lambda - z)` with :math:`\psi > 0`:
-
-    - squared, Huber: :math:`(\lambda - z) \min(C, z + 1)`, at most :math:`(\lambda + 1)^2 / 4`, or
-      :math:`C (\lambda + 1 - C)` for :math:`C < (\lambda + 1)/2`;
-    - logistic: :math:`(\lambda - z) \sigma(z)`, stationary where :math:`\lambda - z = 1 + e^z`, where it is
-      :math:`e^z = W(e^{\lambda - 1})`.
+    negative one: at most ``opposing[0]`` for :math:`w^\top g`, a bound on :math:`-z \psi`, and ``opposing[1]`` for the
+    gap, a bound on :math:`|\psi| (\lambda - z \operatorname{sign} \psi)`. Both are properties of the loss, which proves
+    them (``Loss.opposing_terms``).
 
     Derivatives as computed differ from these by at most e, which adds :math:`\lambda e` and :math:`2 \lambda e`.
     """
-    moves = _moves(loss, clip, radius, influence, relation, error)
+    moves = _moves(opposing, radius, influence, relation, error)
     value = math.hypot(radius * moves.gradient, moves.inner, moves.gap)
     return Sensitivity(value * (_ROUNDING_ROOM + rounding), "l2", check_relation(relation))
 
 
 def safe_rule(
-    loss: str,
-    clip: float,
+    opposing: tuple[float, float],
     radius: float,
     influence: float,
     condition: float,
@@ -110,7 +98,7 @@ def safe_rule(
     So the third term moves by :math:`\Theta(1 / \sqrt n)`, not by 1/n. Attained, up to O(1/n), by records x = 1,
     y = 1 at w = e_1, where the gap is zero, and another one with y = -1.
     """
-    moves = _moves(loss, clip, radius, influence, relation, error)
+    moves = _moves(opposing, radius, influence, relation, error)
     largest_gap = 2.0 * radius * influence
     u = 1.0 / check_integer(1, n_rows=n_rows)
     ku = min(moves.gap / largest_gap * u, 1.0)
@@ -154,23 +142,13 @@ def unscaled_rule(
     return Sensitivity(residuals + products, "linf", "zero-out")
 
 
-def _moves(loss: str, clip: float, radius: float, influence: float, relation: str, error: float) -> _Moves:
+def _moves(opposing: tuple[float, float], radius: float, influence: float, relation: str, error: float) -> _Moves:
     """How far one record moves the parts; the proof is with :func:`screening_test`."""
-    check_choice(("squared", "huber", "logistic"), loss=loss)
+    below, gap_below = opposing
     check_positive(radius=radius)
     check_positive(influence=influence)
     if check_relation(relation) != "replace-one":
         return _Moves(influence, radius * influence, 2.0 * radius * influence)
-    if loss == "logistic":
-        peak = float(wrightomega(-1.0))
-        below = peak if radius >= 1.0 + peak else radius / (1.0 + math.exp(radius))
-        # Past the lower end of the margins the stationary point gives a bound that is not attained.
-        gap_below = float(wrightomega(radius - 1.0))
-    else:
-        threshold = clip if loss == "huber" else radius + 1.0
-        below = 0.25 if threshold >= 0.5 else threshold * (1.0 - threshold)
-        half = (radius + 1.0) / 2.0
-        gap_below = half * half if threshold >= half else threshold * (radius + 1.0 - threshold)
     if not math.isfinite(gap_below):
         raise ParameterError("radius", radius, "a radius whose square is finite", "rescale the features")
     return _Moves(

@@ -7,7 +7,7 @@ import math
 from taciturn.core.validation import check_integer, check_positive
 from taciturn.data.sensitivity.base import Sensitivity, record_sum
 from taciturn.kernels.gram_frank_wolfe import halvings_of
-from taciturn.kernels.residual_pieces import ONE, residual_bound
+from taciturn.kernels.residual_pieces import ONE, LatticeDerivative
 
 __all__ = ["correlation_scores", "fixed_point_sum", "gradient_scores", "lattice_gradient_scores"]
 
@@ -26,21 +26,21 @@ def correlation_scores(x_bound: float, y_bound: float, relation: str) -> Sensiti
     return record_sum(check_positive(x_bound=x_bound) * check_positive(y_bound=y_bound), "linf", relation)
 
 
-def gradient_scores(x_bound: float, slope: float, relation: str) -> Sensitivity:
-    r"""``g_j = sum_i psi_i x_ij`` with ``|x_ij| <= x_bound`` and ``|psi_i| <= slope``. Norm linf.
+def gradient_scores(x_bound: float, lipschitz: float, relation: str) -> Sensitivity:
+    r"""``g_j = sum_i psi_i x_ij`` with ``|x_ij| <= x_bound`` and ``|psi_i| <= lipschitz``. Norm linf.
 
     The scores of the vertices ``+- e_j`` of an L1 ball are ``-+ g_j``; with one margin per class, ``psi_i`` has one
     entry per class and each of them obeys the bound.
 
     *Proof.* At weights that are already public, ``psi_i`` depends on record i alone. Each ``g_j`` is a record sum with
-    terms of size at most ``slope * x_bound``; changing the sign changes nothing. Not monotone: one record lowers the
-    score of one sign and raises that of the other.
+    terms of size at most ``lipschitz * x_bound``; changing the sign changes nothing. Not monotone: one record lowers
+    the score of one sign and raises that of the other.
     """
-    return record_sum(check_positive(x_bound=x_bound) * check_positive(slope=slope), "linf", relation)
+    return record_sum(check_positive(x_bound=x_bound) * check_positive(lipschitz=lipschitz), "linf", relation)
 
 
 def lattice_gradient_scores(
-    loss: str, clip: float, radius: float, n_rows: int, n_steps: int, relation: str
+    derivative: LatticeDerivative, radius: float, n_rows: int, n_steps: int, relation: str
 ) -> Sensitivity:
     r""":func:`gradient_scores` of Frank-Wolfe *as computed* in finite arithmetic, for every path of the solver.
 
@@ -48,8 +48,7 @@ def lattice_gradient_scores(
     ``n_rows`` is a public bound on the number of records.
 
     *Statement.* :math:`\Delta = R + 2^{-48} n (R + 1 + \lambda)`, and :math:`\lambda 2^{h-32}` more for the squared
-    loss, where R is :func:`~taciturn.kernels.residual_pieces.residual_bound` over ONE and h the number of halvings
-    of the Gram matrix.
+    loss, where R is the bound of ``derivative`` over ONE and h the number of halvings of the Gram matrix.
 
     *Proof, exact scores.* Margins ``u_i = x_i . v`` are integers, functions of record i and the vertices.
 
@@ -69,14 +68,14 @@ def lattice_gradient_scores(
 
     *Proof, computed scores.* ``fl(fl(A) + fl(c fl(B)))`` differs from ``A + c B`` by ``2**-53 (2 |A| + 3 |c B|)``
     at most, to first order, with ``|A| <= n ONE (R + ONE)`` and ``|c B| <= n ONE radius ONE``; the product with the
-    sharpness adds as much as 2**-52 of the score. On both neighbours, and with the excesses above, this is less
-    than ``2**-48 n ONE (R + ONE + radius ONE)``.
+    inverse temperature adds as much as 2**-52 of the score. On both neighbours, and with the excesses above, this is
+    less than ``2**-48 n ONE (R + ONE + radius ONE)``.
 
     Attained, but for the rounding: x = 1, y = -1 with margin radius (squared, Huber), y = 0 (logistic).
     """
-    bound = residual_bound(loss, clip, radius) / ONE
+    bound = derivative.bound / ONE
     rounding = 2.0**-48 * n_rows * (bound + 1.0 + radius)
-    floors = radius * 2.0 ** (halvings_of(n_rows, n_steps) - 32) if loss == "squared" else 0.0
+    floors = radius * 2.0 ** (halvings_of(n_rows, n_steps) - 32) if derivative.quadratic else 0.0
     return record_sum(bound + rounding + floors, "linf", relation)
 
 

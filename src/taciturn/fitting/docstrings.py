@@ -180,6 +180,8 @@ coef_ : ndarray of shape (n_features,)
     Coefficients in the units of X and y.
 intercept_ : float
     Intercept in the units of y.
+y_bounds_ : tuple of float
+    The public range to which predictions are clipped.
 support_ : ndarray of bool, shape (n_features,)
     Mask of the features with a nonzero coefficient.
 """

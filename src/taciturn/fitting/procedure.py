@@ -1,7 +1,7 @@
-"""The one way through a fit: validate public facts, plan, reserve, read, run, certify.
+"""The six verbs of a fit: validate public facts, plan, reserve, read, run, certify.
 
-Everything that is fitted to private data goes through :meth:`PrivateEstimator._fit`. A class adds its parameters, its
-plan and its runner; the order of the six verbs is the same for all, and so is what each of them may see:
+Everything that is fitted to private data is made of them, in this order. The base classes of models, selectors and
+scalers spell them out once each; a class adds its parameters, its plan and its runner. What a verb may see:
 
 ========  ==========================================================  =========================================
 verb      sees                                                        gives
@@ -14,20 +14,20 @@ read      the table                                                   a source: 
 run       the plan, the source, random streams                        what is released
 certify   the plan and what was released                              a certificate
 ========  ==========================================================  =========================================
+
+Kernels are compiled between planning and reserving, so that a failure to do so spends nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from taciturn.accounting import Budget
-from taciturn.certificate import Certificate, Release, certify
+from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import AnyArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
@@ -105,24 +105,6 @@ class PrivateEstimator(Guarded, BaseEstimator):
         super().__init_subclass__(**kwargs)
         cls.__doc__ = fill(cls.__doc__)
 
-    def _fit(self, X: Any, y: Any = None, **by_row: Any) -> None:
-        """Set the certificate and whatever else a fit leaves behind.
-
-        ``by_row`` holds what :meth:`_read` takes besides the table and its target, one value per row.
-        """
-        self.check_parameters()
-        facts = self._public_facts(X, y)
-        plan = self._plan(facts)
-        self.warm_up(sparse=sp.issparse(X))
-        self._reserve(plan)
-        source = self._read(X, y, facts, **by_row)
-        stream = Stream.of(self.random_state)
-        outcome = self._run(plan, source, stream)
-        self.certificate_ = self._certify(plan, facts, outcome, seeded=stream.seeded)
-        self._store(plan, facts, outcome)
-
-    # ------------------------------------------------------------------ validate
-
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_invalid(self.invalid)
@@ -145,76 +127,29 @@ class PrivateEstimator(Guarded, BaseEstimator):
             raise ParameterError("delta", self.delta, "a number > 0", "the noise is Gaussian, which needs one")
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
+        """What may be known of the table before a cell of it is read."""
         n_rows, n_features = table_shape(X)
         if n_rows == 0 and not (self.relation == "add-remove" and self.invalid == "null"):
             raise DataError(f"X: {NO_RECORDS}.")
         n_records = public_rows(check_relation(self.relation), n_rows, self.n_public)
         return PublicFacts(n_rows, n_records, n_features)
 
-    # ------------------------------------------------------------------ plan
-
-    def _plan(self, facts: PublicFacts) -> Any:
-        """The mechanisms of a fit and their costs, from the budget and public facts."""
-        raise NotImplementedError
-
     def warm_up(self, *, sparse: bool) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
 
-    # ------------------------------------------------------------------ reserve
-
-    def _reserve(self, plan: Any) -> None:
+    def _reserve(self, plan: Plan) -> None:
         """Set the cost of the plan aside before the first cell is read and the first noise is drawn."""
 
-    # ------------------------------------------------------------------ read
-
-    def _read(self, X: Any, y: Any, facts: PublicFacts, **by_row: Any) -> Any:
-        """The records, bounded by public numbers."""
-        raise NotImplementedError
-
-    # ------------------------------------------------------------------ run
-
-    def _run(self, plan: Any, source: Any, stream: Stream) -> Any:
-        """What the plan releases about the source."""
-        raise NotImplementedError
-
-    # ------------------------------------------------------------------ certify
-
-    def _certify(self, plan: Any, facts: PublicFacts, outcome: Any, *, seeded: bool) -> Certificate:
-        return certify(
-            self._released(plan, outcome),
-            plan.budget,
-            relation=self.relation,
-            public=self._described(plan, facts),
-            assumptions=(*self._assumptions(plan), *facts.assumptions),
-            seeded=seeded,
-            arithmetic=plan.arithmetic,
-            ordered=plan.ordered,
-        )
-
-    def _released(self, plan: Any, outcome: Any) -> Iterable[Release]:
-        """The releases that were made."""
-        releases: tuple[Release, ...] = plan.releases
-        return releases
-
-    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        """Public facts for the certificate."""
+    def _public_description(self, facts: PublicFacts) -> dict[str, Any]:
+        """Public facts of every fit, for the certificate."""
         described: dict[str, Any] = {"features": facts.n_features}
         if facts.n_records is not None:
             described["records"] = facts.n_records
         return described | {"invalid": self.invalid}
 
-    def _assumptions(self, plan: Any) -> tuple[str, ...]:
-        """What the guarantee rests on."""
-        most = self._most_records
+    def _admission(self, most_records: int | None) -> tuple[str, ...]:
+        """What is assumed of the records: that they are admissible, and how many there are at most."""
         # Refusing more records would reveal their number where it is private.
-        limit = () if most is None or self.relation != "add-remove" else (f"there are at most {most:,} records",)
+        limited = most_records is not None and self.relation == "add-remove"
+        limit = (f"there are at most {most_records:,} records",) if limited else ()
         return *admission_assumptions(self.invalid), *limit
-
-    @property
-    def _most_records(self) -> int | None:
-        """The largest number of records for which the arithmetic is proved; None for any."""
-        return None
-
-    def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
-        """Set the fitted attributes: what was released, and public facts."""
-        raise NotImplementedError

@@ -1,10 +1,16 @@
-# Two commands do all the set-up: make demo, make test. Everything lives in .venv, but for examples, which have an
-# environment of their own: what the pages tell people to install, and nothing else.
+# Two commands do all the set-up: make demo, make test. Everything lives in .venv, but for examples, the oldest
+# supported packages and the built package, which have environments of their own under build/.
 
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+ifeq ($(OS),Windows_NT)
+PYTHON  ?= python
+SCRIPTS := Scripts
+else
+PYTHON  ?= python3
+SCRIPTS := bin
+endif
+VENV := .venv
+BIN  := $(VENV)/$(SCRIPTS)
+PIP  := -m pip --disable-pip-version-check --quiet
 
 # Stamps: a venv is set up again only when pyproject.toml has changed.
 CORE := $(VENV)/.core
@@ -12,29 +18,32 @@ DEV  := $(VENV)/.dev
 DOCS := $(VENV)/.docs
 
 EXAMPLES := build/examples
+OLDEST   := build/oldest
+WHEEL    := build/wheel
 
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow lint examples docs bench reproduce arena arena-other audit ci-tools clean
+.PHONY: help demo test test-slow test-oldest lint examples docs wheel bench reproduce arena arena-other audit \
+        ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
 
-$(VENV)/bin/python:
+$(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
-$(CORE): pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --editable .
+$(CORE): pyproject.toml | $(VENV)/pyvenv.cfg
+	$(BIN)/python $(PIP) install --editable '.[cli]'
 	@touch $@
 
 $(DEV): pyproject.toml $(CORE)
-	$(PIP) install --editable '.[dev,report]'
+	$(BIN)/python $(PIP) install --editable '.[dev,reproduce]'
 	@touch $@
 
 $(DOCS): pyproject.toml $(CORE)
-	$(PIP) install --editable '.[docs]'
+	$(BIN)/python $(PIP) install --editable '.[docs]'
 	@touch $@
 
 demo: $(CORE) ## Install, then walk the road from a table to a report on the breast cancer data
@@ -47,6 +56,14 @@ test: $(DEV) ## Every test that is not marked slow
 test-slow: $(DEV) ## The tests that take minutes
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
 
+$(OLDEST)/.core: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/$(SCRIPTS)/python $(PIP) install --constraint constraints-oldest.txt --editable '.[dev,reproduce]'
+	@touch $@
+
+test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pyproject.toml allows
+	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
+
 lint: $(DEV) ## ruff, mypy (strict where privacy is decided), import contracts
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
@@ -55,17 +72,26 @@ lint: $(DEV) ## ruff, mypy (strict where privacy is decided), import contracts
 
 $(EXAMPLES)/.core: pyproject.toml
 	$(PYTHON) -m venv $(EXAMPLES)
-	$(EXAMPLES)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --editable .
+	$(EXAMPLES)/$(SCRIPTS)/python $(PIP) install --no-compile --editable '.[cli]'
 	@touch $@
 
-examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only the package is installed
-	$(EXAMPLES)/bin/python docs/tables/examples.py
+examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed
+	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py
 
 docs: $(DOCS) examples ## Build the pages into site/, strictly
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/mkdocs build --strict --quiet
+
+wheel: $(DEV) ## Build sdist and wheel into dist/, install the wheel without extras elsewhere and fit a model there
+	rm -rf dist $(WHEEL)
+	$(BIN)/python -m build
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/$(SCRIPTS)/python $(PIP) install --no-compile dist/*.whl
+	cd $(WHEEL) && $(SCRIPTS)/python -W error ../../tests/installed.py
+	$(WHEEL)/$(SCRIPTS)/python $(PIP) install --no-compile "$$(ls dist/*.whl)[cli]"
+	cd $(WHEEL) && $(SCRIPTS)/taciturn --version
 
 bench: $(DEV) ## Ratios to named baselines, measured in one run
 	$(BIN)/python -m benchmarks
@@ -79,7 +105,7 @@ arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=
 
 arena-other: ## diffprivlib in an environment of its own, for make arena
 	$(PYTHON) -m venv build/diffprivlib
-	build/diffprivlib/bin/python -m pip --disable-pip-version-check --quiet install diffprivlib==0.6.6 scikit-learn==1.7.2
+	build/diffprivlib/$(SCRIPTS)/python $(PIP) install diffprivlib==0.6.6 scikit-learn==1.7.2
 
 audit: $(DEV) ## Audit every class and every mutant, and write docs/audit.md
 	$(BIN)/python docs/tables/audit.py --jobs 2

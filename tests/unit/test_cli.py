@@ -53,6 +53,8 @@ def test_help_takes_less_than_two_fifths_of_a_second_and_loads_nothing_heavy():
     [
         (["demo", "--features", "31"], 2, "Invalid value for '--features'"),
         (["demo", "--epsilon", "much"], 2, "Invalid value for '--epsilon'"),
+        (["audit", "magic"], 1, "taciturn: name='magic': expected "),
+        (["audit", "all", "--epsilon", "-1"], 1, "taciturn: epsilon=-1"),
         (["reproduce", "magic"], 1, "taciturn: name='magic': expected all or one of"),
         (["reproduce", "all", "--trials", "0"], 2, "Invalid value for '--trials'"),
         (["reproduce", "all", "--data", "no such folder"], 2, "Invalid value for '--data'"),

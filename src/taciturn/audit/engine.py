@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -244,12 +243,11 @@ def _outcomes(
     ]
     collected: tuple[list[Any], list[Any]] = ([], [])
     jobs = (delayed(_run_chunk)(run, data, chunk) for _, data, chunk in tasks)
-    with _progress(progress) as bar:
-        task = bar.add_task(name or "audit", total=seeds.size)
+    with _progress(name or "audit", seeds.size, progress) as advance:
         results = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
         for (side, _, chunk), outcomes in zip(tasks, results, strict=True):
             collected[side].extend(outcomes)
-            bar.advance(task, len(chunk))
+            advance(len(chunk))
     return _of_one_kind(*collected)
 
 
@@ -291,13 +289,16 @@ def _of_one_kind(first: list[Any], second: list[Any]) -> tuple[Outcomes, Outcome
     return (first, second) if kinds == {None} else (np.array(first), np.array(second))
 
 
-def _progress(shown: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs, time left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=not shown,
-    )
+@contextmanager
+def _progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int], object]]:
+    """A function that is told how many more runs are done, with a progress bar behind it if one is to be shown."""
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs, time left"))
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda done: bar.advance(task, done)

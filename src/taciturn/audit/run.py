@@ -1,20 +1,16 @@
-"""Audits of the catalogue, one entry after the other, and the table that shows them."""
+"""Audits of the catalogue, one entry after the other."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from rich.console import Console
-from rich.table import Table
-
-from taciturn.audit.catalogue import ENTRIES, Case, Entry, find_entries
+from taciturn.audit.catalogue import ENTRIES, Case, Entry
 from taciturn.audit.engine import audit
 from taciturn.audit.exact import audit_exact
 from taciturn.audit.result import AuditResult
 from taciturn.core.validation import check_real
 
-__all__ = ["audit_all", "audit_entry", "entry_table", "show_audits", "verdict_table"]
+__all__ = ["audit_all", "audit_entry"]
 
 _CONFIDENCE = 0.95
 # Pairs have as many records as the noise asks for: near ties in a table of some thousand rows, at the lower end.
@@ -120,57 +116,3 @@ def audit_all(
             n_jobs=n_jobs,
             progress=progress,
         )
-
-
-# ------------------------------------------------------------------ on the screen
-
-
-def show_audits(name: str, epsilon: float, trials: int | None, n_jobs: int) -> bool:
-    """Print what there is for "list"; audit what is asked for, print the verdicts, and say whether none is bad."""
-    console = Console()
-    if name == "list":
-        console.print(entry_table(ENTRIES))
-        return True
-    results = list(audit_all(find_entries(name), epsilon, trials=trials, n_jobs=n_jobs, progress=True))
-    console.print(verdict_table(results))
-    violated = [result for result in results if result.verdict == "violated"]
-    for result in violated:
-        console.print(str(result), style="red", markup=False, highlight=False)
-    return not violated
-
-
-def entry_table(entries: Iterable[Entry]) -> Table:
-    """What can be audited."""
-    table = Table(title="Audits")
-    for heading in ("name", "kind", "what is looked at"):
-        table.add_column(heading, overflow="fold")
-    for entry in entries:
-        table.add_row(entry.name, entry.kind, entry.summary)
-    return table
-
-
-def verdict_table(results: Iterable[AuditResult]) -> Table:
-    """Claims, what was found and verdicts."""
-    table = Table(title="Epsilon, claimed and found", caption="An audit can refute a claim. It cannot prove one.")
-    table.add_column("name", style="bold", overflow="fold")
-    for heading in ("claimed", "at least", "delta", "runs"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for result in results:
-        violated = result.verdict == "violated"
-        table.add_row(
-            result.name,
-            f"{result.claimed:.4g}",
-            _bound_in_words(result),
-            f"{result.delta:g}",
-            f"{result.trials:,}" if result.trials else "law",
-            result.verdict,
-            style="red" if violated else None,
-        )
-    return table
-
-
-def _bound_in_words(result: AuditResult) -> str:
-    """Three decimals; what runs have shown is rounded down, since a lower bound that is rounded up is none."""
-    bound = result.lower_bound
-    return f"{bound if result.route == 'exact' else math.floor(bound * 1000.0) / 1000.0:.3f}"

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-__all__ = ["audit"]
+from taciturn.cli.screen import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from taciturn.audit import AuditResult
+    from taciturn.audit.catalogue import Entry
+
+__all__ = ["audit", "entry_table", "verdict_table"]
 
 
 def audit(
@@ -21,7 +31,58 @@ def audit(
 
     Example: taciturn audit HardThresholdRegressor --epsilon 2 --jobs 2
     """
-    from taciturn.audit.run import show_audits
+    from taciturn.audit.catalogue import ENTRIES, find_entries
+    from taciturn.audit.run import audit_all
 
-    if not show_audits(name, epsilon, trials, jobs):
+    out = console()
+    if name == "list":
+        out.print(entry_table(ENTRIES))
+        return
+    results = list(audit_all(find_entries(name), epsilon, trials=trials, n_jobs=jobs, progress=True))
+    out.print(verdict_table(results))
+    violated = [result for result in results if result.verdict == "violated"]
+    for result in violated:
+        out.print(str(result), style="red", markup=False, highlight=False)
+    if violated:
         raise typer.Exit(1)
+
+
+def entry_table(entries: Iterable[Entry]) -> Table:
+    """What can be audited."""
+    from rich.table import Table
+
+    table = Table(title="Audits")
+    for heading in ("name", "kind", "what is looked at"):
+        table.add_column(heading, overflow="fold")
+    for entry in entries:
+        table.add_row(entry.name, entry.kind, entry.summary)
+    return table
+
+
+def verdict_table(results: Iterable[AuditResult]) -> Table:
+    """Claims, what was found and verdicts."""
+    from rich.table import Table
+
+    table = Table(title="Epsilon, claimed and found", caption="An audit can refute a claim. It cannot prove one.")
+    table.add_column("name", style="bold", overflow="fold")
+    for heading in ("claimed", "at least", "delta", "runs"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for result in results:
+        violated = result.verdict == "violated"
+        table.add_row(
+            result.name,
+            f"{result.claimed:.4g}",
+            _bound_in_words(result),
+            f"{result.delta:g}",
+            f"{result.trials:,}" if result.trials else "law",
+            result.verdict,
+            style="red" if violated else None,
+        )
+    return table
+
+
+def _bound_in_words(result: AuditResult) -> str:
+    """Three decimals; what runs have shown is rounded down, since a lower bound that is rounded up is none."""
+    bound = result.lower_bound
+    return f"{bound if result.route == 'exact' else math.floor(bound * 1000.0) / 1000.0:.3f}"

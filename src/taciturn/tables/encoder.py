@@ -125,6 +125,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(self.bounds_.feature_names, dtype=object)
 
 
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "TableEncoder needs pyarrow; run pip install 'taciturn[cli]'.", name="pyarrow"
+        ) from None
+    return pyarrow
+
+
 def _is_pandas(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")
 
@@ -143,8 +153,7 @@ def _schema_of(X: Any) -> TableSchema:
 
 def _arrow_table(X: Any, names: tuple[str, ...]) -> pa.Table:
     """The named columns of a table in memory, in that order."""
-    import pyarrow as pa
-
+    pa = _pyarrow()
     if not _is_pandas(X):
         table = _as_arrow(X)
         schema = TableSchema(tuple(table.schema.names), ("unknown",) * len(table.schema.names))
@@ -165,8 +174,7 @@ def _check_present(names: tuple[str, ...], schema: TableSchema) -> None:
 
 
 def _as_arrow(X: Any) -> Any:
-    import pyarrow as pa
-
+    pa = _pyarrow()
     if isinstance(X, pa.RecordBatch):
         return pa.Table.from_batches([X])
     if not hasattr(X, "__arrow_c_stream__"):
@@ -186,8 +194,7 @@ def _pandas_kind(column: Any) -> str:
 
 def _pandas_column(name: str, column: Any) -> Any:
     """One column as Arrow, with NaN as a gap."""
-    import pyarrow as pa
-
+    pa = _pyarrow()
     try:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):

@@ -18,7 +18,7 @@ MEANING = (
     "differs by less than its last digit tells. A claim without a number holds if our numbers bear it out; the "
     "evidence stands beside it."
 )
-_NO_FIGURES = "No figures: matplotlib is not installed (pip install 'taciturn[report]')."
+_NO_FIGURES = "No figures: matplotlib is not installed (pip install 'taciturn[reproduce]')."
 _NOT_PRIVATE = "not private"
 
 

@@ -1,0 +1,128 @@
+"""What the package needs: nothing more than it says, and nothing heavy before it is used."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+IMPORT_NAMES = {"scikit-learn": "sklearn", "dp-accounting": "dp_accounting"}
+
+
+def names_of(requirements):
+    """Import names of the packages."""
+    names = {re.match(r"[a-z-]+", requirement)[0] for requirement in requirements}
+    return {IMPORT_NAMES.get(name, name) for name in names}
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+
+
+def blocked(names):
+    """Code after which these packages cannot be imported."""
+    return f"import sys\nsys.modules.update(dict.fromkeys({sorted(names)}))\n"
+
+
+# ------------------------------------------------------------------ what is installed
+
+
+def test_the_oldest_packages_are_the_lower_bounds():
+    bounds = {}
+    for requirement in [
+        *PROJECT["dependencies"],
+        *(each for extra in set(EXTRAS) - {"docs"} for each in EXTRAS[extra]),
+    ]:
+        if requirement.startswith("taciturn["):
+            continue
+        name, lowest = re.fullmatch(r"([a-z-]+)>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
+        assert bounds.setdefault(name, lowest) == lowest
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    assert dict(line.split("==") for line in lines if not line.startswith("#")) == bounds
+    assert lines[1:] == sorted(lines[1:])
+
+
+def test_the_extra_of_the_command_line_is_what_its_entry_point_asks_for():
+    from taciturn.__main__ import _NEEDED
+
+    assert set(_NEEDED) == names_of(EXTRAS["cli"]) == {"pyarrow", "rich", "typer"}
+    assert PROJECT["scripts"] == {"taciturn": "taciturn.__main__:main"}
+
+
+def test_only_reproduced_figures_need_matplotlib():
+    assert [extra for extra, needed in EXTRAS.items() if "matplotlib" in names_of(needed)] == ["reproduce"]
+
+
+def blocks_of(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_in_the_pages_needs_what_the_page_names_and_nothing_else(page):
+    # ``make examples`` runs it; this says at once what is missing.
+    installed = names_of(PROJECT["dependencies"])
+    assert "numpy" in installed
+    assert "pandas" not in installed
+    if "'.[cli]'" in page.read_text(encoding="utf-8"):
+        installed |= names_of(EXTRAS["cli"])
+    known = sys.stdlib_module_names | installed | {"taciturn"}
+    for node in (node for block in blocks_of(page) for node in ast.walk(ast.parse(block))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        assert {name.split(".")[0] for name in names} <= known
+
+
+# ------------------------------------------------------------------ what works without extras
+
+WITHOUT_EXTRAS = """
+import numpy as np, pandas as pd, scipy.sparse as sp
+import taciturn
+import taciturn.audit, taciturn.report
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1.0, 1.0, (4000, 6))
+y = X[:, 2] > 0.0
+tables = (X, sp.csr_array(X), pd.DataFrame(X, columns=list("abcdef")))
+fitted = [taciturn.SparseClassifier(classes=(False, True), n_nonzero=1, random_state=0).fit(table, y) for table in tables]
+coefficients = [model.coef_ for model in fitted]
+assert all(np.flatnonzero(each).tolist() == [2] for each in coefficients), coefficients
+assert all(np.array_equal(each, coefficients[0]) for each in coefficients)
+assert "2.719" in str(fitted[0].certificate_)
+for name in taciturn.__all__:
+    getattr(taciturn, name)
+print("fitted")
+"""
+
+
+def test_estimators_do_without_extras():
+    extras = names_of(EXTRAS["cli"]) | {"matplotlib"}
+    # pandas itself looks for pyarrow, and does without it.
+    done = run(blocked(extras) + WITHOUT_EXTRAS)
+    assert done.stdout == "fitted\n", done.stderr
+
+
+@pytest.mark.parametrize("missing", ["pyarrow", "rich", "typer"])
+def test_the_command_without_its_extra_says_what_to_install(missing):
+    code = "import runpy\nsys.argv[1:] = ['--version']\nrunpy.run_module('taciturn', run_name='__main__')"
+    done = run(blocked([missing]) + code)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"taciturn: the command line needs {missing}; run pip install 'taciturn[cli]'.\n"
+
+
+def test_tables_without_pyarrow_say_what_to_install():
+    done = run(
+        blocked(["pyarrow"])
+        + "import pandas as pd\nfrom taciturn.tables import TableBounds, TableEncoder\n"
+        + 'bounds = TableBounds.from_toml(\'target = "y"\\n[columns.a]\\ntype = "number"\\nlower = 0\\nupper = 1\')\n'
+        + "TableEncoder(bounds=bounds).fit(pd.DataFrame({'a': [0.5], 'y': [0.5]}))"
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: TableEncoder needs pyarrow; run pip install 'taciturn[cli]'."
+    )

@@ -21,10 +21,12 @@ from rich.progress import track
 from benchmarks.study_steps import make
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
-from taciturn.fitting.objective_perturbation import bounded_rows
+from taciturn.fitting.block_votes import count_votes
+from taciturn.fitting.blocks import blocks_by_slot
+from taciturn.fitting.objective_perturbation import bounded_rows, release_minimiser
+from taciturn.fitting.top_k import select_top_k
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.planning.two_stage import plan_two_stage
-from taciturn.selectors.block_vote import blocks_by_slot, count_votes
 
 SHARES = (0.3, 0.5, 0.7, 0.8, 0.9)
 STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -46,16 +48,19 @@ def held_out_losses(kind: str, n: int, epsilon: float, seed: int) -> np.ndarray:
     votes = count_votes(X[:n], 1.0, targets[:n], blocks_by_slot(n, int(n**0.5)), K, logistic=logistic)
     out = np.zeros((len(SHARES), len(STRENGTHS)))
     for i, share in enumerate(SHARES):
-        facts: dict[str, Any] = {"n_columns": D, "k": K, "selection_share": share, "relation": "zero-out", "n_rows": n}
-        facts["n_coefficients"] = K + 1
+        facts: dict[str, Any] = {"n_features": D, "k": K, "selection_share": share, "relation": "zero-out", "n_rows": n}
+        facts["intercept"] = True
         facts["row_bound"] = float(np.sqrt(K + 1.0))
-        balanced = plan_two_stage(Budget(epsilon, DELTA), loss, **facts).regularisation
+        balanced = plan_two_stage(Budget(epsilon, DELTA), loss, **facts).objective.regularisation
         for j, strength in enumerate(STRENGTHS):
             plan = plan_two_stage(Budget(epsilon, DELTA), loss, regularisation=strength * balanced, **facts)
             stream = Stream.of(seed)
-            chosen = np.sort(plan.selection.select(votes, stream))
-            rows, _ = bounded_rows(X[:, chosen], 1.0, plan.row_bound, intercept=True)
-            (weights,) = plan.solve(rows[:n], targets[:n], stream.spawn("minimiser"))
+            chosen = np.sort(select_top_k(plan.votes.selection, votes, stream))
+            rows, _ = bounded_rows(X[:, chosen], 1.0, plan.objective.row_bound, intercept=True)
+            offset = np.zeros(K + 1)
+            weights = release_minimiser(
+                plan.objective, rows[:n], y[:n].astype(float), offset, stream.spawn("minimiser")
+            )
             margins = rows[n:] @ weights
             if logistic:
                 out[i, j] = np.mean(np.logaddexp(0.0, margins) - y[n:] * margins)

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn.certificate import certificate_of
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
-from taciturn.selectors import block_vote
+from taciturn.fitting import block_votes, blocks
 from taciturn.selectors.block_vote import BlockVoteSelector
 
 
@@ -123,7 +123,7 @@ def recorded_blocks(monkeypatch, selector, *table, **extra):
         seen.append([rows.tolist() for rows in blocks])
         return np.zeros(X.shape[1], dtype=np.int64)
 
-    monkeypatch.setattr(block_vote, "count_votes", record)
+    monkeypatch.setattr(block_votes, "count_votes", record)
     selector.fit(*table, **extra)
     return seen[0]
 
@@ -201,13 +201,13 @@ def test_bad_keys_are_described_not_quoted(keys):
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_any_number_of_workers_gives_the_same_votes(backend):
     X, y = data(n=600, d=40)
-    cut = block_vote.blocks_by_slot(600, 37)
+    cut = blocks.blocks_by_slot(600, 37)
     targets = (np.digitize(y, [-0.4, 0.4])[:, None] == np.arange(3)).astype(float)
     one, two = (BlockVoteSelector(n_features_to_select=3, n_jobs=n_jobs, random_state=5) for n_jobs in (1, 2))
     with parallel_config(backend=backend):
         for table in (X, sp.csr_matrix(np.where(np.abs(X) < 0.5, 0.0, X))):
             alone, shared = (
-                block_vote.count_votes(table, 1.0, targets, cut, 4, logistic=True, n_jobs=n_jobs) for n_jobs in (1, 2)
+                block_votes.count_votes(table, 1.0, targets, cut, 4, logistic=True, n_jobs=n_jobs) for n_jobs in (1, 2)
             )
             assert np.array_equal(alone, shared)
             assert alone.sum() == 37 * 4
@@ -320,7 +320,7 @@ def test_small_and_degenerate_tables(X, y, extra):
 
 def test_infinite_epsilon_takes_the_most_voted():
     X, y = data(n=120)
-    votes = block_vote.count_votes(X, 1.0, y[:, None], block_vote.blocks_by_slot(120, 10), 4, logistic=False)
+    votes = block_votes.count_votes(X, 1.0, y[:, None], blocks.blocks_by_slot(120, 10), 4, logistic=False)
     selector = BlockVoteSelector(epsilon=math.inf, n_features_to_select=4)
     assert selected(selector, X, y) == sorted(np.argsort(-votes, kind="stable")[:4].tolist())
     assert selector.certificate_.status == "not private"
@@ -328,7 +328,7 @@ def test_infinite_epsilon_takes_the_most_voted():
 
 def test_all_features_cost_nothing_and_nothing_is_fitted(monkeypatch):
     X, y = data(n=50)
-    monkeypatch.setattr(block_vote, "count_votes", lambda *_, **__: pytest.fail("votes were counted"))
+    monkeypatch.setattr(block_votes, "count_votes", lambda *_, **__: pytest.fail("votes were counted"))
     certificate = BlockVoteSelector(n_features_to_select=12).fit(X, y).certificate_
     assert (certificate.epsilon, certificate.delta, certificate.events) == (0.0, 0.0, ())
     with pytest.warns(UserWarning, match="n_features_to_select=50 is more than the 12 features"):

@@ -21,8 +21,9 @@ from taciturn.data import reading
 from taciturn.data.admission import PresentRecords
 from taciturn.data.reading import ADMISSIBLE
 from taciturn.data.sensitivity import RELATIONS
+from taciturn.fitting import admm, block_votes
+from taciturn.fitting.blocks import assign_blocks, blocks_by_slot
 from taciturn.scalers import private
-from taciturn.selectors import block_vote
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 
@@ -290,10 +291,10 @@ def test_null_records_keep_their_slots():
     slots = np.array([0, 1, 5, 6, 9])
     present = PresentRecords(np.zeros((5, 2)), np.zeros(5), slots, 10)
     for relation in ("zero-out", "replace-one"):
-        blocks = block_vote.blocks_for(relation, present, 4, Stream.of(0))
+        blocks = assign_blocks(relation, present, 4, Stream.of(0))
         # Slots 0-1, 2-4, 5-6, 7-9.
         assert [slots[rows].tolist() for rows in blocks] == [[0, 1], [], [5, 6], [9]]
-    drawn = block_vote.blocks_for("add-remove", present, 4, Stream.of(0))
+    drawn = assign_blocks("add-remove", present, 4, Stream.of(0))
     assert sorted(np.concatenate(drawn).tolist()) == [0, 1, 2, 3, 4]
 
 
@@ -305,11 +306,11 @@ def test_blocks_of_records_that_moved_up_are_found_out(name, monkeypatch):
     model = null_model(name, n_blocks=60)
     assert unexpected(name, replay(model, data, neighbour, relation="zero-out")) == []
 
-    def by_position(relation, records, n_blocks, stream):
-        return block_vote.blocks_by_slot(records.slots.size, n_blocks)
+    def by_position(relation, records, n_blocks, stream, keys=None):
+        return blocks_by_slot(records.slots.size, n_blocks)
 
-    for module in (block_vote, taciturn.estimators.two_stage, taciturn.estimators.admm):
-        monkeypatch.setattr(module, "blocks_for", by_position)
+    for module in (block_votes, admm):
+        monkeypatch.setattr(module, "assign_blocks", by_position)
     assert unexpected(name, replay(model, data, neighbour, relation="zero-out")) != []
 
 

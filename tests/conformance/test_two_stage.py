@@ -13,10 +13,10 @@ from sklearn.utils.estimator_checks import check_estimator
 from taciturn.accounting import Budget, epsilon_of
 from taciturn.certificate import Certificate
 from taciturn.core.errors import ParameterError
-from taciturn.estimators import two_stage
 from taciturn.estimators.objective_perturbation import ObjectivePerturbationRegressor
 from taciturn.estimators.two_stage import TwoStageClassifier, TwoStageRegressor
 from taciturn.events import ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent
+from taciturn.fitting import block_votes
 from taciturn.losses import HuberLoss
 from taciturn.planning.two_stage import plan_two_stage
 
@@ -57,8 +57,8 @@ def test_signals_are_found_and_certified(kind, relation):
 @pytest.mark.parametrize(("k", "n_outputs"), [(3, 1), (20, 1), (10, 4)])
 def test_the_share_is_respected_and_the_budget_met(share, k, n_outputs):
     budget = Budget(1.0, 1e-6)
-    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_outputs": n_outputs, "n_columns": 50, "k": k}
-    facts["n_coefficients"] = k + 1
+    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_outputs": n_outputs, "n_features": 50, "k": k}
+    facts["intercept"] = True
     plan = plan_two_stage(budget, HuberLoss(1.0), selection_share=share, **facts)
     selection, minimiser, _ = plan.releases
     chosen = k * selection.event.epsilon**2 / 4
@@ -67,13 +67,13 @@ def test_the_share_is_respected_and_the_budget_met(share, k, n_outputs):
     event = sum((release.total for release in plan.releases[1:]), selection.total)
     assert 0.999 < epsilon_of(event, 1e-6) <= 1.0
     # Votes move by one in either direction: the noise is 2 / range.
-    assert plan.selection.mechanism.scale == pytest.approx(2 / selection.event.epsilon, rel=1e-3)
+    assert plan.votes.selection.mechanism.scale == pytest.approx(2 / selection.event.epsilon, rel=1e-3)
     with pytest.raises(ParameterError, match="^selection_share="):
         plan_two_stage(budget, HuberLoss(1.0), selection_share=0.0, **facts)
 
 
 def test_joint_accounting_beats_two_budgets_of_half_each():
-    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_columns": 50, "k": 10, "n_coefficients": 11}
+    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_features": 50, "k": 10, "intercept": True}
     plan = plan_two_stage(Budget(1.0, 1e-6), HuberLoss(1.0), selection_share=0.5, **facts)
     selection, *fit = plan.releases
     first = epsilon_of(selection.total, 5e-7)
@@ -86,7 +86,7 @@ def test_stage_two_is_objective_perturbation_on_the_chosen_columns(kind, monkeyp
     X, y = data(kind, n=1000)
     votes = np.zeros(12, dtype=np.int64)
     votes[[2, 5, 7]] = 31
-    monkeypatch.setattr(two_stage, "count_votes", lambda *table, **extra: votes)
+    monkeypatch.setattr(block_votes, "count_votes", lambda *table, **extra: votes)
     model = kind(n_nonzero=3, epsilon=math.inf, regularisation=2.0).fit(X, y)
     alone = kind.__mro__[2](epsilon=math.inf, regularisation=2.0).fit(X[:, [2, 5, 7]], y)
     assert np.allclose(np.ravel(model.coef_)[[2, 5, 7]], np.ravel(alone.coef_))
@@ -109,7 +109,7 @@ def recorded_blocks(monkeypatch, model, X, y):
         seen.append([rows.tolist() for rows in blocks])
         return np.zeros(table.shape[1], dtype=np.int64)
 
-    monkeypatch.setattr(two_stage, "count_votes", record)
+    monkeypatch.setattr(block_votes, "count_votes", record)
     model.fit(X, y)
     return seen[0]
 

@@ -18,12 +18,12 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
+from taciturn.fitting import admm, sparse_setting
 from taciturn.fitting.admm import PENALTIES, soft_threshold
 from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sparse_setting import Setting, lattice_square
 from taciturn.losses import HuberLoss
-from taciturn.planning import admm, sparse_setting
 
 UNITS = (-1.0, 1.0)
 
@@ -129,8 +129,8 @@ class _OneDraw:
 def noise_reused():
     exact = admm.solve_admm
 
-    def solve(*problem, stream, **settings):
-        return exact(*problem, stream=_OneDraw(stream), **settings)
+    def solve(plan, blocks, stream):
+        return exact(plan, blocks, _OneDraw(stream))
 
     return patch.object(admm, "solve_admm", solve)
 

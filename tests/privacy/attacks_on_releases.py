@@ -16,10 +16,12 @@ from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import correlation_scores, sums
 from taciturn.events import ComposedEvent, Event, GaussianEvent
+from taciturn.fitting import block_votes
+from taciturn.fitting.blocks import blocks_by_slot
+from taciturn.fitting.top_k import select_top_k
 from taciturn.mechanisms import ExponentialMechanism, RoundedGaussian, base, rounded_gaussian, selection
 from taciturn.planning import plan_top_k
 from taciturn.scalers import BoundedScaler
-from taciturn.selectors import block_vote
 
 DELTA = 1e-5
 
@@ -78,7 +80,7 @@ def planned_selection(relation, epsilon, k, statistic, pair, trials):
     plan = plan_top_k(Budget(epsilon, DELTA), n_columns, k, correlation_scores(1.0, 1.0, relation), method="gumbel")
 
     def run(data, seed):
-        return statistic(plan.select(scores_of(data), Stream.of(seed)))
+        return statistic(select_top_k(plan, scores_of(data), Stream.of(seed)))
 
     claimed = epsilon_of(ComposedEvent(tuple(release.total for release in plan.releases)), DELTA)
     return audit(run, pair, DELTA, trials, claimed=claimed, name="top-k by Gumbel noise")
@@ -169,9 +171,9 @@ def scaled_neighbour():
 
 def blocks_by_position():
     return patch.object(
-        block_vote,
-        "blocks_for",
-        lambda relation, records, n_blocks, stream: block_vote.blocks_by_slot(records.n_slots, n_blocks),
+        block_votes,
+        "assign_blocks",
+        lambda relation, records, n_blocks, stream, keys=None: blocks_by_slot(records.n_slots, n_blocks),
     )
 
 

@@ -14,10 +14,11 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import ComposedEvent, GaussianEvent, ObjectivePerturbationEvent, for_group
 from taciturn.fitting import admm, perturbed_objective
-from taciturn.fitting import objective_perturbation as solver
-from taciturn.fitting.admm import half_threshold, penalty_level, soft_threshold
+from taciturn.fitting import minimiser as solver
+from taciturn.fitting.admm import half_threshold, soft_threshold
+from taciturn.fitting.objective_perturbation import release_minimiser
 from taciturn.losses import LogisticLoss
-from taciturn.planning.admm import plan_admm
+from taciturn.planning.admm import penalty_level, plan_admm
 from taciturn.published import PrivateADMM
 from taciturn.published.private_admm import gamma_noise
 
@@ -112,7 +113,7 @@ def test_an_iteration_costs_one_objective_whatever_the_blocks(relation, n_blocks
 def planned(n_features, n_steps, n_blocks=1, n_rows=100):
     return plan_admm(
         Budget(1.0, 1e-5), LogisticLoss(), row_bound=2.0, relation="zero-out", n_rows=n_rows, n_features=n_features,
-        n_coefficients=n_features, n_blocks=n_blocks, n_steps=n_steps, penalty="l1", strength="auto", coupling="auto",
+        intercept=False, n_blocks=n_blocks, n_steps=n_steps, penalty="l1", strength="auto", coupling="auto",
     )  # fmt: skip
 
 
@@ -129,7 +130,7 @@ def spied(monkeypatch, blocks, n_steps):
     plan = planned(n_columns, n_steps, len(blocks))
     with monkeypatch.context() as patch:
         patch.setattr(perturbed_objective, "minimise", spy)
-        plan.solve(blocks, n_columns, n_columns, Stream.of(0))
+        admm.solve_admm(plan, blocks, Stream.of(0))
     return plan, seen
 
 
@@ -188,7 +189,7 @@ def test_noise_of_the_plan_is_the_one_of_its_event():
 def test_what_a_local_problem_is_tied_to_is_allowed_for(monkeypatch):
     """A long known term is rounded too: tolerance and noise on the lattice grow with it, the declared cost does not."""
     plan = planned(10, 8).minimisers
-    near, far = plan.resolution(10), plan.resolution(10, 1e8)
+    near, far = plan.resolution(), plan.resolution(1e8)
     # Within the tolerance of the near problem the far one could not be solved at all.
     assert far.goal.tolerance > 2.0**-53 * 1e8 > near.goal.tolerance
     declared = plan.releases[1].event.noise_multiplier
@@ -196,7 +197,7 @@ def test_what_a_local_problem_is_tied_to_is_allowed_for(monkeypatch):
     monkeypatch.setattr(solver, "descend", None)
     rows, y = table(60, 10)
     tie = np.full(10, 1e8 / math.sqrt(10))
-    released = plan.release(rows / 4.0, y.astype(float), -tie, Stream.of(0))
+    released = release_minimiser(plan, rows / 4.0, y.astype(float), -tie, Stream.of(0))
     assert released == pytest.approx(tie / plan.regularisation, rel=1e-5)
 
 

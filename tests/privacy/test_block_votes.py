@@ -15,10 +15,12 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.data.sensitivity.votes import block_votes
 from taciturn.datasets import make_dpsis_instability, make_dpsis_linear
+from taciturn.fitting import block_votes as voting
 from taciturn.fitting.block_lasso import first_features
+from taciturn.fitting.block_votes import count_votes
+from taciturn.fitting.blocks import assign_blocks, blocks_by_key, blocks_by_slot, random_blocks
 from taciturn.published.two_stage_selector import TwoStageSelector
-from taciturn.selectors import block_vote
-from taciturn.selectors.block_vote import BlockVoteSelector, blocks_by_key, blocks_by_slot, count_votes, random_blocks
+from taciturn.selectors.block_vote import BlockVoteSelector
 
 
 def on_lattice(values):
@@ -90,10 +92,10 @@ def all_present(n):
 def test_one_key_of_another_type_moves_no_other_record(odd):
     # Together in one array these keys would become doubles, in which large ones are equal, or text.
     ids = [2**60 + i for i in range(30)] + [2**63, 1, 1.0, np.int64(7), 7]
-    selector = BlockVoteSelector(relation="add-remove", n_blocks=50, random_state=3)
     for keys in (ids, np.array(ids[:30]), np.array(ids, dtype=object)):
-        alone = block_of(selector._blocks(all_present(len(keys)), 50, keys, Stream.of(3)), len(keys))
-        joined = block_of(selector._blocks(all_present(len(keys) + 1), 50, [*keys, odd], Stream.of(3)), len(keys) + 1)
+        alone = block_of(assign_blocks("add-remove", all_present(len(keys)), 50, Stream.of(3), keys), len(keys))
+        more = assign_blocks("add-remove", all_present(len(keys) + 1), 50, Stream.of(3), [*keys, odd])
+        joined = block_of(more, len(keys) + 1)
         assert np.array_equal(joined[:-1], alone)
         assert len(set(alone[:30])) > 10
     assert alone[31] == alone[32]
@@ -236,7 +238,7 @@ def test_selections_follow_the_law_of_the_true_votes(mechanism, monkeypatch):
     assert np.array_equal(count_votes(X, 1.0, y[:, None], blocks_by_slot(40, 8), 2, logistic=False), votes)
     assert votes.max() - votes.min() >= 4
     # The votes are the same in every run, and counted once; the noise is what varies.
-    monkeypatch.setattr(block_vote, "count_votes", lambda *_, **__: votes)
+    monkeypatch.setattr(voting, "count_votes", lambda *_, **__: votes)
     selector = BlockVoteSelector(epsilon=EPSILON, delta=0.0, n_blocks=8, mechanism=mechanism, n_features_to_select=2)
     counts = frequencies(selector, X, y, 600)
     assert chi_square_p(counts, law_of_sets(mechanism, votes, 2, EPSILON)) > 1e-4

@@ -12,8 +12,9 @@ from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.data.sensitivity.ranks import kendall_scores
 from taciturn.events import ExponentialEvent
+from taciturn.fitting.kendall import RankCorrelations, select_by_rank
 from taciturn.planning.kendall import KendallPlan, plan_kendall
-from taciturn.selectors.kendall import KendallSelector, RankCorrelations
+from taciturn.selectors.kendall import KendallSelector
 
 FIRST = {"zero-out": 1.0, "add-remove": 1.5, "replace-one": 2.0}
 LATER = {"zero-out": 2.0, "add-remove": 2.5, "replace-one": 4.0}
@@ -57,8 +58,8 @@ def scores_after(path, X, y, known, steps):
     for column in (*path, None):
         rounds.append(Forced(0 if column is None else left.index(column)))
         left = [other for other in left if other != column]
-    plan = KendallPlan(len(rounds), Budget(1.0, 0.0), "forced", steps, tuple(rounds), ())
-    plan.select(X.shape[1], RankCorrelations(X[known], y[known], len(y), steps), Stream.of(0))
+    plan = KendallPlan(len(rounds), Budget(1.0, 0.0), "forced", "zero-out", steps, tuple(rounds), ())
+    select_by_rank(plan, X.shape[1], RankCorrelations(X[known], y[known], len(y), steps), Stream.of(0))
     return rounds[-1].scores
 
 
@@ -296,7 +297,7 @@ def test_orders_of_selection_follow_the_law_of_the_true_scores(relation):
     counts = np.zeros(len(index))
     stream = Stream.of(0)
     for _ in range(runs):
-        counts[index[tuple(plan.select(N_FEATURES, remembered, stream).tolist())]] += 1
+        counts[index[tuple(select_by_rank(plan, N_FEATURES, remembered, stream).tolist())]] += 1
 
     def p_value(sharpness, table=taus):
         return chi_square_p(counts, np.array(list(ordered_law(softmax_law, table, sharpness).values())))

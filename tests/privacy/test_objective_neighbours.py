@@ -14,7 +14,7 @@ from taciturn import (
 )
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
-from taciturn.fitting import objective_perturbation as solver
+from taciturn.fitting import minimiser as solver
 from taciturn.fitting import perturbed_objective
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.planning.objective_perturbation import plan_objective_perturbation
@@ -123,30 +123,30 @@ def test_coefficients_lie_on_a_public_lattice():
     model = ObjectivePerturbationRegressor(random_state=0).fit(X, y)
     public = model.certificate_.public
     plan = plan_objective_perturbation(
-        Budget(1.0, 1e-6), HuberLoss(1.0), row_bound=2.0, relation="zero-out", n_rows=200, n_coefficients=4
+        Budget(1.0, 1e-6), HuberLoss(1.0), row_bound=2.0, relation="zero-out", n_rows=200, n_features=4
     )
-    found = plan.resolution(4)
+    found = plan.resolution()
     assert (public["gradient_tolerance"], public["output_noise"]) == (found.goal.tolerance, found.deviation)
     assert not np.remainder(np.append(model.coef_, model.intercept_) / found.step, 1.0).any()
     assert np.remainder(np.append(model.coef_, model.intercept_) / found.step / 2, 1.0).any()
 
 
 def test_very_many_records_get_a_ridge_that_resolves_them():
-    facts = {"row_bound": 2.0, "relation": "zero-out", "n_coefficients": 5}
+    facts = {"row_bound": 2.0, "relation": "zero-out", "n_features": 5}
     for n, changed in ((10**6, False), (10**9, True)):
         plan = plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), n_rows=n, **facts)
         few = plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), n_rows=100, **facts)
         assert (plan.regularisation > few.regularisation) == changed
-        assert plan.resolution(5).deviation * 2.0 <= 0.01
+        assert plan.resolution().deviation * 2.0 <= 0.01
 
 
 def test_a_private_number_of_records_is_taken_at_its_most():
-    facts = {"row_bound": 1.0, "n_coefficients": 3}
+    facts = {"row_bound": 1.0, "n_features": 3}
     plans = [
         plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation=relation, n_rows=n, **facts)
         for relation, n in (("add-remove", 1000), ("zero-out", 2000))
     ]
-    assert plans[0].resolution(3).goal == plans[1].resolution(3).goal
+    assert plans[0].resolution().goal == plans[1].resolution().goal
     with pytest.raises(ParameterError, match="^n_public="):
         plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation="add-remove", n_rows=2**32, **facts)
 

@@ -15,7 +15,8 @@ from taciturn.accounting.pieces import pieces_of
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.events import ObjectivePerturbationEvent
-from taciturn.fitting.objective_perturbation import bounded_rows, gradient
+from taciturn.fitting.minimiser import gradient
+from taciturn.fitting.objective_perturbation import bounded_rows, release_minimiser
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.planning.objective_perturbation import plan_objective_perturbation
 
@@ -200,10 +201,10 @@ def test_the_law_of_released_coefficients(loss):
     x = rng.uniform(-1, 1, 40)
     y = (x > 0).astype(float) if isinstance(loss, LogisticLoss) else x / 2
     plan = plan_objective_perturbation(
-        Budget(1.0, 1e-6), loss, row_bound=1.0, relation="zero-out", n_rows=40, n_coefficients=1
+        Budget(1.0, 1e-6), loss, row_bound=1.0, relation="zero-out", n_rows=40, n_features=1
     )
     stream = Stream.of(11)
-    released = np.array([plan.solve(x[:, None], y[:, None], stream)[0, 0] for _ in range(1500)])
+    released = np.array([release_minimiser(plan, x[:, None], y, np.zeros(1), stream)[0] for _ in range(1500)])
 
     def uniforms(sigma):
         gradient, _ = derivatives(loss, x, y, released)
@@ -212,14 +213,14 @@ def test_the_law_of_released_coefficients(loss):
     assert kstest(uniforms(plan.noise_scale), "uniform").pvalue > 1e-6
     assert kstest(uniforms(1.3 * plan.noise_scale), "uniform").pvalue < 1e-6
     # The noise on the lattice is too little to show.
-    assert plan.resolution(1).deviation < 1e-4 * plan.noise_scale / (plan.regularisation + 40)
+    assert plan.resolution().deviation < 1e-4 * plan.noise_scale / (plan.regularisation + 40)
 
 
 def test_the_plan_declares_what_it_draws():
     for relation, factor in (("zero-out", 1.0), ("add-remove", 1.0), ("replace-one", 2.0)):
         for loss, slope, curvature in ((HuberLoss(0.5), 0.5, 1.0), (LogisticLoss(), 1.0, 0.25)):
             plan = plan_objective_perturbation(
-                Budget(1.0, 1e-6), loss, row_bound=3.0, relation=relation, n_rows=1000, n_outputs=2, n_coefficients=5
+                Budget(1.0, 1e-6), loss, row_bound=3.0, relation=relation, n_rows=1000, n_outputs=2, n_features=5
             )
             minimiser, output = plan.releases
             assert minimiser.event.log_jacobian == pytest.approx(math.log1p(curvature * 9.0 / plan.regularisation))
@@ -229,7 +230,7 @@ def test_the_plan_declares_what_it_draws():
             # Five values of 2**-118 each, twice; and b beyond the length for which the solver is planned.
             assert minimiser.event.distance == 5 * 2.0**-118 + 2.0**-121
             assert output.event.distance == 5 * 2.0**-118
-            found = plan.resolution(5)
+            found = plan.resolution()
             misses = 2 * found.goal.tolerance / plan.regularisation / found.step + math.sqrt(5)
             assert found.output.l2_sensitivity == pytest.approx(misses)
             # The lattice's step is a power of two: up to twice the noise that is declared, never less.

@@ -14,20 +14,13 @@ from scipy.stats import kstest
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.fitting import objective_perturbation as solver
-from taciturn.fitting.objective_perturbation import (
-    ACCEPTED,
-    Goal,
-    bounded_rows,
-    descend,
-    gradient,
-    minimise,
-)
-from taciturn.fitting.perturbed_objective import noise_bound
+from taciturn.fitting import minimiser as solver
+from taciturn.fitting.minimiser import ACCEPTED, descend, gradient, minimise
+from taciturn.fitting.objective_perturbation import bounded_rows
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.mechanisms.rounded_gaussian import rounded_normals
 from taciturn.planning.objective_perturbation import plan_objective_perturbation
-from taciturn.planning.precision import goal_of
+from taciturn.planning.precision import Goal, goal_of, noise_bound
 
 LOSSES = [HuberLoss(0.3), LogisticLoss()]
 
@@ -227,9 +220,9 @@ def test_the_solver_arrives_whatever_the_clip(epsilon, clip, monkeypatch):
             row_bound=1.0,
             relation="zero-out",
             n_rows=len(y),
-            n_coefficients=d,
+            n_features=d,
         )
-        goal = plan.resolution(d).goal
+        goal = plan.resolution().goal
         for seed in range(5):
             tilt = plan.noise_scale * np.random.default_rng(seed).standard_normal(d)
             weights = minimise(rows, y, plan.loss, plan.regularisation, tilt, goal)
@@ -251,7 +244,7 @@ def test_hostile_tables_take_some_dozen_steps(monkeypatch):
         loss = LogisticLoss() if case % 4 == 0 else HuberLoss(float(10 ** rng.uniform(-4, 0)))
         row_bound, d = float(rng.choice([1e-3, 1.0])), 12
         ridge = loss.smoothness * row_bound**2 * 10 ** rng.uniform(-6, -3)
-        facts = {"row_bound": row_bound, "relation": "zero-out", "n_rows": 300, "n_coefficients": d}
+        facts = {"row_bound": row_bound, "relation": "zero-out", "n_rows": 300, "n_features": d}
         try:
             plan = plan_objective_perturbation(Budget(25.0, 1e-6), loss, regularisation=ridge, **facts)
         except ParameterError:
@@ -260,7 +253,7 @@ def test_hostile_tables_take_some_dozen_steps(monkeypatch):
         rows, _ = bounded_rows(table, 1.0, row_bound, intercept=False)
         y = rng.integers(0, 2, 300).astype(float) if case % 4 == 0 else rng.uniform(-1, 1, 300)
         steps.append(0)
-        minimise(rows, y, loss, ridge, plan.noise_scale * rng.standard_normal(d), plan.resolution(d).goal)
+        minimise(rows, y, loss, ridge, plan.noise_scale * rng.standard_normal(d), plan.resolution().goal)
     assert len(steps) > 30
     assert max(steps) <= 200
 
@@ -271,9 +264,9 @@ def test_tolerances_are_above_what_rounding_leaves_of_large_noise(budget, monkey
     without_descent(monkeypatch)
     rng = np.random.default_rng(0)
     plan = plan_objective_perturbation(
-        budget, LogisticLoss(), row_bound=1.0, relation="zero-out", n_rows=1, n_coefficients=5
+        budget, LogisticLoss(), row_bound=1.0, relation="zero-out", n_rows=1, n_features=5
     )
-    goal = plan.resolution(5).goal
+    goal = plan.resolution().goal
     given_up = 0
     for _ in range(60):
         tilt = plan.noise_scale * rng.standard_normal(5)

@@ -17,10 +17,11 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS, opposite_quantile_scores
 from taciturn.events import ExponentialEvent, OppositeSelectionsEvent, PureEvent, for_group
+from taciturn.fitting.quantiles import release_bounds
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.planning import quantiles
-from taciturn.planning.quantiles import BoundsPlan, decimal_grid, plan_bounds
-from taciturn.scalers import BoundedScaler
+from taciturn.planning.quantiles import decimal_grid, plan_bounds
+from taciturn.scalers import BoundedScaler, private
 
 # The smallest grid there is: 0 and +- 1, 1.1, .., 2.
 SIZES = np.arange(10, 21) / 10
@@ -46,7 +47,7 @@ def shown(monkeypatch, never_refused):
 
     def fit(scaler, X):
         with monkeypatch.context() as patch:
-            patch.setattr(BoundsPlan, "release", release)
+            patch.setattr(private, "release_bounds", release)
             scaler.fit(X)
         return seen.pop()
 
@@ -173,7 +174,7 @@ def test_released_bounds_follow_that_law_and_no_other_scale(never_refused):
     ends = {"smallest": np.ones(2), "largest": np.full(2, 2.0)}
     plan = plan_bounds(Budget(8.0, 0.0), relation="zero-out", n_rows=12, tail=TAIL, **ends)
     stream = Stream.of(11)
-    found = np.array([plan.release(X, stream) for _ in range(draws)])
+    found = np.array([release_bounds(plan, X, stream) for _ in range(draws)])
     law = law_of_bounds(*laws_by_hand(X, "zero-out", 8.0)[:2])
     pairs = list(law)
     for column in range(2):
@@ -196,7 +197,7 @@ def test_a_fit_makes_the_releases_of_its_plan_and_nothing_else(never_refused):
     fitted = scaler_of(random_state=4).fit(X)
     ends = {"smallest": np.ones(2), "largest": np.full(2, 2.0)}
     plan = plan_bounds(Budget(EPSILON, 0.0), relation="zero-out", n_rows=30, tail=TAIL, **ends)
-    lower, upper = plan.release(X, Stream.of(4))
+    lower, upper = release_bounds(plan, X, Stream.of(4))
     assert np.array_equal(fitted.lower_, lower)
     assert np.array_equal(fitted.upper_, upper)
     # Of two columns one quantile each with scores that drift apart by 3/2 ranks, and one with 1.
@@ -496,7 +497,7 @@ def test_what_is_not_refused_is_worth_having_and_less_is_not(monkeypatch):
         X = np.random.default_rng(n).normal(size=(n, 2))
         reach, stream, wild = 1.1 * np.abs(X).max(), Stream.of(n), 0
         for _ in range(runs):
-            wild += bool((np.abs(plan.release(X, stream)) > reach).any())
+            wild += bool((np.abs(release_bounds(plan, X, stream)) > reach).any())
         return wild / runs
 
     assert share_beyond_all_records(needed) <= 0.05

@@ -10,6 +10,7 @@ from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import correlation_scores
 from taciturn.datasets import make_screening_linear
+from taciturn.fitting.top_k import select_top_k
 from taciturn.metrics import support_f1, top_k_accuracy
 from taciturn.planning import plan_top_k
 from taciturn.published.dpsis import printed_top_k
@@ -43,7 +44,7 @@ def accuracy(method, k, epsilon):
     shares = []
     for seed, (scores, importances) in enumerate(synthetic_sets()):
         stream = Stream.of(seed)
-        chosen = plan.select(scores, stream) if plan else printed_top_k(scores, k, epsilon, 0.5, stream)
+        chosen = select_top_k(plan, scores, stream) if plan else printed_top_k(scores, k, epsilon, 0.5, stream)
         shares.append(top_k_accuracy(importances, np.isin(np.arange(2000), chosen)))
     return float(np.mean(shares))
 

@@ -24,8 +24,8 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS, Sensitivity, record_sum
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
-from taciturn.planning import TopKPlan
 from taciturn.published.dpsis import DPSIS, printed_top_k
+from taciturn.selectors import correlation
 
 N_FEATURES, EPSILON = 3, 1.2
 KINDS = {
@@ -91,7 +91,7 @@ def shown(monkeypatch):
 
     def fit(selector, X, y):
         with monkeypatch.context() as patch:
-            patch.setattr(TopKPlan, "select", select)
+            patch.setattr(correlation, "select_top_k", select)
             selector.fit(X, y)
         return seen.pop()
 

@@ -19,7 +19,8 @@ from taciturn.cli import app
 from taciturn.cli.auditing import verdict_table
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.selectors.block_vote import blocks_by_slot, count_votes
+from taciturn.fitting.block_votes import count_votes
+from taciturn.fitting.blocks import blocks_by_slot
 
 RUNNER = CliRunner()
 BY_NAME = pytest.mark.parametrize("each", ENTRIES, ids=lambda each: each.name)

@@ -10,6 +10,7 @@ from taciturn.data.design import Design
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import numeric_target
 from taciturn.events import ComposedEvent
+from taciturn.fitting.top_k import select_top_k
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
 from taciturn.planning import ClippedCount, plan_frank_wolfe, plan_top_k
@@ -56,7 +57,7 @@ def recovered(method, d, k, delta, gap, seeds):
     """How often the exact top k is found at a given gap."""
     scores = np.where(np.arange(d) < k, gap, 0.0)
     plan = plan_top_k(Budget(1.0, delta), d, k, UNIT, method=method)
-    hits = [set(plan.select(scores, Stream.of(seed)).tolist()) == set(range(k)) for seed in range(seeds)]
+    hits = [set(select_top_k(plan, scores, Stream.of(seed)).tolist()) == set(range(k)) for seed in range(seeds)]
     return np.mean(hits)
 
 
@@ -76,16 +77,16 @@ def test_auto_takes_the_method_that_finds_more(d, k, delta):
 def test_everything_costs_nothing_and_infinity_is_not_private():
     everything = plan_top_k(Budget(1.0, 1e-6), 5, 5, UNIT)
     assert everything.releases == ()
-    assert sorted(everything.select(np.zeros(5), Stream.of(0)).tolist()) == [0, 1, 2, 3, 4]
+    assert sorted(select_top_k(everything, np.zeros(5), Stream.of(0)).tolist()) == [0, 1, 2, 3, 4]
     exact = plan_top_k(Budget(math.inf, 1e-6), 5, 2, UNIT)
     assert exact.method == "exact"
-    assert exact.select([1, 9, 2, 8, 0], Stream.of(0)).tolist() == [1, 3]
+    assert select_top_k(exact, [1, 9, 2, 8, 0], Stream.of(0)).tolist() == [1, 3]
 
 
 def test_plans_spawn_a_stream_of_their_own():
     plan = plan_top_k(Budget(1.0, 1e-6), 50, 3, UNIT)
     stream, untouched = Stream.of(0), Stream.of(0)
-    draws = {tuple(plan.select(np.zeros(50), stream).tolist()) for _ in range(20)}
+    draws = {tuple(select_top_k(plan, np.zeros(50), stream).tolist()) for _ in range(20)}
     assert len(draws) == 20
     assert np.array_equal(stream.words(5), untouched.words(5))
 

@@ -189,10 +189,10 @@ def test_blocks_that_share_a_record_are_found(monkeypatch):
     assert kinds(replayed(model)) == set()
     solve = admm.solve_admm
 
-    def overlapping(blocks, *args, **kwargs):
-        return solve([blocks[0], blocks[0], *blocks[2:]], *args, **kwargs)
+    def overlapping(plan, blocks, stream):
+        return solve(plan, [blocks[0], blocks[0], *blocks[2:]], stream)
 
-    monkeypatch.setattr("taciturn.planning.admm.solve_admm", overlapping)
+    monkeypatch.setattr(admm, "solve_admm", overlapping)
     found = replayed(model)
     assert kinds(found) == {"cost"}
     assert "blocks 0, 1 change together" in str(found)
@@ -450,9 +450,7 @@ def test_secrets_that_are_declared_are_no_noise(monkeypatch):
     model = BlockVoteSelector(relation="add-remove", n_blocks=5, n_features_to_select=2, delta=1e-5)
     pair = {"X": X, "y": X[:, 0]}, {"X": X[:-1], "y": X[:-1, 0]}
     assert replay(model, *pair, relation="add-remove").differences == ()
-    monkeypatch.setattr(
-        "taciturn.selectors.block_vote.coupling", lambda: transcript.transcribed(transcript._OPEN.get())
-    )
+    monkeypatch.setattr("taciturn.fitting.blocks.coupling", lambda: transcript.transcribed(transcript._OPEN.get()))
     found = replay(model, *pair, relation="add-remove")
     assert kinds(found) == {"draw"}
     assert "random_blocks" in str(found)

@@ -114,7 +114,8 @@ def judged_table(X: Any) -> Any:
 def finite_rows(table: Any) -> BoolArray:
     """Which rows of :func:`judged_table` have no NaN."""
     if not sp.issparse(table):
-        return np.isfinite(table).all(axis=1)
+        finite: BoolArray = np.isfinite(table).all(axis=1)
+        return finite
     present = np.ones(table.shape[0], dtype=bool)
     missing = np.flatnonzero(~np.isfinite(table.data))
     rows = table.indices[missing] if table.format == "csc" else np.searchsorted(table.indptr, missing, "right") - 1

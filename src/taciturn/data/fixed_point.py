@@ -83,7 +83,8 @@ def clip_rows(rows: FloatArray, raw: FloatArray, row_bound_squared: int) -> Floa
 
     def norms(block: FloatArray) -> IntArray:
         integers = block.astype(np.int64)
-        return np.einsum("ij,ij->i", integers, integers)
+        found: IntArray = np.einsum("ij,ij->i", integers, integers)
+        return found
 
     failing = np.flatnonzero(norms(out) > bound)
     if failing.size:

@@ -14,12 +14,14 @@ from taciturn.core.validation import check_real
 from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import public_rows
 from taciturn.estimators._linear import PrivateLinearModel
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, bounded_rows
+from taciturn.fitting.objective_perturbation import run_objective
+from taciturn.losses import ScalarLoss
 from taciturn.planning.objective_perturbation import (
     MOST_PER_PUBLIC_ROW,
     check_regularisation,
     plan_objective_perturbation,
 )
+from taciturn.sources import ArraySource
 
 __all__ = ["PrivateObjective"]
 
@@ -50,44 +52,34 @@ class PrivateObjective(PrivateLinearModel):
     def _fit(
         self,
         records: PresentRecords,
-        targets: np.ndarray,
-        loss: GeneralisedLinearLoss,
+        loss: ScalarLoss,
+        n_outputs: int,
         facts: dict[str, Any],
         assumptions: tuple[str, ...],
     ) -> np.ndarray:
-        """Coefficients in mapped units, one row per output, the intercept last; one column of targets per output."""
+        """Coefficients in mapped units, one row per output, the intercept last."""
         n_rows, n_columns = records.n_slots, records.n_features
-        n_outputs = targets.shape[1]
+        n_public = public_rows(self.relation, n_rows, self.n_public)
+        plan = self._plan(loss, n_public, n_columns, n_outputs)
         stream = Stream.of(self.random_state)
-        plan = self._plan(loss, public_rows(self.relation, n_rows, self.n_public), n_columns, n_outputs)
-        chosen = self._choose(plan, records, targets, stream)
-        rows, shrunk = bounded_rows(
-            records.columns(chosen), self.x_bound, plan.row_bound, intercept=bool(self.fit_intercept)
-        )
-        if not loss.labelled:
-            # The record shrinks as a whole and stays on the plane that the model is looking for.
-            targets = targets * shrunk[:, None]
-        solution = plan.solve(rows, targets, stream.spawn("minimiser"))
-        weights = np.zeros((n_outputs, n_columns + 1))
-        weights[:, chosen] = solution[:, : chosen.size]
-        if self.fit_intercept:
-            weights[:, -1] = solution[:, -1]
-        public = self._public_facts(n_rows, n_columns) | {
-            "row_bound": plan.row_bound * self.x_bound,
-            "regularisation": plan.regularisation,
-            **plan.facts(rows.shape[1]),
-            **facts,
-        }
+        weights = self._run(plan, ArraySource(records, self.x_bound, n_public), stream)
         self.certificate_ = certify(
             plan.releases,
             plan.budget,
             relation=self.relation,
-            public=public,
+            public=self._public_facts(n_rows, n_columns) | self._plan_facts(plan) | facts,
             assumptions=(*self._assumptions(), *assumptions, *self._arithmetic()),
             seeded=stream.seeded,
-            arithmetic="float64",
+            arithmetic=plan.arithmetic,
         )
         return weights
+
+    def _run(self, plan: Any, source: ArraySource, stream: Stream) -> np.ndarray:
+        return run_objective(plan, source, stream)
+
+    def _plan_facts(self, plan: Any) -> dict[str, Any]:
+        """What the certificate says about the plan."""
+        return {"row_bound": plan.row_bound * self.x_bound, "regularisation": plan.regularisation, **plan.facts}
 
     def _arithmetic(self) -> tuple[str, ...]:
         """What has to be assumed of the computation."""
@@ -95,14 +87,15 @@ class PrivateObjective(PrivateLinearModel):
             return (ROUNDED,)
         return ROUNDED, f"there are at most {MOST_PER_PUBLIC_ROW * self.n_public:,} records"
 
-    def _plan(self, loss: GeneralisedLinearLoss, n_rows: int | None, n_columns: int, n_outputs: int) -> Any:
+    def _plan(self, loss: ScalarLoss, n_rows: int | None, n_columns: int, n_outputs: int) -> Any:
         return plan_objective_perturbation(
             Budget(self.epsilon, self.delta),
             loss,
             row_bound=self._row_bound(n_columns),
             relation=self.relation,
             n_rows=n_rows,
-            n_coefficients=n_columns + bool(self.fit_intercept),
+            n_features=n_columns,
+            intercept=bool(self.fit_intercept),
             n_outputs=n_outputs,
             regularisation=self.regularisation,
         )
@@ -111,7 +104,3 @@ class PrivateObjective(PrivateLinearModel):
         """In units of ``x_bound``; unless it is given, what the bounds on the entries imply."""
         implied = math.sqrt(n_columns + bool(self.fit_intercept))
         return implied if self.row_bound is None else min(float(self.row_bound) / self.x_bound, implied)
-
-    def _choose(self, plan: Any, records: PresentRecords, targets: np.ndarray, stream: Stream) -> np.ndarray:
-        """The columns that enter the model: here all of them."""
-        return np.arange(records.n_features)

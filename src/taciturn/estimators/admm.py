@@ -6,24 +6,21 @@ with Gaussian noise, an exact minimiser and one accountant over all iterations).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from taciturn.accounting import Budget
-from taciturn.certificate import certify
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive
-from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import label_records
 from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
 from taciturn.estimators._objective import PrivateObjective
-from taciturn.fitting.admm import PENALTIES
-from taciturn.fitting.objective_perturbation import bounded_rows
-from taciturn.losses import LogisticLoss
+from taciturn.fitting.admm import PENALTIES, run_admm
+from taciturn.losses import LogisticLoss, ScalarLoss
 from taciturn.planning.admm import ADMMPlan, plan_admm
-from taciturn.selectors.block_vote import blocks_for
+from taciturn.sources import ArraySource
 
 __all__ = ["ADMMClassifier"]
 
@@ -172,36 +169,10 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
                 "FrankWolfeClassifier, or one class against the rest."
             )
         records, codes = label_records(records, labels, self.invalid)
-        n_rows, n_columns = records.n_slots, records.n_features
-        stream = Stream.of(self.random_state)
-        plan = self._plan(LogisticLoss(), public_rows(self.relation, n_rows, self.n_public), n_columns, self.n_blocks)
-        rows, _ = bounded_rows(records.X, self.x_bound, plan.minimisers.row_bound, intercept=bool(self.fit_intercept))
-        present = blocks_for(self.relation, records, int(self.n_blocks), stream)
-        blocks = [(rows[block], codes[block].astype(np.float64)) for block in present]
-        weights = plan.solve(blocks, rows.shape[1], n_columns, stream.spawn("admm"))
-        public = self._public_facts(n_rows, n_columns) | {
-            "row_bound": plan.minimisers.row_bound * self.x_bound,
-            "classes": labels,
-            "penalty": self.penalty,
-            "threshold": plan.kappa,
-            "coupling": plan.minimisers.regularisation,
-            "n_steps": plan.n_steps,
-            "n_blocks": int(self.n_blocks),
-            **plan.minimisers.facts(rows.shape[1]),
-        }
-        self.certificate_ = certify(
-            plan.releases,
-            plan.budget,
-            relation=self.relation,
-            public=public,
-            assumptions=(*self._assumptions(), *assumptions, *self._arithmetic()),
-            seeded=stream.seeded,
-            arithmetic="float64",
-        )
+        (weights,) = self._fit(replace(records, y=codes), LogisticLoss(), 1, {"classes": labels}, assumptions)
         self.classes_ = labels
-        self.n_iter_ = plan.n_steps
-        self.coef_ = weights[None, :n_columns] / self.x_bound
-        self.intercept_ = weights[n_columns:].copy() if self.fit_intercept else np.zeros(1)
+        self.coef_ = weights[None, :-1] / self.x_bound
+        self.intercept_ = weights[-1:].copy()
         self.support_ = self.coef_[0] != 0.0
         return self
 
@@ -217,7 +188,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             check_integer(1, n_steps=self.n_steps)
         check_integer(1, n_blocks=self.n_blocks)
 
-    def _plan(self, loss: LogisticLoss, n_rows: int | None, n_columns: int, n_blocks: int) -> ADMMPlan:
+    def _plan(self, loss: ScalarLoss, n_rows: int | None, n_columns: int, n_outputs: int) -> ADMMPlan:
         return plan_admm(
             Budget(self.epsilon, self.delta),
             loss,
@@ -225,13 +196,28 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             relation=self.relation,
             n_rows=n_rows,
             n_features=n_columns,
-            n_coefficients=n_columns + bool(self.fit_intercept),
-            n_blocks=n_blocks,
+            intercept=bool(self.fit_intercept),
+            n_blocks=int(self.n_blocks),
             n_steps=self.n_steps,
             penalty=self.penalty,
             strength=self.strength,
             coupling=self.coupling,
         )
+
+    def _run(self, plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
+        self.n_iter_ = plan.n_steps
+        return run_admm(plan, source, stream)
+
+    def _plan_facts(self, plan: ADMMPlan) -> dict[str, Any]:
+        return {
+            "row_bound": plan.minimisers.row_bound * self.x_bound,
+            "penalty": plan.penalty,
+            "threshold": plan.kappa,
+            "coupling": plan.minimisers.regularisation,
+            "n_steps": plan.n_steps,
+            "n_blocks": plan.n_blocks,
+            **plan.minimisers.facts,
+        }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,12 +6,12 @@ first (Kifer, Smith and Thakurta 2012, with the constants of a proof that wastes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taciturn.core.validation import check_positive
-from taciturn.data.fixed_point import ONE
 from taciturn.data.target import check_y_bounds, label_records, numeric_target
 from taciturn.estimators._linear import PrivateClassifierMixin, PrivateRegressorMixin, labels_of
 from taciturn.estimators._objective import PrivateObjective
@@ -149,9 +149,9 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
         low, high = check_y_bounds(self.y_bounds)
         clip = 1.0 if self.residual_clip is None else check_positive(residual_clip=self.residual_clip)
         records = self._read(X, y, numeric=True)
-        target = numeric_target(records.y, (low, high))[:, None] / ONE
+        records = replace(records, y=numeric_target(records.y, (low, high)))
         facts = {"y_bounds": (low, high), "residual_clip": clip}
-        (weights,) = self._fit(records, target, HuberLoss(clip), facts, ())
+        (weights,) = self._fit(records, HuberLoss(clip), 1, facts, ())
         half = high / 2.0 - low / 2.0
         self.coef_ = weights[:-1] * (half / self.x_bound)
         self.intercept_ = float(low / 2.0 + high / 2.0 + half * weights[-1])
@@ -291,9 +291,8 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
         records = self._read(X, y, numeric=False)
         labels, assumptions = labels_of(records.y, self.classes)
         records, codes = label_records(records, labels, self.invalid)
-        own = np.arange(1, 2) if labels.size == 2 else np.arange(labels.size)
-        targets = (codes[:, None] == own).astype(np.float64)
-        weights = self._fit(records, targets, LogisticLoss(), {"classes": labels}, assumptions)
+        n_outputs = 1 if labels.size == 2 else labels.size
+        weights = self._fit(replace(records, y=codes), LogisticLoss(), n_outputs, {"classes": labels}, assumptions)
         self.classes_ = labels
         self.coef_ = weights[:, :-1] / self.x_bound
         self.intercept_ = weights[:, -1].copy()

@@ -29,6 +29,7 @@ from taciturn.data.reading import admission_assumptions, check_invalid, judged_t
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
+from taciturn.fitting.score import release_sums
 from taciturn.planning.score import plan_score
 
 __all__ = ["PrivateScore", "private_score"]
@@ -177,7 +178,7 @@ def private_score(
     else:
         predictions, y, n_slots = _read_present(estimator, X, y, numeric=numeric, relation=relation)
     n_rows = public_rows(relation, n_slots, n_public)
-    sums = plan.release(asked.sums(y, predictions, plan.term_bound), stream)
+    sums = release_sums(plan, asked.sums(y, predictions, plan.term_bound), stream)
     value, std = asked.score(sums, n_rows, plan.deviation)
     certificate = certify(
         plan.releases,

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from taciturn.accounting import Budget
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
-from taciturn.data.admission import PresentRecords
-from taciturn.data.sensitivity import public_rows
 from taciturn.estimators.objective_perturbation import (
     ObjectivePerturbationClassifier,
     ObjectivePerturbationRegressor,
 )
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss
+from taciturn.fitting.two_stage import run_two_stage
+from taciturn.losses import ScalarLoss
+from taciturn.planning.block_vote import check_n_blocks, check_n_jobs
 from taciturn.planning.two_stage import TwoStagePlan, check_selection_share, plan_two_stage
-from taciturn.selectors.block_vote import blocks_for, check_n_jobs, count_votes, number_of_blocks
+from taciturn.sources import ArraySource
 
 __all__ = ["TwoStageClassifier", "TwoStageRegressor"]
 
@@ -33,46 +32,37 @@ class _TwoStage:
         super()._check_public()
         check_integer(1, n_nonzero=self.n_nonzero)
         check_selection_share(self.selection_share)
-        if self.n_blocks != "auto":
-            check_integer(1, n_blocks=self.n_blocks)
+        check_n_blocks(self.n_blocks)
         check_n_jobs(self.n_jobs)
 
-    def _plan(self, loss: GeneralisedLinearLoss, n_rows: int, n_columns: int, n_outputs: int) -> TwoStagePlan:
-        number_of_blocks(self.n_blocks, n_rows)
+    def _plan(self, loss: ScalarLoss, n_rows: int, n_columns: int, n_outputs: int) -> TwoStagePlan:
         k = min(int(self.n_nonzero), n_columns)
         return plan_two_stage(
             Budget(self.epsilon, self.delta),
             loss,
-            n_columns=n_columns,
+            n_features=n_columns,
             k=k,
             selection_share=float(self.selection_share),
             row_bound=self._row_bound(k),
             relation=self.relation,
             n_rows=n_rows,
-            n_coefficients=k + bool(self.fit_intercept),
+            intercept=bool(self.fit_intercept),
+            n_blocks=self.n_blocks,
             n_outputs=n_outputs,
             regularisation=self.regularisation,
         )
 
-    def _choose(self, plan: TwoStagePlan, records: PresentRecords, targets: np.ndarray, stream: Stream) -> np.ndarray:
-        """The columns with the most votes, in increasing order."""
-        selection = plan.selection
-        if selection.method == "all":
-            return np.arange(records.n_features)
-        n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, records.n_slots, self.n_public))
-        blocks = blocks_for(self.relation, records, n_blocks, stream)
-        votes = count_votes(
-            records.X, self.x_bound, targets, blocks, selection.k, logistic=plan.loss.labelled, n_jobs=self.n_jobs
-        )
-        return np.sort(selection.select(votes, stream))
+    def _run(self, plan: TwoStagePlan, source: ArraySource, stream: Stream) -> FloatArray:
+        return run_two_stage(plan, source, stream, n_jobs=self.n_jobs)
 
-    def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
-        facts: dict[str, Any] = super()._public_facts(n_rows, n_columns)
-        return facts | {
-            "selected": min(int(self.n_nonzero), n_columns),
-            "blocks": number_of_blocks(self.n_blocks, facts["records"]),
+    def _plan_facts(self, plan: TwoStagePlan) -> dict[str, Any]:
+        facts: dict[str, Any] = super()._plan_facts(plan.objective)
+        selection = {
+            "selected": plan.votes.selection.k,
+            "blocks": plan.votes.n_blocks,
             "selection_share": float(self.selection_share),
         }
+        return selection | facts
 
 
 class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):

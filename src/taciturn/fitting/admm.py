@@ -1,4 +1,4 @@
-r"""Consensus ADMM for a penalised sum of losses, with a random tilt in every local problem.
+r"""Consensus ADMM for a penalised sum of losses, with a random linear term in every local problem.
 
 .. math:: \min_{w_1, \dots, w_B, z} \sum_b \sum_{i \in b} \phi(x_i \cdot w_b; y_i) + \kappa \rho B\, P(z)
           \quad \text{subject to } w_b = z .
@@ -23,13 +23,15 @@ import numpy as np
 
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
+from taciturn.fitting.blocks import assign_blocks
+from taciturn.fitting.objective_perturbation import bounded_rows, one_against_rest, release_minimiser
+from taciturn.fitting.threads import one_thread_if_small
 from taciturn.mechanisms.transcript import block_of_records
+from taciturn.planning.admm import HALF_START, ADMMPlan
+from taciturn.sources import ArraySource
 
-__all__ = ["PENALTIES", "half_threshold", "penalty_level", "soft_threshold", "solve_admm"]
+__all__ = ["PENALTIES", "half_threshold", "run_admm", "soft_threshold", "solve_admm"]
 
-
-# Where half thresholding starts: |a| = 3/2 kappa^(2/3).
-_HALF_START = 1.5
 # Below this it moves nothing by more than 1e-199, and the formula would leave the doubles.
 _HALF_LEAST = 1e-300
 
@@ -49,7 +51,7 @@ def half_threshold(values: FloatArray, kappa: float) -> FloatArray:
     if kappa < _HALF_LEAST:
         return values.copy()
     sizes = np.abs(values)
-    kept = sizes > _HALF_START * kappa ** (2.0 / 3.0)
+    kept = sizes > HALF_START * kappa ** (2.0 / 3.0)
     out = np.zeros_like(values)
     angle = np.arccos(np.minimum(0.25 * kappa * (sizes[kept] / 3.0) ** -1.5, 1.0))
     out[kept] = 2.0 / 3.0 * values[kept] * (1.0 + np.cos(2.0 / 3.0 * (np.pi - angle)))
@@ -60,56 +62,56 @@ PENALTIES: dict[str, Callable[[FloatArray, float], FloatArray]] = {"l1": soft_th
 """The proximal map of each penalty."""
 
 
-def penalty_level(penalty: str, threshold: float) -> float:
-    """The kappa at which the proximal map sets everything up to ``threshold`` to zero."""
-    return threshold if penalty == "l1" else float((threshold / _HALF_START) ** 1.5)
-
-
-def solve_admm(
-    blocks: Sequence[tuple[Any, FloatArray]],
-    n_columns: int,
-    *,
-    penalty: str,
-    kappa: float,
-    coupling: float,
-    n_penalised: int,
-    n_steps: int,
-    release: Callable[[Any, FloatArray, FloatArray, Stream], FloatArray],
-    stream: Stream,
-) -> FloatArray:
-    r"""The consensus z after all iterations.
+def run_admm(plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
+    """Release the local minimisers of all iterations; return the last consensus.
 
     Parameters
     ----------
+    plan : ADMMPlan
+        For this number of features.
+    source : ArraySource
+        Records with class codes 0 and 1.
+    stream : Stream
+        Spawns a stream for the blocks, where they are random, and one for the iterations.
+
+    Returns
+    -------
+    ndarray of shape (1, n_features + 1)
+        Coefficients in units of features divided by their bound, the intercept last (0 without one).
+    """
+    local, records = plan.minimisers, source.records
+    rows, _ = bounded_rows(records.X, source.x_bound, local.row_bound, intercept=local.intercept)
+    targets = one_against_rest(records.y, 1)[:, 0]
+    blocks = [(rows[block], targets[block]) for block in assign_blocks(local.relation, records, plan.n_blocks, stream)]
+    weights = np.zeros((1, local.n_features + 1))
+    with one_thread_if_small(max(targets.size for _, targets in blocks), local.n_coefficients):
+        weights[0, : local.n_coefficients] = solve_admm(plan, blocks, stream.spawn("admm"))
+    return weights
+
+
+def solve_admm(plan: ADMMPlan, blocks: Sequence[tuple[Any, FloatArray]], stream: Stream) -> FloatArray:
+    """The consensus z after all iterations.
+
+    Parameters
+    ----------
+    plan : ADMMPlan
+        The penalty, the noise and the number of iterations.
     blocks : sequence of (rows, targets)
         The records of each block; a block may be empty.
-    n_columns : int
-        Columns, an intercept's included.
-    penalty : {"l1", "l1/2"}
-        P.
-    kappa : float
-        Strength of the penalty in the proximal map.
-    coupling : float
-        :math:`\rho`.
-    n_penalised : int
-        The columns before this one are penalised; an intercept comes after them.
-    n_steps : int
-        Number of iterations.
-    release : callable
-        ``release(rows, targets, offset, stream)``: the minimiser of the losses, of :math:`\rho/2 \|w\|^2` and of a
-        linear term, ``offset`` and fresh noise.
     stream : Stream
-        Randomness of this run; every minimiser has its own.
+        Spawns two streams per local minimiser.
     """
-    shrink = PENALTIES[penalty]
-    consensus = np.zeros(n_columns)
-    multipliers = np.zeros((len(blocks), n_columns))
-    local = np.zeros_like(multipliers)
-    for _ in range(n_steps):
+    local, shrink = plan.minimisers, PENALTIES[plan.penalty]
+    consensus = np.zeros(local.n_coefficients)
+    multipliers = np.zeros((len(blocks), local.n_coefficients))
+    minimisers = np.zeros_like(multipliers)
+    for _ in range(plan.n_steps):
         for b, (rows, targets) in enumerate(blocks):
+            offset = -local.regularisation * (consensus - multipliers[b])
             with block_of_records(b, (rows, targets)):
-                local[b] = release(rows, targets, -coupling * (consensus - multipliers[b]), stream)
-        consensus = (local + multipliers).mean(axis=0)
-        consensus[:n_penalised] = shrink(consensus[:n_penalised], kappa)
-        multipliers += local - consensus
+                minimisers[b] = release_minimiser(local, rows, targets, offset, stream)
+        consensus = (minimisers + multipliers).mean(axis=0)
+        # The intercept, which comes last, is not penalised.
+        consensus[: local.n_features] = shrink(consensus[: local.n_features], plan.kappa)
+        multipliers += minimisers - consensus
     return consensus

@@ -100,7 +100,7 @@ class _Columns:
         """One of them."""
         raw = self._design.lattice[:, [feature]]
         dense = raw.toarray() if sp.issparse(raw) else raw
-        return (dense.ravel() - self._mean[feature]) * self._inverse[feature]
+        return np.asarray((dense.ravel() - self._mean[feature]) * self._inverse[feature])
 
     def products(self, weights: FloatArray) -> FloatArray:
         """``Z.T @ weights`` for a few columns of weights, each rounded to a lattice of its own."""
@@ -108,7 +108,7 @@ class _Columns:
         units[units == 0.0] = 1.0
         rounded = np.rint(weights / units)
         centred = self._design.rmatvec(rounded, _WEIGHT_BOUND) - np.outer(self._mean, rounded.sum(axis=0))
-        return centred * units * self._inverse[:, None]
+        return np.asarray(centred * units * self._inverse[:, None])
 
 
 def _path(columns: _Columns, target: FloatArray, k: int, logistic: bool) -> dict[int, float]:

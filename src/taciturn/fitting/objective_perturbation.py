@@ -1,82 +1,103 @@
-r"""The minimiser of a regularised sum of losses with a linear term, to a gradient tolerance that is verified.
-
-.. math:: J(w) = \sum_i \phi(x_i \cdot w; y_i) + \tfrac{\Lambda}{2} \|w\|^2 + b \cdot w
-
-Damped Newton steps, with the Hessian written out for few columns and conjugate gradients for many. J is strongly
-convex, so they lead to the one minimiser from anywhere. Whether they have arrived is decided by a gradient that is
-summed anew, with more digits than the steps themselves use. Newton's steps have no proof in double precision; should
-they not arrive, gradient descent does, which has one (:func:`descend`).
-"""
+"""Objective perturbation: a plan is run on the arrays of a table in memory."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
 from taciturn.core.arrays import FloatArray
-from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.core.rng import Stream
+from taciturn.data.fixed_point import ONE
+from taciturn.data.sensitivity import objective_tilt
+from taciturn.fitting.minimiser import minimise
+from taciturn.fitting.perturbed_objective import PerturbedObjective
+from taciturn.fitting.threads import one_thread_if_small
+from taciturn.planning.objective_perturbation import ObjectivePlan
+from taciturn.planning.precision import noiseless_goal
+from taciturn.sources import ArraySource
 
-__all__ = [
-    "ACCEPTED",
-    "GeneralisedLinearLoss",
-    "Goal",
-    "bounded_rows",
-    "data_gradient",
-    "descend",
-    "gradient",
-    "minimise",
-]
+__all__ = ["bounded_rows", "one_against_rest", "release_minimiser", "run_objective"]
 
-Pair = tuple[float, float]
-
-GeneralisedLinearLoss = HuberLoss | LogisticLoss
-"""Losses of one linear predictor with a bounded derivative and a bounded second one."""
-
-ACCEPTED = 0.7
-"""The part of a tolerance that a computed norm may use. The rest is for what rounding makes of it."""
-
-# A dozen are usual, and some hundred the most that hostile tables have made them take.
-_NEWTON_STEPS = 2000
-_MOST_DENSE_COLUMNS = 500
-_MOST_HALVINGS = 40
-# Sums over this many rows lose at most eight bits; they are added up without losing any.
-_VERIFIED_ROWS = 256
-# A hair below the bound, so that rounded rows do not exceed it, however many columns they have.
+# Slightly below one, so that rounded rows do not exceed the bound, however many columns they have.
 _WITHIN = 1.0 - 2.0**-36
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """When a point is close enough to the minimiser, and what is known about the way there.
+def run_objective(plan: ObjectivePlan, source: ArraySource, stream: Stream) -> FloatArray:
+    """Release the minimiser of every objective of a plan.
 
     Parameters
     ----------
-    tolerance : float
-        Bound on the norm of the exact gradient.
-    reach : float, default=inf
-        Bound on the length of a point. Beyond it the rounding of gradients is not covered.
-    curvature : float, default=1.0
-        Bound on the eigenvalues of J's Hessian.
-    descents : int, default=0
-        So many steps of gradient descent lead from zero to the goal, whatever the data. 0: take what Newton's steps
-        have found, as one may where nothing is private.
-    """
+    plan : ObjectivePlan
+        For this number of features.
+    source : ArraySource
+        Records with a numeric target on the lattice for Huber's loss, with class codes for the logistic loss.
+    stream : Stream
+        Spawns one stream for all objectives.
 
-    tolerance: float
-    reach: float = math.inf
-    curvature: float = 1.0
-    descents: int = 0
+    Returns
+    -------
+    ndarray of shape (n_outputs, n_features + 1)
+        Coefficients in mapped units, the intercept last (0 without one). For two classes one row, for more one each.
+    """
+    records = source.records
+    rows, factors = bounded_rows(records.X, source.x_bound, plan.row_bound, intercept=plan.intercept)
+    if plan.loss.labelled:
+        targets = one_against_rest(records.y, plan.n_outputs)
+    else:
+        # The record is scaled as a whole, so that it stays on the hyperplane that the model is looking for.
+        targets = records.y[:, None] / ONE * factors[:, None]
+    noise = stream.spawn("minimiser")
+    weights = np.zeros((plan.n_outputs, plan.n_features + 1))
+    offset = np.zeros(plan.n_coefficients)
+    with one_thread_if_small(*rows.shape):
+        for output, target in enumerate(targets.T):
+            weights[output, : plan.n_coefficients] = release_minimiser(
+                plan, rows, np.ascontiguousarray(target), offset, noise
+            )
+    return weights
+
+
+def release_minimiser(
+    plan: ObjectivePlan, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream
+) -> FloatArray:
+    """Release the minimiser of one objective.
+
+    Parameters
+    ----------
+    plan : ObjectivePlan
+        Its noise and precision.
+    rows : ndarray or sparse matrix of shape (n_present, n_coefficients)
+        Of L2 norm at most ``plan.row_bound``.
+    targets : ndarray of shape (n_present,)
+        Numbers for Huber's loss, 0 or 1 for the logistic loss.
+    offset : ndarray of shape (n_coefficients,)
+        A further linear term, which is known.
+    stream : Stream
+        Spawns two streams.
+    """
+    norm = float(np.linalg.norm(offset))
+    if plan.noise_scale == 0.0:
+        goal = noiseless_goal(plan.loss, plan.row_bound, plan.n_records, norm)
+        return minimise(rows, targets, plan.loss, plan.regularisation, offset, goal)
+    found = plan.resolution(norm)
+    tilt = objective_tilt(plan.loss.lipschitz(np.inf), plan.row_bound, plan.relation)
+    objective = PerturbedObjective(
+        plan.loss, plan.regularisation, plan.noise_scale, tilt, found.goal, found.step, found.output
+    )
+    return objective.release(rows, targets, offset, stream)
+
+
+def one_against_rest(codes: Any, n_outputs: int) -> FloatArray:
+    """Targets of the logistic loss, from class codes: one column for two classes, one each for more."""
+    classes = np.arange(1, 2) if n_outputs == 1 else np.arange(n_outputs)
+    targets: FloatArray = (codes[:, None] == classes).astype(np.float64)
+    return targets
 
 
 def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -> tuple[Any, FloatArray]:
-    """Rows in units of ``x_bound``, of L2 norm at most ``row_bound``, and by what each was multiplied to get there.
+    """Rows in units of ``x_bound`` with L2 norm at most ``row_bound``, and the factor by which each was multiplied.
 
     Parameters
     ----------
@@ -96,192 +117,13 @@ def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -
         rows.data = np.clip(rows.data, -x_bound, x_bound) / x_bound
         if intercept:
             rows = sp.hstack((rows, np.ones((rows.shape[0], 1))), format="csr")
-        lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     else:
         # Row by row in memory, whatever the table was: sums over a row round by layout, and which records are null
         # must not decide that for all the others.
         rows = np.clip(np.ascontiguousarray(X, dtype=np.float64), -x_bound, x_bound) / x_bound
         if intercept:
             rows = np.column_stack((rows, np.ones(rows.shape[0])))
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    shrunk = np.minimum(1.0, row_bound / np.maximum(lengths, row_bound)) * _WITHIN
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    shrunk = np.minimum(1.0, row_bound / np.maximum(norms, row_bound)) * _WITHIN
     return (sp.diags_array(shrunk) @ rows if sp.issparse(rows) else rows * shrunk[:, None]), shrunk
-
-
-def minimise(
-    rows: Any,
-    targets: FloatArray,
-    loss: GeneralisedLinearLoss,
-    regularisation: float,
-    tilt: FloatArray,
-    goal: Goal,
-) -> FloatArray:
-    r"""The minimiser of J, to a verified gradient norm.
-
-    Parameters
-    ----------
-    rows : ndarray or sparse matrix
-        One row per record.
-    targets : ndarray
-        As the loss needs them.
-    loss : HuberLoss or LogisticLoss
-        :math:`\phi`.
-    regularisation : float
-        :math:`\Lambda > 0`.
-    tilt : ndarray
-        b, one number per column.
-    goal : Goal
-        Where to stop.
-
-    Returns
-    -------
-    ndarray
-        A point whose exact gradient is within the tolerance, if the goal states how many descents lead there.
-    """
-    weights = np.zeros(tilt.size)
-    for _ in range(_NEWTON_STEPS):
-        margins = rows @ weights
-        slope = rows.T @ loss.derivative(margins, targets) + regularisation * weights + tilt
-        if float(np.linalg.norm(slope)) <= goal.tolerance and _arrived(
-            rows, targets, loss, regularisation, tilt, weights, goal
-        ):
-            return weights
-        step = -_newton(rows, targets, loss, regularisation, margins, slope)
-        start = float(slope @ step)
-        if not -math.inf < start < 0.0:
-            break
-        along = rows @ step
-        known = float((regularisation * weights + tilt) @ step), regularisation * float(step @ step)
-
-        def rise(share: float, at: FloatArray = margins, along: FloatArray = along, known: Pair = known) -> float:
-            return float(loss.derivative(at + share * along, targets) @ along) + known[0] + share * known[1]
-
-        weights = weights + _share(rise, start) * step
-    if goal.descents == 0 or _arrived(rows, targets, loss, regularisation, tilt, weights, goal):
-        return weights
-    return descend(rows, targets, loss, regularisation, tilt, goal)
-
-
-def _share(rise: Callable[[float], float], start: float) -> float:
-    """How far to go along a step: all of it, or to where the value hardly falls any more.
-
-    A convex function falls as long as its derivative along the step, ``rise``, is negative, as it is at the ``start``.
-    Derivatives tell next to the minimum too, where values agree in all their digits.
-    """
-    low, high, share = 0.0, 1.0, 1.0
-    for _ in range(_MOST_HALVINGS):
-        here = rise(share)
-        if abs(here) <= -0.1 * start or (share == 1.0 and here < 0.0):
-            break
-        low, high = (share, high) if here < 0.0 else (low, share)
-        share = 0.5 * (low + high)
-    return share
-
-
-def _arrived(
-    rows: Any,
-    targets: FloatArray,
-    loss: GeneralisedLinearLoss,
-    regularisation: float,
-    tilt: FloatArray,
-    weights: FloatArray,
-    goal: Goal,
-) -> bool:
-    norm = float(np.linalg.norm(gradient(rows, targets, loss, regularisation, tilt, weights)))
-    return norm <= ACCEPTED * goal.tolerance and float(np.linalg.norm(weights)) <= goal.reach
-
-
-def descend(
-    rows: Any,
-    targets: FloatArray,
-    loss: GeneralisedLinearLoss,
-    regularisation: float,
-    tilt: FloatArray,
-    goal: Goal,
-) -> FloatArray:
-    r"""The goal, by gradient descent in doubles with a public step and at most a public number of steps.
-
-    *Proof that it arrives.* Let L be the goal's curvature, g the exact gradient of J at a point, and let the computed
-    next point be :math:`\theta - (g + e)/L`, where e holds all that rounding does to the gradient and to the step,
-    :math:`\|e\| \le e_0`. J is L-smooth, so that
-
-    .. math:: J(\theta^+) \le J(\theta) - \frac{\|g\|^2 - \|e\|^2}{2L} .
-
-    While :math:`\|g\| > \sqrt2 e_0` the value falls by more than :math:`\|g\|^2 / 4L`. First, J stays below J(0), which
-    bounds the points. Second, :math:`J - J^* \le \|g\|^2 / 2\Lambda` by strong convexity, so the distance of J from its
-    minimum shrinks by a factor of :math:`1 - \Lambda / 2L` a step. It begins at :math:`L \|\theta^*\|^2/2` at most, and
-    is more than :math:`e_0^2 / L` since :math:`\|g\|^2 \le 2L (J - J^*)`. So after
-    :math:`2 (L/\Lambda) \ln(L^2 \|\theta^*\|^2 / 2 e_0^2)` steps at the latest :math:`\|g\| \le \sqrt2 e_0`, where the
-    computed norm is at most :math:`(\sqrt2 + 1) e_0`. Whoever states a goal sees to it that this is accepted
-    (:mod:`taciturn.planning.precision`). \square
-    """
-    weights = np.zeros(tilt.size)
-    step = 1.0 / goal.curvature
-    for _ in range(goal.descents):
-        slope = gradient(rows, targets, loss, regularisation, tilt, weights)
-        if float(np.linalg.norm(slope)) <= ACCEPTED * goal.tolerance:
-            break
-        weights = weights - step * slope
-    return weights
-
-
-def _newton(
-    rows: Any,
-    targets: FloatArray,
-    loss: GeneralisedLinearLoss,
-    regularisation: float,
-    margins: FloatArray,
-    slope: FloatArray,
-) -> FloatArray:
-    """The Hessian's solution for the gradient."""
-    curvatures = loss.second_derivative(margins, targets)
-    n_columns = slope.size
-    if n_columns <= _MOST_DENSE_COLUMNS:
-        weighted = sp.diags_array(curvatures) @ rows if sp.issparse(rows) else rows * curvatures[:, None]
-        gram = rows.T @ weighted
-        hessian = gram.toarray() if sp.issparse(gram) else gram
-        hessian[np.diag_indices(n_columns)] += regularisation
-        try:
-            return np.asarray(cho_solve(cho_factor(hessian), slope))
-        except (LinAlgError, ValueError):
-            # Too ill-conditioned for doubles, which nobody must learn: a short step downhill, and verification decides.
-            return slope / np.trace(hessian)
-
-    def product(v: FloatArray) -> FloatArray:
-        return np.asarray(rows.T @ (curvatures * (rows @ v)) + regularisation * v)
-
-    norm = float(np.linalg.norm(slope))
-    hessian = LinearOperator((n_columns, n_columns), matvec=product, dtype=np.float64)
-    solution, _ = cg(hessian, slope, rtol=min(0.1, math.sqrt(norm)), maxiter=1000)
-    return np.asarray(solution)
-
-
-def gradient(
-    rows: Any,
-    targets: FloatArray,
-    loss: GeneralisedLinearLoss,
-    regularisation: float,
-    tilt: FloatArray,
-    weights: FloatArray,
-) -> FloatArray:
-    """J's gradient, from short sums over rows that are added up with what rounding would lose of them."""
-    return data_gradient(rows, targets, loss, weights, regularisation * weights, tilt)
-
-
-def data_gradient(
-    rows: Any, targets: FloatArray, loss: GeneralisedLinearLoss, weights: FloatArray, *more: FloatArray
-) -> FloatArray:
-    """The gradient of the losses alone, and ``more`` terms, added up in the same way."""
-    total, lost = np.zeros(weights.size), np.zeros(weights.size)
-    for term in more:
-        total, lost = _two_sum(total, lost, term)
-    for start in range(0, targets.size, _VERIFIED_ROWS):
-        block, y = rows[start : start + _VERIFIED_ROWS], targets[start : start + _VERIFIED_ROWS]
-        total, lost = _two_sum(total, lost, block.T @ loss.derivative(block @ weights, y))
-    return total + lost
-
-
-def _two_sum(total: FloatArray, lost: FloatArray, part: FloatArray) -> tuple[FloatArray, FloatArray]:
-    both = total + part
-    other = both - total
-    return both, lost + ((total - (both - other)) + (part - other))

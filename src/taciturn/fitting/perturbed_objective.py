@@ -19,69 +19,18 @@ from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ObjectivePerturbationEvent
-from taciturn.fitting.objective_perturbation import (
-    GeneralisedLinearLoss,
-    Goal,
-    data_gradient,
-    minimise,
-)
-from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, rounded_gaussian
+from taciturn.fitting.minimiser import data_gradient, minimise
+from taciturn.losses import ScalarLoss
+from taciturn.mechanisms import RoundedGaussian, rounded_gaussian
 from taciturn.mechanisms.transcript import Call, answer
+from taciturn.planning.objective_perturbation import objective_event
+from taciturn.planning.precision import MAGNITUDE, Goal
 
-__all__ = ["MAGNITUDE", "PerturbedObjective", "noise_bound", "noise_distance", "objective_event"]
+__all__ = ["PerturbedObjective"]
 
-
-MAGNITUDE = 1 << 62
-"""Bound on released integers, before noise."""
 
 # The linear term lies on a lattice of so fine a step that its rounding is below that of a product of doubles.
 _NOISE_BITS = 50
-_BEYOND = 13.0
-_BEYOND_PROBABILITY = 2.0**-121
-
-
-def noise_bound(noise_scale: float, n_columns: int) -> float:
-    r"""The length that b does not exceed, :math:`\sigma (\sqrt d + 13)`, but with a probability below :math:`2^{-121}`.
-
-    *Proof.* The norm is a Lipschitz function of normal variables with a mean of at most :math:`\sqrt d`; it exceeds
-    its mean by 13 with probability at most :math:`e^{-13^2/2} < 2^{-121}` (Gaussian concentration).
-    """
-    return noise_scale * (math.sqrt(n_columns) + _BEYOND)
-
-
-def noise_distance(n_columns: int) -> float:
-    """How far b as sampled is from a normal vector that keeps within :func:`noise_bound`, in total variation."""
-    return n_columns * DISTANCE_PER_VALUE + _BEYOND_PROBABILITY
-
-
-def objective_event(
-    loss: GeneralisedLinearLoss, regularisation: float, row_bound: float, shift: float, relation: str, n_columns: int
-) -> ObjectivePerturbationEvent:
-    r"""The cost of a minimiser, for labels of the logistic loss that are 0 or 1, never between.
-
-    Parameters
-    ----------
-    loss : HuberLoss or LogisticLoss
-        :math:`\phi`.
-    regularisation : float
-        :math:`\Lambda`.
-    row_bound : float
-        L2 bound on the rows.
-    shift : float
-        How far the neighbour can move b, in units of its noise.
-    relation : str
-        The neighbouring relation.
-    n_columns : int
-        Coordinates of the minimiser.
-    """
-    curvature = loss.smoothness * row_bound * row_bound
-    return ObjectivePerturbationEvent(
-        math.log1p(curvature / regularisation),
-        shift,
-        relation == "replace-one",
-        distance=noise_distance(n_columns),
-        fixed_sign=loss.fixed_sign,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +59,7 @@ class PerturbedObjective:
         The noise on the lattice.
     """
 
-    loss: GeneralisedLinearLoss
+    loss: ScalarLoss
     regularisation: float
     noise_scale: float
     tilt: Sensitivity
@@ -154,7 +103,7 @@ class PerturbedObjective:
             implied = -data_gradient(rows, targets, self.loss, point, self.regularisation * point)
             point = minimise(rows, targets, self.loss, self.regularisation, implied, self.goal)
         lattice = np.clip(np.rint(point / self.step), -MAGNITUDE, MAGNITUDE).astype(np.int64)
-        return self.output.release(lattice, output) * self.step
+        return np.asarray(self.output.release(lattice, output) * self.step, dtype=np.float64)
 
     def event_of(self, n_values: int) -> ObjectivePerturbationEvent:
         r"""The cost of :math:`\theta^*` with ``n_values`` coordinates; labels of the logistic loss are 0 or 1."""

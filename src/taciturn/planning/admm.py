@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 from taciturn.accounting import Budget
 from taciturn.certificate import Release
-from taciturn.core.arrays import FloatArray
-from taciturn.core.rng import Stream
-from taciturn.fitting.admm import penalty_level, solve_admm
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss
-from taciturn.fitting.threads import one_thread_if_small
+from taciturn.losses import ScalarLoss
 from taciturn.planning.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 
-__all__ = ["ADMM_STEPS", "NOISELESS_ADMM_STEPS", "ADMMPlan", "plan_admm"]
+__all__ = ["ADMM_STEPS", "HALF_START", "NOISELESS_ADMM_STEPS", "ADMMPlan", "penalty_level", "plan_admm"]
 
 
 ADMM_STEPS = 10
-"""Iterations with privacy, unless told otherwise: each of them spends a share of the budget."""
+"""Default number of iterations with privacy: each of them spends a share of the budget."""
 NOISELESS_ADMM_STEPS = 200
 """Iterations without privacy."""
 
-# What the Jacobians of all iterations take of epsilon.
+HALF_START = 1.5
+r"""Half thresholding sets :math:`|a| \le 1.5 \kappa^{2/3}` to zero."""
+
+# The share of epsilon that the Jacobians of all iterations take.
 _JACOBIAN_SHARE = 0.25
 
 
@@ -36,6 +34,8 @@ class ADMMPlan:
     ----------
     minimisers : ObjectivePlan
         The local problems of all iterations, with :math:`\rho` for their regularisation.
+    n_blocks : int
+        Number of blocks of records.
     n_steps : int
         Number of iterations.
     penalty : {"l1", "l1/2"}
@@ -46,7 +46,11 @@ class ADMMPlan:
         For the certificate.
     """
 
+    arithmetic: ClassVar[str] = ObjectivePlan.arithmetic
+    ordered: ClassVar[bool] = True
+
     minimisers: ObjectivePlan
+    n_blocks: int
     n_steps: int
     penalty: str
     kappa: float
@@ -57,34 +61,21 @@ class ADMMPlan:
         """What all iterations together may cost."""
         return self.minimisers.budget
 
-    def solve(
-        self, blocks: Sequence[tuple[Any, FloatArray]], n_columns: int, n_penalised: int, stream: Stream
-    ) -> FloatArray:
-        """The consensus after the last iteration."""
-        local = self.minimisers
-        with one_thread_if_small(max(targets.size for _, targets in blocks), n_columns):
-            return solve_admm(
-                blocks,
-                n_columns,
-                penalty=self.penalty,
-                kappa=self.kappa,
-                coupling=local.regularisation,
-                n_penalised=n_penalised,
-                n_steps=self.n_steps,
-                release=local.release,
-                stream=stream,
-            )
+
+def penalty_level(penalty: str, threshold: float) -> float:
+    """The kappa at which the proximal map of a penalty sets everything up to ``threshold`` to zero."""
+    return threshold if penalty == "l1" else float((threshold / HALF_START) ** 1.5)
 
 
 def plan_admm(
     budget: Budget,
-    loss: GeneralisedLinearLoss,
+    loss: ScalarLoss,
     *,
     row_bound: float,
     relation: str,
     n_rows: int | None,
     n_features: int,
-    n_coefficients: int,
+    intercept: bool,
     n_blocks: int,
     n_steps: int | str,
     penalty: str,
@@ -115,11 +106,15 @@ def plan_admm(
     row_bound : float
         R, the L2 bound on the rows.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int or None
         The public number of records.
-    n_features, n_coefficients, n_blocks : int
-        Penalised columns, all columns, and blocks of records.
+    n_features : int
+        Number of penalised columns.
+    intercept : bool
+        Whether the model has a constant column, which is not penalised.
+    n_blocks : int
+        Number of blocks of records.
     n_steps : int or "auto"
         Number of iterations.
     penalty : {"l1", "l1/2"}
@@ -145,7 +140,8 @@ def plan_admm(
         row_bound=row_bound,
         relation=relation,
         n_rows=n_rows,
-        n_coefficients=n_coefficients,
+        n_features=n_features,
+        intercept=intercept,
         n_outputs=steps,
         n_blocks=n_blocks,
         regularisation=rho,
@@ -161,4 +157,4 @@ def plan_admm(
         kappa = float(strength) * records / (rho * n_blocks)
     words = {"the minimiser of an objective with a random linear term": "a local minimiser per iteration"}
     releases = tuple(replace(release, what=words.get(release.what, release.what)) for release in minimisers.releases)
-    return ADMMPlan(minimisers, steps, penalty, kappa, releases)
+    return ADMMPlan(minimisers, n_blocks, steps, penalty, kappa, releases)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
-from taciturn.core.arrays import IntArray
-from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity.ranks import kendall_scores
 from taciturn.events import ExponentialEvent, NotPrivateEvent
@@ -28,7 +23,7 @@ _FINEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class KendallPlan:
-    """How k of d features will be selected, each for going with the target and against those selected before it.
+    """How k of d features will be selected, one per round.
 
     Parameters
     ----------
@@ -38,6 +33,8 @@ class KendallPlan:
         What all rounds together may cost; its delta is 0 where the mechanism is pure.
     method : str
         Name of the mechanism of a round, or "all" where every feature is taken, or "exact" without privacy.
+    relation : str
+        The neighbouring relation.
     steps : int
         How many steps of the scores' lattice make one unit of ``|K| / (n - 1)``.
     rounds : tuple of Selection
@@ -47,41 +44,15 @@ class KendallPlan:
     """
 
     arithmetic: ClassVar[str] = "exact"
+    ordered: ClassVar[bool] = True
 
     k: int
     budget: Budget
     method: str
+    relation: str
     steps: int
     rounds: tuple[Selection, ...]
     releases: tuple[Release, ...]
-
-    def select(self, n_candidates: int, taus: Callable[[int | None, IntArray], IntArray], stream: Stream) -> IntArray:
-        """The selected features, in order of selection.
-
-        Parameters
-        ----------
-        n_candidates : int
-            The number of features.
-        taus : callable
-            ``taus(s, columns)`` are the rank correlations of some columns with column s, or with the target where s
-            is None, in steps of the lattice.
-        stream : Stream
-            Each round spawns one of its own.
-        """
-        left = np.arange(n_candidates)
-        if self.method == "all":
-            return left
-        winners = np.empty(self.k, dtype=np.int64)
-        relevance = taus(None, left)
-        redundancy = np.zeros_like(relevance)
-        for place in range(self.k):
-            scores = max(place, 1) * relevance - redundancy
-            index = self.rounds[place].release(scores, stream.spawn("round")) if self.rounds else int(np.argmax(scores))
-            winners[place] = left[index]
-            left, relevance, redundancy = (np.delete(array, index) for array in (left, relevance, redundancy))
-            if place + 1 < self.k:
-                redundancy += taus(int(winners[place]), left)
-        return winners
 
 
 def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_rows: int | None) -> KendallPlan:
@@ -97,7 +68,7 @@ def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_row
     n_candidates, k : int
         ``1 <= k <= n_candidates``; all features cost nothing.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int or None
         The number of records, None where it is private.
     """
@@ -105,11 +76,11 @@ def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_row
     # With n - 1 steps to the unit the scores of the first round are numbers of pairs.
     steps = _FINEST if n_rows is None else min(max(n_rows - 1, 1), _FINEST)
     if k == n_candidates:
-        return KendallPlan(k, Budget(budget.epsilon, 0.0), "all", steps, (), ())
+        return KendallPlan(k, Budget(budget.epsilon, 0.0), "all", relation, steps, (), ())
     what = f"one of {n_candidates:,} features per round, by rank correlation"
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent(), k)
-        return KendallPlan(k, Budget(math.inf, 0.0), "exact", steps, (), (exact,))
+        return KendallPlan(k, Budget(math.inf, 0.0), "exact", relation, steps, (), (exact,))
     sensitivities = [kendall_scores(n_selected, steps, relation) for n_selected in range(k)]
     rounds: tuple[Selection, ...]
     if budget.delta > 0.0:
@@ -123,4 +94,4 @@ def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_row
         rounds = tuple(PermuteAndFlip(sensitivity, share) for sensitivity in sensitivities)
     first = rounds[0]
     release = Release(what, noise, first.scale / first.sensitivity.value, first.event, k)
-    return KendallPlan(k, budget, method, steps, rounds, (release,))
+    return KendallPlan(k, budget, method, relation, steps, rounds, (release,))

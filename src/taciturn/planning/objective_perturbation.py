@@ -1,26 +1,21 @@
-"""Plans for the minimiser of a perturbed objective, alone or after other releases."""
+"""Plans for the minimiser of a perturbed objective, alone or composed with earlier releases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
-import numpy as np
 from scipy.optimize import minimize_scalar
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
-from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
-from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, minimise
-from taciturn.fitting.perturbed_objective import PerturbedObjective, noise_bound, objective_event
-from taciturn.fitting.threads import one_thread_if_small
+from taciturn.losses import ScalarLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.planning.precision import (
     MOST_RECORDS,
@@ -28,11 +23,19 @@ from taciturn.planning.precision import (
     check_resolved,
     goal_of,
     is_resolved,
+    noise_bound,
+    noise_distance,
     noiseless_goal,
     resolve,
 )
 
-__all__ = ["MOST_PER_PUBLIC_ROW", "ObjectivePlan", "check_regularisation", "plan_objective_perturbation"]
+__all__ = [
+    "MOST_PER_PUBLIC_ROW",
+    "ObjectivePlan",
+    "check_regularisation",
+    "objective_event",
+    "plan_objective_perturbation",
+]
 
 
 MOST_PER_PUBLIC_ROW = 2
@@ -71,55 +74,81 @@ class ObjectivePlan:
     relation : str
         The neighbouring relation.
     n_records : int
-        The most records that there are.
+        Upper bound on the number of records.
+    n_features : int
+        Columns of the model, without an intercept's.
+    intercept : bool
+        Whether the model has a constant column.
+    n_outputs : int
+        How many objectives, each on all records, are minimised.
     releases : tuple of Release
         For the certificate.
     """
 
+    arithmetic: ClassVar[str] = "float64"
+    ordered: ClassVar[bool] = True
+
     budget: Budget
-    loss: GeneralisedLinearLoss
+    loss: ScalarLoss
     row_bound: float
     regularisation: float
     noise_scale: float
     scale: float
     relation: str
     n_records: int
+    n_features: int
+    intercept: bool
+    n_outputs: int
     releases: tuple[Release, ...]
 
-    def solve(self, rows: Any, targets: FloatArray, stream: Stream) -> FloatArray:
-        """The coefficients, one row per column of the targets; labels of the logistic loss are 0 or 1.
+    @property
+    def n_coefficients(self) -> int:
+        """Columns of the model, an intercept's included."""
+        return self.n_features + self.intercept
 
-        Rows are at most ``row_bound`` long.
-        """
-        nothing = np.zeros(rows.shape[1])
-        with one_thread_if_small(*rows.shape):
-            return np.array([self.release(rows, np.ascontiguousarray(y), nothing, stream) for y in targets.T])
+    def resolution(self, offset: float = 0.0) -> Resolution:
+        """How precisely a minimiser is found and released, next to a known linear term of this norm."""
+        bound = noise_bound(self.noise_scale, self.n_coefficients) + offset
+        goal = goal_of(self.loss, self.row_bound, self.regularisation, self.n_records, self.n_coefficients, bound)
+        return resolve(goal, self.regularisation, self.n_coefficients, _OUTPUT_NOISE * self.scale, self.relation)
 
-    def release(self, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream) -> FloatArray:
-        """One minimiser, of an objective with a further linear term that is known already."""
-        length = float(np.linalg.norm(offset))
-        if self.noise_scale == 0.0:
-            goal = noiseless_goal(self.loss, self.row_bound, self.n_records, length)
-            return minimise(rows, targets, self.loss, self.regularisation, offset, goal)
-        found = self.resolution(offset.size, length)
-        tilt = objective_tilt(self.loss.lipschitz(math.inf), self.row_bound, self.relation)
-        objective = PerturbedObjective(
-            self.loss, self.regularisation, self.noise_scale, tilt, found.goal, found.step, found.output
-        )
-        return objective.release(rows, targets, offset, stream)
-
-    def resolution(self, n_columns: int, offset: float = 0.0) -> Resolution:
-        """How a minimiser of so many coordinates is found and released, beside a known linear term of this length."""
-        bound = noise_bound(self.noise_scale, n_columns) + offset
-        goal = goal_of(self.loss, self.row_bound, self.regularisation, self.n_records, n_columns, bound)
-        return resolve(goal, self.regularisation, n_columns, _OUTPUT_NOISE * self.scale, self.relation)
-
-    def facts(self, n_columns: int) -> dict[str, float]:
-        """For the certificate: where the solver stops, and the noise that covers what it leaves open."""
+    @property
+    def facts(self) -> dict[str, float]:
+        """For the certificate: where the solver stops, and the noise that covers the remaining error."""
         if self.noise_scale == 0.0:
             return {"gradient_tolerance": noiseless_goal(self.loss, self.row_bound, self.n_records, 0.0).tolerance}
-        found = self.resolution(n_columns)
+        found = self.resolution()
         return {"gradient_tolerance": found.goal.tolerance, "output_noise": found.deviation}
+
+
+def objective_event(
+    loss: ScalarLoss, regularisation: float, row_bound: float, shift: float, relation: str, n_columns: int
+) -> ObjectivePerturbationEvent:
+    r"""The cost of a minimiser, for labels of the logistic loss that are 0 or 1, never between.
+
+    Parameters
+    ----------
+    loss : HuberLoss or LogisticLoss
+        :math:`\phi`.
+    regularisation : float
+        :math:`\Lambda`.
+    row_bound : float
+        L2 bound on the rows.
+    shift : float
+        How far the neighbour can move b, in units of its noise.
+    relation : str
+        The neighbouring relation.
+    n_columns : int
+        Coordinates of the minimiser.
+    """
+    curvature = loss.smoothness * row_bound * row_bound
+    return ObjectivePerturbationEvent(
+        math.log1p(curvature / regularisation),
+        shift,
+        relation == "replace-one",
+        distance=noise_distance(n_columns),
+        fixed_sign=loss.fixed_sign,
+    )
 
 
 def check_regularisation(regularisation: float | str) -> None:
@@ -132,12 +161,13 @@ def check_regularisation(regularisation: float | str) -> None:
 
 def plan_objective_perturbation(
     budget: Budget,
-    loss: GeneralisedLinearLoss,
+    loss: ScalarLoss,
     *,
     row_bound: float,
     relation: str,
     n_rows: int | None,
-    n_coefficients: int,
+    n_features: int,
+    intercept: bool = False,
     n_outputs: int = 1,
     n_blocks: int = 1,
     regularisation: float | str = "auto",
@@ -169,19 +199,22 @@ def plan_objective_perturbation(
         The neighbouring relation.
     n_rows : int or None
         The public number of records.
-    n_coefficients : int
-        d, the columns of the model, an intercept's included.
+    n_features : int
+        Columns of the model, without an intercept's.
+    intercept : bool, default=False
+        Whether the model has a constant column, which counts in d.
     n_outputs : int, default=1
         How many objectives, each on all records, are minimised.
     n_blocks : int, default=1
-        Into how many blocks each of them is divided, every one with a sampler. One record is in one block; several can
-        be in as many, so that the distances of all blocks' samplers count.
+        Number of blocks of records, each with an objective and a sampler of its own. One record is in one block, but a
+        group of records can be in several, so that the distances of all blocks' samplers count.
     regularisation : float or "auto"
         :math:`\Lambda`.
     name : str
-        What :math:`\Lambda` is called where it is refused.
+        The name of the parameter :math:`\Lambda` in error messages.
     before : callable, default=None
-        What is released first, as a function of the noise scale in units of the largest change of the gradient.
+        The event of earlier releases under the same budget, as a function of the noise scale in units of the largest
+        change of the gradient.
     """
     check_regularisation(regularisation)
     relation = check_relation(relation)
@@ -189,7 +222,7 @@ def plan_objective_perturbation(
         raise ParameterError(
             "n_public",
             None,
-            "a public number of records under add-remove, to which the solver's precision is fitted",
+            "a public number of records under add-remove, which determines the precision of the solver",
             "pass one",
         )
     # A private number of records is taken to be at most twice the public one: the certificate assumes it.
@@ -198,11 +231,15 @@ def plan_objective_perturbation(
         raise ParameterError(
             "n_public", n_rows, f"at most {MOST_RECORDS // 2:,}, for which sums are exact enough", "lower it"
         )
+    shape = n_features, intercept, n_outputs
+    n_coefficients = n_features + intercept
     what = "the minimiser of an objective with a random linear term"
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent(), n_outputs)
         ridge = _NOISELESS_REGULARISATION if regularisation == "auto" else float(regularisation)
-        return ObjectivePlan(Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, 0.0, relation, records, (exact,))
+        return ObjectivePlan(
+            Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, 0.0, relation, records, *shape, (exact,)
+        )
     if budget.delta == 0.0:
         raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
     check_real(_SMALLEST, _LARGEST, residual_clip=loss.lipschitz(math.inf))
@@ -229,7 +266,7 @@ def plan_objective_perturbation(
             ),
         )
         noise_scale = scale * sensitivity.value
-        return ObjectivePlan(budget, loss, row_bound, ridge, noise_scale, scale, relation, records, releases)
+        return ObjectivePlan(budget, loss, row_bound, ridge, noise_scale, scale, relation, records, *shape, releases)
 
     # Below this the Jacobians alone would spend the budget.
     least = curvature / math.expm1(min(budget.epsilon / n_outputs, 700.0))
@@ -237,14 +274,14 @@ def plan_objective_perturbation(
         ridge = _best_regularisation(scale_of, least, loss, sensitivity.value / loss.lipschitz(math.inf), row_bound)
         plan = plan_of(ridge)
         # Very many records or columns need a larger one for their minimiser to be known in double precision.
-        while not is_resolved(plan.resolution(n_coefficients), row_bound, plan.noise_scale, _MOVED_BY_AUTO):
+        while not is_resolved(plan.resolution(), row_bound, plan.noise_scale, _MOVED_BY_AUTO):
             plan = plan_of(2.0 * plan.regularisation)
     else:
         ridge = float(regularisation)
         if ridge <= least * 1.001:
             raise ParameterError(name, regularisation, f"more than {least:.6g}, which this epsilon needs", "raise it")
         plan = plan_of(ridge)
-    found = plan.resolution(n_coefficients)
+    found = plan.resolution()
     check_resolved(name, regularisation, found, row_bound=row_bound, noise_scale=plan.noise_scale)
     return plan
 
@@ -252,7 +289,7 @@ def plan_objective_perturbation(
 def _events(
     scale: float,
     ridge: float,
-    loss: GeneralisedLinearLoss,
+    loss: ScalarLoss,
     row_bound: float,
     relation: str,
     n_coefficients: int,
@@ -268,7 +305,7 @@ def _events(
 
 
 def _best_regularisation(
-    scale_of: Callable[[float], float], least: float, loss: GeneralisedLinearLoss, unit: float, row_bound: float
+    scale_of: Callable[[float], float], least: float, loss: ScalarLoss, unit: float, row_bound: float
 ) -> float:
     """The minimiser of noise and shrinkage together, to three digits, above the least admissible number."""
     size = (_LOGISTIC_COEFFICIENTS if loss.labelled else _HUBER_COEFFICIENTS) / row_bound

@@ -4,7 +4,7 @@ r"""How well double precision knows the minimiser of a perturbed objective, from
           \qquad \|x_i\| \le R, \quad |\phi'| R \le G, \quad \phi'' R^2 \le \beta, \quad \phi \ge 0, \quad \|b\| \le B,
 
 in d dimensions. n is the number of records, or the most that there may be; B is the noise's bound
-(:func:`taciturn.fitting.perturbed_objective.noise_bound`) and the length of what was added to b and is public. Where a
+(:func:`noise_bound`) and the length of what was added to b and is public. Where a
 solver stops, and the noise that covers what it leaves open, are functions of these, never of b or of the data.
 
 **Where the minimiser is.** Its gradient vanishes, and :math:`J(\theta^*) \le J(0) \le n \phi_0` with
@@ -37,7 +37,7 @@ computed gradient within 0.7 t. (What rounding does to a norm, a relative du, is
   :math:`0.7 t + e_0`. The exact normal variable is nearer than :math:`2^{-49} B` to the b that was drawn: rounding
   it to a lattice of step :math:`2^{-50} \sigma` takes at most :math:`2^{-51} \sigma \sqrt d`, products and a sum
   :math:`4uB`. And :math:`0.7 t + T/3.5 + 2^{-49} B \le t`.
-* *There are good points, and they are found*: by :func:`taciturn.fitting.objective_perturbation.descend`, as
+* *There are good points, and they are found*: by :func:`taciturn.fitting.minimiser.descend`, as
   :math:`(\sqrt2 + 1) e_0 < 0.7 \cdot 3.5\, e_0 \le 0.7 t`. Since :math:`L W / e_0 \le 3.5 / 16u`, it takes at most
   :math:`2 (L/\Lambda) \ln(L^2 W^2 / 2 e_0^2) < 140\, L / \Lambda` steps. So nothing is ever returned that is not within
   the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
@@ -57,14 +57,28 @@ import numpy as np
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import approximate_minimiser
-from taciturn.fitting.objective_perturbation import GeneralisedLinearLoss, Goal
-from taciturn.fitting.perturbed_objective import MAGNITUDE
-from taciturn.mechanisms import RoundedGaussian
+from taciturn.losses import ScalarLoss
+from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian
 
-__all__ = ["MOST_RECORDS", "Resolution", "check_resolved", "goal_of", "is_resolved", "noiseless_goal", "resolve"]
+__all__ = [
+    "MAGNITUDE",
+    "MOST_RECORDS",
+    "Goal",
+    "Resolution",
+    "check_resolved",
+    "goal_of",
+    "is_resolved",
+    "noise_bound",
+    "noise_distance",
+    "noiseless_goal",
+    "resolve",
+]
+
+MAGNITUDE = 1 << 62
+"""Bound on the released integers before noise."""
 
 MOST_RECORDS = 2**32
-"""For more the sums of blocks are not covered."""
+"""The analysis of summation errors covers no more records."""
 
 _UNIT = 2.0**-53
 _PER_SLOPE, _PER_TERM = 2.0**-30, 2.0**-44
@@ -79,19 +93,60 @@ _MOST_MOVED = 0.1
 _LATTICE_BITS = 3
 _LARGEST_SCALE = 55
 
+# By how many standard deviations the norm of the linear term may exceed its mean, and how likely more is.
+_BEYOND = 13.0
+_BEYOND_PROBABILITY = 2.0**-121
+
+
+def noise_bound(noise_scale: float, n_columns: int) -> float:
+    r"""The norm that b does not exceed, :math:`\sigma (\sqrt d + 13)`, but with a probability below :math:`2^{-121}`.
+
+    *Proof.* The norm is a Lipschitz function of normal variables with a mean of at most :math:`\sqrt d`; it exceeds
+    its mean by 13 with probability at most :math:`e^{-13^2/2} < 2^{-121}` (Gaussian concentration).
+    """
+    return noise_scale * (math.sqrt(n_columns) + _BEYOND)
+
+
+def noise_distance(n_columns: int) -> float:
+    """How far b as sampled is from a normal vector that keeps within :func:`noise_bound`, in total variation."""
+    return n_columns * DISTANCE_PER_VALUE + _BEYOND_PROBABILITY
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """When a point is close enough to the minimiser, and how many steps lead there.
+
+    Parameters
+    ----------
+    tolerance : float
+        Bound on the norm of the exact gradient.
+    reach : float, default=inf
+        Bound on the norm of a point. Beyond it the rounding of gradients is not covered.
+    curvature : float, default=1.0
+        Bound on the eigenvalues of J's Hessian.
+    descents : int, default=0
+        So many steps of gradient descent lead from zero to the goal, whatever the data. 0: take what Newton's steps
+        have found, as one may where nothing is private.
+    """
+
+    tolerance: float
+    reach: float = math.inf
+    curvature: float = 1.0
+    descents: int = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How a minimiser is found and released.
+    """How precisely a minimiser is found and released.
 
     Parameters
     ----------
     goal : Goal
-        Of the solver.
+        Where the solver stops.
     step : float
-        Of the lattice, a power of two.
+        Step of the output lattice, a power of two.
     output : RoundedGaussian
-        The noise on it.
+        The noise on that lattice.
     """
 
     goal: Goal
@@ -105,7 +160,7 @@ class Resolution:
 
 
 def goal_of(
-    loss: GeneralisedLinearLoss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
+    loss: ScalarLoss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
 ) -> Goal:
     r"""The goal of the solver, as the module derives it.
 
@@ -131,25 +186,25 @@ def goal_of(
     return Goal(tolerance, 2.0 * reach, largest, math.ceil(_DESCENTS * largest / regularisation))
 
 
-def noiseless_goal(loss: GeneralisedLinearLoss, row_bound: float, n_records: int, bound: float) -> Goal:
-    """A goal where nothing is private: what the solver finds is taken."""
+def noiseless_goal(loss: ScalarLoss, row_bound: float, n_records: int, bound: float) -> Goal:
+    """The goal of a solver without privacy, whose result is taken as it is."""
     per_record = _PER_SLOPE + _NOISELESS_PER_RECORD * n_records
     return Goal(loss.lipschitz(math.inf) * row_bound * per_record + _PER_TERM * bound)
 
 
 def resolve(goal: Goal, regularisation: float, n_columns: int, noise_multiplier: float, relation: str) -> Resolution:
-    """A lattice for a goal, and noise on it of at least so many sensitivities.
+    r"""Choose the output lattice for a goal, and the noise on it.
 
     Parameters
     ----------
     goal : Goal
-        Of the solver.
+        Where the solver stops.
     regularisation : float
-        The ridge.
+        :math:`\Lambda`.
     n_columns : int
-        Columns of the model.
+        d.
     noise_multiplier : float
-        Noise over sensitivity.
+        The least ratio of the noise's standard deviation to the sensitivity.
     relation : str
         The neighbouring relation.
     """

@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
-from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import opposite_quantile_scores
 from taciturn.events import Event, NotPrivateEvent, OppositeSelectionsEvent
 from taciturn.mechanisms import PrivateQuantile
@@ -25,8 +22,6 @@ __all__ = ["BoundsPlan", "decimal_grid", "plan_bounds"]
 # How likely it may be, by a union bound, that some bound lies beyond all records of its column. The union bound counts
 # every point of the grid at its worst and none of the good ones, so that the truth is a small part of this.
 _CHANCE = 0.1
-# Half the width of a column whose bounds coincide, relative to where they do.
-_LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +48,6 @@ class BoundsPlan:
     private: bool
     releases: tuple[Release, ...]
 
-    def release(self, X: FloatArray, stream: Stream) -> tuple[FloatArray, FloatArray]:
-        """The lower and the upper bounds, the lower ones below the upper ones."""
-        bounds = np.empty((2, len(self.quantiles)))
-        for j, quantile in enumerate(self.quantiles):
-            values = X[:, j]
-            # The grid is symmetric: a lower bound, rounded down, is an upper bound of the mirror image, rounded up.
-            # A difference, since minus zero would be another zero.
-            lower = 0.0 - self._upper(quantile, -values, stream.spawn("lower bound"))
-            upper = self._upper(quantile, values, stream.spawn("upper bound"))
-            bounds[:, j] = _apart(lower, upper, _smallest(quantile.grid))
-        return bounds[0], bounds[1]
-
-    def _upper(self, quantile: PrivateQuantile, values: FloatArray, stream: Stream) -> float:
-        if self.private:
-            return quantile.release(values, stream)
-        return quantile.grid[int(np.argmax(quantile.scores(values)))]
-
 
 def plan_bounds(
     budget: Budget, *, relation: str, n_rows: int, tail: float, smallest: FloatArray, largest: FloatArray
@@ -90,7 +68,7 @@ def plan_bounds(
     budget : Budget
         For all bounds together; an infinite epsilon means exact quantiles, rounded outwards to the grid.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int
         The public number of records.
     tail : float
@@ -145,15 +123,3 @@ def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:
     sizes = [float(f"{digits}e{exponent}") for exponent in range(first, last + 1) for digits in range(10, 100)]
     inside = [size for size in sizes if smallest <= size <= largest]
     return (*(-size for size in reversed(inside)), 0.0, *inside)
-
-
-def _smallest(grid: tuple[float, ...]) -> float:
-    return grid[len(grid) // 2 + 1]
-
-
-def _apart(lower: float, upper: float, smallest: float) -> tuple[float, float]:
-    """Bounds in order, about a point where they coincide: then all but a few values of the column may be there."""
-    if lower == upper:
-        half = max(smallest, _LEAST_SHARE * abs(lower))
-        return lower - half, upper + half
-    return min(lower, upper), max(lower, upper)

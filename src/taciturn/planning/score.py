@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
-from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
-from taciturn.core.rng import Stream
 from taciturn.core.validation import check_real
 from taciturn.data.sensitivity import error_sum, outcome_counts
 from taciturn.events import GaussianEvent, NotPrivateEvent
@@ -47,11 +45,6 @@ class ScorePlan:
     mechanism: TwoSidedGeometric | RoundedGaussian | None
     deviation: float
     releases: tuple[Release, ...]
-
-    def release(self, sums: IntArray, stream: Stream) -> FloatArray:
-        """Sums of integers between 0 and ``term_bound`` with noise, in units of it."""
-        noisy = sums if self.mechanism is None else self.mechanism.release(sums, stream.spawn("score"))
-        return noisy / self.term_bound
 
 
 def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation: str, n_values: int) -> ScorePlan:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-
-import numpy as np
+from typing import ClassVar
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
-from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
-from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_finite, check_integer, check_real
+from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ExponentialEvent, NotPrivateEvent
 from taciturn.mechanisms import (
@@ -23,7 +20,6 @@ from taciturn.mechanisms import (
     PeelingTopK,
     PermuteAndFlip,
     TopK,
-    first_k_of,
     log_binomial,
 )
 
@@ -51,6 +47,8 @@ class TopKPlan:
         For the certificate.
     """
 
+    ordered: ClassVar[bool] = True
+
     k: int
     budget: Budget
     method: str
@@ -61,13 +59,6 @@ class TopKPlan:
     def arithmetic(self) -> str:
         """Whether the proof covers what the computer does."""
         return "exact" if self.mechanism is None else self.mechanism.arithmetic
-
-    def select(self, scores: object, stream: Stream) -> IntArray:
-        """The selected indices."""
-        if self.mechanism is not None:
-            return self.mechanism.release(scores, stream.spawn("top-k"))
-        exact = check_finite(scores=scores)
-        return first_k_of(exact, np.zeros(exact.size), self.k)
 
 
 def plan_top_k(

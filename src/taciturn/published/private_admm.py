@@ -14,8 +14,9 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.fitting.admm import PENALTIES
-from taciturn.fitting.objective_perturbation import Goal, minimise
+from taciturn.fitting.minimiser import minimise
 from taciturn.losses import LogisticLoss
+from taciturn.planning.precision import Goal
 from taciturn.published._base import SwitchedModel, state_claim
 
 __all__ = ["PrivateADMM", "gamma_noise"]

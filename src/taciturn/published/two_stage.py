@@ -15,8 +15,9 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, ObjectivePerturbationEvent
-from taciturn.fitting.objective_perturbation import Goal, minimise
+from taciturn.fitting.minimiser import minimise
 from taciturn.losses import LogisticLoss
+from taciturn.planning.precision import Goal
 from taciturn.published._base import SwitchedModel, classifies, state_claim
 from taciturn.published.two_stage_selector import (
     COMPARED_PENALTIES,

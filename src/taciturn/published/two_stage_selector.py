@@ -17,9 +17,9 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive
 from taciturn.data.sensitivity import block_votes
 from taciturn.events import NotPrivateEvent
+from taciturn.fitting.blocks import blocks_by_slot
 from taciturn.mechanisms import LaplaceTopK
 from taciturn.selectors._base import PrivateSelector, numbers_of
-from taciturn.selectors.block_vote import blocks_by_slot
 
 __all__ = ["TwoStageSelector", "lasso_counts"]
 

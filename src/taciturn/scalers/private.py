@@ -16,6 +16,7 @@ from taciturn.core.validation import NO_RECORDS, check_integer, check_real
 from taciturn.data.admission import finite_rows
 from taciturn.data.reading import admission_assumptions, check_invalid
 from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.fitting.quantiles import release_bounds
 from taciturn.planning.quantiles import plan_bounds
 from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
 
@@ -161,7 +162,7 @@ class PrivateScaler(LinearScaler):
             smallest=smallest,
             largest=largest,
         )
-        lower, upper = plan.release(X[finite_rows(X)] if self.invalid == "null" else X, stream)
+        lower, upper = release_bounds(plan, X[finite_rows(X)] if self.invalid == "null" else X, stream)
         self.certificate_ = certify(
             plan.releases,
             plan.budget,

@@ -6,48 +6,23 @@ top-k mechanism that needs to know no more than that one record sways one block.
 
 from __future__ import annotations
 
-import hashlib
-import math
-import numbers
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.parallel import Parallel, delayed
-
 from taciturn.accounting import Budget
-from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.guard import guarded
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.data.admission import PresentRecords
-from taciturn.data.fixed_point import ONE
-from taciturn.data.sensitivity import block_votes, public_rows
+from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
-from taciturn.fitting.block_lasso import first_features
-from taciturn.fitting.threads import one_thread
-from taciturn.mechanisms.transcript import coupling
-from taciturn.planning import plan_top_k
+from taciturn.fitting.block_votes import run_block_vote
+from taciturn.planning.block_vote import check_n_blocks, check_n_jobs, plan_block_vote
 from taciturn.planning.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
+from taciturn.sources import ArraySource
 
-__all__ = [
-    "BlockVoteSelector",
-    "blocks_by_key",
-    "blocks_by_slot",
-    "blocks_for",
-    "check_n_jobs",
-    "count_votes",
-    "number_of_blocks",
-    "random_blocks",
-]
-
-# Sixteen bytes.
-_SECRET_WORDS = 2
-# Blocks are handed to workers in this many parcels: enough to share them out evenly, few enough to be cheap.
-_PARCELS = 32
+__all__ = ["BlockVoteSelector"]
 
 
 class BlockVoteSelector(PrivateSelector):
@@ -188,26 +163,25 @@ class BlockVoteSelector(PrivateSelector):
                 "'add-remove' where keys are given, since a replaced record would move between two blocks",
                 "leave keys out, or set relation='add-remove'",
             )
-        records = self._read(X, y)
-        records, targets, logistic, facts = self._targets(records)
+        records, n_classes, facts = self._target(self._read(X, y))
         n_rows, n_columns = records.n_slots, records.n_features
-        n_blocks = number_of_blocks(self.n_blocks, public_rows(self.relation, n_rows, self.n_public))
-        stream = Stream.of(self.random_state)
-        plan = plan_top_k(
+        n_public = public_rows(self.relation, n_rows, self.n_public)
+        plan = plan_block_vote(
             Budget(self.epsilon, self.delta),
             n_columns,
             self._count(n_columns),
-            block_votes(self.relation),
+            self.relation,
+            n_blocks=self.n_blocks,
+            n_rows=n_public,
+            logistic=n_classes > 0,
+            n_outputs=n_classes if n_classes > 2 else 1,
             method=self.mechanism,
             gamma=self.gamma,
         )
-        blocks = self._blocks(records, n_blocks, keys, stream)
-        if plan.method == "all":
-            selected = np.arange(n_columns)
-        else:
-            votes = count_votes(records.X, self.x_bound, targets, blocks, plan.k, logistic=logistic, n_jobs=self.n_jobs)
-            selected = plan.select(votes, stream)
-        public = self._public_facts(n_rows, n_columns) | {"method": plan.method, "blocks": n_blocks}
+        stream = Stream.of(self.random_state)
+        source = ArraySource(records, self.x_bound, n_public)
+        selected = run_block_vote(plan, source, stream, keys=keys, n_jobs=self.n_jobs)
+        public = self._public_facts(n_rows, n_columns) | {"method": plan.selection.method, "blocks": plan.n_blocks}
         self._conclude(
             selected,
             plan.releases,
@@ -228,137 +202,13 @@ class BlockVoteSelector(PrivateSelector):
         if self.classes is not None:
             check_classes(self.classes)
         check_n_jobs(self.n_jobs)
-        if self.n_blocks != "auto":
-            check_integer(1, n_blocks=self.n_blocks)
-        elif self.relation == "add-remove" and self.n_public is None:
-            raise ParameterError(
-                "n_public",
-                None,
-                "a public number of records, of which n_blocks='auto' is the root, since the true one is private",
-                "give n_public or n_blocks",
-            )
+        check_n_blocks(self.n_blocks)
 
-    def _blocks(self, records: PresentRecords, n_blocks: int, keys: Any, stream: Stream) -> list[np.ndarray]:
-        """The records of each block, in increasing order."""
-        if keys is None:
-            return blocks_for(self.relation, records, n_blocks, stream)
-        # One by one: a common type for all keys would let one of them change what the others say.
-        listed = list(keys)
-        if len(listed) != records.n_slots:
-            raise DataError("keys: expected one key per record, got another number; pass a list as long as y.")
-        return blocks_by_key((listed[slot] for slot in records.slots), n_blocks, stream.spawn("blocks"))
-
-    def _targets(self, records: PresentRecords) -> tuple[PresentRecords, np.ndarray, bool, dict[str, Any]]:
-        """Records that are not null, one column of targets per path, whether the loss is logistic, public facts."""
+    def _target(self, records: PresentRecords) -> tuple[PresentRecords, int, dict[str, Any]]:
+        """Records that are not null, with a mapped target; the number of classes, or 0 for numbers; public facts."""
         labels, y = labels_or_numbers(records.y, self.classes)
         if labels is not None:
             records, codes = label_records(records, labels, self.invalid)
-            own = np.arange(1, 2) if labels.size == 2 else np.arange(labels.size)
-            return records, (codes[:, None] == own).astype(np.float64), True, {"classes": labels}
+            return replace(records, y=codes), labels.size, {"classes": labels}
         bounds = check_y_bounds(self.y_bounds)
-        return records, numeric_target(y, bounds)[:, None] / ONE, False, {"y_bounds": bounds}
-
-
-def check_n_jobs(n_jobs: int | None) -> None:
-    """Refuse what joblib would not understand."""
-    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
-        raise ParameterError("n_jobs", n_jobs, "None or an integer other than 0", "set -1 for all processors")
-
-
-def number_of_blocks(n_blocks: int | str, records: int | None) -> int:
-    """As many as were asked for, or the root of the public number of records for "auto"."""
-    if n_blocks == "auto":
-        return math.isqrt(records)
-    if records is not None and n_blocks > records:
-        raise ParameterError(
-            "n_blocks",
-            n_blocks,
-            f"at most {records}, the public number of records",
-            "take fewer blocks, or leave it at 'auto'",
-        )
-    return int(n_blocks)
-
-
-def blocks_for(relation: str, records: PresentRecords, n_blocks: int, stream: Stream) -> list[np.ndarray]:
-    """The records of each block, by slots of the table, or drawn one by one where a record more would shift the slots.
-
-    A null record keeps its slot, so that the others stay in their blocks, and is in no block itself.
-    """
-    if relation == "add-remove":
-        return random_blocks(records.slots.size, n_blocks, stream.spawn("blocks"))
-    ends = np.cumsum([rows.size for rows in blocks_by_slot(records.n_slots, n_blocks)])
-    return np.split(np.arange(records.slots.size), np.searchsorted(records.slots, ends[:-1]))
-
-
-def blocks_by_slot(n_rows: int, n_blocks: int) -> list[np.ndarray]:
-    """Slices of the list of records, for relations under which every record keeps its slot."""
-    edges = [block * n_rows // n_blocks for block in range(n_blocks + 1)]
-    return [np.arange(start, stop) for start, stop in pairwise(edges)]
-
-
-def random_blocks(n_rows: int, n_blocks: int, stream: Stream) -> list[np.ndarray]:
-    """Each record in a block drawn for it alone."""
-    with coupling():
-        return _rows_of(stream.integers(n_blocks, n_rows), n_blocks)
-
-
-def blocks_by_key(keys: Iterable[Any], n_blocks: int, stream: Stream) -> list[np.ndarray]:
-    """Each record in the block of its key, by a hash that is keyed from the stream."""
-    with coupling():
-        secret = stream.words(_SECRET_WORDS).tobytes()
-    digests = (hashlib.blake2b(_canonical(key), key=secret, digest_size=16).digest() for key in keys)
-    block_of = [int.from_bytes(digest, "little") % n_blocks for digest in digests]
-    return _rows_of(np.array(block_of, dtype=np.int64), n_blocks)
-
-
-def _canonical(key: Any) -> bytes:
-    """The same bytes for equal keys, whatever the type in which a number came."""
-    if isinstance(key, np.generic):
-        key = key.item()
-    if isinstance(key, str):
-        return b"text " + key.encode("utf-8", "surrogatepass")
-    if isinstance(key, bytes):
-        return b"bytes " + key
-    if isinstance(key, float) and key.is_integer():
-        key = int(key)
-    if isinstance(key, int):
-        return f"number {int(key)}".encode()
-    if isinstance(key, float) and math.isfinite(key):
-        return f"number {key!r}".encode()
-    raise DataError("keys: expected a number or text for every record, got something else; write the keys as text.")
-
-
-def _rows_of(block_of: np.ndarray, n_blocks: int) -> list[np.ndarray]:
-    order = np.argsort(block_of, kind="stable")
-    return np.split(order, np.searchsorted(block_of[order], np.arange(1, n_blocks)))
-
-
-def count_votes(
-    X: Any,
-    x_bound: float,
-    targets: np.ndarray,
-    blocks: Sequence[np.ndarray],
-    k: int,
-    *,
-    logistic: bool,
-    n_jobs: int | None = None,
-) -> np.ndarray:
-    """For each feature, the number of blocks that have it among their first k; see ``fitting.block_lasso``."""
-    table = X.tocsr() if sp.issparse(X) else X
-    n_parcels = min(len(blocks), _PARCELS)
-    parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))
-    with one_thread():
-        chosen = Parallel(n_jobs=n_jobs)(
-            delayed(_votes_of)(table, x_bound, targets, parcel, k, logistic) for parcel in parcels
-        )
-    return np.bincount(np.concatenate(chosen), minlength=X.shape[1])
-
-
-@guarded
-def _votes_of(
-    table: Any, x_bound: float, targets: np.ndarray, blocks: Iterable[np.ndarray], k: int, logistic: bool
-) -> np.ndarray:
-    with one_thread():
-        return np.concatenate(
-            [first_features(table[rows], x_bound, targets[rows], k, logistic=logistic) for rows in blocks]
-        )
+        return replace(records, y=numeric_target(y, bounds)), 0, {"y_bounds": bounds}

@@ -23,6 +23,7 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
 from taciturn.data.target import check_classes, check_y_bounds, class_signs, label_records, numeric_target
+from taciturn.fitting.top_k import select_top_k
 from taciturn.planning import plan_top_k
 from taciturn.planning.top_k import TOP_K_MECHANISMS
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
@@ -196,7 +197,7 @@ class CorrelationSelector(PrivateSelector):
             method=self.mechanism,
             gamma=self.gamma,
         )
-        selected = plan.select(self._scores(records, weights, unit), stream)
+        selected = select_top_k(plan, self._scores(records, weights, unit), stream)
         public = self._public_facts(n_rows, n_columns)
         public |= {"method": plan.method, "score": self._score_name(), "x_bound": float(self.x_bound), **facts}
         self._conclude(

@@ -7,20 +7,20 @@ selection*, with sensitivities per relation and round and with all rounds accoun
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
-import scipy.sparse as sp
 
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
+from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_classes, label_records
+from taciturn.fitting.kendall import run_kendall
 from taciturn.kernels import kendall
-from taciturn.kernels.kendall import ranks_of, scaled_tau, sparse_ranks_of
 from taciturn.planning import plan_kendall
 from taciturn.selectors._base import PrivateSelector, labels_or_numbers
+from taciturn.sources import ArraySource
 
 __all__ = ["KendallSelector"]
 
@@ -135,9 +135,8 @@ class KendallSelector(PrivateSelector):
             A numeric target, or one with two labels.
         """
         self._check_public()
-        records, target, facts = self._target(self._read(X, y))
+        records, facts = self._target(self._read(X, y))
         n_rows, n_columns = records.n_slots, records.n_features
-        stream = Stream.of(self.random_state)
         private_count = self.relation == "add-remove" and not math.isinf(self.epsilon)
         plan = plan_kendall(
             Budget(self.epsilon, self.delta),
@@ -146,9 +145,9 @@ class KendallSelector(PrivateSelector):
             self.relation,
             None if private_count else n_rows,
         )
-        # Null records keep their slots in a public count, and are no part of a private one.
-        n_records = records.slots.size if self.relation == "add-remove" else n_rows
-        selected = plan.select(n_columns, RankCorrelations(records.X, target, n_records, plan.steps), stream)
+        stream = Stream.of(self.random_state)
+        source = ArraySource(records, math.inf, public_rows(self.relation, n_rows, self.n_public))
+        selected = run_kendall(plan, source, stream)
         self._conclude(
             selected,
             plan.releases,
@@ -173,36 +172,10 @@ class KendallSelector(PrivateSelector):
                 "leave classes at None if the target is a number, or set one class against the rest",
             )
 
-    def _target(self, records: PresentRecords) -> tuple[PresentRecords, np.ndarray, dict[str, Any]]:
-        """Records that are not null, values to be ranked, public facts."""
+    def _target(self, records: PresentRecords) -> tuple[PresentRecords, dict[str, Any]]:
+        """Records that are not null, with a target that can be ranked; public facts."""
         labels, y = labels_or_numbers(records.y, self.classes)
         if labels is not None:
-            return *label_records(records, labels, self.invalid), {"classes": labels}
-        return records, y, {}
-
-
-class RankCorrelations:
-    """Rank correlations of columns with the target or with a column, in steps of the plan's lattice.
-
-    Null records are in no pair, but they do count in n.
-    """
-
-    def __init__(self, X: Any, target: np.ndarray, n_records: int, steps: int) -> None:
-        self._n_records, self._steps = n_records, steps
-        self._target = ranks_of(target)
-        self._table = X.tocsc() if sp.issparse(X) else X
-        self._kept: dict[int, np.ndarray] = {}
-
-    def __call__(self, anchor: int | None, columns: np.ndarray) -> np.ndarray:
-        ranks = self._target if anchor is None else self._ranks(anchor)
-        taus = [scaled_tau(ranks, self._ranks(column), self._n_records, self._steps) for column in columns.tolist()]
-        return np.array(taus, dtype=np.int64)
-
-    def _ranks(self, column: int) -> np.ndarray:
-        if sp.issparse(self._table):
-            # Kept, they would be a dense copy of a sparse table.
-            entries = slice(*self._table.indptr[column : column + 2])
-            return sparse_ranks_of(self._table.data[entries], self._table.indices[entries], self._target.size)
-        if column not in self._kept:
-            self._kept[column] = ranks_of(self._table[:, column])
-        return self._kept[column]
+            records, codes = label_records(records, labels, self.invalid)
+            return replace(records, y=codes), {"classes": labels}
+        return replace(records, y=y), {}

@@ -21,7 +21,7 @@ def check_relation(relation: str) -> Relation:
     return check_choice(RELATIONS, relation=relation)  # type: ignore[return-value]
 
 
-def public_rows(relation: Relation, n_rows: int, n_public: int | None) -> int | None:
+def public_rows(relation: str, n_rows: int, n_public: int | None) -> int | None:
     """The number of records as far as it may be used or shown: under add-remove only what the caller made public."""
     return n_public if relation == "add-remove" else n_rows
 

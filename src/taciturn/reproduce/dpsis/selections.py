@@ -14,12 +14,14 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import block_votes, correlation_scores
 from taciturn.data.target import numeric_target
+from taciturn.fitting.block_votes import count_votes
+from taciturn.fitting.blocks import blocks_by_slot
+from taciturn.fitting.top_k import select_top_k
 from taciturn.mechanisms import LaplaceTopK
 from taciturn.planning import plan_top_k
 from taciturn.published.dpsis import printed_top_k
 from taciturn.published.two_stage_selector import lasso_counts
 from taciturn.reproduce.dpsis.common import ALPHA
-from taciturn.selectors.block_vote import blocks_by_slot, count_votes
 
 __all__ = ["BLOCK_VOTE", "CORRELATION", "DP_SIS", "TWO_STAGE", "Scored", "by_correlation", "choose", "score"]
 
@@ -69,7 +71,7 @@ def by_correlation(scored: Scored, k: int, epsilon: float, seed: int) -> dict[st
     plan = plan_top_k(Budget(epsilon, 0.0), scored.sums.size, k, unit)
     return {
         DP_SIS: printed_top_k(scored.sums, k, epsilon, _GAMMA, Stream.of(seed).spawn("top-k")),
-        CORRELATION: plan.select(scored.exact_sums, Stream.of(seed)),
+        CORRELATION: select_top_k(plan, scored.exact_sums, Stream.of(seed)),
     }
 
 
@@ -82,5 +84,5 @@ def choose(scored: Scored, k: int, epsilon: float, seed: int) -> dict[str, IntAr
         DP_SIS: chosen[DP_SIS],
         TWO_STAGE: laplace.release(scored.counts, Stream.of(seed).spawn("top-k")),
         CORRELATION: chosen[CORRELATION],
-        BLOCK_VOTE: vote.select(scored.votes[k], Stream.of(seed)),
+        BLOCK_VOTE: select_top_k(vote, scored.votes[k], Stream.of(seed)),
     }

@@ -1,0 +1,102 @@
+"""Disjoint blocks of records, assigned so that one record more or less changes one block."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from taciturn.core.arrays import IndexArray, IntArray
+from taciturn.core.errors import DataError
+from taciturn.core.rng import Stream
+from taciturn.data.admission import PresentRecords
+from taciturn.mechanisms.transcript import coupling
+
+__all__ = ["assign_blocks", "blocks_by_key", "blocks_by_slot", "random_blocks"]
+
+# Sixteen bytes.
+_SECRET_WORDS = 2
+
+
+def assign_blocks(
+    relation: str, records: PresentRecords, n_blocks: int, stream: Stream, keys: Iterable[Any] | None = None
+) -> list[IndexArray]:
+    """Assign records to blocks by their slots in the table, or at random under add-remove, where slots shift.
+
+    A null record keeps its slot, so that the others stay in their blocks. It is in no block itself.
+
+    Parameters
+    ----------
+    relation : str
+        The neighbouring relation.
+    records : PresentRecords
+        The records that are not null.
+    n_blocks : int
+        Number of blocks.
+    stream : Stream
+        Spawns one stream where blocks are random.
+    keys : iterable, default=None
+        One number or text per row of the table, under add-remove: records of one key are in one block.
+
+    Returns
+    -------
+    list of ndarray
+        For each block the positions of its records among those present, in increasing order.
+    """
+    if keys is not None:
+        # One by one: a common type for all keys would let one of them change what the others say.
+        listed = list(keys)
+        if len(listed) != records.n_slots:
+            raise DataError("keys: expected one key per record, got another number; pass a list as long as y.")
+        return blocks_by_key((listed[slot] for slot in records.slots), n_blocks, stream.spawn("blocks"))
+    if relation == "add-remove":
+        return random_blocks(records.slots.size, n_blocks, stream.spawn("blocks"))
+    ends = np.cumsum([rows.size for rows in blocks_by_slot(records.n_slots, n_blocks)])
+    return np.split(np.arange(records.slots.size), np.searchsorted(records.slots, ends[:-1]))
+
+
+def blocks_by_slot(n_rows: int, n_blocks: int) -> list[IndexArray]:
+    """Slices of the table, for relations under which every record keeps its slot."""
+    edges = [block * n_rows // n_blocks for block in range(n_blocks + 1)]
+    return [np.arange(start, stop) for start, stop in pairwise(edges)]
+
+
+def random_blocks(n_rows: int, n_blocks: int, stream: Stream) -> list[IndexArray]:
+    """Assign each record to a block at random, independently of the others."""
+    with coupling():
+        return _rows_of(stream.integers(n_blocks, n_rows), n_blocks)
+
+
+def blocks_by_key(keys: Iterable[Any], n_blocks: int, stream: Stream) -> list[IndexArray]:
+    """Assign each record to the block of its key, by a hash with a secret from the stream."""
+    with coupling():
+        secret = stream.words(_SECRET_WORDS).tobytes()
+    digests = (hashlib.blake2b(_canonical(key), key=secret, digest_size=16).digest() for key in keys)
+    block_of = [int.from_bytes(digest, "little") % n_blocks for digest in digests]
+    return _rows_of(np.array(block_of, dtype=np.int64), n_blocks)
+
+
+def _canonical(key: Any) -> bytes:
+    """The same bytes for equal keys, whatever the type in which a number came."""
+    if isinstance(key, np.generic):
+        key = key.item()
+    if isinstance(key, str):
+        return b"text " + key.encode("utf-8", "surrogatepass")
+    if isinstance(key, bytes):
+        return b"bytes " + key
+    if isinstance(key, float) and key.is_integer():
+        key = int(key)
+    if isinstance(key, int):
+        return f"number {int(key)}".encode()
+    if isinstance(key, float) and math.isfinite(key):
+        return f"number {key!r}".encode()
+    raise DataError("keys: expected a number or text for every record, got something else; write the keys as text.")
+
+
+def _rows_of(block_of: IntArray, n_blocks: int) -> list[IndexArray]:
+    order = np.argsort(block_of, kind="stable")
+    return np.split(order, np.searchsorted(block_of[order], np.arange(1, n_blocks)))

@@ -89,7 +89,15 @@ def test_replacement_doubles_the_noise():
 
     noise = [
         plan_frank_wolfe(
-            Budget(1.0, 1e-6), LogisticLoss(), radius=1, relation=relation, n_rows=9, n_vertices=4, n_steps=50
+            Budget(1.0, 1e-6),
+            LogisticLoss(),
+            radius=1,
+            relation=relation,
+            n_rows=9,
+            n_features=2,
+            n_outputs=1,
+            intercept=False,
+            n_steps=50,
         ).noise_scale
         for relation in ("zero-out", "replace-one")
     ]

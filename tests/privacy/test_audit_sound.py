@@ -26,9 +26,10 @@ from taciturn.audit.catalogue.laws import law_of
 from taciturn.audit.neighbours import reversed_ranks
 from taciturn.audit.run import audit_all, audit_entry
 from taciturn.core.rng import Stream
-from taciturn.data.design import Design
+from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import numeric_target
+from taciturn.fitting.frank_wolfe import run_frank_wolfe
 from taciturn.mechanisms import (
     CanonicalLipschitz,
     ExponentialMechanism,
@@ -41,6 +42,7 @@ from taciturn.mechanisms import (
     RoundedGaussian,
     TwoSidedGeometric,
 )
+from taciturn.sources import ArraySource
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 EXACT = [name for name, entry in BY_NAME.items() if name.endswith(("exact", "ranks")) or name == "BoundedScaler"]
@@ -270,8 +272,9 @@ def test_the_law_of_two_steps_is_that_of_the_solver():
     law, case = (BY_NAME[f"FrankWolfeRegressor/{name}"].case(1.0) for name in ("squared-exact", "squared"))
     laws = [law.law(data) for data in (law.pair.first, law.pair.second)]
     X, y = case.pair.first
-    design, target = Design(X, 1.0), numeric_target(y, (-1.0, 1.0))
-    solutions = (law.law.plan.solve(design, target, 1, Stream.of(seed)) for seed in range(4000))
+    records = PresentRecords(X, numeric_target(y, (-1.0, 1.0)), np.arange(y.size), y.size)
+    source = ArraySource(records, 1.0, y.size)
+    solutions = (run_frank_wolfe(law.law.plan, source, Stream.of(seed)) for seed in range(4000))
     drawn = Counter(tuple(np.round(solution.ravel(), 12).tolist()) for solution in solutions)
     assert set(drawn) <= set(laws[0])
     counts = [drawn[outcome] for outcome in laws[0]]

@@ -10,11 +10,15 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 from taciturn import ScreenedClassifier, ScreenedRegressor
+from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
-from taciturn.data.design import Design
+from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import safe_rule, screening_test
 from taciturn.data.target import numeric_target
+from taciturn.fitting.screening import run_screened
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
+from taciturn.planning import plan_screened
+from taciturn.sources import ArraySource
 
 RADIUS, N_STEPS, RUNS, N = 1.5, 3, 2_000, 9
 LOSSES = {"huber": HuberLoss(0.5), "squared": SquaredLoss(), "logistic": LogisticLoss()}
@@ -157,14 +161,24 @@ def test_coefficients_follow_the_exact_law_and_no_other_scale(loss, rule, relati
     X, y = table(loss)
     estimator = model(loss, rule, 0, relation=relation, permanent=permanent, n_public=N)
     certificate = estimator.fit(layout(X), y).certificate_
-    # The estimator's own plan, made once: making it takes longer than following it.
-    design = Design(layout(X), 1.0)
-    plan = estimator._plan(LOSSES[loss], N, design, 1)
+    # The plan of the fit, made once: making it takes longer than following it.
+    given = ("n_steps", "rule", "screen_at", "screen_share", "threshold", "permanent", "relation")
+    plan = plan_screened(
+        Budget(estimator.epsilon, estimator.delta),
+        LOSSES[loss],
+        radius=RADIUS,
+        n_rows=N,
+        n_features=X.shape[1],
+        n_outputs=1,
+        intercept=False,
+        **{name: getattr(estimator, name) for name in given},
+    )
     assert plan.releases == certificate.events
     target = y if loss == "logistic" else numeric_target(y, (-1.0, 1.0))
+    source = ArraySource(PresentRecords(layout(X), target, np.arange(N), N), 1.0, N)
     counts = {}
     for seed in range(RUNS):
-        solution = plan.solve(design, target, 1, Stream.of(seed))
+        solution = run_screened(plan, source, Stream.of(seed))
         key = tuple(np.round(solution.ravel(), 6) + 0.0)
         counts[key] = counts.get(key, 0) + 1
     scales = scales_of(certificate)

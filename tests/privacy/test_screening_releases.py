@@ -1,25 +1,50 @@
 """What the rules hand to the noise, on every path: it moves as declared, and the noise is fresh each time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from taciturn import ScreenedClassifier, ScreenedRegressor
+from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
+from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.target import numeric_target
 from taciturn.fitting import screening
 from taciturn.fitting.dense_paths import DensePath, GramPath
 from taciturn.fitting.frank_wolfe import open_run
 from taciturn.fitting.plain import PlainRun
-from taciturn.fitting.screening import NoisyRule, Problem, SelectionRule, solve_screened
 from taciturn.fitting.sparse_paths import MarginPath, SublinearPath
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
-from taciturn.planning import screened as plans
+from taciturn.planning import plan_screened
+from taciturn.sources import ArraySource
 
 RADIUS, N_STEPS = 1.0, 12
 LOSSES = {"squared": SquaredLoss(), "huber": HuberLoss(0.5), "logistic": LogisticLoss()}
-RULES = {"tested": screening.TestedSelection(SelectionRule(0.0), 1.0), "adp": NoisyRule(1.0)}
+RULES = ("tested", "adp")
+
+
+def screened_plan(rule, loss, relation, n_rows, **changes):
+    """A plan with noise on the Gaussian releases of its screenings alone."""
+    plan = plan_screened(
+        Budget(1.0, 1e-6),
+        LOSSES[loss],
+        radius=RADIUS,
+        relation=relation,
+        n_rows=n_rows,
+        n_features=3,
+        n_outputs=1,
+        intercept=False,
+        n_steps=N_STEPS,
+        rule=rule,
+        screen_at="every",
+        screen_share=0.5,
+        threshold=None,
+        permanent=False,
+    )
+    return replace(plan, **{"selection_noise": 0.0, "gaussian_noise": 1.0} | changes)
 
 
 def records(loss, rng, n, d=3):
@@ -42,7 +67,17 @@ def handed_over(monkeypatch, rule, loss, relation, X, y, n_rows, history, *, spa
     monkeypatch.setattr(screening, "_noisy", spy)
     known = None if relation == "add-remove" else n_rows
     run = open_run(
-        design, target, LOSSES[loss], RADIUS, N_STEPS, 1, 0.5, known, plainly=plainly, by_margins=rule == "adp"
+        design,
+        target,
+        LOSSES[loss],
+        RADIUS,
+        N_STEPS,
+        1,
+        0.5,
+        known,
+        plainly=plainly,
+        by_margins=rule == "adp",
+        norms=rule == "adp",
     )
     for t, vertex in enumerate(history):
         if isinstance(run, PlainRun):
@@ -50,8 +85,8 @@ def handed_over(monkeypatch, rule, loss, relation, X, y, n_rows, history, *, spa
             run.weights[0, max(vertex, ~vertex)] += (1 if vertex >= 0 else -1) * RADIUS * 2 / (t + 2)
         else:
             run.step(vertex)
-    problem = Problem(design, target, LOSSES[loss], RADIUS, n_rows, relation)
-    RULES[rule].screen(run, np.flatnonzero(run.coefficients()), problem, Stream.of(0))
+    plan = screened_plan(rule, loss, relation, n_rows)
+    screening.screen(plan, run, np.flatnonzero(run.coefficients()), Stream.of(0))
     ((values, sensitivity),) = seen
     return values, sensitivity, type(run)
 
@@ -103,26 +138,20 @@ def test_a_replaced_record_is_declared_as_one(monkeypatch, rule):
     assert values["replace-one"] > 1.2 * values["zero-out"]
 
 
-class _Watcher:
-    """A rule that screens nothing and notes what the stream gives it."""
+def test_every_screening_has_noise_of_its_own(monkeypatch):
+    X, y = records("huber", np.random.default_rng(0), 20)
+    target = numeric_target(y, (-1.0, 1.0))
+    drawn = []
 
-    def __init__(self):
-        self.drawn = []
-
-    def screen(self, run, support, problem, stream):
-        self.drawn.append(tuple(stream.normals(2)) + tuple(stream.gumbels(2)))
+    def note(plan, run, support, stream):
+        """Screen nothing, and note what the stream gives."""
+        drawn.append(tuple(stream.normals(2)) + tuple(stream.gumbels(2)))
         return support[:0]
 
-
-def test_every_screening_has_noise_of_its_own():
-    X, y = records("huber", np.random.default_rng(0), 20)
-    design, target = Design(X, 1.0), numeric_target(y, (-1.0, 1.0))
-    run = open_run(design, target, LOSSES["huber"], RADIUS, N_STEPS, 1, 0.5, 20)
-    problem = Problem(design, target, LOSSES["huber"], RADIUS, 20, "zero-out")
-    watcher = _Watcher()
-    times = range(1, N_STEPS + 1)
-    solve_screened(run, watcher, problem, n_steps=N_STEPS, screenings=times, permanent=False, stream=Stream.of(5))
-    numbers = np.ravel(watcher.drawn)
+    monkeypatch.setattr(screening, "screen", note)
+    source = ArraySource(PresentRecords(X, target, np.arange(20), 20), 1.0, 20)
+    screening.run_screened(screened_plan("tested", "huber", "zero-out", 20), source, Stream.of(5))
+    numbers = np.ravel(drawn)
     assert numbers.size == 4 * N_STEPS == np.unique(numbers).size
 
 
@@ -147,7 +176,7 @@ def test_the_way_a_fit_takes_suits_its_noise(monkeypatch, parameters, kind):
         opened.append(open_run(*args, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr(plans, "open_run", spy)
+    monkeypatch.setattr(screening, "open_run", spy)
     parameters = dict(parameters)
     X, y = records("huber", np.random.default_rng(0), 60)
     X = sp.csr_array(X) if parameters.pop("sparse", False) else X

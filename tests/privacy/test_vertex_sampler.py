@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import ONE
-from taciturn.fitting.frank_wolfe_task import SELECTION_CHARGE, SELECTION_LEFTOVER, FrankWolfeProblem
+from taciturn.fitting.frank_wolfe_task import SELECTION_CHARGE, FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, open_path
 from taciturn.kernels.vertex_sampler import (
     DRY,
@@ -28,7 +28,7 @@ from taciturn.kernels.vertex_sampler import (
 )
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.mechanisms.base import rounding_charge
-from taciturn.planning.frank_wolfe import plan_frank_wolfe
+from taciturn.planning.frank_wolfe import SELECTION_LEFTOVER, plan_frank_wolfe
 
 
 def loss_named(name, clip=1.0):
@@ -259,7 +259,8 @@ def test_what_the_sampler_rounds_is_paid_by_the_plan():
     # The plan scales its noise for an exponential mechanism, whose rounding charge covers the sampler's.
     assert rounding_charge() >= SELECTION_CHARGE
     # And its distance from the law stands in the event of every step, which an accountant charges.
-    facts = {"radius": 1.0, "relation": "zero-out", "n_rows": 100, "n_vertices": 20, "n_steps": 50}
+    facts = {"radius": 1.0, "relation": "zero-out", "n_rows": 100, "n_steps": 50}
+    facts |= {"n_features": 10, "n_outputs": 1, "intercept": False}
     plan = plan_frank_wolfe(Budget(1.0, 1e-6), HuberLoss(1.0), **facts)
     assert plan.releases[0].event.distance == SELECTION_LEFTOVER
     # Without a delta there is none, and the sampler is not used.

@@ -6,15 +6,17 @@ import pytest
 from taciturn.accounting import Budget, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.design import Design
+from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import numeric_target
 from taciturn.events import ComposedEvent
+from taciturn.fitting.frank_wolfe import count_nonzero, run_frank_wolfe
 from taciturn.fitting.top_k import select_top_k
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
 from taciturn.planning import ClippedCount, plan_frank_wolfe, plan_top_k
 from taciturn.planning.frank_wolfe import frank_wolfe_steps
+from taciturn.sources import ArraySource
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 KINDS = {
@@ -99,34 +101,48 @@ def test_bad_requests_are_refused():
             plan_top_k(Budget(1.0, 0.0), 5, k, UNIT)
 
 
+def whole_table(X, target):
+    return ArraySource(PresentRecords(X, target, np.arange(len(target)), len(target)), 1.0, len(target))
+
+
 def test_a_private_count_does_not_count_the_intercept():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (400, 6))
     # Without noise the count shows itself: one feature and a large constant fill the ball.
     target = numeric_target(np.clip(0.4 + 0.5 * X[:, 2], -1, 1), (-1.0, 1.0))
-    design = Design(X, 1.0, intercept=True)
+    source = whole_table(X, target)
     plan = plan_frank_wolfe(
         Budget(math.inf, 0.0),
         SquaredLoss(),
         radius=0.9,
         relation="zero-out",
         n_rows=400,
-        n_vertices=14,
+        n_features=6,
+        n_outputs=1,
+        intercept=True,
         n_steps="auto",
         count=ClippedCount(1, 6, "zero-out", math.inf),
     )
-    (weights,) = plan.solve(design, target, 1, Stream.of(0))
+    (weights,) = run_frank_wolfe(plan, source, Stream.of(0))
     assert np.flatnonzero(np.abs(weights) > 0.01).tolist() == [2, 6]
-    assert plan.count(design, target, 1, Stream.of(0)) == np.count_nonzero(weights[:6])
-    assert plan.count(design, target, 1, Stream.of(0)) < np.count_nonzero(weights)
+    assert count_nonzero(plan, source, Stream.of(0)) == np.count_nonzero(weights[:6])
+    assert count_nonzero(plan, source, Stream.of(0)) < np.count_nonzero(weights)
 
 
 def test_plans_without_a_count_do_not_count():
     plan = plan_frank_wolfe(
-        Budget(1.0, 1e-6), SquaredLoss(), radius=1.0, relation="zero-out", n_rows=9, n_vertices=4, n_steps=5
+        Budget(1.0, 1e-6),
+        SquaredLoss(),
+        radius=1.0,
+        relation="zero-out",
+        n_rows=9,
+        n_features=2,
+        n_outputs=1,
+        intercept=False,
+        n_steps=5,
     )
     with pytest.raises(TypeError, match="does not count"):
-        plan.count(Design(np.zeros((9, 2)), 1.0), np.zeros(9), 1, Stream.of(0))
+        count_nonzero(plan, whole_table(np.zeros((9, 2)), np.zeros(9)), Stream.of(0))
 
 
 def test_the_number_of_steps_depends_on_public_facts_alone():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.admission import PresentRecords
-from taciturn.data.design import Design
 from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_records, numeric_target
@@ -31,9 +31,11 @@ from taciturn.estimators._linear import (
     labels_of,
 )
 from taciturn.fitting import paths
+from taciturn.fitting.frank_wolfe import count_nonzero, run_frank_wolfe
 from taciturn.kernels import softmax
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
 from taciturn.planning import ClippedCount, plan_frank_wolfe
+from taciturn.sources import ArraySource
 
 __all__ = ["FrankWolfeClassifier", "FrankWolfeRegressor"]
 
@@ -68,12 +70,13 @@ class _FrankWolfe(PrivateLinearModel):
         """Coefficients in mapped units, one row per output, the intercept last."""
         n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
-        design = Design(records.X, self.x_bound, intercept=self.fit_intercept)
-        plan = self._plan(loss, public_rows(self.relation, n_rows, self.n_public), design, n_outputs)
-        coefficients = self._solve(plan, design, target, n_outputs, stream.spawn("frank-wolfe"))
+        n_records = public_rows(self.relation, n_rows, self.n_public)
+        plan = self._plan(loss, n_records, n_columns, n_outputs)
+        source = ArraySource(replace(records, y=target), self.x_bound, n_records)
+        coefficients = self._solve(plan, source, stream.spawn("frank-wolfe"))
         if not self.fit_intercept:
             coefficients = np.column_stack((coefficients, np.zeros(n_outputs)))
-        coefficients = self._thin(coefficients, lambda: plan.count(design, target, n_outputs, stream.spawn("count")))
+        coefficients = self._thin(coefficients, lambda: count_nonzero(plan, source, stream.spawn("count")))
         self.n_iter_ = plan.n_steps
         if self.relation == "add-remove":
             # Sums of more could leave 64-bit integers, and refusing them would tell their number.
@@ -92,21 +95,23 @@ class _FrankWolfe(PrivateLinearModel):
         )
         return coefficients
 
-    def _plan(self, loss: Loss, n_rows: int | None, design: Design, n_outputs: int) -> Any:
-        """From the budget and public facts to steps and noise; of the design only its shape is public."""
+    def _plan(self, loss: Loss, n_rows: int | None, n_features: int, n_outputs: int) -> Any:
+        """From the budget and public facts to steps and noise."""
         return plan_frank_wolfe(
             Budget(self.epsilon, self.delta),
             loss,
             radius=self.radius * self.x_bound,
             relation=self.relation,
             n_rows=n_rows,
-            n_vertices=2 * n_outputs * design.shape[1],
+            n_features=n_features,
+            n_outputs=n_outputs,
+            intercept=bool(self.fit_intercept),
             n_steps=self.n_steps,
-            count=self._count_mechanism(design.n_features),
+            count=self._count_mechanism(n_features),
         )
 
-    def _solve(self, plan: Any, design: Design, target: np.ndarray, n_outputs: int, stream: Stream) -> np.ndarray:
-        return plan.solve(design, target, n_outputs, stream)
+    def _solve(self, plan: Any, source: ArraySource, stream: Stream) -> np.ndarray:
+        return run_frank_wolfe(plan, source, stream)
 
     def _count_mechanism(self, n_columns: int) -> ClippedCount | None:
         """How the number of coefficients is counted, where it is; Frank-Wolfe itself keeps them all."""

@@ -15,11 +15,12 @@ import numpy as np
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_truth
-from taciturn.data.design import Design
 from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
+from taciturn.fitting.screening import run_screened
 from taciturn.losses import Loss
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning import ScreenedPlan, check_screening, none_threshold, plan_screened
+from taciturn.sources import ArraySource
 
 __all__ = ["ScreenedClassifier", "ScreenedRegressor"]
 
@@ -36,15 +37,16 @@ class _Screened:
         super()._warm_up(sparse=sparse)
         rounded_gaussian.warm_up()
 
-    def _plan(self, loss: Loss, n_rows: int | None, design: Design, n_outputs: int) -> ScreenedPlan:
+    def _plan(self, loss: Loss, n_rows: int | None, n_features: int, n_outputs: int) -> ScreenedPlan:
         return plan_screened(
             Budget(self.epsilon, self.delta),
             loss,
             radius=self.radius * self.x_bound,
             relation=self.relation,
             n_rows=n_rows,
-            n_features=design.n_features,
-            n_vertices=2 * n_outputs * design.shape[1],
+            n_features=n_features,
+            n_outputs=n_outputs,
+            intercept=bool(self.fit_intercept),
             n_steps=self.n_steps,
             rule=self.rule,
             screen_at=self.screen_at,
@@ -53,15 +55,13 @@ class _Screened:
             permanent=bool(self.permanent),
         )
 
-    def _solve(
-        self, plan: ScreenedPlan, design: Design, target: np.ndarray, n_outputs: int, stream: Stream
-    ) -> np.ndarray:
+    def _solve(self, plan: ScreenedPlan, source: ArraySource, stream: Stream) -> np.ndarray:
         # What an earlier fit without privacy left must not outlive it.
         vars(self).pop("loss_curve_", None)
         if not math.isinf(self.epsilon):
-            return plan.solve(design, target, n_outputs, stream)
+            return run_screened(plan, source, stream)
         losses: list[float] = []
-        coefficients = plan.solve(design, target, n_outputs, stream, losses.append)
+        coefficients = run_screened(plan, source, stream, losses.append)
         self.loss_curve_ = np.array(losses)
         return coefficients
 

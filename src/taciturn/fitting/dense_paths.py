@@ -14,6 +14,9 @@ from taciturn.kernels.residual_pieces import curve_table
 
 __all__ = ["DensePath", "GramPath"]
 
+# Of a block of rows whose part of the Gram matrix is computed at a time.
+_BLOCK_ENTRIES = 1 << 22
+
 
 class GramPath(QuadraticPath):
     """The whole Gram matrix; squared loss.
@@ -36,8 +39,8 @@ class GramPath(QuadraticPath):
         gram = np.zeros((self.n_features, self.n_features), dtype=np.int64)
         self.a = np.zeros(self.n_features, dtype=np.int64)
         self.b = np.zeros(self.n_features, dtype=np.int64)
-        # Products of doubles that hold integers, exact in blocks of 2**21 rows.
-        block = exact_block_rows(ONE)
+        # Products of doubles that hold integers, exact in blocks of up to 2**21 rows; few rows at a time save memory.
+        block = min(exact_block_rows(ONE), max(1, _BLOCK_ENTRIES // self.n_features))
         for start in range(0, X.shape[0], block):
             part = np.asarray(X[start : start + block], dtype=np.float64)
             gram += (part.T @ part).astype(np.int64)

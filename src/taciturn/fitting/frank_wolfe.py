@@ -13,32 +13,66 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 import scipy.sparse as sp
 
 from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
+from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
-from taciturn.fitting.frank_wolfe_task import (
-    LARGEST_RADIUS,
-    MOST_FEATURES,
-    MOST_STEPS,
-    SMALLEST_RADIUS,
-    FrankWolfeProblem,
-)
+from taciturn.fitting.frank_wolfe_task import MOST_FEATURES, MOST_STEPS, FrankWolfeProblem
 from taciturn.fitting.paths import choose_path, open_path
 from taciturn.fitting.plain import PlainRun
+from taciturn.fitting.safe_rule import column_norms
 from taciturn.losses import Loss
+from taciturn.planning.frank_wolfe import LARGEST_RADIUS, NOISELESS_STEPS, SMALLEST_RADIUS, FrankWolfePlan
+from taciturn.sources import ArraySource
 
-__all__ = ["LARGEST_RADIUS", "SMALLEST_RADIUS", "Run", "open_run"]
+__all__ = ["FrankWolfeRun", "count_nonzero", "open_run", "run_frank_wolfe"]
 
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
 _ROOM = 2**30
 
 
-class Run(Protocol):
+def run_frank_wolfe(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -> FloatArray:
+    """The coefficients in mapped units, one row per output."""
+    design = source.design(intercept=plan.intercept)
+    return _advance(plan, design, source.records.y, plan.n_steps, plan.noise_scale, stream)
+
+
+def count_nonzero(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -> int:
+    """The noisy, clipped number of features with a nonzero coefficient in the noiseless solution."""
+    if plan.counting is None:
+        raise TypeError("this plan does not count")
+    design = source.design(intercept=plan.intercept)
+    coefficients = _advance(plan, design, source.records.y, NOISELESS_STEPS, 0.0, stream)
+    used = coefficients[:, : design.n_features].any(axis=0)
+    return plan.counting.release(int(np.count_nonzero(used)), stream)
+
+
+def _advance(
+    plan: FrankWolfePlan, design: Design, target: AnyArray, n_steps: int, noise_scale: float, stream: Stream
+) -> FloatArray:
+    run = open_run(
+        design,
+        target,
+        plan.loss,
+        plan.radius,
+        n_steps,
+        plan.n_outputs,
+        noise_scale,
+        plan.n_rows,
+        relation=plan.relation,
+        # The fast samplers have a distance from their law, which a delta of zero has no room for.
+        plainly=plan.budget.delta == 0.0 and noise_scale > 0.0,
+    )
+    run.advance_to(n_steps, stream)
+    return run.coefficients().reshape(plan.n_outputs, -1)
+
+
+class FrankWolfeRun(Protocol):
     """Frank-Wolfe in progress.
 
     Coordinates are numbered output by output, column by column.
@@ -57,6 +91,8 @@ class Run(Protocol):
         Bound on the relative rounding error of a product of coefficients and scores, in units of one record's part.
     candidates : ndarray of bool
         The coordinates that a step can still choose.
+    norms : ndarray or None
+        Euclidean norms of the columns in scaled units, null records left out; None unless they were asked for.
     """
 
     grain: float
@@ -65,6 +101,7 @@ class Run(Protocol):
     derivative_error: float
     rounding: float
     candidates: BoolArray
+    norms: FloatArray | None
 
     def scores(self) -> AnyArray:
         """The gradient before the next step, in units of ``grain``."""
@@ -101,8 +138,12 @@ def open_run(
     relation: str = "zero-out",
     plainly: bool = False,
     by_margins: bool = False,
-) -> Run:
-    """A run before its first step, by the fastest way to the same selections that public facts allow.
+    norms: bool = False,
+) -> FrankWolfeRun:
+    """A run before its first step, by the fastest path to the same selections that public facts allow.
+
+    The lattice of the features is built once: 32-bit integers that the path arranges in its own way, or the doubles
+    that full gradients multiply.
 
     Parameters
     ----------
@@ -128,17 +169,23 @@ def open_run(
     plainly : bool, default=False
         Whether to weigh all vertices in every step: the fast samplers are up to 2**-110 a step away from the law.
     by_margins : bool, default=False
-        Whether margins must be exact: some ways keep a rounded Gram matrix instead.
+        Whether margins must be exact: some paths keep a rounded Gram matrix instead.
+    norms : bool, default=False
+        Whether the run states the norms of its columns.
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
-    derivative = loss.lattice_derivative(radius)
+    derivative, present = loss.lattice_derivative(radius), loss.present(target)
     if plainly or derivative is None or not _fits(design, radius, n_steps, noise_scale, bound):
-        return PlainRun(design, target, loss, radius, n_outputs, noise_scale, bound, relation)
+        plain = PlainRun(design, target, loss, radius, n_outputs, noise_scale, bound, relation)
+        plain.norms = column_norms(design.lattice, present) / ONE if norms else None
+        return plain
     influence = lattice_gradient_scores(derivative, radius, bound, n_steps, "zero-out").value
     problem = FrankWolfeProblem(loss, radius, n_steps, noise_scale * influence, bound, relation)
     X = design.compact()
     name = choose_path(problem, X.shape[1], sparse=sp.issparse(X), by_margins=by_margins)
-    return open_path(X, target, problem, valid=loss.present(target), path=name)
+    path = open_path(X, target, problem, valid=present, path=name)
+    path.norms = column_norms(X, present) / ONE if norms else None
+    return path
 
 
 def _fits(design: Design, radius: float, n_steps: int, noise_scale: float, n_rows: int) -> bool:

@@ -6,7 +6,8 @@ from w = 0. Features are lattice integers in [-ONE, ONE] that stand for [-1, 1].
 
 Charges for finite arithmetic: the sensitivity of the scores *as computed* is
 ``data.sensitivity.lattice_gradient_scores``. A selection then has a bounded range of twice that over the noise scale,
-plus :data:`SELECTION_CHARGE`, as sampled within a total-variation distance of :data:`SELECTION_LEFTOVER`.
+plus :data:`SELECTION_CHARGE`, as sampled within a total variation distance of
+``planning.frank_wolfe.SELECTION_LEFTOVER``.
 """
 
 from __future__ import annotations
@@ -23,18 +24,16 @@ from taciturn.core.validation import check_integer, check_real
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
 from taciturn.kernels.residual_pieces import LatticeDerivative
-from taciturn.kernels.vertex_sampler import LEFTOVER, WEIGHT_ERROR, new_sampler
+from taciturn.kernels.vertex_sampler import WEIGHT_ERROR, new_sampler
 from taciturn.losses import Loss
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer, coupling, transcribing
+from taciturn.planning.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS
 
 __all__ = [
-    "LARGEST_RADIUS",
     "MOST_FEATURES",
     "MOST_STEPS",
     "ROUNDING_PER_RECORD",
     "SELECTION_CHARGE",
-    "SELECTION_LEFTOVER",
-    "SMALLEST_RADIUS",
     "FrankWolfeProblem",
     "Path",
     "QuadraticPath",
@@ -43,17 +42,11 @@ __all__ = [
 SELECTION_CHARGE = 4.0 * WEIGHT_ERROR
 """What rounding adds to the bounded range of one selection; ``mechanisms.base.rounding_charge`` pays more."""
 
-SELECTION_LEFTOVER = LEFTOVER
-"""Bound on the distance of one sampled selection from such a law, for the event of a step; an accountant charges it."""
-
 ROUNDING_PER_RECORD = 2.0**-48
 """A sum of products that is rounded once per product and once more, on both neighbours, in units of one record's part:
 each product is within 2**-52 of itself, and n records make up the whole."""
 
 MOST_STEPS = 1_000_000
-# Derivatives have to fit 32-bit integers.
-LARGEST_RADIUS = float(1 << 14)
-SMALLEST_RADIUS = 1e-9
 MOST_FEATURES = 1 << 26
 # Words asked for at a time: 64 KB, some 1,600 proposals.
 _WORDS = 1 << 13
@@ -168,6 +161,7 @@ class Path:
         self.vertices = np.zeros(problem.n_steps, dtype=np.int64)
         self.iterate: IntArray = np.zeros(n_features, dtype=np.int64)
         self.candidates = np.ones(n_features, dtype=bool)
+        self.norms: FloatArray | None = None
         self._counted = 0
 
     def scores(self) -> FloatArray:

@@ -58,6 +58,7 @@ class PlainRun:
         self.design, self.radius, self.noise_scale, self.t = design, radius, noise_scale, 0
         self.weights = np.zeros((n_outputs, design.shape[1]))
         self.candidates = np.ones(self.weights.size, dtype=bool)
+        self.norms: FloatArray | None = None
         # Coefficients on a lattice that leaves room for exact margins: ONE * ||w||_1 * 2**bits <= 2**53.
         self._bits = 52 - FRACTION_BITS - max(0, math.ceil(math.log2(radius)))
         # Weights of a record, at most ONE in absolute value, stand for derivatives up to the Lipschitz constant.

@@ -31,12 +31,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taciturn.core.arrays import FloatArray
+from taciturn.core.arrays import BoolArray, FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_positive, check_real
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 
 __all__ = ["column_norms", "rule_scores", "safe_rule_scores"]
+
+# Of a block of rows whose squares are held at a time.
+_BLOCK_ENTRIES = 1 << 18
 
 
 def safe_rule_scores(X: Any, y: Any, coef: Any, *, radius: float, loss: str = "squared") -> FloatArray:
@@ -116,7 +119,14 @@ def rule_scores(
     return scores
 
 
-def column_norms(X: Any) -> FloatArray:
-    """Euclidean norms of the columns."""
-    squares = X.multiply(X) if sp.issparse(X) else np.square(X)
-    return np.sqrt(np.asarray(squares.sum(axis=0), dtype=np.float64).ravel())
+def column_norms(X: Any, present: BoolArray | None = None) -> FloatArray:
+    """Euclidean norms of the columns, over the rows that are present; sums of squared integers are exact to 2**53."""
+    rows = np.ones(X.shape[0]) if present is None else present.astype(np.float64)
+    if sp.issparse(X):
+        return np.sqrt(np.asarray(X.astype(np.float64).power(2).T @ rows))
+    total = np.zeros(X.shape[1])
+    step = max(1, _BLOCK_ENTRIES // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        block = slice(start, start + step)
+        total += rows[block] @ np.square(X[block], dtype=np.float64)
+    return np.sqrt(total)

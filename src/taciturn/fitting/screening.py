@@ -1,243 +1,196 @@
 r"""Frank-Wolfe with screening: at public iterations, coefficients that a rule singles out are set to zero.
 
 A rule looks at the gradient at the current weights, which are released already, and so is the support. What it
-releases is which coefficients go. Rules hold noise, in units of one record's influence, and no budget.
+releases is which coefficients are set to zero. Noise is in units of one record's influence.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray
 from taciturn.core.rng import Stream
-from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import safe_rule, screening_test
-from taciturn.fitting.frank_wolfe import Run
-from taciturn.fitting.safe_rule import column_norms, rule_scores
-from taciturn.losses import Loss
+from taciturn.fitting.frank_wolfe import FrankWolfeRun, open_run
+from taciturn.fitting.safe_rule import rule_scores
 from taciturn.mechanisms import RoundedGaussian
 from taciturn.mechanisms.base import first_of, noisy_keys
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer, score_limits
+from taciturn.planning.screened import GAUSSIAN_BITS, ScreenedPlan
+from taciturn.sources import ArraySource
 
-__all__ = [
-    "GAUSSIAN_BITS",
-    "NoisyRule",
-    "OptionalSelection",
-    "Problem",
-    "Rule",
-    "SelectionRule",
-    "TestedSelection",
-    "solve_screened",
-]
-
-
-GAUSSIAN_BITS = 24
-"""Gaussian noise has a standard deviation of two to this power lattice units."""
+__all__ = ["run_screened", "screen"]
 
 # Far beyond what such noise can hide, and far from the end of 64-bit integers.
 _LARGEST = 2**60
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What a rule may look at beside the run: data, loss and public numbers.
+def run_screened(
+    plan: ScreenedPlan, source: ArraySource, stream: Stream, watch: Callable[[float], None] | None = None
+) -> FloatArray:
+    """The coefficients in mapped units, one row per output.
 
     Parameters
     ----------
-    design : Design
-        The features, intercept column included.
-    target : ndarray of shape (n_samples,)
-        As the run has it.
-    loss : Loss
-        The loss of one record.
-    radius : float
-        Radius of the ball in units of scaled features.
-    n_rows : int or None
-        A public number of records.
-    relation : str
-        What one record more or less means.
+    plan : ScreenedPlan
+        Steps, screenings and their noise.
+    source : ArraySource
+        The records, with the mapped target.
+    stream : Stream
+        Randomness of this solution.
+    watch : callable, default=None
+        Receives the mean loss after each screening, which is not private.
     """
+    private = plan.noise_scale > 0.0
+    design = source.design(intercept=plan.intercept)
+    run = open_run(
+        design,
+        source.records.y,
+        plan.loss,
+        plan.radius,
+        plan.n_steps,
+        plan.n_outputs,
+        plan.noise_scale,
+        # A public guess of a private number of records may guide the noise; arithmetic cannot rely on it.
+        None if plan.relation == "add-remove" else plan.n_rows,
+        relation=plan.relation,
+        plainly=plan.budget.delta == 0.0 and private,
+        by_margins=plan.rule == "adp" and private,
+        norms=plan.rule == "adp",
+    )
+    steps, noise = stream.spawn("steps"), stream.spawn("screening")
+    for t in plan.screenings:
+        run.advance_to(t, steps)
+        weighted = np.flatnonzero(run.coefficients())
+        support = weighted[weighted % design.shape[1] < design.n_features]
+        if support.size:
+            screened = screen(plan, run, support, noise)
+            (run.exclude if plan.permanent else run.drop)(screened)
+        if watch is not None:
+            watch(run.mean_loss())
+        if not run.candidates.any():
+            # No coefficient is left, and none can be chosen any more.
+            break
+    else:
+        run.advance_to(plan.n_steps, steps)
+    return run.coefficients().reshape(plan.n_outputs, -1)
 
-    design: Design
-    target: AnyArray
-    loss: Loss
-    radius: float
-    n_rows: int | None
-    relation: str
 
-    @cached_property
-    def rows(self) -> IntArray:
-        """The records that are not null."""
-        return np.flatnonzero(self.loss.present(self.target))
+def screen(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
+    """The coordinates that the plan's rule sets to zero.
 
-    @cached_property
-    def norms(self) -> FloatArray:
-        """Euclidean norms of the columns, null records left out."""
-        return column_norms(self.design.lattice[self.rows]) / ONE
-
-    @property
-    def condition(self) -> float:
-        """The loss's factor in the safe rule."""
-        return self.loss.condition(self.radius)
-
-
-class Rule(Protocol):
-    """Which coefficients to set to zero."""
-
-    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
-        """Coordinates out of the support, which is not empty; ``support`` leaves the intercept out."""
-
-
-@dataclass(frozen=True, slots=True)
-class SelectionRule:
-    r"""The coefficient with the smallest gradient, by the exponential mechanism on :math:`-|g_i|`.
-
-    Parameters
-    ----------
-    noise : float
-        Gumbel scale in units of one record's influence; 0 for none.
+    ``support`` holds the coordinates with a coefficient, at least one, without the intercept.
     """
-
-    noise: float
-
-    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
-        """One coordinate, always."""
-        return support[[self.choose(-np.abs(run.scores()[support]), run, stream)]]
-
-    def choose(self, scores: AnyArray, run: Run, stream: Stream) -> int:
-        """The place of the winner."""
-        if self.noise == 0.0:
-            return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))
-        scale = self.noise * run.influence
-        return answer(
-            lambda: Call(
-                LoopSelection("screened coefficient", scale, run.sensitivity, tuple(range(scores.size))),
-                score_limits(run.sensitivity, run.grain),
-                lambda outcome: scores,
-            ),
-            lambda: first_of(*noisy_keys(scores, stream.gumbels(scores.size), scale / run.grain)),
-        )
+    return _RULES[plan.rule](plan, run, support, stream)
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalSelection:
-    """A selection with one more candidate, "none", whose score is public.
-
-    Parameters
-    ----------
-    selection : SelectionRule
-        The mechanism.
-    threshold : float
-        The gradient below which a coefficient is rather screened than not, as a share of the largest possible one.
-    """
-
-    selection: SelectionRule
-    threshold: float
-
-    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
-        """One coordinate, or none."""
-        scores = -np.abs(run.scores()[support])
-        none = -np.rint(self.threshold * (problem.n_rows or 0) * run.influence / run.grain)
-        # Integers stay integers, beyond the digits of doubles too.
-        winner = self.selection.choose(np.append(scores, none.astype(scores.dtype)), run, stream)
-        return support[winner : winner + 1]
+def _select(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
+    r"""The coefficient with the smallest gradient, by the exponential mechanism on :math:`-|g_i|`."""
+    return support[[_choose(plan, -np.abs(run.scores()[support]), run, stream)]]
 
 
-@dataclass(frozen=True, slots=True)
-class TestedSelection:
+def _choose(plan: ScreenedPlan, scores: AnyArray, run: FrankWolfeRun, stream: Stream) -> int:
+    """The place of the winner."""
+    if plan.selection_noise == 0.0:
+        return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))
+    scale = plan.selection_noise * run.influence
+    return answer(
+        lambda: Call(
+            LoopSelection("screened coefficient", scale, run.sensitivity, tuple(range(scores.size))),
+            score_limits(run.sensitivity, run.grain),
+            lambda outcome: scores,
+        ),
+        lambda: first_of(*noisy_keys(scores, stream.gumbels(scores.size), scale / run.grain)),
+    )
+
+
+def _select_or_none(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
+    """A selection with one more candidate, "none", whose score is public."""
+    scores = -np.abs(run.scores()[support])
+    none = -np.rint(plan.threshold * (plan.n_rows or 0) * run.influence / run.grain)
+    # Integers stay integers, beyond the digits of doubles too.
+    winner = _choose(plan, np.append(scores, none.astype(scores.dtype)), run, stream)
+    return support[winner : winner + 1]
+
+
+def _select_and_test(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
     r"""A selection, then the safe rule on three noisy numbers.
 
     Column norms are replaced by their public bounds, which keeps a safe rule safe:
     :math:`\lambda |g_j| + w^\top g + 2 \kappa \lambda \sqrt{n G} < 0`. The root is taken after the noise.
-
-    Parameters
-    ----------
-    selection : SelectionRule
-        The mechanism.
-    noise : float
-        Standard deviation in units of the sensitivity, rounding included; 0 for none.
     """
-
-    selection: SelectionRule
-    noise: float
-
-    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
-        """One coordinate if it passes the test."""
-        scores = run.scores()
-        chosen = support[[self.selection.choose(-np.abs(scores[support]), run, stream)]]
-        gradient = scores * run.grain
-        inner = _inner(run.coefficients(), gradient)
-        gap = inner + problem.radius * float(np.abs(gradient).max())
-        values = np.array([problem.radius * abs(gradient[chosen[0]]), inner, gap])
-        if self.noise > 0.0:
-            declared = screening_test(
-                problem.loss.opposing_terms(problem.radius),
-                problem.radius,
-                run.influence,
-                problem.relation,
-                error=run.derivative_error,
-                rounding=run.rounding,
-            )
-            values = _noisy(values, declared.value, self.noise, stream)
-        first, inner, gap = values.tolist()
-        n_rows = problem.n_rows or 0
-        slack = 2.0 * problem.condition * problem.radius * math.sqrt(n_rows * max(gap, 0.0))
-        return chosen if first + inner + slack < 0.0 else chosen[:0]
-
-
-@dataclass(frozen=True, slots=True)
-class NoisyRule:
-    """Every score of the safe rule with Gaussian noise; all coefficients whose noisy score is negative go.
-
-    Parameters
-    ----------
-    noise : float
-        Standard deviation in units of the l2 sensitivity, rounding included; 0 for none.
-    """
-
-    noise: float
-
-    def screen(self, run: Run, support: IntArray, problem: Problem, stream: Stream) -> IntArray:
-        """Features that are still candidates, those without weight included."""
-        radius, n_rows = problem.radius, problem.n_rows or problem.rows.size
-        coefficients, gradient = run.coefficients(), run.scores() * (run.grain / n_rows)
-        # Without noise nothing else would keep rounding from screening what is exactly on the edge.
-        error = 0.0 if self.noise > 0.0 else run.derivative_error
-        sizes = np.abs(gradient) + error
-        inner = _inner(coefficients, gradient) + radius * error
-        gap = inner + radius * float(sizes.max())
-        n_features = problem.design.n_features
-        # Clipped to public bounds, which hold by themselves where n is the number of records.
-        scores = rule_scores(
-            sizes[:n_features],
-            np.minimum(problem.norms[:n_features] / math.sqrt(n_rows), 1.0),
-            inner=inner,
-            gap=min(max(gap, 0.0), 2.0 * radius * run.influence),
-            margin_norm=min(run.margin_norm() / math.sqrt(n_rows), radius),
-            radius=radius,
-            condition=problem.condition,
+    scores = run.scores()
+    chosen = support[[_choose(plan, -np.abs(scores[support]), run, stream)]]
+    gradient = scores * run.grain
+    inner = _inner(run.coefficients(), gradient)
+    gap = inner + plan.radius * float(np.abs(gradient).max())
+    values = np.array([plan.radius * abs(gradient[chosen[0]]), inner, gap])
+    if plan.gaussian_noise > 0.0:
+        declared = screening_test(
+            plan.loss.opposing_terms(plan.radius),
+            plan.radius,
+            run.influence,
+            plan.relation,
+            error=run.derivative_error,
+            rounding=run.rounding,
         )
-        if self.noise > 0.0:
-            declared = safe_rule(
-                problem.loss.opposing_terms(radius),
-                radius,
-                run.influence,
-                problem.condition,
-                n_rows,
-                n_features,
-                problem.relation,
-                error=run.derivative_error,
-                rounding=run.rounding,
-            )
-            scores = _noisy(scores, declared.value, self.noise, stream)
-        return np.flatnonzero((scores < 0.0) & run.candidates[:n_features])
+        values = _noisy(values, declared.value, plan.gaussian_noise, stream)
+    first, inner, gap = values.tolist()
+    n_rows, condition = plan.n_rows or 0, plan.loss.condition(plan.radius)
+    slack = 2.0 * condition * plan.radius * math.sqrt(n_rows * max(gap, 0.0))
+    return chosen if first + inner + slack < 0.0 else chosen[:0]
+
+
+def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
+    """Every score of the safe rule with Gaussian noise; all coefficients whose noisy score is negative are screened.
+
+    They are among the features that are still candidates, those without a coefficient included.
+    """
+    if plan.n_rows is None or run.norms is None:
+        raise TypeError("the safe rule needs a public number of records and the norms of the columns")
+    radius, n_rows, condition = plan.radius, plan.n_rows, plan.loss.condition(plan.radius)
+    coefficients, gradient = run.coefficients(), run.scores() * (run.grain / n_rows)
+    # Without noise nothing else would keep rounding from screening what is exactly on the edge.
+    error = 0.0 if plan.gaussian_noise > 0.0 else run.derivative_error
+    sizes = np.abs(gradient) + error
+    inner = _inner(coefficients, gradient) + radius * error
+    gap = inner + radius * float(sizes.max())
+    n_features = run.norms.size - plan.intercept
+    # Clipped to public bounds, which hold by themselves where n is the number of records.
+    scores = rule_scores(
+        sizes[:n_features],
+        np.minimum(run.norms[:n_features] / math.sqrt(n_rows), 1.0),
+        inner=inner,
+        gap=min(max(gap, 0.0), 2.0 * radius * run.influence),
+        margin_norm=min(run.margin_norm() / math.sqrt(n_rows), radius),
+        radius=radius,
+        condition=condition,
+    )
+    if plan.gaussian_noise > 0.0:
+        declared = safe_rule(
+            plan.loss.opposing_terms(radius),
+            radius,
+            run.influence,
+            condition,
+            n_rows,
+            n_features,
+            plan.relation,
+            error=run.derivative_error,
+            rounding=run.rounding,
+        )
+        scores = _noisy(scores, declared.value, plan.gaussian_noise, stream)
+    return np.flatnonzero((scores < 0.0) & run.candidates[:n_features])
+
+
+_RULES = {
+    "select": _select,
+    "tested": _select_and_test,
+    "none-option": _select_or_none,
+    "adp": _apply_safe_rule,
+}
 
 
 def _inner(coefficients: FloatArray, gradient: FloatArray) -> float:
@@ -259,53 +212,3 @@ def _noisy(values: FloatArray, sensitivity: float, noise: float, stream: Stream)
     lattice = np.rint(np.clip(values / unit, -float(_LARGEST), float(_LARGEST))).astype(np.int64)
     noisy: FloatArray = mechanism.release(lattice, stream) * unit
     return noisy
-
-
-def solve_screened(
-    run: Run,
-    rule: Rule,
-    problem: Problem,
-    *,
-    n_steps: int,
-    screenings: Sequence[int],
-    permanent: bool,
-    stream: Stream,
-    watch: Callable[[float], None] | None = None,
-) -> FloatArray:
-    """The coefficients after all steps, coordinate by coordinate.
-
-    Parameters
-    ----------
-    run : Run
-        Frank-Wolfe before its first step.
-    rule : Rule
-        Which coefficients go.
-    problem : Problem
-        What the rule may look at.
-    n_steps : int
-        Number of Frank-Wolfe steps.
-    screenings : sequence of int
-        After how many steps coefficients are screened, in rising order.
-    permanent : bool
-        Whether a screened coordinate is no candidate any more.
-    stream : Stream
-        Randomness of this solution.
-    watch : callable, default=None
-        Receives the mean loss after each screening, which is not private.
-    """
-    steps, noise = stream.spawn("steps"), stream.spawn("screening")
-    n_columns, n_features = problem.design.shape[1], problem.design.n_features
-    for t in screenings:
-        run.advance_to(t, steps)
-        weighted = np.flatnonzero(run.coefficients())
-        support = weighted[weighted % n_columns < n_features]
-        if support.size:
-            screened = rule.screen(run, support, problem, noise)
-            (run.exclude if permanent else run.drop)(screened)
-        if watch is not None:
-            watch(run.mean_loss())
-        if not run.candidates.any():
-            # Nothing has weight, and nothing can get any.
-            return run.coefficients()
-    run.advance_to(n_steps, steps)
-    return run.coefficients()

@@ -6,24 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from taciturn.accounting import Budget, calibrate
 from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
-from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.design import Design
 from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
-from taciturn.fitting.frank_wolfe import Run, open_run
-from taciturn.fitting.frank_wolfe_task import SELECTION_LEFTOVER
+from taciturn.kernels.vertex_sampler import LEFTOVER
 from taciturn.losses import Loss
 from taciturn.mechanisms import ExponentialMechanism, TwoSidedGeometric
 
 __all__ = [
+    "LARGEST_RADIUS",
     "NOISELESS_STEPS",
+    "SELECTION_LEFTOVER",
+    "SMALLEST_RADIUS",
     "ClippedCount",
     "FrankWolfePlan",
     "frank_wolfe_steps",
@@ -33,6 +31,12 @@ __all__ = [
 
 NOISELESS_STEPS = 5000
 """Frank-Wolfe steps without privacy, where nothing limits them but time."""
+
+SMALLEST_RADIUS, LARGEST_RADIUS = 1e-9, float(1 << 14)
+"""Radii for which derivatives fit 32-bit integers and scores keep their digits."""
+
+SELECTION_LEFTOVER = LEFTOVER
+"""Bound on the total variation distance of one sampled selection from its law, for the event of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,10 @@ class FrankWolfePlan:
         The neighbouring relation.
     n_rows : int or None
         The public number of records, if there is one.
+    n_outputs : int
+        Rows of the coefficient matrix: 1, or the number of classes.
+    intercept : bool
+        Whether the design has a constant column.
     releases : tuple of Release
         For the certificate, in the order of execution.
     counting : ClippedCount or None
@@ -113,6 +121,7 @@ class FrankWolfePlan:
     """
 
     ordered: ClassVar[bool] = True
+    arithmetic: ClassVar[str] = "exact"
 
     budget: Budget
     loss: Loss
@@ -121,39 +130,10 @@ class FrankWolfePlan:
     noise_scale: float
     relation: str
     n_rows: int | None
+    n_outputs: int
+    intercept: bool
     releases: tuple[Release, ...]
     counting: ClippedCount | None = None
-
-    def solve(self, design: Design, target: IntArray, n_outputs: int, stream: Stream) -> FloatArray:
-        """The coefficients in mapped units, one row per output."""
-        run = self._open(design, target, n_outputs, self.n_steps, self.noise_scale)
-        run.advance_to(self.n_steps, stream)
-        return run.coefficients().reshape(n_outputs, -1)
-
-    def _open(self, design: Design, target: IntArray, n_outputs: int, n_steps: int, noise_scale: float) -> Run:
-        # The fast samplers have a distance from their law, which a delta of zero has no room for.
-        plainly = self.budget.delta == 0.0 and noise_scale > 0.0
-        return open_run(
-            design,
-            target,
-            self.loss,
-            self.radius,
-            n_steps,
-            n_outputs,
-            noise_scale,
-            self.n_rows,
-            relation=self.relation,
-            plainly=plainly,
-        )
-
-    def count(self, design: Design, target: IntArray, n_outputs: int, stream: Stream) -> int:
-        """The noisy, clipped number of features that the noiseless solution uses."""
-        if self.counting is None:
-            raise TypeError("this plan does not count")
-        run = self._open(design, target, n_outputs, NOISELESS_STEPS, 0.0)
-        run.advance_to(NOISELESS_STEPS, stream)
-        used = run.coefficients().reshape(n_outputs, -1)[:, : design.n_features].any(axis=0)
-        return self.counting.release(int(np.count_nonzero(used)), stream)
 
 
 def plan_frank_wolfe(
@@ -163,7 +143,9 @@ def plan_frank_wolfe(
     radius: float,
     relation: str,
     n_rows: int | None,
-    n_vertices: int,
+    n_features: int,
+    n_outputs: int,
+    intercept: bool,
     n_steps: int | str,
     count: ClippedCount | None = None,
 ) -> FrankWolfePlan:
@@ -181,8 +163,10 @@ def plan_frank_wolfe(
         The neighbouring relation.
     n_rows : int or None
         The public number of records, if there is one.
-    n_vertices : int
-        How many vertices compete in a step.
+    n_features, n_outputs : int
+        Columns without the intercept's, and rows of the coefficient matrix.
+    intercept : bool
+        Whether the design has a constant column.
     n_steps : int or "auto"
         Number of steps; "auto" is a function of public facts.
     count : ClippedCount, default=None
@@ -191,11 +175,24 @@ def plan_frank_wolfe(
     others = () if count is None else count.releases
     # What is said of a private number of records may guide the number of steps; arithmetic cannot rely on it.
     known = None if relation == "add-remove" else n_rows
+    n_vertices = 2 * n_outputs * (n_features + intercept)
     what = f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
     if math.isinf(budget.epsilon):
         steps = NOISELESS_STEPS if n_steps == "auto" else int(n_steps)
         exact = Release(what, "none", 0.0, NotPrivateEvent(), steps)
-        return FrankWolfePlan(Budget(math.inf, 0.0), loss, radius, steps, 0.0, relation, known, (exact, *others), count)
+        return FrankWolfePlan(
+            Budget(math.inf, 0.0),
+            loss,
+            radius,
+            steps,
+            0.0,
+            relation,
+            known,
+            n_outputs,
+            intercept,
+            (exact, *others),
+            count,
+        )
     steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if n_steps == "auto" else int(n_steps)
     sensitivity = gradient_scores(1.0, 1.0, relation)
     after = ComposedEvent(tuple(release.total for release in others))
@@ -204,11 +201,13 @@ def plan_frank_wolfe(
     selection = ExponentialMechanism(sensitivity, 1.0 / scale)
     cost = ExponentialEvent(1.0 / scale, distance)
     release = Release(what, "Gumbel", selection.scale / sensitivity.value, cost, steps)
-    return FrankWolfePlan(budget, loss, radius, steps, selection.scale, relation, known, (release, *others), count)
+    return FrankWolfePlan(
+        budget, loss, radius, steps, selection.scale, relation, known, n_outputs, intercept, (release, *others), count
+    )
 
 
 def step_distance(budget: Budget) -> float:
-    """How far the sampled direction of a step may be from its law; without a delta all vertices get noise instead."""
+    """The distance of a step's sampler from its law; zero without a delta, where every vertex gets noise."""
     return SELECTION_LEFTOVER if budget.delta > 0.0 else 0.0
 
 

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
-from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
-from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
-from taciturn.data.design import Design
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
-from taciturn.fitting.frank_wolfe import LARGEST_RADIUS, SMALLEST_RADIUS, open_run
-from taciturn.fitting.screening import (
-    GAUSSIAN_BITS,
-    NoisyRule,
-    OptionalSelection,
-    Problem,
-    Rule,
-    SelectionRule,
-    TestedSelection,
-    solve_screened,
-)
 from taciturn.losses import Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism
-from taciturn.planning.frank_wolfe import NOISELESS_STEPS, frank_wolfe_steps, step_distance
+from taciturn.planning.frank_wolfe import (
+    LARGEST_RADIUS,
+    NOISELESS_STEPS,
+    SMALLEST_RADIUS,
+    frank_wolfe_steps,
+    step_distance,
+)
 
 __all__ = [
+    "GAUSSIAN_BITS",
     "SCREENING_RULES",
     "ScreenedPlan",
     "check_screening",
@@ -42,6 +34,9 @@ __all__ = [
 
 SCREENING_RULES = ("select", "tested", "none-option", "adp")
 """Names of the rules."""
+
+GAUSSIAN_BITS = 24
+"""Gaussian noise of a screening has a standard deviation of two to this power lattice units."""
 
 # Of what the tested rule spends on screening, half goes to the selection and half to the test.
 _HALF = math.sqrt(0.5)
@@ -65,19 +60,30 @@ class ScreenedPlan:
         After which of them coefficients are screened.
     noise_scale : float
         Gumbel scale of the steps in units of the largest influence of one record under zero-out; 0 without privacy.
-    rule : Rule
-        Which coefficients go.
+    rule : {"select", "tested", "none-option", "adp"}
+        What a screening does.
+    selection_noise : float
+        Gumbel scale of a screening's selection, in the same units; 0 for none.
+    gaussian_noise : float
+        Standard deviation of a screening's Gaussian noise in units of its sensitivity, rounding included; 0 for none.
+    threshold : float
+        The gradient of the candidate "none", as a share of the largest possible one.
     permanent : bool
-        Whether they can never come back.
+        Whether screened coefficients can never come back.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int or None
         The public number of records, if there is one.
+    n_outputs : int
+        Rows of the coefficient matrix: 1, or the number of classes.
+    intercept : bool
+        Whether the design has a constant column, which is never screened.
     releases : tuple of Release
         For the certificate; steps and screenings alternate, so their order is not that of execution.
     """
 
     ordered: ClassVar[bool] = False
+    arithmetic: ClassVar[str] = "exact"
 
     budget: Budget
     loss: Loss
@@ -85,51 +91,20 @@ class ScreenedPlan:
     n_steps: int
     screenings: tuple[int, ...]
     noise_scale: float
-    rule: Rule
+    rule: str
+    selection_noise: float
+    gaussian_noise: float
+    threshold: float
     permanent: bool
     relation: str
     n_rows: int | None
+    n_outputs: int
+    intercept: bool
     releases: tuple[Release, ...]
-
-    def solve(
-        self,
-        design: Design,
-        target: IntArray,
-        n_outputs: int,
-        stream: Stream,
-        watch: Callable[[float], None] | None = None,
-    ) -> FloatArray:
-        """The coefficients in mapped units, one row per output; ``watch`` receives losses, which are not private."""
-        run = open_run(
-            design,
-            target,
-            self.loss,
-            self.radius,
-            self.n_steps,
-            n_outputs,
-            self.noise_scale,
-            # What is said of a private number of records may guide the noise; arithmetic cannot rely on it.
-            None if self.relation == "add-remove" else self.n_rows,
-            relation=self.relation,
-            plainly=self.budget.delta == 0.0 and self.noise_scale > 0.0,
-            by_margins=isinstance(self.rule, NoisyRule) and self.noise_scale > 0.0,
-        )
-        problem = Problem(design, target, self.loss, self.radius, self.n_rows, self.relation)
-        solution = solve_screened(
-            run,
-            self.rule,
-            problem,
-            n_steps=self.n_steps,
-            screenings=self.screenings,
-            permanent=self.permanent,
-            stream=stream,
-            watch=watch,
-        )
-        return solution.reshape(n_outputs, -1)
 
 
 def check_screening(rule: str, screen_at: int | str, screen_share: float, threshold: float | None) -> None:
-    """Refuse bad values of what screening is told."""
+    """Raise ParameterError for bad parameters of screening."""
     check_choice(SCREENING_RULES, rule=rule)
     if isinstance(screen_at, str):
         check_choice(("every", "last"), screen_at=screen_at)
@@ -157,7 +132,8 @@ def plan_screened(
     relation: str,
     n_rows: int | None,
     n_features: int,
-    n_vertices: int,
+    n_outputs: int,
+    intercept: bool,
     n_steps: int | str,
     rule: str,
     screen_at: int | str,
@@ -180,11 +156,13 @@ def plan_screened(
     radius : float
         Radius of the ball in units of scaled features.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     n_rows : int or None
         The public number of records, if there is one.
-    n_features, n_vertices : int
-        Columns without the intercept's, and how many vertices compete in a step.
+    n_features, n_outputs : int
+        Columns without the intercept's, and rows of the coefficient matrix.
+    intercept : bool
+        Whether the design has a constant column.
     n_steps : int or "auto"
         Number of steps; "auto" is a function of public facts.
     rule : {"select", "tested", "none-option", "adp"}
@@ -200,29 +178,32 @@ def plan_screened(
     """
     check_screening(rule, screen_at, screen_share, threshold)
     private = not math.isinf(budget.epsilon)
-    share = float(screen_share)
+    share, n_vertices = float(screen_share), 2 * n_outputs * (n_features + intercept)
     _check_facts(budget, loss, radius, relation, n_rows, rule)
     if n_steps != "auto":
         steps = int(n_steps)
     else:
         steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if private else NOISELESS_STEPS
     screenings = screening_times(screen_at, steps)
-    step_noise, costs, releases = 0.0, (0.0, 0.0), _exact_releases(rule, n_vertices, steps, len(screenings))
+    noise, releases = (0.0, 0.0, 0.0), _exact_releases(rule, n_vertices, steps, len(screenings))
     if private:
-        step_noise, costs, releases = _noise(
-            budget, relation, rule, share, steps, len(screenings), n_vertices, n_features
-        )
-    selection_noise, gaussian_noise = costs
-    selection = SelectionRule(selection_noise)
-    rules: dict[str, Rule] = {
-        "select": selection,
-        "tested": TestedSelection(selection, gaussian_noise),
-        "none-option": OptionalSelection(selection, none_threshold(threshold, n_rows)),
-        "adp": NoisyRule(gaussian_noise),
-    }
-    kept = budget if private else Budget(math.inf, 0.0)
+        noise, releases = _noise(budget, relation, rule, share, steps, len(screenings), n_vertices, n_features)
     return ScreenedPlan(
-        kept, loss, radius, steps, screenings, step_noise, rules[rule], permanent, relation, n_rows, releases
+        budget if private else Budget(math.inf, 0.0),
+        loss,
+        radius,
+        steps,
+        screenings,
+        noise[0],
+        rule,
+        *noise[1:],
+        none_threshold(threshold, n_rows),
+        permanent,
+        relation,
+        n_rows,
+        n_outputs,
+        intercept,
+        releases,
     )
 
 
@@ -288,7 +269,7 @@ def _noise(
     n_screenings: int,
     n_vertices: int,
     n_features: int,
-) -> tuple[float, tuple[float, float], tuple[Release, ...]]:
+) -> tuple[tuple[float, float, float], tuple[Release, ...]]:
     """Noise of a step, of a screening's selection and of its Gaussian part, and the releases."""
     if n_screenings == 0:
         share = 0.0
@@ -333,4 +314,4 @@ def _noise(
             raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")
         words = screen_words if rule == "adp" else "three numbers of the test of a screening"
         releases.append(Release(words, "Gaussian", gaussian, GaussianEvent(gaussian, gauss_off), n_screenings))
-    return scales[0], (scales[1], gaussian), tuple(releases)
+    return (scales[0], scales[1], gaussian), tuple(releases)

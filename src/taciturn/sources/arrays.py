@@ -37,6 +37,7 @@ class ArraySource:
     ) -> None:
         check_integer(1, n_partitions=n_partitions)
         self.records, self.x_bound, self.n_records = records, x_bound, n_records
+        self._designs: dict[bool, Design] = {}
         self._edges: IntArray = np.arange(n_partitions + 1, dtype=np.int64) * records.n_slots // n_partitions
 
     @property
@@ -55,8 +56,10 @@ class ArraySource:
         return add_partitions(task(block) for block in self._blocks)
 
     def design(self, *, intercept: bool = False) -> Design:
-        """All features on the lattice, for solvers that need more than sums."""
-        return Design(self.records.X, self.x_bound, intercept=intercept)
+        """All features on the lattice, for solvers that need more than sums; made once."""
+        if intercept not in self._designs:
+            self._designs[intercept] = Design(self.records.X, self.x_bound, intercept=intercept)
+        return self._designs[intercept]
 
     @cached_property
     def _blocks(self) -> list[Block]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from taciturn.accounting import Budget
 from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, exact_case_of_fit
 from taciturn.audit.catalogue.frank_wolfe_law import FrankWolfeLaw
 from taciturn.audit.catalogue.mechanisms import GAUSSIAN_DELTA
@@ -19,7 +20,6 @@ from taciturn.audit.neighbours import (
     turncoat_block,
 )
 from taciturn.audit.pair import Pair
-from taciturn.data.design import Design
 from taciturn.estimators import (
     ADMMClassifier,
     FrankWolfeClassifier,
@@ -37,6 +37,8 @@ from taciturn.estimators import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
+from taciturn.losses import HuberLoss, SquaredLoss
+from taciturn.planning import plan_frank_wolfe
 from taciturn.planning.sparse import METHODS
 
 __all__ = ["ESTIMATORS"]
@@ -107,7 +109,17 @@ def _frank_wolfe_law(kind: type, pair_of: Callable[[float], Pair], own: dict[str
     pair = pair_of(epsilon)
     X, y = pair.first
     model = _model(kind, pair, epsilon, own)
-    plan = model._plan(model._loss(), y.size, Design(X, model.x_bound, intercept=False), 1)
+    plan = plan_frank_wolfe(
+        Budget(model.epsilon, model.delta),
+        SquaredLoss() if model.loss == "squared" else HuberLoss(1.0),
+        radius=model.radius,
+        relation=model.relation,
+        n_rows=y.size,
+        n_features=X.shape[1],
+        n_outputs=1,
+        intercept=False,
+        n_steps=model.n_steps,
+    )
     return exact_case_of_fit(model, pair, FrankWolfeLaw(plan))
 
 

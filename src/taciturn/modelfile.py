@@ -1,4 +1,4 @@
-"""``model.json``: a fitted model with its names, bounds and certificate, as text that anybody can read."""
+"""``model.json``: a fitted model with its feature names, bounds and certificate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,99 +31,93 @@ __all__ = ["Model", "load"]
 
 _FORMAT = "taciturn model"
 _VERSION = 1
-_TASKS = ("regress", "classify")
-# Files of version 0.1 do not have them; their defaults are what 0.1 did.
+# Files of version 0.1 do not have these parameters; version 0.1 behaved like their defaults.
 _ADDED_PARAMETERS = frozenset({"invalid"})
 _NAMED = {name: getattr(estimators, name) for name in estimators.__all__}
-_KINDS = {name: kind for name, kind in _NAMED.items() if inspect.isclass(kind) and issubclass(kind, BaseEstimator)}
+_CLASSES: dict[str, Any] = {
+    name: kind for name, kind in _NAMED.items() if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model, with everything that is needed to use it and to defend it.
+    """A fitted model with all that is needed to use it and to check its guarantee.
 
-    **Privacy.** Holds what the certificate says was released, what was stated in public, and nothing else: no seed, no
-    data.
+    **Privacy.** Holds the releases that the certificate lists and public facts: no seed, and no data.
 
     Parameters
     ----------
-    task : {"regress", "classify"}
-        What the model does.
     bounds : TableBounds
-        The public statement about the table, for its columns in order.
-    encoder : TableEncoder
-        Fitted, with these bounds.
+        Public bounds of the columns, resolved for the table (:meth:`TableBounds.for_table`).
     estimator : object
         A fitted estimator of taciturn.
     command : str
-        What was typed to make the model.
+        The command that made the model.
 
     See Also
     --------
-    load : From a file to a pipeline.
+    load : Read a file as a pipeline.
     """
 
-    task: str
     bounds: TableBounds
-    encoder: TableEncoder
     estimator: Any
     command: str
 
     def __post_init__(self) -> None:
-        check_choice(_TASKS, task=self.task)
         name = type(self.estimator).__name__
-        if _KINDS.get(name) is not type(self.estimator):
-            raise ParameterError("estimator", name, f"one of {', '.join(_KINDS)}", "fit one of them")
+        if _CLASSES.get(name) is not type(self.estimator):
+            raise ParameterError("estimator", name, f"one of {', '.join(_CLASSES)}", "fit one of them")
         check_is_fitted(self.estimator)
-        check_is_fitted(self.encoder)
-        if (self.task == "classify") != is_classifier(self.estimator):
-            raise ParameterError("task", self.task, f"the task of {name}", "name the other one")
         if self.task != self.bounds.target.task:
-            raise ParameterError("task", self.task, "the task of the target in the bounds", "describe it in [target]")
-        if self.encoder.bounds_ != self.bounds:
-            raise ParameterError(
-                "bounds", self.bounds, "those of the encoder, for a table", "pass bounds.for_table(schema) to both"
-            )
+            raise ParameterError("estimator", name, f"one that can {self.bounds.target.task}", "fit another")
+        if self.bounds.order is None:
+            raise ParameterError("bounds", self.bounds, "bounds for a table", "pass bounds.for_table(schema)")
         if len(self.feature_names) != self.estimator.n_features_in_:
             raise ParameterError(
-                "n_features_in_", self.estimator.n_features_in_, "one for each feature of the encoder", "fit them alike"
+                "n_features_in_", self.estimator.n_features_in_, "one for each feature of the bounds", "fit them alike"
             )
 
-    @classmethod
-    def of(cls, bounds: TableBounds, schema: TableSchema, estimator: Any, command: str) -> Model:
-        """The model of an estimator that was fitted on a table with these names, encoded by these bounds."""
-        bounds = bounds.for_table(schema)
-        task = "classify" if is_classifier(estimator) else "regress"
-        return cls(task, bounds, TableEncoder(bounds=bounds).fit(schema), estimator, command)
+    @property
+    def task(self) -> str:
+        """The learning task: "regress" or "classify"."""
+        return "classify" if is_classifier(self.estimator) else "regress"
+
+    @property
+    def encoder(self) -> TableEncoder:
+        """A fitted encoder, which maps tables to the features of the estimator."""
+        names = self.bounds.order or ()
+        # The least that a table needs to have; sparse, because only sparse tables may be this wide.
+        schema = TableSchema(names, ("unknown",) * len(names), sparse=True)
+        return TableEncoder(bounds=self.bounds).fit(schema)
 
     @property
     def certificate(self) -> Certificate:
-        """The privacy statement."""
+        """Certificate of the fit."""
         certificate: Certificate = self.estimator.certificate_
         return certificate
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the features, in the order of the coefficients."""
+        """Names of the features, in the order of the coefficients."""
         return tuple(self.bounds.feature_names)
 
     def pipeline(self) -> Pipeline:
-        """Encoder and estimator as one fitted pipeline, which takes tables with named columns."""
-        encoder = TableEncoder(bounds=self.bounds).fit(_schema_of(self.bounds))
+        """Return encoder and estimator as one fitted pipeline, which takes tables with named columns."""
+        encoder = self.encoder
         if hasattr(self.estimator, "feature_names_in_"):
-            # An estimator that has seen names wants to see them again.
+            # An estimator that was fitted with feature names warns if it predicts without them.
             encoder.set_output(transform="pandas")
         return Pipeline([("encode", encoder), ("model", self.estimator)])
 
     def to_json(self) -> str:
-        """The model as JSON text; :meth:`from_json` reads it back, bit for bit."""
+        """Return the model as JSON text; :meth:`from_json` restores it bit for bit."""
         estimator = self.estimator
         parameters = {name: _plain(name, value) for name, value in estimator.get_params(deep=False).items()}
-        # A file must not undo the noise: of a seed the certificate says that there was one.
+        # With the seed, a reader could remove the noise. The certificate says that there was one.
         del parameters["random_state"]
-        if isinstance(estimator, SparseRegressor):
-            # As they were at the fit, whatever was set since.
-            parameters["y_bounds"] = list(estimator._y_bounds)
+        if "y_bounds" in parameters:
+            # The bounds of the fit: the parameter may have been set since.
+            parameters["y_bounds"] = list(_fitted_y_bounds(estimator))
         sparse = sp.issparse(estimator.coef_)
         coefficients = estimator.coef_.toarray() if sparse else estimator.coef_
         content = {
@@ -151,8 +145,8 @@ class Model:
 
     @classmethod
     def from_json(cls, text: str) -> Model:
-        """Read what :meth:`to_json` wrote; whatever is wrong with it is one sentence."""
-        content = _envelope(text)
+        """Read what :meth:`to_json` wrote; raise an error of one sentence if the text is damaged."""
+        content = _parse(text)
         try:
             return cls._from_content(content)
         except TaciturnError:
@@ -174,29 +168,29 @@ class Model:
         names = bounds.feature_names
         if content["features"] != names:
             raise DataError(_damaged("features that do not follow from its bounds"))
-        estimator = _estimator(content)
+        estimator = _new_estimator(content)
         _set_fitted(estimator, content, names)
         estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
         _check_agreement(estimator, bounds)
-        model = cls.of(bounds, _schema_of(bounds), estimator, content["command"])
+        model = cls(bounds, estimator, content["command"])
         check_choice((model.task,), task=content["task"])
         return model
 
 
 def load(path: str | os.PathLike[str]) -> Pipeline:
-    """The fitted model of a ``model.json`` file.
+    """Read the fitted model of a ``model.json`` file.
 
     Parameters
     ----------
     path : str or path-like
-        What ``taciturn fit`` wrote.
+        A file that ``taciturn fit`` wrote.
 
     Returns
     -------
     Pipeline
         Steps "encode" and "model". It takes DataFrames of pandas and polars and pyarrow tables with the columns of the
-        table that the model was fitted on, and predicts bit for bit what the fitted model did.
-        ``taciturn.certificate_of`` has its privacy statement.
+        training table, and predicts the same bits as the fitted model. ``taciturn.certificate_of`` returns its
+        certificate.
     """
     path = Path(path)
     check_readable("model", path)
@@ -207,19 +201,17 @@ def load(path: str | os.PathLike[str]) -> Pipeline:
     return Model.from_json(text).pipeline()
 
 
-def _schema_of(bounds: TableBounds) -> TableSchema:
-    """The least that a table needs to have."""
-    names = bounds.order or ()
-    # Sparse, lest the width of the table be limited.
-    return TableSchema(names, ("unknown",) * len(names), sparse=True)
+def _fitted_y_bounds(estimator: Any) -> Any:
+    """The bounds of the target that the certificate states, or else those of the parameter."""
+    return next(iter(_public_facts("y_bounds", estimator.certificate_.public)), estimator.y_bounds)
 
 
 def _damaged(problem: str) -> str:
     return f"model: expected a complete model.json, found {problem}; the file is damaged, ask for a fresh copy."
 
 
-def _envelope(text: str) -> dict[str, Any]:
-    """The content of a file of this format and version."""
+def _parse(text: str) -> dict[str, Any]:
+    """Parse the text; raise if its format or version is another."""
     try:
         content = json.loads(text, parse_constant=_no_constant)
     except (ValueError, TypeError, RecursionError):
@@ -243,10 +235,10 @@ def _no_constant(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def _estimator(content: dict[str, Any]) -> Any:
-    """An estimator with its parameters, not fitted."""
+def _new_estimator(content: dict[str, Any]) -> Any:
+    """Make an estimator with the parameters of the file; it is not fitted."""
     name = content["estimator"]
-    kind = _KINDS.get(name) if isinstance(name, str) else None
+    kind = _CLASSES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise DataError(_damaged("an estimator that taciturn does not have"))
     stated = content["parameters"]
@@ -263,7 +255,7 @@ def _estimator(content: dict[str, Any]) -> Any:
 
 
 def _set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> None:
-    """What a fit leaves behind, checked for its shape."""
+    """Set the fitted attributes, after a check of their shapes."""
     n_features = len(names)
     estimator.n_features_in_ = n_features
     if _truth("named", content):
@@ -294,14 +286,14 @@ def _set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> No
 
 
 def _check_agreement(estimator: Any, bounds: TableBounds) -> None:
-    """Raise if model, bounds and certificate contradict one another: then some of them are another model's."""
+    """Raise if model, bounds and certificate contradict one another, because they come from different models."""
     certificate = estimator.certificate_
     if is_classifier(estimator):
         classes = estimator.classes_.tolist()
         for stated in (bounds.target.classes, estimator.classes):
             if stated is not None and not _same_labels(stated, classes):
                 raise DataError(_damaged("classes that contradict its bounds"))
-        if not all(_same_labels(stated, classes) for stated in _stated("classes", certificate.public)):
+        if not all(_same_labels(stated, classes) for stated in _public_facts("classes", certificate.public)):
             raise CertificateError(_foreign("the certificate of a model with other classes"))
     if certificate.relation != estimator.relation:
         raise CertificateError(_foreign("the certificate of a fit under another relation"))
@@ -311,17 +303,17 @@ def _check_agreement(estimator: Any, bounds: TableBounds) -> None:
 
 def _same_labels(stated: Any, classes: list[Any]) -> bool:
     labels = list(stated) if isinstance(stated, list | tuple) else []
-    # True is 1 to Python, and another label.
+    # True equals 1 in Python, but is another label.
     return {(type(label), label) for label in labels} == {(type(label), label) for label in classes}
 
 
-def _stated(name: str, public: Mapping[str, Any]) -> Iterable[Any]:
-    """A public fact wherever it stands, in the parts of what was composed included."""
+def _public_facts(name: str, public: Mapping[str, Any]) -> Iterator[Any]:
+    """Every public fact of this name, in a composed certificate those of all its parts."""
     for key, fact in public.items():
         if key == name:
             yield fact
         elif isinstance(fact, Mapping):
-            yield from _stated(name, fact)
+            yield from _public_facts(name, fact)
 
 
 def _foreign(problem: str) -> str:
@@ -335,7 +327,7 @@ def _truth(key: str, content: dict[str, Any]) -> bool:
 
 
 def _numbers(key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Finite numbers in a certain shape; text that looks like a number is none."""
+    """Convert nested lists to an array of finite numbers of this shape; text is refused even if it looks like one."""
     if not all(type(entry) in (int, float) for entry in _leaves(value)):
         raise DataError(_damaged(f"{key!r} without numbers"))
     array = np.array(value, dtype=np.float64)
@@ -359,17 +351,17 @@ def _classes(value: Any) -> np.ndarray:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A parameter in JSON's types, which have no infinity."""
+    """Convert a parameter to JSON's types, which have no infinity."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     items = list(value) if isinstance(value, list | tuple) else [value]
     if not all(item is None or isinstance(item, str | bool | int | float) for item in items):
-        raise ParameterError(name, value, "a number, a text, a list of them or None", "fit again with such a one")
+        raise ParameterError(name, value, "a number, a text, a list of them or None", "fit again with such a value")
     return "inf" if value == math.inf else items if isinstance(value, list | tuple) else value
 
 
 def _restored(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
-    # Labels stand in lists, so that a class may well be called so.
+    # Labels are in lists, so that a class may be called "inf".
     return math.inf if value == "inf" else value

@@ -31,7 +31,7 @@ def model():
     schema = TableSchema(("a", "b", "c", "y"), ("number",) * 4)
     # Imports what takes its time once.
     epsilon_of(ExponentialEvent(1.0), 1e-6)
-    return json.loads(Model.of(bounds, schema, estimator, "taciturn fit t.csv").to_json())
+    return json.loads(Model(bounds.for_table(schema), estimator, "taciturn fit t.csv").to_json())
 
 
 def paths(value, path=()):

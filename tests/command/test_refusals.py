@@ -404,7 +404,7 @@ def test_a_refusal_after_the_fit_keeps_the_statement(tmp_path, monkeypatch):
     def refusing(self, spent, certificate):
         raise DataError("certificates: expected others.")
 
-    monkeypatch.setattr("taciturn.cli.records.Records.certificate_of_all", refusing)
+    monkeypatch.setattr("taciturn.cli.records.EncodedTable.compose_certificates", refusing)
     assert fit(tmp_path).code == 1
     assert spending_of(tmp_path)["epsilon"] == 1.0
 

@@ -359,7 +359,7 @@ def model():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakBudgetWarning)
         estimator = SparseClassifier(classes=("no", "yes"), random_state=0).fit(encoder.transform(TABLE), TABLE["y"])
-    return Model("classify", encoder.bounds_, encoder, estimator, "test").to_json()
+    return Model(encoder.bounds_, estimator, "test").to_json()
 
 
 def places_in(content, path=()):

@@ -231,7 +231,7 @@ def test_a_model_that_was_really_fitted_is_reported(kind, stored):
     details = {"epsilon": 5.0, "n_steps": 20, "random_state": 0} | ({} if regress else {"classes": (0, 1)})
     estimator = kind(**details).fit(X, X[:, 0] if regress else X[:, 0] > 0)
     fitted = dict(zip("ab", estimator.coef_.ravel(), strict=True))
-    model = Model.of(bounds, schema, estimator.sparsify() if stored == "sparse" else estimator, "the command")
+    model = Model(bounds.for_table(schema), estimator.sparsify() if stored == "sparse" else estimator, "the command")
     page = model_report(model)
     assert faults_of(page) == []
     caption = "Coefficients of y" if regress else "Coefficients of y (1 against 0)"

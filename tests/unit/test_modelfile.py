@@ -67,7 +67,7 @@ def fitted(name="SparseRegressor", target="number", frame=FRAME, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
         estimator = KINDS[name](**({"random_state": 7} | parameters)).fit(encoder.transform(frame), y)
-    return Model(stated.task, encoder.bounds_, encoder, estimator, 'taciturn fit "t.csv" --seed ...')
+    return Model(encoder.bounds_, estimator, 'taciturn fit "t.csv" --seed ...')
 
 
 def same(first, second):
@@ -343,26 +343,20 @@ def test_whole_files_that_are_something_else(tmp_path, content):
 
 def test_parts_that_do_not_go_together_are_refused():
     model, other = fitted(), fitted("SparseClassifier", "three")
-    for parts, message in (
-        (("guess", model.bounds, model.encoder, model.estimator), "^task='guess'"),
-        (
-            ("classify", model.bounds, model.encoder, model.estimator),
-            "^task='classify': expected the task of SparseReg",
-        ),
-        (
-            ("classify", model.bounds, model.encoder, other.estimator),
-            "^task='classify': expected the task of the target",
-        ),
-        (("regress", model.bounds, other.encoder, model.estimator), "^bounds=.*: expected those of the encoder"),
-        (("regress", model.bounds, model.encoder, model.encoder), "^estimator='TableEncoder': expected one of ADMM"),
+    unresolved = TableBounds(model.bounds.target, COLUMNS)
+    for bounds, estimator, message in (
+        (model.bounds, other.estimator, "^estimator='SparseClassifier': expected one that can regress"),
+        (other.bounds, model.estimator, "^estimator='SparseRegressor': expected one that can classify"),
+        (unresolved, model.estimator, "^bounds=.*: expected bounds for a table"),
+        (model.bounds, model.encoder, "^estimator='TableEncoder': expected one of ADMM"),
     ):
         with pytest.raises(ParameterError, match=message):
-            Model(*parts, "")
+            Model(bounds, estimator, "")
     narrow = TableBounds(model.bounds.target, {"age": COLUMNS["age"]}, order=("age",))
     with pytest.raises(ParameterError, match="^n_features_in_=5: expected one for each feature"):
-        Model("regress", narrow, TableEncoder(bounds=narrow).fit(FRAME), model.estimator, "")
+        Model(narrow, model.estimator, "")
     schema = taciturn.tables.TableSchema((*FRAME.columns, "y"), ("number", "boolean", "category", "number", "number"))
-    made = Model.of(TableBounds(model.bounds.target, COLUMNS), schema, model.estimator, model.command)
+    made = Model(unresolved.for_table(schema), model.estimator, model.command)
     assert made.to_json() == model.to_json()
     assert is_classifier(other.estimator)
     other.estimator.set_params(classes=[(1,), (2,)])

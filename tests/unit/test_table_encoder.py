@@ -58,8 +58,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
 
     assert max(share() for _ in read_batches(path, encoder)) < 0.5
     # The same measure finds a table that is held as a whole, and sees it given up with the batches.
-    wanted = arrow_tables.Wanted({"x": "number"})
-    _, batches = arrow_tables.whole_batches(arrow_tables.TableFile(path, "csv", ",", False), schema, wanted)
+    selection = arrow_tables.ColumnSelection({"x": "number"})
+    _, batches = arrow_tables.whole_batches(arrow_tables.TableFile(path, "csv", ",", False), schema, selection)
     held = [next(batches) for _ in range(400)]
     assert share() > 0.8
     del held

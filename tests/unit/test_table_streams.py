@@ -54,7 +54,7 @@ def test_quotes_are_followed_over_blocks_of_any_size(text, cuts):
     ends = sorted({min(cut, len(text)) for cut in cuts} | {len(text)})
     for start, stop in zip([0, *ends], ends, strict=False):
         if not quotes.broken:
-            quotes.see(text[start:stop].encode())
+            quotes.check(text[start:stop].encode())
     assert ("broken" if quotes.broken else "open" if quotes.opened else "whole") == by_hand(text)
 
 
@@ -67,7 +67,7 @@ def test_what_a_csv_writer_writes_is_whole(rows):
     text = io.StringIO()
     plain.writer(text).writerows(rows)
     quotes = _Quotes(",")
-    quotes.see(b"\xef\xbb\xbf" + text.getvalue().encode())
+    quotes.check(b"\xef\xbb\xbf" + text.getvalue().encode())
     assert (quotes.opened, quotes.broken) == (False, False)
 
 
@@ -89,7 +89,7 @@ def test_the_check_of_quotes_costs_little(tmp_path):
     quotes = _Quotes(",")
     start = time.process_time()
     for at in range(0, len(data), 1 << 20):
-        quotes.see(data[at : at + (1 << 20)])
+        quotes.check(data[at : at + (1 << 20)])
     assert not quotes.opened
     assert not quotes.broken
     assert time.process_time() - start < 1.0
@@ -158,11 +158,11 @@ def test_an_endless_stream_of_zeros_stops_at_the_limit(tmp_path, monkeypatch):
 def test_a_table_larger_than_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text(HEAD + ROW * 100)
-    monkeypatch.setattr("taciturn.tables.files.memory_of_the_machine", lambda: 100)
+    monkeypatch.setattr("taciturn.tables.files.machine_memory", lambda: 100)
     with pytest.raises(DataError, match="fits into memory, got a larger one; leave columns or rows out"):
         read_table(path, BOUNDS, "y")
     monkeypatch.undo()
-    monkeypatch.setattr("taciturn.tables.reading.memory_of_the_machine", lambda: 8 * 99)
+    monkeypatch.setattr("taciturn.tables.reading.machine_memory", lambda: 8 * 99)
     with pytest.raises(DataError, match="fits into memory") as caught:
         read_table(path, BOUNDS, "y")
     # The number of rows may be one of the things to protect.
@@ -205,14 +205,14 @@ import os, sys
 from taciturn.core.errors import DataError
 from taciturn.tables import Column, TableBounds, Target, arrow_tables, read_table
 
-batches = arrow_tables._Arrow.batches
+batches = arrow_tables._IpcReader.batches
 
 def cut_after_the_first(self, rows):
     for batch in batches(self, rows):
         yield batch
         os.truncate(sys.argv[1], 100_000)
 
-arrow_tables._Arrow.batches = cut_after_the_first
+arrow_tables._IpcReader.batches = cut_after_the_first
 try:
     read_table(sys.argv[1], TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1)}), "y")
 except DataError as error:

@@ -25,9 +25,9 @@ from taciturn.tables import (
     arrow_tables,
     libsvm,
     read_batches,
-    read_numbers,
     read_schema,
     read_table,
+    read_unbounded_table,
 )
 
 # ------------------------------------------------------------------ reading
@@ -169,9 +169,11 @@ def test_missing_cells_of_text_tables(tmp_path):
     # The category that is called NA is not a gap, the word in a column of numbers is.
     assert X.tolist() == [[-0.5, 1, 0, 1], [-0.5, 0, 1, 1], [-0.5, 0, 1, 1], [0.4, 0, 1, 0]]
     assert y.tolist() == [1, 2, 3, 4]
-    assert read_numbers(path, ["y"]).tolist() == [[1], [2], [3], [4]]
+    schema = read_schema(path)
+    same_X, same_y, numbers = read_unbounded_table(path, stated.for_table(schema), ["y"], schema)
+    assert (same_X.tolist(), same_y.tolist(), numbers.tolist()) == (X.tolist(), y.tolist(), [[1], [2], [3], [4]])
     with pytest.raises(DataError, match='^column "x": expected a finite number in every row'):
-        read_numbers(path, ["y", "x"])
+        read_unbounded_table(path, stated.for_table(schema), ["y", "x"], schema)
 
 
 # ------------------------------------------------------------------ targets

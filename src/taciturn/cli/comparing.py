@@ -13,7 +13,7 @@ import typer
 
 from taciturn.cli.fitting import parse_nonzero
 from taciturn.cli.methods import Task, methods_for, new_estimator
-from taciturn.cli.options import Bounds, Delta, Epsilon, Target
+from taciturn.cli.options import Bounds, Delta, Epsilon, Invalid, Target
 from taciturn.cli.screen import console, print_line
 from taciturn.core.errors import ParameterError, TaciturnError
 
@@ -22,12 +22,12 @@ __all__ = ["compare"]
 _TEST_SHARE = 0.25
 
 _Results = dict[str, list[dict[str, float]]]
-"""Of every method: what each split gave."""
+"""Results of every method, one per split."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """Records to compare methods on, and what is public about their target."""
+    """Records on which methods are compared, and parameters that describe their target."""
 
     X: Any
     y: Any
@@ -41,17 +41,18 @@ def compare(
     ] = None,
     target: Target = None,
     task: Annotated[
-        Task | None, typer.Option(help="regress or classify. [default: what the bounds file says of the target]")
+        Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
     ] = None,
     synthetic: Annotated[
         str | None, typer.Option(help="Make a table up instead: ROWSxCOLUMNS, such as 2000x100.")
     ] = None,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
-    nonzero: Annotated[str, typer.Option(help="How many features to keep, where a method takes that.")] = "10",
+    nonzero: Annotated[str, typer.Option(help="Number of features to keep, for methods that take it.")] = "10",
     bounds: Bounds = None,
+    invalid: Invalid = "raise",
     trials: Annotated[int, typer.Option(min=1, help="Random splits into training and test records.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Of the splits and of the noise.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the noise.")] = 0,
 ) -> None:
     """Compare all methods at one budget on a PUBLIC or synthetic table.
 
@@ -62,46 +63,46 @@ def compare(
     """
     if (table is None) == (synthetic is None):
         raise ParameterError("synthetic", synthetic, "a table or --synthetic, and not both", "give one of them")
-    if synthetic is not None:
-        problem = _made_up(synthetic, task or "regress", seed)
+    if table is None:
+        problem = _make_problem(str(synthetic), task or "regress", seed)
     else:
-        problem = _read(table, target, task, bounds)  # type: ignore[arg-type]
+        problem = _read_problem(table, target, task, bounds, invalid)
     if problem.X.shape[0] < 8:
         raise ParameterError("table", str(table or synthetic), "at least 8 rows", "take a larger table")
-    results = _run(problem, epsilon, delta, parse_nonzero(nonzero), trials, seed)
-    _show(results, problem, epsilon, delta, trials)
+    results = _run_methods(problem, epsilon, delta, parse_nonzero(nonzero), trials, seed)
+    _print_results(results, problem, epsilon, delta, trials)
     print_line("Nothing was spent, because nothing is promised: these numbers are not private.")
 
 
-def _read(table: Path, target: str | None, task: Task | None, bounds: Path | None) -> _Problem:
-    from taciturn.cli.records import read_records
-    from taciturn.cli.statement import state
+def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Path | None, invalid: str) -> _Problem:
+    from taciturn.cli.public_facts import gather_public_facts
+    from taciturn.cli.records import read_encoded_table
 
-    records = read_records(table, state(table, target, task, bounds, find=False))
-    return _Problem(records.X, records.y, records.task, records.target_parameters())
+    facts = gather_public_facts(table, target, task, bounds, find=False)
+    records = read_encoded_table(table, facts, invalid=invalid)
+    return _Problem(records.X, records.y, records.task, records.target_parameters() | {"invalid": invalid})
 
 
-def _made_up(size: str, task: Task, seed: int) -> _Problem:
+def _make_problem(size: str, task: Task, seed: int) -> _Problem:
     import numpy as np
 
     from taciturn.datasets import make_ight_linear, make_sparsifier_logistic
-    from taciturn.tables.streams import memory_of_the_machine
+    from taciturn.tables.streams import machine_memory
 
     found = re.fullmatch(r"(\d{1,7})x(\d{1,7})", size)
     if found is None or int(found[1]) < 8 or int(found[2]) < 10:
         raise ParameterError("synthetic", size, "ROWSxCOLUMNS, at least 8x10", "write it as 2000x100")
     n_rows, n_columns = int(found[1]), int(found[2])
-    if 8 * n_rows * n_columns > memory_of_the_machine():
+    if 8 * n_rows * n_columns > machine_memory():
         raise ParameterError("synthetic", size, "a table that fits into memory", "make up a smaller one")
     if task == "classify":
         X, y, _ = make_sparsifier_logistic(n_rows, n_columns, random_state=seed)
         return _Problem(X, y, task, {"classes": (0, 1)})
-    X, y, _ = make_ight_linear(n_rows, n_columns, random_state=seed)
-    y = y / np.abs(y).max()
-    return _Problem(X / np.abs(X).max(), y, task, {"y_bounds": (-1.0, 1.0)})
+    X, targets, _ = make_ight_linear(n_rows, n_columns, random_state=seed)
+    return _Problem(X / np.abs(X).max(), targets / np.abs(targets).max(), task, {"y_bounds": (-1.0, 1.0)})
 
 
-def _run(
+def _run_methods(
     problem: _Problem, epsilon: float, delta: float, nonzero: int | str | None, trials: int, seed: int
 ) -> _Results:
     import inspect
@@ -112,6 +113,7 @@ def _run(
     from sklearn.model_selection import train_test_split
 
     import taciturn
+    from taciturn.data.admission import finite_rows
 
     budgets = dict.fromkeys(methods_for(problem.task), epsilon) | {"auto, without privacy": inf}
     results: _Results = {name: [] for name in budgets}
@@ -135,9 +137,13 @@ def _run(
                 warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
                 model.fit(X, y)
         except TaciturnError:
-            # More than two classes, no delta: not for this method.
+            # The method does not take more than two classes, or needs a delta.
             continue
         taken = time.perf_counter() - start
+        usable = finite_rows(X_test)
+        if problem.task == "regress":
+            usable &= np.isfinite(y_test)
+        X_test, y_test = X_test[usable], y_test[usable]
         predicted = model.predict(X_test)
         if problem.task == "classify":
             error = float(np.mean(predicted != y_test))
@@ -148,7 +154,7 @@ def _run(
     return results
 
 
-def _show(
+def _print_results(
     results: dict[str, list[dict[str, float]]], problem: _Problem, epsilon: float, delta: float, trials: int
 ) -> None:
     import numpy as np

@@ -14,6 +14,7 @@ from taciturn.cli.options import (
     Bounds,
     Delta,
     Epsilon,
+    Invalid,
     NPublic,
     PrivateBounds,
     Public,
@@ -23,9 +24,9 @@ from taciturn.cli.options import (
     Target,
 )
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.records import checked_share, read_records
+from taciturn.cli.public_facts import gather_public_facts
+from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import command_of, print_line, print_model, print_words, stage
-from taciturn.cli.statement import state
 from taciturn.tables.words import refusal
 
 __all__ = ["fit", "parse_nonzero"]
@@ -36,18 +37,19 @@ def fit(
     table: TableFile,
     target: Target = None,
     task: Annotated[
-        Task | None, typer.Option(help="regress or classify. [default: what the bounds file says of the target]")
+        Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
     ] = None,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
-    method: Annotated[Method, typer.Option(help="Which model; auto is the one to start with.")] = "auto",
+    method: Annotated[Method, typer.Option(help="The model; start with auto.")] = "auto",
     nonzero: Annotated[
-        str | None, typer.Option(help="How many features to keep, or auto to choose that privately. [default: 10]")
+        str | None, typer.Option(help="Number of features to keep, or auto to choose it privately. [default: 10]")
     ] = None,
     bounds: Bounds = None,
     private_bounds: PrivateBounds = None,
     relation: Relation = "zero-out",
     n_public: NPublic = None,
+    invalid: Invalid = "raise",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for model.json, certificate.json and report.html.")
     ] = Path("model"),
@@ -61,31 +63,32 @@ def fit(
     from taciturn.modelfile import Model
     from taciturn.report import model_report
 
-    statement = state(table, target, task, bounds, find=private_bounds is not None)
-    share = checked_share(private_bounds, statement)
+    facts = gather_public_facts(table, target, task, bounds, find=private_bounds is not None)
+    share = check_share(private_bounds, facts)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
     model = new_estimator(
         method,
-        statement.task,
+        facts.task,
         parse_nonzero(nonzero),
         epsilon=(1.0 - share) * epsilon,
         delta=(1.0 - share) * delta,
+        invalid=invalid,
         **budget,
     )
     refuse_early(model, method)
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
-            records = read_records(table, statement)
+            records = read_encoded_table(table, facts, invalid=invalid)
         warm_up(model, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
         with stage("fitting"):
             records.fit(model)
-        folder.released(model.certificate_)
-        model.certificate_ = records.certificate_of_all(spent, model.certificate_)
-        folder.finished(model.certificate_)
+        folder.add_release(model.certificate_)
+        model.certificate_ = records.compose_certificates(spent, model.certificate_)
+        folder.finish(model.certificate_)
         with stage("writing"):
-            fitted = Model.of(records.bounds, records.schema, model, command_of(context))
+            fitted = Model(records.bounds, model, command_of(context))
             folder.write("model.json", fitted.to_json() + "\n")
             folder.write("report.html", model_report(fitted))
     with complete(f"the model in {output} is complete and its budget is spent: do not fit it again"):
@@ -95,7 +98,7 @@ def fit(
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:
-    """A number of features, "auto", or None for the method's own."""
+    """Parse a number of features; return "auto" and None, the method's default, unchanged."""
     if nonzero is None or nonzero == "auto":
         return nonzero
     if re.fullmatch("0*[1-9][0-9]{0,8}", nonzero):

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ __all__ = [
     "Bounds",
     "Delta",
     "Epsilon",
+    "Invalid",
     "NPublic",
     "PrivateBounds",
     "Public",
@@ -25,9 +26,9 @@ __all__ = [
 
 
 def checked_budget(epsilon: float | None) -> float | None:
-    """Refuse a whole budget before anything is read: its parts may each be small enough."""
+    """Check the whole budget before anything is read; the parts of a budget that is too large may pass the check."""
     if epsilon is not None:
-        # The check of a number loads numpy, which comes before the command itself.
+        # The check loads numpy, before the command itself checks the memory limit.
         check_memory_limit()
         from taciturn.core.validation import check_epsilon
 
@@ -38,20 +39,23 @@ def checked_budget(epsilon: float | None) -> float | None:
 TableFile = Annotated[
     Path, typer.Argument(help="CSV, TSV or libsvm file, also .gz, or Parquet, Feather or Arrow.", show_default=False)
 ]
-Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the one that the bounds file names]")]
+Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the target of the bounds file]")]
 Bounds = Annotated[
     Path | None, typer.Option(help="Public bounds of the columns (TOML); taciturn init writes a template.")
 ]
 Epsilon = Annotated[float, typer.Option(callback=checked_budget, help="Privacy budget, > 0 and at most 30, or inf.")]
 Delta = Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")]
 PrivateBounds = Annotated[
-    float | None, typer.Option(help="Share of the budget, in (0, 1), that finds bounds which nobody stated.")
+    float | None, typer.Option(help="Share of the budget, in (0, 1), that finds bounds that the bounds file lacks.")
 ]
-Relation = Annotated[
-    Literal["zero-out", "add-remove", "replace-one"], typer.Option(help="What one record more or less means.")
+Relation = Annotated[Literal["zero-out", "add-remove", "replace-one"], typer.Option(help="The neighbouring relation.")]
+NPublic = Annotated[int | None, typer.Option(min=1, help="Public number of records, for add-remove.")]
+Invalid = Annotated[
+    Literal["raise", "null"],
+    typer.Option(help="A record with a cell that cannot be used: raise refuses the table, null leaves the record out."),
 ]
-NPublic = Annotated[int | None, typer.Option(min=1, help="A public number of records, for add-remove.")]
-Seed = Annotated[int | None, typer.Option(help="Reproduce a run; whoever knows the seed can undo the noise.")]
+Seed = Annotated[int | None, typer.Option(help="Seed for reproduction; whoever knows it can remove the noise.")]
 Public = Annotated[
-    bool, typer.Option("--public", help="Let others read what is written, not its owner alone (permissions 0600).")
+    bool,
+    typer.Option("--public", help="Let others read the files. [default: the owner alone, permissions 0600]"),
 ]

@@ -71,12 +71,12 @@ class OutputFolder:
         # Only now: if it cannot be written, no noise is drawn.
         self._statement = statement
 
-    def released(self, certificate: Certificate) -> None:
-        """Write down what has been released so far, while more is still to come."""
+    def add_release(self, certificate: Certificate) -> None:
+        """Write down what has been released so far, before further releases."""
         self._released = True
         self._write_statement(self._statement | {"released so far": json.loads(certificate.to_json())})
 
-    def finished(self, certificate: Certificate) -> None:
+    def finish(self, certificate: Certificate) -> None:
         """Write down the certificate of all that is released."""
         self._released = True
         self.write(CERTIFICATE_NAME, certificate.to_json() + "\n")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.options import NPublic, Public, Relation, Seed, TableFile, checked_budget
+from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
+from taciturn.cli.records import file_assumptions
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
 
@@ -26,9 +28,7 @@ def score(
     table: TableFile,
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            callback=checked_budget, help="Budget for a noised score. [default: none, for a table that is public]"
-        ),
+        typer.Option(callback=checked_budget, help="Privacy budget of the score. [default: none, for a public table]"),
     ] = None,
     delta: Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")] = 0.0,
     metric: Annotated[
@@ -37,6 +37,7 @@ def score(
     ] = "auto",
     relation: Relation = "zero-out",
     n_public: NPublic = None,
+    invalid: Invalid = "raise",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -55,10 +56,16 @@ def score(
     from taciturn.mechanisms import rounded_gaussian
 
     read = read_model(model)
-    budget = {"delta": delta, "relation": relation, "n_public": n_public, "random_state": seed}
+    options = {
+        "delta": delta,
+        "relation": relation,
+        "n_public": n_public,
+        "invalid": invalid,
+        "random_state": seed,
+    }
     if epsilon is None:
-        X, y = _records(read, table)
-        result = _score(read, X, y, metric, epsilon=inf, **budget)
+        X, y = _read_records(read, table, invalid)
+        result = _score(read, X, y, metric, epsilon=inf, **options)
         if output is not None:
             replace_file(output, _as_json(result), public=public)
         print_line(f"{result.metric}: {result.value:.6g}")
@@ -66,13 +73,13 @@ def score(
         return
     place = Path("score.json") if output is None else output
     with OutputFile(place, public=public) as file:
-        X, y = _records(read, table)
+        X, y = _read_records(read, table, invalid)
         if delta > 0.0:
-            # Noise that may be Gaussian is compiled before a statement says that the budget is being spent.
+            # Gaussian noise is compiled before the file says that the budget is being spent.
             with stage("preparing"):
                 rounded_gaussian.warm_up()
         file.begin(epsilon=epsilon, delta=delta, relation=relation)
-        result = _score(read, X, y, metric, epsilon=epsilon, **budget)
+        result = _score(read, X, y, metric, epsilon=epsilon, **options)
         file.finish(_as_json(result))
     with complete(f"the score in {place} is complete and its budget is spent: do not score again"):
         print_certificate(result.certificate)
@@ -81,18 +88,20 @@ def score(
         print_line(f"written: {place}")
 
 
-def _records(read: Model, table: Path) -> tuple[Any, Any]:
+def _read_records(read: Model, table: Path, invalid: str) -> tuple[Any, Any]:
     from taciturn.tables import read_table
 
     with stage(f"reading {table.name}"):
-        return read_table(table, read.bounds, read.bounds.target.name)
+        return read_table(table, read.bounds, read.bounds.target.name, invalid=invalid)
 
 
-def _score(read: Model, X: Any, y: Any, metric: Any, **budget: Any) -> PrivateScore:
+def _score(read: Model, X: Any, y: Any, metric: Any, **options: Any) -> PrivateScore:
     from taciturn import private_score
 
     with stage("scoring"):
-        return private_score(read.estimator, X, y, metric=metric, **budget)
+        score = private_score(read.estimator, X, y, metric=metric, **options)
+    assumptions = (*score.certificate.assumptions, *file_assumptions(options["invalid"]))
+    return replace(score, certificate=replace(score.certificate, assumptions=assumptions))
 
 
 def _as_json(score: PrivateScore) -> str:

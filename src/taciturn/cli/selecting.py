@@ -14,6 +14,7 @@ from taciturn.cli.options import (
     Bounds,
     Delta,
     Epsilon,
+    Invalid,
     NPublic,
     PrivateBounds,
     Public,
@@ -23,9 +24,9 @@ from taciturn.cli.options import (
     Target,
 )
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.records import checked_share, read_records
+from taciturn.cli.public_facts import gather_public_facts
+from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import command_of, console, print_certificate, print_line, print_note, shown_text, stage
-from taciturn.cli.statement import state
 
 __all__ = ["select"]
 
@@ -35,16 +36,17 @@ def select(
     table: TableFile,
     target: Target = None,
     task: Annotated[
-        Task | None, typer.Option(help="regress or classify. [default: what the bounds file says of the target]")
+        Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
     ] = None,
-    keep: Annotated[int, typer.Option(min=1, help="How many features to select.")] = 10,
+    keep: Annotated[int, typer.Option(min=1, help="Number of features to select.")] = 10,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
-    method: Annotated[SelectionMethod, typer.Option(help="By which scores features are ranked.")] = "correlation",
+    method: Annotated[SelectionMethod, typer.Option(help="The scores that rank the features.")] = "correlation",
     bounds: Bounds = None,
     private_bounds: PrivateBounds = None,
     relation: Relation = "zero-out",
     n_public: NPublic = None,
+    invalid: Invalid = "raise",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for selection.json and certificate.json.")
     ] = Path("selection"),
@@ -55,25 +57,30 @@ def select(
 
     Example: taciturn select genes.parquet --bounds bounds.toml --keep 20 --epsilon 2
     """
-    statement = state(table, target, task, bounds, find=private_bounds is not None)
-    share = checked_share(private_bounds, statement)
+    facts = gather_public_facts(table, target, task, bounds, find=private_bounds is not None)
+    share = check_share(private_bounds, facts)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
     selector = new_selector(
-        method, epsilon=(1.0 - share) * epsilon, delta=(1.0 - share) * delta, n_features_to_select=keep, **budget
+        method,
+        epsilon=(1.0 - share) * epsilon,
+        delta=(1.0 - share) * delta,
+        n_features_to_select=keep,
+        invalid=invalid,
+        **budget,
     )
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
-            records = read_records(table, statement)
+            records = read_encoded_table(table, facts, invalid=invalid)
         n_features = len(records.bounds.feature_names)
         if keep >= n_features:
-            print_note(f"keep={keep} leaves out none of the {n_features} features.")
+            print_note(f"keep={keep} keeps all {n_features} features.")
         warm_up(selector, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         with stage("selecting"):
             records.fit(selector.set_params(**records.target_parameters(selector)))
-        folder.released(selector.certificate_)
-        certificate = records.certificate_of_all(spent, selector.certificate_)
-        folder.finished(certificate)
+        folder.add_release(selector.certificate_)
+        certificate = records.compose_certificates(spent, selector.certificate_)
+        folder.finish(certificate)
         names = [records.bounds.feature_names[place] for place in selector.get_support(indices=True)]
         content = {
             "format": "taciturn selection",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taciturn.cli.public_facts import read_text
 from taciturn.cli.screen import print_certificate, print_line, print_model, stage
-from taciturn.cli.statement import read_text
 
 if TYPE_CHECKING:
     from taciturn.modelfile import Model
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelFile", "read_model", "show"]
 
 _MOST_MODEL = 1 << 30
-"""In bytes: a hundred for each of the features of a libsvm file, with room to spare."""
+"""Largest size of a model file in bytes: more than a hundred for each feature of the widest libsvm file."""
 
 ModelFile = Annotated[Path, typer.Argument(help="model.json, or the folder that fit wrote.", show_default=False)]
 
@@ -33,7 +33,7 @@ def show(model: ModelFile) -> None:
 
 
 def read_model(path: Path) -> Model:
-    """A model file, or the one in a folder."""
+    """Read a model file, or the one in a folder."""
     from taciturn.modelfile import Model
 
     file = path / "model.json" if path.is_dir() else path

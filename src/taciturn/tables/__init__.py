@@ -1,4 +1,4 @@
-"""Tables on disk and in memory, with what is public about their columns, as features for a model."""
+"""Tables on disk and in memory, public facts about their columns, and their encoding as features of a model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from taciturn.tables.bounds_toml import bounds_template
     from taciturn.tables.columns import Column, Target
     from taciturn.tables.encoder import TableEncoder
-    from taciturn.tables.raw import read_numbers
-    from taciturn.tables.reading import read_batches, read_schema, read_table
+    from taciturn.tables.reading import read_batches, read_schema, read_table, read_unbounded_table
     from taciturn.tables.schema import TableSchema
 
 # Loaded on first use: a template needs neither scikit-learn nor scipy.
@@ -23,9 +22,9 @@ _HOMES = {
     "Target": "columns",
     "bounds_template": "bounds_toml",
     "read_batches": "reading",
-    "read_numbers": "raw",
     "read_schema": "reading",
     "read_table": "reading",
+    "read_unbounded_table": "reading",
 }
 
 __all__ = [
@@ -36,9 +35,9 @@ __all__ = [
     "Target",
     "bounds_template",
     "read_batches",
-    "read_numbers",
     "read_schema",
     "read_table",
+    "read_unbounded_table",
 ]
 
 

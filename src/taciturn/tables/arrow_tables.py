@@ -1,10 +1,12 @@
-"""CSV, Parquet and Arrow files as record batches of the columns that are wanted, in the types that were stated."""
+"""CSV, Parquet and Arrow files as record batches of selected columns, in the types that the bounds state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from taciturn.core.errors import DataError
 from taciturn.tables.files import TableFile, each_without_cells, without_cells
@@ -13,19 +15,19 @@ from taciturn.tables.schema import MOST_COLUMNS, TableSchema, kind_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Wanted", "arrow_schema", "stream_batches", "whole_batches"]
+__all__ = ["ColumnSelection", "arrow_schema", "stream_batches", "whole_batches"]
 
 _CELLS = 1 << 22
-"""About as many cells are held as one batch."""
+"""Approximate number of cells in one batch."""
 
-# Larger blocks are slower, as they leave the processor's cache.
+# Larger blocks are slower, because they do not fit into the processor's cache.
 _LEAST_BLOCK, _MOST_BLOCK = 1 << 20, 1 << 30
 _RELEASE_EVERY = 64
 _LONGEST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnSelection:
     """The columns to read.
 
     Parameters
@@ -34,10 +36,14 @@ class Wanted:
         The columns in order, each with "number", "boolean", "text", or "as it is".
     listed : mapping of str to frozenset, default={}
         Texts that are values of a column even where they look like a missing one, such as the category "NA".
+    invalid : {"raise", "null"}, default="raise"
+        What happens to a cell of a text table that is not of the stated type: "raise" refuses the table, "null" reads
+        the cell as missing.
     """
 
     types: Mapping[str, str]
     listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    invalid: str = "raise"
 
     @property
     def names(self) -> list[str]:
@@ -46,24 +52,22 @@ class Wanted:
 
 
 def arrow_schema(file: TableFile) -> TableSchema:
-    """Names and kinds of the columns; those of a text table as its first rows suggest."""
-    if file.format == "csv":
-        options = _csv_options(file, Wanted({}))
-        schema = without_cells(file, lambda: _opened_csv(file, options).schema)
-    else:
-        schema = without_cells(file, lambda: _opened(file).schema)
+    """Read names and kinds of the columns; the kinds of a text table are inferred from its first rows."""
+    schema = without_cells(file, lambda: _SCHEMAS[file.format](file))
     names = tuple(without_cells(file, lambda: schema.names))
     if file.format == "csv":
         _check_delimiter(file, names)
     return TableSchema(names, tuple(map(kind_of, schema.types)))
 
 
-def whole_batches(file: TableFile, schema: TableSchema, wanted: Wanted) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """The number of rows, and all of them in batches that are given up as they are handed out."""
+def whole_batches(
+    file: TableFile, schema: TableSchema, selection: ColumnSelection
+) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Read all rows; return their number and the batches, each of which is freed once the next one is taken."""
     if file.format != "csv":
-        n_rows = without_cells(file, lambda: _opened(file).count())
-        return n_rows, stream_batches(file, schema, wanted)
-    options = _csv_options(file, wanted, schema)
+        opened = without_cells(file, lambda: _READERS[file.format](file, schema, selection))
+        return without_cells(file, opened.count_rows), _typed_batches(file, opened, selection)
+    options = _csv_options(file, schema, selection)
     batches = without_cells(file, lambda: _read_csv(file, options).to_batches(), schema.names)
     n_rows = sum(batch.num_rows for batch in batches)
 
@@ -72,58 +76,78 @@ def whole_batches(file: TableFile, schema: TableSchema, wanted: Wanted) -> tuple
 
         batches.reverse()
         while batches:
-            yield _with_gaps(batches.pop(), wanted)
-            # What was handed out is freed, but not given back by itself.
+            yield _with_gaps(batches.pop(), selection)
+            # Arrow keeps freed memory unless it is told to return it.
             if len(batches) % _RELEASE_EVERY == 0:
                 default_memory_pool().release_unused()
 
     return n_rows, hand_out()
 
 
-def stream_batches(file: TableFile, schema: TableSchema, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """The rows in batches, of which one is held at a time."""
-    if file.format == "csv":
-        options = _csv_options(file, wanted, schema)
-        for batch in each_without_cells(file, lambda: iter(_opened_csv(file, options)), schema.names):
-            yield _with_gaps(batch, wanted)
+def stream_batches(file: TableFile, schema: TableSchema, selection: ColumnSelection) -> Iterator[pa.RecordBatch]:
+    """Read the rows in batches, one of which is in memory at a time."""
+    if file.format != "csv":
+        opened = without_cells(file, lambda: _READERS[file.format](file, schema, selection))
+        yield from _typed_batches(file, opened, selection)
         return
-    rows = max(1, _CELLS // max(1, len(wanted.types)))
-    for batch in each_without_cells(file, lambda: _opened(file, wanted).batches(rows)):
-        yield batch
+    options = _csv_options(file, schema, selection)
+    for batch in each_without_cells(file, lambda: iter(_open_csv(file.open(), options)), schema.names):
+        yield _with_gaps(batch, selection)
 
 
 # ---------------------------------------------------------------------- CSV
 
 
-def _csv_options(file: TableFile, wanted: Wanted, schema: TableSchema | None = None) -> dict[str, Any]:
-    import pyarrow as pa
+def _csv_schema(file: TableFile) -> Any:
+    """Infer the Arrow schema of a text table from its first block."""
     from pyarrow import csv
 
-    header = without_cells(file, lambda: _header(file))
+    stream = file.open()
+    header = stream.first_line(_LONGEST_HEADER)
+    _check_header(file, header)
     width = header.count(file.delimiter.encode()) + 1
     if width > MOST_COLUMNS:
         raise DataError(
             f"{file.name}: expected at most {MOST_COLUMNS:,} columns, got {width:,}; write so wide a table as a libsvm "
             "file, or leave columns out."
         )
-    types = {"number": pa.float64(), "boolean": pa.bool_(), "text": pa.dictionary(pa.int32(), pa.string())}
-    # A line break inside a cell needs text, and looking for it in numbers takes time.
-    has_text = schema is None or not set(schema.kinds) <= {"number", "boolean", "date"}
+    options = {
+        "read_options": csv.ReadOptions(block_size=_block_size(width, len(header))),
+        "parse_options": csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+    }
+    return _open_csv(stream, options).schema
+
+
+def _csv_options(file: TableFile, schema: TableSchema, selection: ColumnSelection) -> dict[str, Any]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    types = {"number": pa.float64(), "boolean": pa.bool_(), "text": text}
+    if selection.invalid == "null":
+        # Arrow refuses a column with a cell that it cannot convert, so numbers and truth values are read as text.
+        types |= {"number": pa.string(), "boolean": text}
+    # A header of quoted names is at most twice as long as the names.
+    header_size = sum(len(name.encode()) + 1 for name in schema.names)
+    # Only text has line breaks in cells, and the search for them takes time.
+    has_text = not set(schema.kinds) <= {"number", "boolean", "date"}
     return {
-        "read_options": csv.ReadOptions(
-            block_size=min(max(_LEAST_BLOCK, 64 * width, 4 * len(header)), _MOST_BLOCK),
-        ),
+        "read_options": csv.ReadOptions(block_size=_block_size(len(schema.names), header_size)),
         "parse_options": csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=has_text),
         "convert_options": csv.ConvertOptions(
-            include_columns=wanted.names,
-            column_types={name: types[kind] for name, kind in wanted.types.items() if kind in types},
+            include_columns=selection.names,
+            column_types={name: types[kind] for name, kind in selection.types.items() if kind in types},
         ),
     }
 
 
-def _header(file: TableFile) -> bytes:
-    """The first line of a text table, which is looked at before anything is parsed."""
-    line = file.first_line(_LONGEST_HEADER)
+def _block_size(width: int, header_size: int) -> int:
+    """Bytes that Arrow parses at a time: a row has to fit into one block."""
+    return min(max(_LEAST_BLOCK, 64 * width, 4 * header_size), _MOST_BLOCK)
+
+
+def _check_header(file: TableFile, line: bytes) -> None:
+    """Raise if the first line is not a line of UTF-8 text."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{file.name}: expected text in UTF-8, got UTF-16; save the table as UTF-8.")
     if b"\x00" in line or len(line) == _LONGEST_HEADER:
@@ -131,23 +155,22 @@ def _header(file: TableFile) -> bytes:
             f"{file.name}: expected a line of text with the names of the columns, got a binary file; write the table "
             "again, or name it after its format."
         )
-    return line
 
 
 def _check_delimiter(file: TableFile, names: tuple[str, ...]) -> None:
     if len(names) == 1 and any(other in names[0] for other in ",;\t|"):
-        wanted = "tabs, as it is named .tsv" if file.delimiter == "\t" else "commas, as it is named .csv"
+        expected = "tabs, as it is named .tsv" if file.delimiter == "\t" else "commas, as it is named .csv"
         raise DataError(
-            f"{file.name}: expected columns separated by {wanted}, got one column whose name holds another "
+            f"{file.name}: expected columns separated by {expected}, got one column whose name holds another "
             "delimiter; write the table with that one, or name it after its delimiter."
         )
 
 
-def _opened_csv(file: TableFile, options: dict[str, Any]) -> Any:
+def _open_csv(stream: Any, options: dict[str, Any]) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
-    return csv.open_csv(pa.PythonFile(file.open(), "r"), **options)
+    return csv.open_csv(pa.PythonFile(stream, "r"), **options)
 
 
 def _read_csv(file: TableFile, options: dict[str, Any]) -> Any:
@@ -157,87 +180,122 @@ def _read_csv(file: TableFile, options: dict[str, Any]) -> Any:
     return csv.read_csv(pa.PythonFile(file.open(whole=True), "r"), **options)
 
 
-def _with_gaps(batch: pa.RecordBatch, wanted: Wanted) -> pa.RecordBatch:
-    """Texts that stand for a missing value, such as an empty cell, as gaps."""
+def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection) -> pa.RecordBatch:
+    """Replace texts that stand for a missing value, such as an empty cell, by nulls."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
     columns = batch.columns
-    for i, (name, kind) in enumerate(wanted.types.items()):
+    for i, (name, kind) in enumerate(selection.types.items()):
         if kind == "text":
-            gaps = [text for text in csv.ConvertOptions().null_values if text not in wanted.listed[name]]
+            gaps = [text for text in csv.ConvertOptions().null_values if text not in selection.listed[name]]
             texts = columns[i].dictionary
             cleared = compute.if_else(compute.is_in(texts, pa.array(gaps, texts.type)), None, texts)
             columns[i] = pa.DictionaryArray.from_arrays(columns[i].indices, cleared)
-    return pa.RecordBatch.from_arrays(columns, names=wanted.names)
+        elif kind == "number" and selection.invalid == "null":
+            columns[i] = _parsed_numbers(columns[i])
+    return pa.RecordBatch.from_arrays(columns, names=selection.names)
+
+
+def _parsed_numbers(texts: pa.Array) -> pa.Array:
+    """Parse every cell by itself: what is no number becomes NaN, whatever the other cells are."""
+    import pyarrow as pa
+
+    return pa.array(np.array([_parsed_number(text) for text in texts.to_pylist()], dtype=np.float64))
+
+
+def _parsed_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 # --------------------------------------------------- files with a schema of their own
 
 
-def _opened(file: TableFile, wanted: Wanted | None = None) -> Any:
-    return _Parquet(file, wanted) if file.format == "parquet" else _Arrow(file, wanted)
+def _typed_batches(file: TableFile, opened: Any, selection: ColumnSelection) -> Iterator[pa.RecordBatch]:
+    n_rows = max(1, _CELLS // max(1, len(selection.types)))
+    return each_without_cells(file, lambda: opened.batches(n_rows))
 
 
-class _Parquet:
-    """A Parquet file."""
+def _parquet_schema(file: TableFile) -> Any:
+    from pyarrow import parquet
 
-    def __init__(self, file: TableFile, wanted: Wanted | None) -> None:
+    return parquet.read_schema(file.path)
+
+
+class _ParquetReader:
+    """The selected columns of a Parquet file."""
+
+    def __init__(self, file: TableFile, schema: TableSchema, selection: ColumnSelection) -> None:
         from pyarrow import parquet
 
-        schema = parquet.read_schema(file.path)
-        texts = [] if wanted is None else [name for name, kind in wanted.types.items() if kind == "text"]
-        plain = [name for name in texts if kind_of(schema.field(name).type) == "category"]
-        self._file = parquet.ParquetFile(file.path, read_dictionary=plain)
-        self._wanted = wanted
+        kinds = dict(zip(schema.names, schema.kinds, strict=True))
+        texts = [name for name, kind in selection.types.items() if kind == "text" and kinds[name] == "category"]
+        self._file = parquet.ParquetFile(file.path, read_dictionary=texts)
+        self._names = selection.names
 
-    @property
-    def schema(self) -> Any:
-        return self._file.schema_arrow
-
-    def count(self) -> int:
+    def count_rows(self) -> int:
         return int(self._file.metadata.num_rows)
 
-    def batches(self, rows: int) -> Iterator[Any]:
-        names = self._wanted.names
-        # A name stands for every column that begins with it and a dot, so what comes back is chosen from once more.
-        for batch in self._file.iter_batches(batch_size=rows, columns=names):
-            yield batch.select(names)
+    def batches(self, n_rows: int) -> Iterator[Any]:
+        # Parquet takes a name for every column that begins with it and a dot, hence the second selection.
+        for batch in self._file.iter_batches(batch_size=n_rows, columns=self._names):
+            yield batch.select(self._names)
 
 
-class _Arrow:
-    """An Arrow file (Feather is one), in the format with a footer or in the one for streams."""
+def _ipc_schema(file: TableFile) -> Any:
+    import pyarrow as pa
 
-    def __init__(self, file: TableFile, wanted: Wanted | None) -> None:
+    return _open_ipc(pa.OSFile(str(file.path)), [])[0]
+
+
+def _open_ipc(source: Any, fields: list[int]) -> tuple[Any, Iterator[Any]]:
+    """Schema and batches of an Arrow file with a footer or of an Arrow stream; no fields stand for all of them."""
+    import pyarrow as pa
+
+    options = pa.ipc.IpcReadOptions(included_fields=fields)
+    source.seek(0)
+    try:
+        reader = pa.ipc.open_file(source, options=options)
+    except pa.ArrowInvalid:
+        source.seek(0)
+        reader = pa.ipc.open_stream(source, options=options)
+        return reader.schema, iter(reader)
+    return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
+
+
+class _IpcReader:
+    """The selected columns of an Arrow file, which a Feather file is, too."""
+
+    def __init__(self, file: TableFile, schema: TableSchema, selection: ColumnSelection) -> None:
         import pyarrow as pa
 
-        # Not mapped into memory: a file that is cut short meanwhile would end the process.
+        # Not mapped into memory: the system would end the process if the file became shorter meanwhile.
         self._source = pa.OSFile(str(file.path))
-        self._wanted = wanted
-        self.schema = self._reader([])[0]
+        self._names = selection.names
+        places = {name: place for place, name in enumerate(schema.names)}
+        self._fields = [places[name] for name in self._names]
 
-    def _reader(self, fields: list[int]) -> tuple[Any, Iterator[Any]]:
-        """The schema and the batches, as far as some of the fields are concerned; none stands for all."""
-        import pyarrow as pa
+    def count_rows(self) -> int:
+        return sum(batch.num_rows for batch in _open_ipc(self._source, [0])[1])
 
-        options = pa.ipc.IpcReadOptions(included_fields=fields)
-        self._source.seek(0)
-        try:
-            reader = pa.ipc.open_file(self._source, options=options)
-        except pa.ArrowInvalid:
-            self._source.seek(0)
-            reader = pa.ipc.open_stream(self._source, options=options)
-            return reader.schema, iter(reader)
-        return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
-
-    def count(self) -> int:
-        return sum(batch.num_rows for batch in self._reader([0])[1])
-
-    def batches(self, rows: int) -> Iterator[Any]:
-        names = self._wanted.names
-        for batch in self._reader([self.schema.get_field_index(name) for name in names])[1]:
-            chosen = batch.select(names)
-            # Places of texts come from the file, and a damaged one could point anywhere.
+    def batches(self, n_rows: int) -> Iterator[Any]:
+        for batch in _open_ipc(self._source, self._fields)[1]:
+            chosen = batch.select(self._names)
+            # Dictionary indices come from the file, and those of a damaged file may be out of range.
             chosen.validate(full=True)
-            for start in range(0, chosen.num_rows, rows):
-                yield chosen.slice(start, rows)
+            for start in range(0, chosen.num_rows, n_rows):
+                yield chosen.slice(start, n_rows)
+
+
+_SCHEMAS: Mapping[str, Callable[[TableFile], Any]] = {
+    "csv": _csv_schema,
+    "parquet": _parquet_schema,
+    "arrow": _ipc_schema,
+}
+_READERS: Mapping[str, Callable[[TableFile, TableSchema, ColumnSelection], Any]] = {
+    "parquet": _ParquetReader,
+    "arrow": _IpcReader,
+}

@@ -36,6 +36,13 @@ class Column:
     upper: float | None = None
     categories: tuple[str, ...] = ()
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lower and upper bound of a column of numbers."""
+        if self.lower is None or self.upper is None:
+            raise TypeError(f"a {self.type} column has no bounds")
+        return self.lower, self.upper
+
     def features(self, name: str) -> list[str]:
         """The names of the features that the column becomes."""
         if self.type == "category":

@@ -1,4 +1,4 @@
-"""A table with named columns, as the matrix of features that a model takes."""
+"""Encode a table with named columns as the matrix of features that a model takes."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 
 __all__ = ["TableEncoder"]
 
-# Rows that are encoded at a time; columns of a block stay in the processor's cache.
+# Rows that are encoded at a time: the columns of a block fit into the processor's cache.
 _ROWS = 1 << 13
-# Rows that tell the kinds of a pandas table's columns.
+# Number of rows from which the kinds of the columns of a pandas table are inferred.
 _FIRST_ROWS = 1000
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the columns of a table by what was stated about them in public.
+    """Encode the columns of a table by public facts about them.
 
-    Numbers are clipped to their bounds and mapped linearly to [-1, 1], as :class:`taciturn.BoundedScaler` does it.
-    Truth values become 0 and 1. A category becomes one feature for each one that is listed, 1 where it applies; one
-    that is not listed gives zeros.
+    Numbers are clipped to their bounds and mapped linearly to [-1, 1], as by :class:`taciturn.BoundedScaler`. Truth
+    values become 0 and 1. A column of categories becomes one 0/1 feature per listed category; an unlisted category
+    gives zeros.
 
     **Privacy.** Costs nothing: no fitted attribute depends on a value of the table, only on the names and types of its
-    columns, and each record is encoded by itself. Values beyond the bounds and outside the lists are passed over
-    silently, since their number would be a release.
+    columns, and each record is encoded by itself. Values beyond the bounds and unlisted categories cause no warning,
+    since their number would be a release.
 
     Parameters
     ----------
     bounds : TableBounds
-        The public statement about the columns.
+        Public bounds of the columns.
 
     Attributes
     ----------
     bounds_ : TableBounds
-        The same, with the columns that enter the model in their order.
+        The same bounds, resolved for the table (:meth:`TableBounds.for_table`).
     n_features_in_ : int
         Number of columns that enter the model.
     feature_names_in_ : ndarray of str
-        Their names. ``get_feature_names_out`` has the names of the features.
+        Names of these columns. ``get_feature_names_out`` returns the names of the features.
 
     Examples
     --------
@@ -85,8 +85,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not isinstance(self.bounds, TableBounds):
             raise DataTypeError("bounds: expected a TableBounds, got something else; read them with from_toml.")
         self.bounds_ = self.bounds.for_table(_schema_of(X))
-        self.n_features_in_ = len(self.bounds_.order)
-        self.feature_names_in_ = np.array(self.bounds_.order, dtype=object)
+        names = self.bounds_.order or ()
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -104,7 +105,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         encoding = Encoding(self.bounds_)
-        table = _arrow_table(X, self.bounds_.order)
+        table = _arrow_table(X, self.bounds_.order or ())
         out = np.zeros((table.num_rows, encoding.n_features))
         start = 0
         for batch in table.to_batches(max_chunksize=_ROWS):

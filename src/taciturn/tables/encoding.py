@@ -1,4 +1,4 @@
-"""Columns of a table as numbers: every record by itself, by what was stated in public."""
+"""Encode the columns of a table as numbers: each record by itself, by public facts about the columns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = [
     "feature_bounds",
     "missing_value",
     "not_boolean",
-    "numbers_of",
-    "read_target",
+    "target_reader",
+    "to_numbers",
 ]
 
 
@@ -39,17 +39,21 @@ class Encoding:
     Parameters
     ----------
     bounds : TableBounds
-        With its ``order`` known.
+        The bounds for a table (:meth:`TableBounds.for_table`).
+    invalid : {"raise", "null"}, default="raise"
+        What happens to a cell that is missing without a stated value to fill in, or that is not a value of its column:
+        "raise" refuses the table, "null" makes it NaN.
     """
 
-    def __init__(self, bounds: TableBounds) -> None:
+    def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:
+        self._strict = invalid == "raise"
         self._columns = list(bounds.used)
         self._fills = bounds.missing
         self._lower, self._upper = feature_bounds(bounds)
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
+        """Number of features."""
         return self._lower.size
 
     def fill(self, columns: Sequence[Any], out: FloatArray) -> None:
@@ -61,28 +65,47 @@ class Encoding:
             starts.append(position)
             if column.type == "category":
                 places = {normal_text(text): i for i, text in enumerate(column.categories)}
-                codes = _codes_of(name, values, places, None if fill is None else normal_text(fill))
+                codes, gaps = _category_codes(name, values, places)
+                if fill is not None:
+                    codes[gaps] = places[normal_text(fill)]
+                else:
+                    out[gaps, position] = np.nan
                 (listed,) = np.nonzero(codes >= 0)
                 out[listed, position + codes[listed]] = 1.0
                 position += len(column.categories)
             else:
-                numbers = numbers_of(name, values) if column.type == "number" else _truths_of(name, values)
+                numbers = to_numbers(name, values) if column.type == "number" else self._to_truth_values(name, values)
                 out[:, position] = numbers if fill is None else np.where(np.isnan(numbers), float(fill), numbers)
                 position += 1
         to_unit_range(out, self._lower, self._upper, out=out)
-        # All values are within [-1, 1] now, so a sum that is no number tells of one that is none.
-        if np.isnan(out.sum()):
+        # All other values are within [-1, 1] now, so the sum is NaN if and only if a value is.
+        if self._strict and np.isnan(out.sum()):
             at = next(i for i, start in enumerate(starts) if np.isnan(out[:, start]).any())
             raise DataError(missing_value(self._columns[at][0]))
 
+    def _to_truth_values(self, name: str, values: Any) -> FloatArray:
+        """Zeros and ones, with NaN for gaps."""
+        if kind_of(values.type) == "category":
+            codes, gaps = _codes_by_value(name, values, lambda text: int(_TRUTHS.get(text.strip().lower(), -1)))
+            numbers = np.where(gaps, np.nan, codes)
+        elif kind_of(values.type) == "date":
+            raise DataError(not_boolean(name))
+        else:
+            numbers = to_numbers(name, values)
+        other = ~np.isin(numbers, (0.0, 1.0)) & ~np.isnan(numbers)
+        if self._strict and other.any():
+            raise DataError(not_boolean(name))
+        return np.where(other, np.nan, numbers)
+
 
 def feature_bounds(bounds: TableBounds) -> tuple[FloatArray, FloatArray]:
-    """The range of every feature; zeros and ones of other columns stay as they are between -1 and 1."""
+    """The range of every feature; the range -1 to 1 leaves zeros and ones unchanged."""
     lower, upper = [], []
     for _, column in bounds.used:
         if column.type == "number":
-            lower.append(column.lower)
-            upper.append(column.upper)
+            low, high = column.ends
+            lower.append(low)
+            upper.append(high)
         else:
             width = len(column.categories) or 1
             lower += [-1.0] * width
@@ -91,7 +114,7 @@ def feature_bounds(bounds: TableBounds) -> tuple[FloatArray, FloatArray]:
 
 
 def missing_value(name: str) -> str:
-    """The sentence for a column with a gap that nothing was stated for."""
+    """Message about a column with a missing value and no stated value to fill in."""
     return (
         f"column {quoted(name)}: expected a value in every row, got missing ones; say in [missing] of the bounds what "
         "to fill in, or leave the column out."
@@ -99,11 +122,11 @@ def missing_value(name: str) -> str:
 
 
 def not_boolean(name: str) -> str:
-    """The sentence for a column that was stated as boolean and is not."""
+    """Message about a column that is stated as boolean and holds other values."""
     return f"column {quoted(name)}: expected true and false, or 1 and 0, got other values; state another type."
 
 
-def _refused(name: str, expected: str, values: Any) -> DataError:
+def _wrong_type(name: str, expected: str, values: Any) -> DataError:
     hint = {
         "date": "dates; derive a number first, such as an age or the days since a public day",
         "category": 'text; state type = "category", or correct the column',
@@ -111,7 +134,7 @@ def _refused(name: str, expected: str, values: Any) -> DataError:
     return DataError(f"column {quoted(name)}: expected {expected}, got {hint}.")
 
 
-def numbers_of(name: str, values: Any) -> FloatArray:
+def to_numbers(name: str, values: Any) -> FloatArray:
     """Doubles, with NaN for gaps."""
     from pyarrow import compute, types
 
@@ -119,47 +142,29 @@ def numbers_of(name: str, values: Any) -> FloatArray:
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if kind_of(values.type) not in ("number", "boolean") and not types.is_null(values.type):
-            raise _refused(name, "numbers", values)
-        # Integers beyond 2**53 are rounded without a word.
+            raise _wrong_type(name, "numbers", values)
+        # Integers beyond 2**53 are rounded silently.
         values = compute.cast(values, "float64", safe=False)
-    return values.to_numpy(zero_copy_only=False)
-
-
-def _truths_of(name: str, values: Any) -> FloatArray:
-    """Zeros and ones, with NaN for gaps."""
-    if kind_of(values.type) == "category":
-        codes, gaps = _codes_by_value(name, values, lambda text: int(_TRUTHS.get(text.strip().lower(), -1)))
-        numbers = np.where(gaps, np.nan, codes)
-    elif kind_of(values.type) == "date":
-        raise DataError(not_boolean(name))
-    else:
-        numbers = numbers_of(name, values)
-    if not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
-        raise DataError(not_boolean(name))
+    numbers: FloatArray = values.to_numpy(zero_copy_only=False)
     return numbers
 
 
-def _codes_of(name: str, values: Any, places: dict[str, int], fill: str | None) -> IntArray:
-    """The place of every value among the listed ones, -1 for others; gaps are filled or refused."""
+def _category_codes(name: str, values: Any, places: dict[str, int]) -> tuple[IntArray, BoolArray]:
+    """The place of every value among the listed ones, -1 for others, and where values are missing."""
     if kind_of(values.type) == "date":
-        raise _refused(name, "categories", values)
-    codes, gaps = _codes_by_value(name, values, lambda value: places.get(normal_text(value), -1))
-    if gaps.any():
-        if fill is None:
-            raise DataError(missing_value(name))
-        codes[gaps] = places[fill]
-    return codes
+        raise _wrong_type(name, "categories", values)
+    return _codes_by_value(name, values, lambda value: places.get(normal_text(value), -1))
 
 
 def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple[IntArray, BoolArray]:
-    """Codes of an array, found once for each distinct value, and where it has gaps."""
+    """Codes of an array, computed once for each distinct value, and where values are missing."""
     from pyarrow import array, compute, large_string, types
 
     if kind_of(values.type) == "unknown" and not types.is_null(values.type):
-        raise _refused(name, "text or numbers", values)
+        raise _wrong_type(name, "text or numbers", values)
     if not types.is_dictionary(values.type):
         if types.is_string_view(values.type):
-            # Older versions of Arrow can do nothing else with a view.
+            # Older versions of Arrow cannot encode a view.
             values = array(values.to_pylist(), large_string())
         values = values.dictionary_encode()
     distinct = values.dictionary.to_pylist()
@@ -173,14 +178,14 @@ def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple
 
 
 class Labels:
-    """Labels of records among the public classes; those that match none become something that is no class.
+    """Map the labels of records to the public classes; a label that matches none becomes a value that is no class.
 
     Parameters
     ----------
     target : Target
-        With classes.
+        A target with classes.
     fill : object
-        The class of records whose label is missing; None: they match none.
+        The class of records whose label is missing. None: such a label matches no class.
     """
 
     def __init__(self, target: Target, fill: Any) -> None:
@@ -189,24 +194,24 @@ class Labels:
         self._kind = type(classes[0])
         self._places = {self._parsed(label): i for i, label in enumerate(classes)}
         self._gap = -1 if fill is None else self._places[self._parsed(fill)]
-        # True and false leave no room for a third label; as numbers they still equal themselves.
+        # There is no third truth value for other labels, so that truth values are stored as the equal numbers.
         plain = [int(label) for label in classes] if self._kind is bool else classes
         candidates = ("?" * (i + 1) if self._kind is str else -i - 1 for i in range(len(classes) + 1))
         self._values = np.array([*plain, next(label for label in candidates if label not in plain)])
 
-    def of_arrow(self, values: Any) -> NDArray[Any]:
+    def from_arrow(self, values: Any) -> NDArray[Any]:
         """Labels from an Arrow array of any type."""
         codes, gaps = _codes_by_value(self._name, values, lambda value: self._places.get(self._parsed(value), -1))
         return self._values[np.where(gaps, self._gap, codes)]
 
-    def of_numbers(self, values: FloatArray) -> NDArray[Any]:
+    def from_numbers(self, values: FloatArray) -> NDArray[Any]:
         """Labels from doubles."""
         distinct, at = np.unique(values, return_inverse=True)
         codes = [self._gap if np.isnan(v) else self._places.get(self._parsed(float(v)), -1) for v in distinct]
         return self._values[np.array(codes, dtype=np.int64)[at]]
 
     def _parsed(self, value: Any) -> Any:
-        """A value in the type of the classes, or None where it has no place there."""
+        """Convert a value to the type of the classes, or to None."""
         if self._kind is str:
             return normal_text(value)
         if self._kind is bool and isinstance(value, str):
@@ -216,34 +221,34 @@ class Labels:
         except (TypeError, ValueError, OverflowError):
             return None
         whole = int(number) if number.is_integer() else None
-        return {0: False, 1: True}.get(whole) if self._kind is bool else whole
+        return whole if self._kind is int else {0: False, 1: True}.get(-1 if whole is None else whole)
 
 
-def read_target(target: Target, fill: Any) -> Callable[[Any], NDArray[Any]]:
-    """What turns the target's Arrow arrays into an array of numbers or labels."""
+def target_reader(target: Target, fill: Any, *, invalid: str = "raise") -> Callable[[Any], NDArray[Any]]:
+    """Return the function that converts Arrow arrays of the target to numbers or labels."""
     if target.task == "regress":
-        return lambda values: bounded_target(target, fill, numbers_of(target.name, values))
+        return lambda values: bounded_target(target, fill, to_numbers(target.name, values), invalid=invalid)
     if target.classes is not None:
-        return Labels(target, fill).of_arrow
-    return lambda values: _labels_as_they_are(target.name, values)
+        return Labels(target, fill).from_arrow
+    return lambda values: _unlisted_labels(target.name, values)
 
 
-def bounded_target(target: Target, fill: Any, numbers: FloatArray) -> FloatArray:
-    """Numbers without gaps; infinity stands at the bound, as an estimator would put it."""
+def bounded_target(target: Target, fill: Any, numbers: FloatArray, *, invalid: str = "raise") -> FloatArray:
+    """Fill in missing numbers and clip infinite ones to the bounds; the estimator clips the others."""
     numbers = np.nan_to_num(
         numbers.astype(np.float64), nan=np.nan if fill is None else fill, posinf=target.upper, neginf=target.lower
     )
-    if np.isnan(numbers).any():
+    if invalid == "raise" and np.isnan(numbers).any():
         raise DataError(missing_value(target.name))
     return numbers
 
 
-def _labels_as_they_are(name: str, values: Any) -> NDArray[Any]:
-    """Labels of any type, where none were stated."""
+def _unlisted_labels(name: str, values: Any) -> NDArray[Any]:
+    """Labels of any type, where no classes are stated."""
     kind = kind_of(values.type)
     texts = values.to_pylist() if kind == "category" else []
     if kind not in ("number", "boolean", "category"):
-        raise _refused(name, "labels", values)
+        raise _wrong_type(name, "labels", values)
     if values.null_count or "" in texts:
         raise DataError(
             f"column {quoted(name)}: expected a label in every row, got missing ones; list the classes in [target] of "

@@ -1,4 +1,4 @@
-"""Table files by name, and what is wrong with them in one sentence that quotes no cell."""
+"""Table files and their formats, and error messages about them that quote no cell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
-from taciturn.tables.streams import MOST_UNPACKED, TableStream, memory_of_the_machine, opened_plainly
+from taciturn.tables.streams import MOST_UNPACKED, TableStream, machine_memory
 from taciturn.tables.words import quoted, refusal
 
 __all__ = ["TableFile", "check_readable", "each_without_cells", "larger_than_memory", "table_file", "without_cells"]
@@ -33,18 +33,18 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A file that exists, with the format that its name states.
+    """An existing file, with the format that its name states.
 
     Parameters
     ----------
     path : Path
-        Where it is.
+        Path of the file.
     format : {"csv", "parquet", "arrow", "libsvm"}
-        How to read it.
+        Format of the file.
     delimiter : str
-        Between the cells of a text table.
+        Delimiter of the cells of a text table.
     gzipped : bool
-        Whether it is compressed as a whole.
+        Whether the file is compressed as a whole.
     """
 
     path: Path
@@ -54,20 +54,15 @@ class TableFile:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Name of the file in messages."""
         return quoted(self.path.name)
 
-    def first_line(self, longest: int) -> bytes:
-        """The first bytes of a text table, up to the end of a line."""
-        with opened_plainly(self.path, gzipped=self.gzipped) as opened:
-            return opened.readline(longest)
-
     def open(self, *, whole: bool = False) -> TableStream:
-        """The bytes of a text table, decompressed.
+        """Open a text table as a stream of decompressed bytes.
 
-        ``whole`` tells whether all of it is to be held at once, so that it must not be larger than memory.
+        With ``whole``, which is for a table that is held in memory, a file that is larger than memory is refused.
         """
-        memory = memory_of_the_machine()
+        memory = machine_memory()
         if whole and self.path.stat().st_size > memory:
             raise DataError(larger_than_memory(self.name))
         return TableStream(
@@ -80,7 +75,7 @@ class TableFile:
 
 
 def table_file(path: str | os.PathLike[str]) -> TableFile:
-    """What can be said about a file without reading it; refuses what is no table that can be read."""
+    """Return the file and its format; raise if the name states no known format or the file cannot be read."""
     path = Path(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     gzipped = suffixes[-1:] == [".gz"]
@@ -99,28 +94,29 @@ def table_file(path: str | os.PathLike[str]) -> TableFile:
 
 
 def larger_than_memory(name: str) -> str:
-    """The sentence for a table that cannot be held."""
+    """Message about a table that does not fit into memory."""
     return f"{name}: expected a table that fits into memory, got a larger one; leave columns or rows out."
 
 
 def check_readable(parameter: str, path: Path) -> None:
-    """Refuse what is not a file with something in it that may be read."""
-    problem = _problem_with(path)
+    """Raise if the path is not a readable, non-empty file."""
+    problem = _find_problem(path)
     if problem is not None:
         expected, remedy = problem
         raise ParameterError(parameter, str(path), expected, remedy)
 
 
-def _problem_with(path: Path) -> tuple[str, str] | None:
+def _find_problem(path: Path) -> tuple[str, str] | None:
+    """Expectation and remedy, if the file cannot be read."""
     try:
         found = path.stat()
         if stat.S_ISDIR(found.st_mode):
             return "a file, got a folder", "name a file in it"
         if not stat.S_ISREG(found.st_mode):
-            # They may be endless, and cannot be read twice; opening one may wait for ever.
+            # A pipe or a device may be endless, cannot be read twice, and may block when it is opened.
             return "a file on a disk, got a pipe or a device", "write what comes from it to a file first"
-        # Opened although it is not read: there may be no permission for it.
-        path.open("rb").close()
+        if not os.access(path, os.R_OK):
+            return "a file that may be read", "ask for the permission to read it"
         empty = found.st_size == 0
     except FileNotFoundError:
         return "a file that exists", "check the name and the folder"
@@ -131,11 +127,15 @@ def _problem_with(path: Path) -> tuple[str, str] | None:
     return ("a file with something in it, got one of 0 bytes", "write it again") if empty else None
 
 
-# What the readers say, as far as its cause is known; a cell may stand in any of their messages.
+# Messages of the readers with a known cause. Any of them may quote a cell.
 _CAUSES = (
     (
         r"MemoryError",
         "expected a table that fits into memory, got a larger one; leave columns out",
+    ),
+    (
+        r"PermissionError",
+        "expected a file that may be read; ask for the permission to read it",
     ),
     (
         r"conversion error to (?:double|float)",
@@ -178,32 +178,32 @@ _CAUSES = (
 
 
 def without_cells(file: TableFile, call: Callable[[], T], names: Sequence[str] = ()) -> T:
-    """The result of ``call``, with errors of the readers reworded so that no cell is quoted.
+    """Return ``call()``; replace an error of a reader, which may quote a cell, by one that does not.
 
-    The new error is raised outside the handler, so that the original does not travel along as its context into logs.
-    ``names`` are the columns of the file, for messages that count them.
+    The new error is raised outside the handler, so that logs do not show the original error as its context. ``names``
+    are the columns of the file, for errors that give the number of a column.
     """
     try:
         return call()
     except TaciturnError:
         raise
     except Exception as error:
-        message = _described(file, f"{type(error).__name__}: {error}", names)
+        message = _describe(file, f"{type(error).__name__}: {error}", names)
     raise DataError(message)
 
 
 def each_without_cells(file: TableFile, items: Callable[[], Iterator[T]], names: Sequence[str] = ()) -> Iterator[T]:
-    """The items of an iterator, with errors on the way reworded in the same way."""
+    """Iterate over ``items()``; replace errors as :func:`without_cells` does."""
     iterator = without_cells(file, items, names)
     while (item := without_cells(file, lambda: next(iterator, None), names)) is not None:
         yield item
 
 
-def _described(file: TableFile, original: str, names: Sequence[str]) -> str:
+def _describe(file: TableFile, original: str, names: Sequence[str]) -> str:
     found = re.search(r"In CSV column #(\d+)", original)
     known = found is not None and int(found[1]) < len(names)
     column = quoted(names[int(found[1])]) if found is not None and known else "of that type"
-    # Only what stands before a quoted cell is looked at, lest a cell choose the words.
+    # Only the part before a quoted cell is searched, so that no cell decides on the message.
     beginning = re.split(r": invalid value|, got \d", original, maxsplit=1)[0]
     for pattern, sentence in _CAUSES:
         if re.search(pattern, beginning, re.IGNORECASE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,12 +19,13 @@ from taciturn.tables.columns import Target
 from taciturn.tables.encoding import Labels, bounded_target, feature_bounds, missing_value, not_boolean
 from taciturn.tables.files import TableFile, each_without_cells
 from taciturn.tables.schema import LABEL, TableSchema, is_index
+from taciturn.tables.streams import TableStream
 from taciturn.tables.words import quoted, refusal
 
 __all__ = ["SparseEncoding", "libsvm_blocks", "libsvm_schema", "numeric_target"]
 
 _BLOCK = 1 << 23
-"""About as many bytes are parsed at a time."""
+"""Approximate number of bytes that are parsed at a time."""
 
 _LONGEST_LINE = 1 << 26
 """In bytes: an entry for each of the columns that a file may have."""
@@ -33,7 +34,7 @@ _MOST_INDEX = 4_000_000
 
 
 def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, FloatArray]]:
-    """Rows and labels in blocks; columns are the indices as they stand in the file."""
+    """Read rows and labels in blocks; the column of an entry is its index in the file."""
     from sklearn.datasets import load_svmlight_file
 
     def blocks() -> Iterator[tuple[Any, FloatArray]]:
@@ -51,8 +52,8 @@ def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, FloatArray]]:
     return each_without_cells(file, blocks)
 
 
-def _whole_lines(file: TableFile, opened: IO[bytes]) -> Iterator[bytes]:
-    """Blocks of bytes that end where a line ends."""
+def _whole_lines(file: TableFile, opened: TableStream) -> Iterator[bytes]:
+    """Read blocks of bytes that end at the end of a line."""
     rest: list[bytes] = []
     length = 0
     while data := opened.read(_BLOCK):
@@ -72,7 +73,7 @@ def _whole_lines(file: TableFile, opened: IO[bytes]) -> Iterator[bytes]:
 
 
 def libsvm_schema(file: TableFile) -> TableSchema:
-    """The target and one column for every index up to the largest; one needs to read the file for that."""
+    """The target and one column for every index up to the largest, which takes a pass over the file."""
     first, last = 1, 0
     for rows, _ in libsvm_blocks(file):
         if rows.nnz:
@@ -88,15 +89,20 @@ class SparseEncoding:
     Parameters
     ----------
     bounds : TableBounds
-        With its ``order`` known: names that are indices, and columns that leave a zero where it is.
+        The bounds for a table (:meth:`TableBounds.for_table`): names are indices, and the encoding of every column
+        maps zero to zero.
+    invalid : {"raise", "null"}, default="raise"
+        What happens to an entry that is missing without a stated value to fill in, or that is not a value of its
+        column: "raise" refuses the table, "null" makes it NaN.
     """
 
-    def __init__(self, bounds: TableBounds) -> None:
+    def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:
+        self._strict = invalid == "raise"
         self._names = bounds.order or ()
         for name, column in bounds.used:
             if not is_index(name):
                 raise DataError(lacking(name, TableSchema((LABEL,), ("number",), sparse=True)))
-            if column.type == "category" or (column.type == "number" and column.lower != -column.upper):
+            if column.type == "category" or (column.type == "number" and column.ends[0] != -column.ends[1]):
                 raise refusal(
                     f"columns.{quoted(name)}",
                     column.type if column.type == "category" else (column.lower, column.upper),
@@ -106,22 +112,25 @@ class SparseEncoding:
         self._upper = feature_bounds(bounds)[1]
         self._truths = np.array([column.type == "boolean" for _, column in bounds.used])
         self._fills = np.array([float(bounds.missing.get(name, math.nan)) for name in self._names])
-        # Indices beyond the largest that a file may have share one place more.
+        # Indices beyond the largest admissible one share one more place.
         indices = np.array([min(int(name), _MOST_INDEX + 1) for name in self._names])
         self._place = np.full(int(indices.max()) + 2, -1, dtype=np.int64)
         self._place[indices] = np.arange(indices.size)
 
     def encode(self, rows: Any) -> sp.csr_matrix:
-        """Rows as features; indices that do not enter the model are dropped."""
+        """Encode rows; indices that do not enter the model are dropped."""
         columns = self._place[np.minimum(rows.indices, self._place.size - 1)]
         kept = columns >= 0
         at_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[kept]
         columns, entries = columns[kept], rows.data[kept]
         gaps = np.isnan(entries)
         entries[gaps] = self._fills[columns[gaps]]
-        self._check(columns[np.isnan(entries)], missing_value)
+        if self._strict:
+            self._check(columns[np.isnan(entries)], missing_value)
         wrong = self._truths[columns] & (entries != 0.0) & (entries != 1.0)
-        self._check(columns[wrong], not_boolean)
+        if self._strict:
+            self._check(columns[wrong], not_boolean)
+        entries[wrong] = np.nan
         bounds = self._upper[columns]
         entries = to_unit_range(entries, -bounds, bounds, out=entries)
         indptr = np.concatenate(([0], np.cumsum(np.bincount(at_row, minlength=rows.shape[0]))))
@@ -130,15 +139,15 @@ class SparseEncoding:
         return out
 
     def _check(self, wrong: IntArray, sentence: Callable[[str], str]) -> None:
-        """Refuse the first of the columns that have a wrong entry."""
+        """Raise if there is a column with a wrong entry, and name the first one."""
         if wrong.size:
             raise DataError(sentence(self._names[wrong.min()]))
 
 
-def numeric_target(target: Target, fill: Any, labels: FloatArray) -> NDArray[Any]:
-    """The numbers in front of the lines as a target."""
+def numeric_target(target: Target, fill: Any, labels: FloatArray, *, invalid: str = "raise") -> NDArray[Any]:
+    """Convert the numbers at the beginnings of the lines to targets."""
     if target.task == "regress":
-        return bounded_target(target, fill, labels)
+        return bounded_target(target, fill, labels, invalid=invalid)
     if target.classes is None:
         return labels
-    return Labels(target, fill).of_numbers(labels)
+    return Labels(target, fill).from_numbers(labels)

@@ -1,9 +1,9 @@
-"""From a file to encoded features: whole for a fit, in blocks for predictions."""
+"""Read a table file into encoded features: whole for a fit, in blocks for predictions."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,25 +12,26 @@ from numpy.typing import NDArray
 
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
-from taciturn.tables.arrow_tables import Wanted, arrow_schema, stream_batches, whole_batches
+from taciturn.core.validation import check_choice
+from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_batches, whole_batches
 from taciturn.tables.bounds import TableBounds, lacking
-from taciturn.tables.encoding import Encoding, read_target
+from taciturn.tables.encoding import Encoding, target_reader, to_numbers
 from taciturn.tables.files import TableFile, larger_than_memory, table_file
 from taciturn.tables.libsvm import SparseEncoding, libsvm_blocks, libsvm_schema, numeric_target
 from taciturn.tables.schema import LABEL, TableSchema
-from taciturn.tables.streams import memory_of_the_machine
-from taciturn.tables.words import refusal
+from taciturn.tables.streams import machine_memory
+from taciturn.tables.words import quoted, refusal
 
 if TYPE_CHECKING:
     from taciturn.tables.encoder import TableEncoder
 
-__all__ = ["read_batches", "read_schema", "read_table"]
+__all__ = ["read_batches", "read_schema", "read_table", "read_unbounded_table"]
 
 Path = str | os.PathLike[str]
 
 
 def read_schema(path: Path) -> TableSchema:
-    """Names and kinds of the columns of a table on disk, never a value.
+    """Read names and kinds of the columns of a table on disk, never a value.
 
     Parameters
     ----------
@@ -38,24 +39,33 @@ def read_schema(path: Path) -> TableSchema:
         A file named .csv, .tsv or .libsvm (.svm), each also with .gz, or .parquet (.pq), .feather, .arrow or .ipc. The
         columns of a libsvm file are called "label", "1", "2" and so on.
     """
-    return _schema(table_file(path))
+    return _read_schema(table_file(path))
 
 
-def read_table(path: Path, bounds: TableBounds, target: str) -> tuple[Any, NDArray[Any]]:
-    """A whole table, encoded for a fit.
+def read_table(
+    path: Path, bounds: TableBounds, target: str, *, schema: TableSchema | None = None, invalid: str = "raise"
+) -> tuple[Any, NDArray[Any]]:
+    """Read a whole table, encoded for a fit.
 
-    **Privacy.** What is returned is as sensitive as the table. Values beyond the bounds are clipped and labels that are
-    no class made into something that is none, without a word; a column that does not hold what was stated is refused
-    by its name.
+    **Privacy.** The result is as sensitive as the table. Values beyond the bounds are clipped silently, and labels that
+    are no class become a value that is no class. With ``invalid="raise"``, a column with a cell that cannot be used is
+    refused by its name.
 
     Parameters
     ----------
     path : str or path-like
         The file, as in :func:`read_schema`.
     bounds : TableBounds
-        The public statement about its columns.
+        Public bounds of its columns.
     target : str
         The column to predict, which must be the one that the bounds describe.
+    schema : TableSchema, default=None
+        The schema of this file, for which the bounds were resolved (:meth:`TableBounds.for_table`). None: it is read
+        from the file, and the bounds are resolved for it.
+    invalid : {"raise", "null"}, default="raise"
+        What happens to a cell that is missing without a stated value to fill in, or that is not a value of its column:
+        "raise" refuses the table; "null" makes it NaN, so that an estimator with the same setting leaves its record
+        out. "null" takes stated bounds or classes of the target.
 
     Returns
     -------
@@ -64,42 +74,65 @@ def read_table(path: Path, bounds: TableBounds, target: str) -> tuple[Any, NDArr
     y : ndarray of shape (n_rows,)
         Numbers or labels.
     """
-    _check_target(bounds, target)
+    _check_target(bounds, target, invalid)
     file = table_file(path)
     if file.format == "libsvm":
-        return _read_libsvm(file, bounds)
-    schema = _schema(file)
-    bounds = bounds.for_table(schema)
-    _check_present(target, schema)
-    encoding, to_target = Encoding(bounds), read_target(bounds.target, bounds.missing.get(target))
-    n_rows, batches = whole_batches(file, schema, _wanted(bounds, with_target=True))
-    if n_rows == 0:
-        raise DataError(_no_rows(file))
-    X = _zeros(n_rows, encoding.n_features)
-    targets = []
-    start = 0
-    for batch in batches:
-        stop = start + batch.num_rows
-        if stop > n_rows:
-            break
-        *columns, values = batch.columns
-        encoding.fill(columns, X[start:stop])
-        targets.append(to_target(values))
-        start = stop
-    if start != n_rows:
-        raise DataError(f"{file.name}: expected the number of rows that the file states, got another; write it again.")
-    return X, np.concatenate(targets)
+        return _read_libsvm(file, bounds, invalid)
+    if schema is None:
+        schema = _read_schema(file)
+        bounds = bounds.for_table(schema)
+    X, y, _ = _read_dense(file, schema, bounds, (), invalid)
+    return X, y
+
+
+def read_unbounded_table(
+    path: Path, bounds: TableBounds, names: Sequence[str], schema: TableSchema, *, invalid: str = "raise"
+) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+    """Read a whole table as :func:`read_table` does, and some columns of numbers neither clipped nor scaled.
+
+    **Privacy.** The result is as sensitive as the table. With ``invalid="raise"``, a named column with a cell that is
+    no finite number is refused by its name.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file as in :func:`read_schema`, except libsvm.
+    bounds : TableBounds
+        Bounds of its columns, resolved for the table; those of the named columns are provisional.
+    names : sequence of str
+        Columns of numbers whose bounds are to be found. The target may be one of them.
+    schema : TableSchema
+        The schema of this file.
+    invalid : {"raise", "null"}, default="raise"
+        As in :func:`read_table`.
+
+    Returns
+    -------
+    X, y : ndarray
+        As :func:`read_table` returns them.
+    numbers : ndarray of shape (n_rows, n_names)
+        The named columns, in the order of ``names``.
+    """
+    _check_target(bounds, bounds.target.name, invalid)
+    X, y, numbers = _read_dense(table_file(path), schema, bounds, names, invalid)
+    for name, column in zip(names, numbers.T, strict=True):
+        if invalid == "raise" and not np.isfinite(column).all():
+            raise DataError(
+                f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
+                "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
+            )
+    return X, y, numbers
 
 
 def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -> Iterator[Any]:
-    """A table in encoded blocks of rows, of which one is held at a time.
+    """Read a table in encoded blocks of rows, one of which is in memory at a time.
 
     Parameters
     ----------
     path : str or path-like
         The file, as in :func:`read_schema`.
     encoder : TableEncoder
-        Fitted.
+        A fitted encoder.
     target : str, default=None
         The column to predict. None: it is not read.
 
@@ -121,11 +154,11 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
         raise DataError(_no_rows(file))
 
 
-def _schema(file: TableFile) -> TableSchema:
+def _read_schema(file: TableFile) -> TableSchema:
     return libsvm_schema(file) if file.format == "libsvm" else arrow_schema(file)
 
 
-def _check_target(bounds: TableBounds, target: str) -> None:
+def _check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> None:
     if target != bounds.target.name:
         raise refusal(
             "target",
@@ -133,6 +166,10 @@ def _check_target(bounds: TableBounds, target: str) -> None:
             f"the column that [target] of the bounds describes, {bounds.target.name!r}",
             "name that one, or describe the other in the bounds",
         )
+    check_choice(("raise", "null"), invalid=invalid)
+    if invalid == "null" and bounds.target.task == "classify" and bounds.target.classes is None:
+        # Classes that are read from the table would depend on a record that is to be judged by them.
+        raise refusal("invalid", invalid, "stated classes of the target", "list the classes in the bounds file")
 
 
 def _check_present(target: str, schema: TableSchema) -> None:
@@ -141,12 +178,12 @@ def _check_present(target: str, schema: TableSchema) -> None:
 
 
 def _zeros(n_rows: int, n_features: int) -> FloatArray:
-    if 8 * n_rows * n_features <= memory_of_the_machine():
+    if 8 * n_rows * n_features <= machine_memory():
         try:
             return np.zeros((n_rows, n_features))
         except (MemoryError, ValueError):
             pass
-    # Without the number of rows, which may be one of the things to protect.
+    # Without the number of rows, which may be private.
     raise DataError(larger_than_memory("table"))
 
 
@@ -154,7 +191,7 @@ def _no_rows(file: TableFile) -> str:
     return f"{file.name}: expected at least one row below the header, got none; add records."
 
 
-def _wanted(bounds: TableBounds, *, with_target: bool) -> Wanted:
+def _select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
     texts = {"number": "number", "boolean": "boolean", "category": "text"}
     types = {name: texts[column.type] for name, column in bounds.used}
     listed = {name: frozenset(column.categories) for name, column in bounds.used if column.type == "category"}
@@ -164,17 +201,46 @@ def _wanted(bounds: TableBounds, *, with_target: bool) -> Wanted:
         if target.task == "regress":
             types[target.name] = "number"
         listed[target.name] = frozenset(map(str, target.classes or ()))
-    return Wanted(types, listed)
+    return ColumnSelection(types, listed, invalid)
+
+
+def _read_dense(
+    file: TableFile, schema: TableSchema, bounds: TableBounds, names: Sequence[str], invalid: str
+) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+    """Features, targets, and the named columns as they are, in one pass over the file."""
+    target = bounds.target
+    _check_present(target.name, schema)
+    encoding = Encoding(bounds, invalid=invalid)
+    to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
+    n_rows, batches = whole_batches(file, schema, _select_columns(bounds, with_target=True, invalid=invalid))
+    if n_rows == 0:
+        raise DataError(_no_rows(file))
+    X, numbers = _zeros(n_rows, encoding.n_features), _zeros(n_rows, len(names))
+    targets = []
+    start = 0
+    for batch in batches:
+        stop = start + batch.num_rows
+        if stop > n_rows:
+            break
+        *columns, values = batch.columns
+        encoding.fill(columns, X[start:stop])
+        targets.append(to_target(values))
+        for at, name in enumerate(names):
+            numbers[start:stop, at] = to_numbers(name, batch.column(name))
+        start = stop
+    if start != n_rows:
+        raise DataError(f"{file.name}: expected the number of rows that the file states, got another; write it again.")
+    return X, np.concatenate(targets), numbers
 
 
 def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> Iterator[tuple[Any, Any]]:
-    schema = _schema(file)
+    schema = _read_schema(file)
     bounds.for_table(schema)
     if with_target:
         _check_present(bounds.target.name, schema)
     encoding = Encoding(bounds)
-    to_target = read_target(bounds.target, bounds.missing.get(bounds.target.name))
-    for batch in stream_batches(file, schema, _wanted(bounds, with_target=with_target)):
+    to_target = target_reader(bounds.target, bounds.missing.get(bounds.target.name))
+    for batch in stream_batches(file, schema, _select_columns(bounds, with_target=with_target)):
         if batch.num_rows:
             columns = batch.columns
             y = to_target(columns.pop()) if with_target else None
@@ -183,20 +249,23 @@ def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> 
             yield X, y
 
 
-def _read_libsvm(file: TableFile, bounds: TableBounds) -> tuple[Any, NDArray[Any]]:
+def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[Any, NDArray[Any]]:
     if bounds.order is None:
         bounds = bounds.for_table(libsvm_schema(file))
-    pairs = list(_libsvm_pairs(file, bounds, with_target=True))
+    pairs = list(_libsvm_pairs(file, bounds, with_target=True, invalid=invalid))
     if not pairs:
         raise DataError(_no_rows(file))
     return sp.vstack([X for X, _ in pairs], format="csr"), np.concatenate([y for _, y in pairs])
 
 
-def _libsvm_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> Iterator[tuple[Any, Any]]:
+def _libsvm_pairs(
+    file: TableFile, bounds: TableBounds, *, with_target: bool, invalid: str = "raise"
+) -> Iterator[tuple[Any, Any]]:
     target = bounds.target
     if with_target:
         _check_present(target.name, TableSchema((LABEL,), ("number",), sparse=True))
-    encoding = SparseEncoding(bounds)
+    encoding = SparseEncoding(bounds, invalid=invalid)
+    fill = bounds.missing.get(target.name)
     for rows, labels in libsvm_blocks(file):
-        y = numeric_target(target, bounds.missing.get(target.name), labels) if with_target else None
+        y = numeric_target(target, fill, labels, invalid=invalid) if with_target else None
         yield encoding.encode(rows), y

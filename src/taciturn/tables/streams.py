@@ -6,47 +6,45 @@ import gzip
 import io
 import os
 import re
-from typing import IO
 
 from taciturn.core.errors import DataError
 
-__all__ = ["MOST_UNPACKED", "TableStream", "memory_of_the_machine", "opened_plainly"]
+__all__ = ["MOST_UNPACKED", "TableStream", "machine_memory"]
 
 MOST_UNPACKED = 1 << 34
-"""A gzip file may unpack to as many bytes. It can claim a thousand times its size, and that costs nobody anything."""
+"""Largest size in bytes to which a gzip file may unpack: a small file can unpack to a thousand times its size."""
 
 
-def memory_of_the_machine() -> int:
-    """Its bytes; what is larger than that is refused before the system has to end the process."""
+def machine_memory() -> int:
+    """Memory of the machine in bytes; larger tables are refused before the system ends the process."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not every system tells
         return 1 << 62
 
 
-def opened_plainly(path: str | os.PathLike[str], *, gzipped: bool) -> IO[bytes]:
-    """The bytes of a file, decompressed, without any check."""
+def _open_bytes(path: str | os.PathLike[str], *, gzipped: bool) -> io.BufferedIOBase:
     return gzip.open(path) if gzipped else open(path, "rb")
 
 
 class TableStream(io.RawIOBase):
     """A text table as a stream of bytes, decompressed.
 
-    A file that grows or shrinks while it is read, a gzip file that unpacks to more than it may, and quotes that are
-    opened and never closed are refused: each of them would make a table of other rows than are there.
+    Three kinds of files are refused, because they would give other rows than the table has: a file that grows or
+    shrinks while it is read, a gzip file that unpacks to more than ``most`` bytes, and a file with unclosed quotes.
 
     Parameters
     ----------
     path : path-like
         A regular file.
     name : str
-        Its name for messages.
+        Name of the file in messages.
     gzipped : bool
         Whether it is compressed as a whole.
     delimiter : str, default=None
-        Between cells that may stand in quotes; None where quotes mean nothing.
+        Delimiter of cells that may be quoted. None: quotes have no meaning.
     most : int, default=MOST_UNPACKED
-        As many bytes may come out of a compressed file.
+        Largest number of bytes to which a compressed file may unpack.
     """
 
     def __init__(
@@ -58,8 +56,9 @@ class TableStream(io.RawIOBase):
         delimiter: str | None = None,
         most: int = MOST_UNPACKED,
     ) -> None:
-        self._file = opened_plainly(path, gzipped=gzipped)
+        self._file = _open_bytes(path, gzipped=gzipped)
         self._name = name
+        self._ahead = b""
         self._most = min(most, MOST_UNPACKED) if gzipped else None
         self._size = None if gzipped else os.fstat(self._file.fileno()).st_size
         self._count = 0
@@ -69,9 +68,19 @@ class TableStream(io.RawIOBase):
         """True."""
         return True
 
+    def first_line(self, longest: int) -> bytes:
+        """Look at the first line, before anything is read; :meth:`read` returns it again."""
+        self._ahead = self._file.readline(longest)
+        return self._ahead
+
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, none at the end of a table that is whole."""
-        data = self._file.read(size)
+        """Read the next bytes; no bytes mean the end of a complete table."""
+        data, self._ahead = self._ahead, b""
+        if size < 0 or len(data) < size:
+            # In full blocks: types of columns are inferred from the first one.
+            data += self._file.read(size - len(data) if size >= 0 else -1)
+        else:
+            data, self._ahead = data[:size], data[size:]
         self._count += len(data)
         if self._most is not None and self._count > self._most:
             raise DataError(
@@ -84,7 +93,7 @@ class TableStream(io.RawIOBase):
                 "it is written, or copy it."
             )
         if self._quotes is not None:
-            self._quotes.see(data)
+            self._quotes.check(data)
             if self._quotes.broken or (not data and size and self._quotes.opened):
                 raise DataError(
                     f"{self._name}: expected quotes around whole cells, each closed before the next delimiter, got "
@@ -99,10 +108,10 @@ class TableStream(io.RawIOBase):
 
 
 class _Quotes:
-    """Whether cells in quotes are whole, told from one block of bytes after another.
+    """Check of quoted cells, block of bytes by block.
 
-    A quote opens a cell at its beginning only, elsewhere outside quotes it is a character like others. Inside quotes
-    two stand for one. After the closing one comes a delimiter or the end of the line.
+    A quote opens a quoted cell only at the beginning of the cell; elsewhere outside quotes it is an ordinary character.
+    Inside quotes, two quotes stand for one. A delimiter or the end of the line follows the closing quote.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -110,17 +119,17 @@ class _Quotes:
         ends = b"[" + re.escape(delimiter.encode()) + b"\r\n]"
         inside = rb'[^"]*+(?:""[^"]*+)*+"'
         self._inside = re.compile(inside)
-        # As many cells at once as there are; it stops before a quote that opens something that is not whole.
+        # Matches as many cells as possible, and stops before a quote that opens an incomplete cell.
         self._outside = re.compile(
             rb'[^"]*+(?:(?:(?<=' + ends + rb')"' + inside + rb"(?=" + ends + rb")|(?<!" + ends + rb')")[^"]*+)*+'
         )
-        # Before the first cell there is, as it were, the end of a line.
+        # The first cell begins as if a line had ended before it.
         self._last = b"\n"
         self._first = True
         self.opened = self._just_closed = self.broken = False
 
-    def see(self, data: bytes) -> None:
-        """Take the next block into account."""
+    def check(self, data: bytes) -> None:
+        """Check the next block."""
         if self._first and data:
             self._first = False
             data = data.removeprefix(b"\xef\xbb\xbf")
@@ -135,7 +144,7 @@ class _Quotes:
             if self._just_closed:
                 self._just_closed = False
                 if text[at] in b'"':
-                    # The second of two, which fell into the next block.
+                    # The second of two quotes is the first byte of the next block.
                     self.opened = True
                     at += 1
                 elif text[at] not in self._ends:

@@ -1,4 +1,4 @@
-"""What is known about a table before it is read: bounds, target, task, and which bounds are still to be found."""
+"""Public facts about a table, known before its rows are read: bounds, target, task, and bounds still to be found."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from taciturn.core.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from taciturn.tables import TableBounds, TableSchema
 
-__all__ = ["Statement", "read_text", "state"]
+__all__ = ["PublicFacts", "gather_public_facts", "read_text"]
 
 
 _MOST_BOUNDS = 1 << 24
-"""In bytes: hundreds for each of as many columns as a table may have."""
+"""Largest size of a bounds file in bytes: hundreds for each column of the widest admissible table."""
+
+_PROVISIONAL = (-1.0, 1.0)
+"""Bounds of a column until its bounds are found."""
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PublicFacts:
     """Public facts about a table.
 
     Parameters
     ----------
     bounds : TableBounds
-        Without those that are still to be found.
+        Bounds of the columns, resolved for the table. Those of the columns in ``to_find`` are provisional.
     task : {"regress", "classify"}
-        What the target asks for.
+        The learning task.
     to_find : tuple of str
-        Columns of numbers without public bounds, in the order of the table, the target last if it is one of them.
+        Columns of numbers without public bounds, in the order of the table. The target comes last if it is one of them.
     schema : TableSchema
-        Names and types of the table's columns.
+        Names and kinds of the table's columns.
     """
 
     bounds: TableBounds
@@ -42,7 +45,7 @@ class Statement:
     schema: TableSchema
 
     def with_found(self, lower: Any, upper: Any) -> TableBounds:
-        """The bounds with those that were found privately, for the table at hand."""
+        """The bounds with those that were found privately in place of the provisional ones."""
         from taciturn.tables import Column
 
         bounds = self.bounds
@@ -51,13 +54,15 @@ class Statement:
             low, high = found.pop(bounds.target.name)
             bounds = replace(bounds, target=replace(bounds.target, lower=low, upper=high))
         columns = dict(bounds.columns) | {name: Column("number", *ends) for name, ends in found.items()}
-        return replace(bounds, columns=columns, found_privately=self.to_find).for_table(self.schema)
+        return replace(bounds, columns=columns, found_privately=self.to_find)
 
 
-def state(table: Path, target: str | None, task: Task | None, bounds_file: Path | None, *, find: bool) -> Statement:
-    """Bring together what the options, the bounds file and the header of the table say.
+def gather_public_facts(
+    table: Path, target: str | None, task: Task | None, bounds_file: Path | None, *, find: bool
+) -> PublicFacts:
+    """Combine the options, the bounds file and the header of the table.
 
-    ``find`` tells whether bounds that nobody stated may be found privately; if not, all must be stated.
+    With ``find``, bounds that the bounds file does not state may be found privately; otherwise it must state all.
     """
     from taciturn.tables import TableBounds, Target, read_schema
     from taciturn.tables.bounds import lacking
@@ -80,18 +85,20 @@ def state(table: Path, target: str | None, task: Task | None, bounds_file: Path 
         raise ParameterError(
             "target", target, f"the column that the bounds file names, {stated.target.name!r}", "change one of the two"
         )
-    task = _task(task, stated)
+    task = _choose_task(task, stated)
     if not schema.sparse and stated.target.name not in schema.names:
-        # Before anything else about the columns: where there is no header, their names are cells.
+        # Checked first: the other messages name columns, and in a table without a header these names are cells.
         raise DataError(lacking(stated.target.name, schema))
-    if not find:
-        if task == "regress" and stated.target.lower is None:
-            raise ParameterError("target", stated.target.name, "bounds in the bounds file", "state lower and upper")
-        return Statement(stated.for_table(schema), task, (), schema)
-    return _lacking(stated, task, schema)
+    to_find: tuple[str, ...] = ()
+    if find:
+        stated, to_find = _add_provisional_bounds(stated, task, schema)
+    elif task == "regress" and stated.target.lower is None:
+        raise ParameterError("target", stated.target.name, "bounds in the bounds file", "state lower and upper")
+    return PublicFacts(stated.for_table(schema), task, to_find, schema)
 
 
-def _task(task: Task | None, stated: TableBounds) -> Task:
+def _choose_task(task: Task | None, stated: TableBounds) -> Task:
+    """The task that the option names or the bounds file implies; raise if they contradict."""
     from_bounds: Task | None = None
     if stated.target.classes:
         from_bounds = "classify"
@@ -104,15 +111,18 @@ def _task(task: Task | None, stated: TableBounds) -> Task:
     return task or from_bounds or "regress"
 
 
-def _lacking(stated: TableBounds, task: Task, schema: TableSchema) -> Statement:
-    """What remains to be found: numbers that no section and no default describes."""
+def _add_provisional_bounds(
+    stated: TableBounds, task: Task, schema: TableSchema
+) -> tuple[TableBounds, tuple[str, ...]]:
+    """The bounds with provisional ones for every column of numbers that they do not describe, and these columns."""
     from taciturn.tables import Column
 
-    columns, to_find = dict(stated.columns), []
+    columns, to_find, target = dict(stated.columns), [], stated.target
     for name, kind in zip(schema.names, schema.kinds, strict=True):
-        if name == stated.target.name or name in columns or (stated.defaults is not None and kind == "number"):
+        if name == target.name or name in columns or (stated.defaults is not None and kind == "number"):
             continue
         if kind == "number":
+            columns[name] = Column("number", *_PROVISIONAL)
             to_find.append(name)
         elif kind == "boolean":
             columns[name] = Column("boolean")
@@ -121,13 +131,15 @@ def _lacking(stated: TableBounds, task: Task, schema: TableSchema) -> Statement:
                 f"column {name[:60]!r}: expected numbers or truth values where nothing is stated, got a {kind} column; "
                 'list its public categories or leave it out (type = "ignore") in a bounds file.'
             )
-    if task == "regress" and stated.target.lower is None:
-        to_find.append(stated.target.name)
-    return Statement(replace(stated, columns=columns), task, tuple(to_find), schema)
+    if task == "regress" and target.lower is None:
+        lower, upper = _PROVISIONAL
+        target = replace(target, lower=lower, upper=upper)
+        to_find.append(target.name)
+    return replace(stated, target=target, columns=columns), tuple(to_find)
 
 
 def read_text(path: Path, what: str, most: int) -> str:
-    """A text file of at most so many bytes, or one sentence."""
+    """Read a UTF-8 file of at most ``most`` bytes; raise with one sentence if that fails."""
     from taciturn.tables.files import check_readable
 
     check_readable(what, path)
@@ -135,7 +147,7 @@ def read_text(path: Path, what: str, most: int) -> str:
         size = path.stat().st_size
         if size <= most:
             with path.open("rb") as file:
-                # No more than was there: it may be growing.
+                # At most the size that was checked: the file may be growing.
                 return file.read(size).decode("utf-8-sig")
         problem = f"more than {most:,} bytes"
     except UnicodeDecodeError:

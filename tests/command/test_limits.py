@@ -1,13 +1,15 @@
 """Little memory: one sentence before anything is loaded, and a limit that is enough really is."""
 
-import resource
 import subprocess
+import sys
 import time
 
 import pytest
 from commands import INSTALLED, Run, one_sentence, run, write_patients
 
 from taciturn.cli.limits import _LEAST
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to a limit of its memory")
 
 
 def limited(megabytes, *arguments, cwd) -> Run:
@@ -60,6 +62,8 @@ def test_memory_that_ends_in_the_middle_is_one_sentence(error, tmp_path, monkeyp
 
 
 def test_without_a_limit_nothing_is_set(monkeypatch, tmp_path):
+    import resource
+
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
     monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
     one_sentence(run("show", "nothing", cwd=tmp_path))

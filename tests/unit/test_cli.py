@@ -1,4 +1,3 @@
-import resource
 import subprocess
 import sys
 
@@ -31,6 +30,7 @@ def test_every_help_text_has_an_example_that_is_a_command_line_of_it(command):
 
 
 def test_help_takes_less_than_two_fifths_of_a_second_and_loads_nothing_heavy():
+    resource = pytest.importorskip("resource")
     code = (
         "import sys\nsys.argv = ['taciturn', '--help']\nfrom taciturn.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"

@@ -1,7 +1,6 @@
 """Pages as a real browser shows them: by window, in the dark, printed, without scripts, for a screen reader."""
 
 import base64
-import fcntl
 import json
 import os
 import select
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from reported import EVIL, REPORTS
 
+fcntl = pytest.importorskip("fcntl")
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE = 60.0
 

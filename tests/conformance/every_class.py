@@ -1,65 +1,191 @@
-"""One small instance of every public class that fits, so that a statement about all of them names none."""
+"""The registry of public classes: how to make a small instance of each, and what it promises.
+
+A statement about every class is written once, over these entries. A class that is not listed here fails
+``test_the_registry_is_whole``.
+"""
 
 import inspect
-from functools import partial
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 import taciturn
 from taciturn import published
 
-_SMALL = {
-    "epsilon": 1.0,
-    "n_steps": 3,
-    "n_count_steps": 20,
-    "n_nonzero": 2,
-    "n_features_to_select": 2,
-    "n_blocks": 4,
-    "random_state": 7,
-}
-_OWN = {
+FITTED = frozenset(
+    {"coef_", "intercept_", "n_iter_", "n_features_in_", "feature_names_in_", "support_", "certificate_"}
+)
+"""What any fit may leave behind, by the blueprint; the labels of a classifier come on top."""
+
+PUBLIC_FACTS = frozenset({"_y_bounds"})
+"""What a fit may keep of its parameters for later predictions."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A public class in a small and fast setting.
+
+    Parameters
+    ----------
+    kind : type
+        The class.
+    settings : dict
+        Parameters with which a fit to some hundred records takes milliseconds.
+    variant : str
+        What distinguishes the setting from others of the same class; empty for the first one.
+    layouts : {"bits", "close", "law", "dense"}
+        What the same seed gives for a dense and a sparse table: the same bits, the same numbers up to rounding, other
+        draws from the same law, or a refusal.
+    extras : frozenset of str
+        Public attributes that a fit leaves behind beside ``FITTED``.
+    needs_records : bool
+        Whether too few records are refused, as a public fact.
+    """
+
+    kind: type
+    settings: dict[str, Any] = field(default_factory=dict)
+    variant: str = ""
+    layouts: str = "bits"
+    extras: frozenset[str] = frozenset()
+    needs_records: bool = False
+
+    def __call__(self, **changes):
+        """A new instance, with changes for whatever parameters the class has."""
+        taken = self.parameters
+        wanted = {"random_state": 7, **self.settings, **changes}
+        return self.kind(**{name: value for name, value in wanted.items() if name in taken})
+
+    def usual(self):
+        """A seeded instance with the defaults of the class, where these suit a few records and are quick."""
+        plain = self.proved and not self.variant and not self.needs_records
+        return replace(self, settings={})() if plain else self()
+
+    @property
+    def name(self) -> str:
+        """Of the class, and of the variant if there is one."""
+        return f"{self.kind.__name__}-{self.variant}" if self.variant else self.kind.__name__
+
+    @property
+    def parameters(self):
+        """Names and defaults of the constructor's parameters."""
+        return {name: given.default for name, given in inspect.signature(self.kind).parameters.items()}
+
+    @property
+    def proved(self) -> bool:
+        """Whether the class is no reproduction."""
+        return self.kind.__name__ not in published.__all__
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it is a model, and neither selector nor scaler."""
+        return hasattr(self.kind, "predict")
+
+    @property
+    def classifies(self) -> bool:
+        """Whether targets are labels."""
+        return is_classifier(self())
+
+    @property
+    def regresses(self) -> bool:
+        """Whether targets are numbers that are predicted."""
+        return is_regressor(self())
+
+    @property
+    def scales(self) -> bool:
+        """Whether all columns are kept and there is no target."""
+        return hasattr(self.kind, "transform") and not hasattr(self.kind, "get_support")
+
+
+def _entry(kind, variant="", **given):
+    promised = {name: given.pop(name) for name in ("layouts", "extras", "needs_records") if name in given}
+    return Entry(kind, given, variant, **promised)
+
+
+def _both(regressor, classifier, variant="", **given):
+    return _entry(regressor, variant, **given), _entry(classifier, variant, **given)
+
+
+def _losses(kind, **given):
+    """Reproductions that are regressors or classifiers by their loss."""
+    return tuple(_entry(kind, loss, loss=loss, **given) for loss in ("squared", "logistic"))
+
+
+_FRANK_WOLFE = {"n_steps": 3, "layouts": "law"}
+_SCREENED = {"n_steps": 4, "screen_at": 2, "layouts": "law"}
+_SCREENINGS = (taciturn.ScreenedRegressor, taciturn.ScreenedClassifier)
+_HARD = {"n_steps": 3, "n_nonzero": 2}
+_SPARSE = {"n_nonzero": 2, "extras": frozenset({"coef_std_"})}
+_OBJECTIVE = {"layouts": "close"}
+_BOUNDS = frozenset({"lower_", "upper_"})
+
+# The first entry of a class stands for it where one setting is enough.
+_PROVED = (
+    _entry(taciturn.ADMMClassifier, n_steps=3, layouts="close"),
+    _entry(taciturn.ADMMClassifier, "blocks", penalty="l1/2", n_blocks=2, n_steps=3, layouts="close"),
+    _entry(taciturn.BlockVoteSelector, n_features_to_select=2),
+    _entry(taciturn.BlockVoteSelector, "assigned", n_features_to_select=1, relation="add-remove", n_blocks=4),
+    _entry(taciturn.BoundedScaler, extras=_BOUNDS),
+    _entry(taciturn.BoundedScaler, "shifted", lower=-0.5, upper=7.0, layouts="dense", extras=_BOUNDS),
+    _entry(taciturn.CorrelationSelector, n_features_to_select=2),
+    _entry(taciturn.CorrelationSelector, "quadrant", n_features_to_select=2, score_func="quadrant", delta=0.0),
+    *_both(taciturn.FrankWolfeRegressor, taciturn.FrankWolfeClassifier, **_FRANK_WOLFE),
+    _entry(taciturn.FrankWolfeRegressor, "squared", loss="squared", **_FRANK_WOLFE),
+    *_both(taciturn.HardThresholdRegressor, taciturn.HardThresholdClassifier, **_HARD),
+    *_both(taciturn.HardThresholdRegressor, taciturn.HardThresholdClassifier, "peeling", threshold="peeling", **_HARD),
+    _entry(taciturn.KendallSelector, n_features_to_select=2),
+    *_both(taciturn.ObjectivePerturbationRegressor, taciturn.ObjectivePerturbationClassifier, **_OBJECTIVE),
     # So few records suffice only for short grids and wide tails.
-    "PrivateScaler": {"epsilon": 20.0, "smallest": 0.1, "largest": 10.0, "tail": 0.2},
-}
+    _entry(
+        taciturn.PrivateScaler,
+        **{"epsilon": 30.0, "delta": 0.0, "smallest": 0.1, "largest": 10.0, "tail": 0.45},
+        **{"layouts": "dense", "extras": _BOUNDS, "needs_records": True},
+    ),
+    *_both(*_SCREENINGS, **_SCREENED),
+    *_both(
+        taciturn.ScreenedRegressor, taciturn.ScreenedClassifier, "tested", rule="tested", permanent=True, **_SCREENED
+    ),
+    *_both(*_SCREENINGS, "none-option", rule="none-option", **_SCREENED),
+    *_both(*_SCREENINGS, "adp", rule="adp", **_SCREENED),
+    *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, **_SPARSE),
+    *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
+    *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
+    *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
+    _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),
+    *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, **_OBJECTIVE),
+)
+_PUBLISHED = (
+    *_losses(published.ADPScreen, n_steps=20, layouts="close"),
+    *_losses(published.DPIGHT, n_steps=3, n_nonzero=2, step_size=1e-3, layouts="close"),
+    _entry(published.DPSIS, n_features_to_select=2),
+    _entry(published.MultinomialPrivateLasso, n_steps=20, layouts="close"),
+    _entry(published.PrivateADMM, epsilon=1e4, n_steps=3, layouts="close"),
+    *_losses(published.PrivateLasso, n_steps=20, layouts="close"),
+    _entry(published.PrivateLasso, "appendix", n_steps=20, literal_appendix=True, layouts="close"),
+    _entry(published.RNMScreen, n_steps=20, layouts="close"),
+    *_losses(published.Sparsifier, n_steps=20, n_count_steps=20, layouts="close", extras=frozenset({"count_"})),
+    *_losses(published.TwoStage, n_nonzero=2, layouts="close"),
+    _entry(published.TwoStageSelector, n_features_to_select=2),
+)
+
+ENTRIES = (*_PROVED, *_PUBLISHED)
+"""Every setting of every class."""
 
 
-def _classes(module):
-    found = (getattr(module, name) for name in module.__all__)
-    return [kind for kind in found if inspect.isclass(kind) and issubclass(kind, BaseEstimator)]
+def _firsts(entries):
+    firsts: dict[str, Entry] = {}
+    for entry in entries:
+        switched = not entry.proved and "loss" in entry.settings
+        firsts.setdefault(entry.name if switched else entry.kind.__name__, entry)
+    return firsts
 
 
-def _factory(kind, **fixed):
-    taken = inspect.signature(kind).parameters
-    wanted = {**_SMALL, **_OWN.get(kind.__name__, {}), **fixed}
-    return partial(kind, **{name: value for name, value in wanted.items() if name in taken})
+PROVED = _firsts(_PROVED)
+"""One entry for every class of the top level, by name."""
 
-
-def _listed(module):
-    listed = {}
-    for kind in _classes(module):
-        losses = _losses_of(kind)
-        for loss in losses:
-            name = kind.__name__ if len(losses) == 1 else f"{kind.__name__}-{loss}"
-            listed[name] = _factory(kind, **({} if loss is None else {"loss": loss}))
-    return listed
-
-
-def _losses_of(kind):
-    """Both losses of the reproductions that are regressors or classifiers by their loss."""
-    switched = module_of(kind) == "published" and "loss" in inspect.signature(kind).parameters
-    return ("squared", "logistic") if switched else (None,)
-
-
-def module_of(kind):
-    return kind.__module__.split(".")[1]
-
-
-PROVED = _listed(taciturn)
-"""Factories of the classes of the top level by name."""
-
-PUBLISHED = _listed(published)
-"""Factories of the reproductions by name."""
+PUBLISHED = _firsts(_PUBLISHED)
+"""One entry for every reproduction by name, two where it is a regressor or a classifier by its loss."""
 
 EVERY_CLASS = {**PROVED, **PUBLISHED}
 
@@ -76,16 +202,45 @@ def target_for(model, y):
     return (y > 0).astype(int) if is_classifier(model) else y
 
 
+def data_for(entry, n=120, d=6, seed=0):
+    """A table and the target that the class wants."""
+    X, y = records(n, d, seed)
+    return X, target_for(entry(), y)
+
+
 def takes_sparse(model):
     return model.__sklearn_tags__().input_tags.sparse
+
+
+def same(entry, model, other):
+    """Whether two fits released the same: to the bit, or up to rounding for what is printed without a lattice."""
+    if entry.proved:
+        return released(model) == released(other)
+    numbers = fitted_attributes(other) - {"certificate_", "classes_", "feature_names_in_"}
+    return model.certificate_ == other.certificate_ and all(
+        np.allclose(vars(model)[name], vars(other)[name], rtol=1e-6, atol=1e-9) for name in numbers
+    )
+
+
+def fitted_attributes(model):
+    """Names of everything that is no parameter."""
+    return vars(model).keys() - model.get_params(deep=False).keys()
 
 
 def released(model):
     """Everything that a fit left behind, as bytes that are equal only if all is equal to the bit."""
     parts = {}
-    for name, value in vars(model).items():
-        if name.endswith("_") and not name.startswith("_"):
-            value = value.to_json() if hasattr(value, "to_json") else np.asarray(value)
-            # Objects are compared by what they say, numbers by their bits.
-            parts[name] = value if isinstance(value, str) else value.tobytes() if value.dtype != "O" else value.tolist()
+    for name in fitted_attributes(model):
+        value = vars(model)[name]
+        if name.startswith("_"):
+            continue
+        value = value.to_json() if hasattr(value, "to_json") else np.asarray(value)
+        # Objects are compared by what they say, numbers by their bits.
+        parts[name] = value if isinstance(value, str) else value.tobytes() if value.dtype != "O" else value.tolist()
     return parts
+
+
+def registered(entries, module):
+    """Names of the classes of a module that fit and have no entry, and of entries that the module does not name."""
+    public = {name for name in module.__all__ if hasattr(getattr(module, name), "fit")}
+    return public ^ {entry.kind.__name__ for entry in entries if entry.kind.__module__.startswith(module.__name__)}

@@ -1,0 +1,39 @@
+"""One suite over every public class: scikit-learn's contract, and ours."""
+
+import checks_in_company
+import checks_of_fits
+import checks_of_refusals
+import checks_of_tables
+import pytest
+from checks import CHECKS, pairs
+from every_class import ENTRIES, registered
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import taciturn
+from taciturn import published
+
+pytestmark = [
+    # Public facts of small tables, and none of this matter.
+    pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning"),
+    pytest.mark.filterwarnings("ignore:n_features_to_select=.* is more than:UserWarning"),
+]
+
+# Importing a module registers its checks.
+SUITE = (checks_of_fits, checks_of_tables, checks_of_refusals, checks_in_company)
+
+
+@pytest.mark.parametrize("module", [taciturn, published], ids=lambda module: module.__name__)
+def test_the_registry_is_whole(module):
+    assert registered([entry for entry in ENTRIES if entry.proved == (module is taciturn)], module) == set()
+
+
+@pytest.mark.parametrize(("check", "entry"), pairs(), ids=lambda part: getattr(part, "name", part))
+def test_class(check, entry):
+    function, _ = CHECKS[check]
+    function(entry)
+
+
+# Seeded, so that checks of deterministic estimators run too. Tags are enough: no failure is expected.
+@parametrize_with_checks([entry.usual() for entry in ENTRIES])
+def test_scikit_learns_contract(estimator, check):
+    check(estimator)

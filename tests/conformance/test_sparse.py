@@ -23,7 +23,7 @@ from taciturn.data.reading import ADMISSIBLE
 from taciturn.data.sensitivity import largest_eigenvalue
 from taciturn.estimators.sparse import EIGENVALUE
 from taciturn.events import NotPrivateEvent
-from taciturn.fitting.sparse_size import candidate_sizes
+from taciturn.fitting.sparse_n_nonzero import candidate_n_nonzero
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
 
@@ -338,7 +338,7 @@ def test_classes_of_any_type_and_number(labels):
 
 def test_sizes_are_chosen_near_the_truth_and_from_three_on():
     for d in (1, 2, 3, 7, 20, 21, 500):
-        sizes = candidate_sizes(d)
+        sizes = candidate_n_nonzero(d)
         assert (sizes[0], sizes[-1]) == (min(3, d), d)
         assert (np.diff(sizes) > 0).all()
     X, _ = data(n=8000, d=40)

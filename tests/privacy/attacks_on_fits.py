@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -18,12 +19,14 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
-from taciturn.fitting import admm, sparse_setting
+from taciturn.fitting import admm, row_statistics
 from taciturn.fitting.admm import PENALTIES, soft_threshold
 from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
+from taciturn.fitting.clipped_sums import Clipping
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.sparse_setting import Setting, lattice_square
+from taciturn.fitting.sparse_screening import squared_in_lattice
 from taciturn.losses import HuberLoss
+from taciturn.sources import Block
 
 UNITS = (-1.0, 1.0)
 
@@ -78,7 +81,7 @@ def sum_clipped():
 
 def gradient_sums():
     """What one record can do to the first gradient, beside what it was declared to do."""
-    row_squared, weight = lattice_square(0.5), 1 << 10
+    row_squared, weight = squared_in_lattice(0.5), 1 << 10
 
     def gradient(X, y):
         design = Design(X, 1.0)
@@ -202,8 +205,10 @@ def many_gradients():
 
 
 def medians_unpaid():
-    def median(releases, what, share, values, low, high, noiseless):
-        return float(np.clip(np.sort(values)[(values.size - 1) // 2], low, high))
+    def median(releases, what, share, statistic, low, high, noiseless):
+        grid = np.geomspace(low, high, 100_001)
+        counts = releases._source.total(replace(statistic, grid=tuple(grid)))
+        return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
     return patch.object(Releases, "median", median)
 
@@ -220,18 +225,17 @@ def decided_median():
 
 
 def norms_uncentred():
-    return patch.object(sparse_setting, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
+    return patch.object(row_statistics, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
 
 
 def centred_sums():
     """The same search as for plain gradients, with rows less a public centre."""
     bound, slope, weight = 0.5, 0.5, 1 << 10
     centre = np.full(3, 0.75 * ONE)
-    setting = Setting(None, 10, 1, False, bound, slope)
+    clipping = Clipping(None, 3, HuberLoss(slope), 1, squared_in_lattice(bound), 0, weight, slope, centre)
 
     def gradient(X, y):
-        records = setting.records(Design(X, 1.0), numeric_target(y, UNITS), centre, bound, slope, weight)
-        return records.sums(np.zeros((1, 3)))
+        return clipping.records(Block(Design(X, 1.0), numeric_target(y, UNITS))).sums(np.zeros((1, 3)))
 
-    declared = fixed_point_sum(lattice_square(bound), weight, "add-remove").value
+    declared = fixed_point_sum(squared_in_lattice(bound), weight, "add-remove").value
     return sensitivity_search(gradient, (1.0, UNITS), "add-remove", declared=declared, norm="l2")

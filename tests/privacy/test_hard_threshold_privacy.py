@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,17 +10,21 @@ import scipy.sparse as sp
 from laws import chi_square_p, ordered_law, softmax_law
 from scipy.stats import beta, norm
 
-import taciturn.fitting.hard_threshold as solver
+import taciturn.fitting.gradient_descent as solver
 from taciturn.accounting import Budget
 from taciturn.accounting.gdp import epsilon_of_mu
 from taciturn.core.rng import Stream
+from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum, proposal_scores
 from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
+from taciturn.fitting.clipped_sums import CurvatureSum
+from taciturn.fitting.hard_threshold import run_hard_threshold
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.planning.hard_threshold import plan_hard_threshold
+from taciturn.sources import ArraySource
 
 LOSSES = {"huber": (HuberLoss(0.3), 1), "logistic": (LogisticLoss(), 1), "softmax": (SoftmaxLoss(), 4)}
 WEIGHT_BOUND, ROW_SQUARED, CONSTANT, D = 70_001, (3 * ONE // 2) ** 2, ONE // 3, 6
@@ -157,9 +162,8 @@ def test_no_proposal_and_no_curvature_moves_by_more_than_its_sensitivity(name):
 
             def curvature(records, here):
                 length = np.linalg.norm(here)
-                return solver.CurvatureRelease(1000, None).release(
-                    records.curvature_terms(here / length if length else here), Stream.of(0)
-                )
+                clipping = SimpleNamespace(columns=None, records=lambda block: records)
+                return CurvatureSum(clipping, here / length if length else here, 1000)(None)[0] / 1000
 
             for change in changes(X, y, loss, n_outputs, coefficients, proposals):
                 reached["proposal"] = max(reached["proposal"], np.abs(change).max())
@@ -192,6 +196,10 @@ def test_softmax_residuals_have_the_stated_norm():
     assert np.abs(p - np.eye(5)[0]).sum(axis=1).max() <= 2.0 + 1e-12
 
 
+def in_memory(X, y):
+    return ArraySource(PresentRecords(X, y, np.arange(len(y)), len(y)), 1.0, len(y))
+
+
 def make_plan(**changes):
     settings = {
         "relation": "zero-out", "n_rows": 2, "n_features": 3, "n_outputs": 1, "intercept": False, "n_nonzero": 2,
@@ -209,18 +217,18 @@ def make_plan(**changes):
 def test_mechanisms_cost_no_more_than_the_certificate_says(name, relation, threshold, epsilon):
     loss, n_outputs = LOSSES[name]
     plan = make_plan(loss=loss, relation=relation, threshold=threshold, epsilon=epsilon, n_outputs=n_outputs, step=None)
-    weight_bound, release = plan._gradient(ROW_SQUARED, CONSTANT, 3)
+    weight_bound, noise, top_k = plan.gradient_mechanisms(ROW_SQUARED, CONSTANT)
     factor = 2.0 if name == "softmax" else 1.0
     # Peeling releases two columns and the intercept, which bound a record as well.
     squared = ROW_SQUARED if threshold == "gaussian" else min(ROW_SQUARED, 2 * ONE**2 + CONSTANT**2)
-    assert release.mechanism.l2_sensitivity == derivative_sum(squared, weight_bound, factor, relation).value
+    assert noise.l2_sensitivity == derivative_sum(squared, weight_bound, factor, relation).value
     stated = plan.releases[-1].event.noise_multiplier
-    actual = release.mechanism.event.noise_multiplier
+    actual = noise.event.noise_multiplier
     assert stated <= actual <= stated * (1 + 2e-3)
     if threshold == "peeling":
-        assert release.top_k.event == plan.releases[-2].event * 2
+        assert top_k.event == plan.releases[-2].event * 2
         assert plan.releases[-2].count == 2 * plan.n_steps
-    curvature = plan._curvature().mechanism
+    _, curvature = plan.curvature_mechanism()
     assert curvature.event.noise_multiplier >= plan.releases[0].event.noise_multiplier
 
 
@@ -254,9 +262,9 @@ def transcripts(plan, X, y, n_runs, monkeypatch, halved=False):
         return noisy, known
 
     monkeypatch.setattr(solver.GaussianRelease, "release", recording)
-    stream, design = Stream.of(len(y)), Design(X, 1.0)
+    stream, source = Stream.of(len(y)), in_memory(X, y)
     for _ in range(n_runs):
-        plan.solve(design, y, 1, False, stream.spawn("run"))
+        run_hard_threshold(plan, source, stream.spawn("run"))
     monkeypatch.undo()
     direction = -np.array([1.0, 1.0, 1.0]) / math.sqrt(3.0)
     along = np.array(recorded) @ direction
@@ -298,9 +306,9 @@ def test_peeled_columns_follow_their_exact_law():
     X = rng.uniform(-1, 1, (8, 4))
     y = rng.uniform(-1, 1, 8)
     plan = make_plan(n_rows=8, n_features=4, threshold="peeling", n_steps=1, step=1.0, row_bound=1.0, epsilon=25.0)
-    counts, stream, design = Counter(), Stream.of(1), Design(X, 1.0)
+    counts, stream, source = Counter(), Stream.of(1), in_memory(X, np.rint(y * ONE))
     for _ in range(2500):
-        weights = plan.solve(design, np.rint(y * ONE), 1, False, stream.spawn("run"))
+        weights = run_hard_threshold(plan, source, stream.spawn("run"))
         counts[tuple(np.flatnonzero(weights[0, :4]).tolist())] += 1
     # From the definition: rows clipped to norm 1, the gradient at zero, selections of the stated range at
     # sensitivity 0.3, the largest residual times the largest entry.
@@ -327,11 +335,12 @@ def test_peeling_scores_are_the_proposed_coefficients():
             return solver.GaussianRelease.release(self, sums, current, grain, stream)
 
     def run(n_steps):
-        descent = solver.Descent(6, n_steps, 30, 0.7, None, False, Spy(None), None)
-        return descent.run(records, Stream.of(0))
+        constraint = solver.Constraint(records.width, 6)
+        descent = solver.GradientDescent(n_steps, grain / 0.7, Spy(None), solver.FixedStep(0.7), constraint)
+        return descent.run(records.sums, np.zeros((1, records.width)), Stream.of(0))
 
-    iterates = [run(n_steps) for n_steps in (1, 2, 3)]
     grain = 0.7 * 0.3 / (ONE * WEIGHT_BOUND * 30)
+    iterates = [run(n_steps) for n_steps in (1, 2, 3)]
     # With nothing thresholded the proposal is the next iterate.
     for proposal, iterate in zip(seen[-3:], iterates, strict=True):
         assert np.allclose(proposal * grain, iterate, atol=1e-9)

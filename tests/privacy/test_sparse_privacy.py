@@ -7,6 +7,7 @@ neighbours by no more than they declare; and what they cost is what was paid.
 import math
 from copy import copy
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,20 +16,23 @@ from sklearn.base import clone
 
 import taciturn.estimators._linear as linear
 import taciturn.estimators.sparse as estimators
-import taciturn.fitting.sparse_fit as fits
-import taciturn.fitting.sparse_setting as settings
+import taciturn.fitting.clipped_sums as clipped_sums
+import taciturn.fitting.sparse as fits
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, calibrate
 from taciturn.accounting.gdp import selection_step
 from taciturn.core.rng import Stream
+from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import RELATIONS, largest_eigenvalue, loss_differences
 from taciturn.events import GaussianEvent
+from taciturn.fitting import clipped_records
 from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, squared_row_norms
 from taciturn.fitting.releases import Releases
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
+from taciturn.sources import ArraySource
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
 
@@ -168,7 +172,7 @@ def with_record(X, y, record, layout=np.asarray):
     return layout(np.vstack((X, record[0]))), np.append(y, record[1])
 
 
-ROADS = {
+STRATEGIES = {
     "6, two-phase": {"n_nonzero": 6, "method": "two-phase"},
     "6, one-shot": {"n_nonzero": 6, "method": "one-shot"},
     "auto, two-phase": {"n_nonzero": "auto", "method": "two-phase", "epsilon": 8.0},
@@ -178,11 +182,11 @@ DESIGNS = [("none", np.asarray), ("none", sp.csr_array), ("gumbel", np.asarray),
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("screening", "layout"), DESIGNS, ids=["dense", "csr", "gumbel", "gaussian"])
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("n_classes", [0, 2, 3], ids=["numbers", "two classes", "three classes"])
-def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, n_classes, road, screening, layout, relation):
+def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, n_classes, strategy, screening, layout, relation):
     X, y = table(n_classes, screening)
-    model = make_model(n_classes, relation, **ROADS[road])
+    model = make_model(n_classes, relation, **STRATEGIES[strategy])
     worst, *others = adversaries(model, X, y, layout)
     with_worst = with_record(X, y, worst, layout)
     if relation == "replace-one":
@@ -198,13 +202,13 @@ def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, n_classes, 
     near = {line: ratio for line, ratio in reached.items() if line.startswith(("the median", "the means", "corr"))}
     assert max(reached[line] for line in gradients) > 0.7
     assert min(near.values()) > 0.7
-    # The road is the one that was meant, and the budget is spent on what was released, to the last thousandth.
-    assert len(gradients) == (2 if "two-phase" in road else 1)
-    screened = screening != "none" or "one-shot" in road
+    # The strategy is the one that was meant, and the budget is spent on what was released, to the last thousandth.
+    assert len(gradients) == (2 if "two-phase" in strategy else 1)
+    screened = screening != "none" or "one-shot" in strategy
     gaussian = any(line.startswith("correlations") for line in reached)
     assert gaussian == (screening == "gaussian")
     assert any(line[0].isdigit() for line in reached) == (screened and not gaussian)
-    assert any("sizes" in line for line in reached) == ("auto" in road)
+    assert any("nonzero" in line for line in reached) == ("auto" in strategy)
     whole = calibrate(Budget(model.epsilon, model.delta), GaussianEvent) ** -2
     assert 0.999 * whole < price(steps) <= whole
     assert (fitted.certificate_.epsilon, fitted.certificate_.bound) == (model.epsilon, "gdp")
@@ -245,47 +249,50 @@ class UnclippedSlope(ClippedRecords):
 class EigenvalueOfWholeRows(ClippedRecords):
     """The Gram matrix is that of rows as they are."""
 
-    def largest_eigenvalue(self):
+    def gram_matrix(self):
         whole = copy(self)
         whole._factors = np.ones_like(self._factors)
-        return ClippedRecords.largest_eigenvalue(whole)
+        return ClippedRecords.gram_matrix(whole)
 
 
-def true_centre(setting, releases, design, target, *, whole):
-    return np.rint(design.lattice.mean(axis=0))
+def true_centre(plan, source, releases, columns):
+    design = source.design()
+    return np.rint((design if columns is None else design.columns(columns)).lattice.mean(axis=0))
 
 
-def true_median(self, what, share, values, low, high, noiseless):
+def true_median(self, what, share, statistic, low, high, noiseless):
     self._budget.selection(what, share)
-    return float(np.clip(np.median(values), low, high))
+    grid = np.geomspace(low, high, 200_001)
+    counts = self._source.total(replace(statistic, grid=tuple(grid)))
+    return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
 
-def true_mean(setting, releases, target):
-    return target - np.rint(target.mean()), float(target.mean()) / ONE, np.zeros(1)
+def true_mean(plan, releases):
+    return round(releases._source.records.y.mean()), np.zeros(1)
 
 
-def shrunk_by_private_rows(state, *facts):
-    return replace(state, weights=state.weights * (1.0 - 1.0 / state.design.shape[0]))
+def result_by_private_rows(self, model, original=fits._SparseRun._result):
+    return original(self, replace(model, weights=model.weights * (1.0 - 1.0 / len(self._source.records.y))))
 
 
 def true_number(relation, n_rows, n_public):
     return n_rows
 
 
-def as_zero_out(budget, relation, stream):
-    return Releases(budget, "zero-out", stream)
+def as_zero_out(budget, relation, source, stream):
+    return Releases(budget, "zero-out", source, stream)
 
 
 BROKEN = {
-    "rows are not clipped": ([(settings, "ClippedRecords", UnclippedRows)], "zero-out", "moved too far"),
-    "the slope is ignored": ([(settings, "ClippedRecords", UnclippedSlope)], "zero-out", "moved too far"),
+    "rows are not clipped": ([(clipped_sums, "ClippedRecords", UnclippedRows)], "zero-out", "moved too far"),
+    "the slope is ignored": ([(clipped_sums, "ClippedRecords", UnclippedSlope)], "zero-out", "moved too far"),
     "eigenvalue of whole rows": (
-        [(settings, "ClippedRecords", EigenvalueOfWholeRows)],
+        [(clipped_sums, "ClippedRecords", EigenvalueOfWholeRows)],
         "zero-out",
         "moved too far: the largest eigenvalue",
     ),
     "centre read off the data": ([(fits, "column_centre", true_centre)], "zero-out", "moved too far"),
-    "target's mean read off": ([(fits, "centred_target", true_mean)], "zero-out", "moved too far"),
+    "target's mean read off": ([(fits, "release_target_mean", true_mean)], "zero-out", "moved too far"),
     "medians read off the data": ([(Releases, "median", true_median)], "zero-out", "another release"),
     "number of records under add-remove": (
         [(linear, "public_rows", true_number), (estimators, "public_rows", true_number)],
@@ -293,7 +300,7 @@ BROKEN = {
         "moved too far|something else on the certificate",
     ),
     "number of records in the result": (
-        [(fits, "_shrunk", shrunk_by_private_rows)],
+        [(fits._SparseRun, "_result", result_by_private_rows)],
         "zero-out",
         "something else in coef_",
     ),
@@ -331,16 +338,21 @@ def eigenvalue_of(X):
     """In units in which a clipped row has a squared norm of GRAM_ROW_SQUARED, for a bound of 1.2."""
     design, row_squared = Design(X, 1.0), (6 * ONE // 5) ** 2
     norms, target = squared_row_norms(design), np.zeros(len(X))
-    return ClippedRecords(design, target, HuberLoss(0.3), 1, norms, row_squared, 0, ONE).largest_eigenvalue()
+    records = ClippedRecords(design, target, HuberLoss(0.3), 1, norms, row_squared, 0, ONE)
+    return clipped_records.largest_eigenvalue(records.gram_matrix())
 
 
 def scores_of(monkeypatch, relation, excesses):
-    """What the choice of a size selects from, for excess losses with one column per size."""
-    seen = []
+    """What the choice among models selects from, for excess losses with one column per model."""
+    seen, zeros = [], np.zeros(len(excesses))
+    source = ArraySource(PresentRecords(np.zeros((1, 1)), np.zeros(1), np.arange(1), 1), 1.0, 1)
+    clipping = SimpleNamespace(columns=None, records=lambda block: None)
     with monkeypatch.context() as patch:
         patch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: seen.append(scores) or 0)
-        releases = Releases(PrivacyFilter(Budget(1.0, 1e-6), 1e-20), relation, Stream.of(0))
-        releases.size("a size", 0.1, list(excesses.T), np.arange(excesses.shape[1]) * 3.0, (0.15, 1.0))
+        patch.setattr(clipped_sums, "record_losses", lambda records, j: zeros if j is None else excesses[:, j])
+        releases = Releases(PrivacyFilter(Budget(1.0, 1e-6), 1e-20), relation, source, Stream.of(0))
+        models = range(excesses.shape[1])
+        releases.best_model("a model", 0.1, clipping, tuple(models), None, 3.0 * np.array(models), (0.15, 1.0))
     return seen[0]
 
 

@@ -22,7 +22,7 @@ from taciturn.events import (
     ObjectivePerturbationEvent,
     PureEvent,
 )
-from taciturn.fitting.releases import listed
+from taciturn.fitting.releases import list_spends
 
 INF = math.inf
 
@@ -235,7 +235,7 @@ def filtered():
     budget.selection("some columns", share=0.1, count=3)
     budget.gaussian("a gradient", share=budget.remaining, count=7)
     details = {"relation": "zero-out", "public": {}, "seeded": False, "arithmetic": "exact"}
-    return certify(listed(budget.spent()), Budget(1.0, 1e-6), **details)
+    return certify(list_spends(budget.spent()), Budget(1.0, 1e-6), **details)
 
 
 def test_what_a_filter_paid_for_is_followed_line_by_line():

@@ -4,7 +4,6 @@ Integers exactly, the rest closely, whatever the layout, the order and the block
 """
 
 import math
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -16,9 +15,24 @@ import taciturn.fitting.clipped_records as solver
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.data.design import Design
 from taciturn.data.fixed_point import ONE
-from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, row_blocks, squared_row_norms
-from taciturn.fitting.two_phase import Descent, clipped_shares, descent_spread, record_losses, row_lengths, row_sums
+from taciturn.fitting.clipped_records import (
+    GRAM_ROW_SQUARED,
+    ClippedRecords,
+    largest_eigenvalue,
+    row_blocks,
+    squared_row_norms,
+)
+from taciturn.fitting.clipped_sums import record_losses
+from taciturn.fitting.gradient_descent import (
+    Constraint,
+    FixedStep,
+    GaussianRelease,
+    GradientDescent,
+    noise_amplification,
+)
+from taciturn.fitting.row_statistics import kept_shares, row_norms
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
+from taciturn.sources import Block
 
 N, D, WEIGHT = 40, 5, 90_001
 ROW_SQUARED = (5 * ONE // 4) ** 2
@@ -160,15 +174,16 @@ def test_the_largest_eigenvalue_is_that_of_clipped_rows(kind, centred, constant)
         factors = factors * (y >= 0)
     unit = math.sqrt(GRAM_ROW_SQUARED / ROW_SQUARED)
     clipped = rows * (unit * factors)[:, None]
-    found = open_records(kind, X, y, centred, constant).largest_eigenvalue()
+    found = largest_eigenvalue(open_records(kind, X, y, centred, constant).gram_matrix())
     # Every entry loses less than one and a bit, of rows of 2**13.
     assert found == pytest.approx(np.linalg.eigvalsh(clipped.T @ clipped)[-1], rel=2 * 1.2 * math.sqrt(D + 1) / 2**12)
     # One short row: the squares of its integers, with no other rounding at all.
     short = 0.5 * centre_of(True)[None] / ONE
     (row,), _ = plain_rows(short, centred, constant)
-    alone = open_records(kind, short, y[[0]], centred, constant).largest_eigenvalue()
+    alone = largest_eigenvalue(open_records(kind, short, y[[0]], centred, constant).gram_matrix())
     assert alone == sum(int(entry * unit) ** 2 for entry in row)
-    assert open_records(kind, X[[0]], y[[0]], centred, constant).largest_eigenvalue() <= GRAM_ROW_SQUARED
+    one = open_records(kind, X[[0]], y[[0]], centred, constant).gram_matrix()
+    assert largest_eigenvalue(one) <= GRAM_ROW_SQUARED
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "numbers"])
@@ -200,7 +215,7 @@ def test_numbers_lose_half_a_square_up_to_a_bound(centred, constant):
 def everything(records, w):
     """All that is made of records, one array after the other."""
     per_record = [records.margins(w), record_losses(records, w)[:, None], records.weights(records.margins(w))]
-    return np.column_stack(per_record), [records.sums(w), records.row_sums(999), records.largest_eigenvalue()]
+    return np.column_stack(per_record), [records.sums(w), records.row_sums(999), records.gram_matrix()]
 
 
 def assert_same(first, second):
@@ -247,7 +262,7 @@ def test_weights_beyond_all_reason_give_zero_or_the_bound():
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_is_known_of_rows(monkeypatch, layout):
-    X, _ = table("numbers")
+    X, y = table("numbers")
     integers = np.rint(np.clip(X, -1, 1) * ONE)
     design, share = Design(LAYOUTS[layout](X), 1.0), 0.3
     lengths = np.linalg.norm(integers, axis=1)
@@ -255,16 +270,15 @@ def test_what_is_known_of_rows(monkeypatch, layout):
         np.square(integers).sum(axis=1), 1.0
     )
     kept[lengths == 0.0] = 1.0
-    weights = np.random.default_rng(0).integers(-WEIGHT, WEIGHT, (N, 2)).astype(float)
     for entries in (1 << 22, 3 * D):
         monkeypatch.setattr(designs, "_BLOCK_ENTRIES", entries)
         monkeypatch.setattr(solver, "_BLOCK_ENTRIES", entries)
         centre = centre_of(True)
         assert np.array_equal(squared_row_norms(design), np.square(integers).sum(axis=1))
         assert np.array_equal(squared_row_norms(design, centre), np.square(integers - centre).sum(axis=1))
-        assert np.array_equal(row_lengths(design), np.sqrt(np.square(integers).sum(axis=1)) / ONE)
-        assert np.array_equal(clipped_shares(design, share), kept)
-        assert (row_sums(design, weights, WEIGHT) == exact_product(weights, integers).T).all()
+        norms = row_norms(Block(design, y), None, None, None, one_pass=True)
+        assert np.array_equal(norms, np.square(integers).sum(axis=1))
+        assert np.array_equal(kept_shares(design, norms, share), kept)
     assert [len(block) for block in row_blocks(integers)] == [3] * 13 + [1]
     assert sum(block.shape[0] for _, block in design.blocks()) == N
 
@@ -289,19 +303,21 @@ def gathered(curvature, n_steps, momentum, average):
 @pytest.mark.parametrize("average", [False, True])
 def test_no_direction_gathers_more_noise_than_the_flat_one(n_steps, average):
     for momentum in (0.0, 0.5, 0.7):
-        limit = descent_spread(n_steps, momentum, average)
+        limit = noise_amplification(n_steps, momentum, average)
         found = [gathered(h, n_steps, momentum, average) for h in (0.0, 1e-3, 0.03, 0.2, 0.5, 0.9, 1.0)]
         assert max(found) <= limit * (1 + 1e-12)
         assert max(found) >= (1.0 if momentum == 0.0 else 0.3) * limit * (1 - 1e-12)
     if n_steps == 31:
         # What one would say who takes all directions to be as steep as the steepest.
-        assert descent_spread(n_steps, 0.0, average) > 3 * gathered(1.0, n_steps, 0.0, average)
+        assert noise_amplification(n_steps, 0.0, average) > 3 * gathered(1.0, n_steps, 0.0, average)
 
 
-def descend(records, **parameters):
+def descend(records, step, momentum=0.0, average=False, radius=None):
     """400 steps without noise and without anything else that is not asked for."""
-    parameters = {field.name: None for field in fields(Descent)} | {"n_steps": 400, "momentum": 0.0} | parameters
-    return Descent(**parameters).run(records, np.zeros((1, D)), None)
+    unit = step * records.slope / (ONE * records.weight_bound)
+    constraint = Constraint(D, radius=radius)
+    descent = GradientDescent(400, unit, GaussianRelease(None), FixedStep(1.0), constraint, momentum, average)
+    return descent.run(records.sums, np.zeros((1, D)), None)
 
 
 def test_descents_without_noise_reach_the_minimum():

@@ -7,10 +7,10 @@ coefficients. This is DP-IGHT with a sensitivity that holds, and the noise that 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
@@ -19,20 +19,18 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, check_truth
 from taciturn.data.admission import PresentRecords
-from taciturn.data.design import Design
 from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
+from taciturn.fitting.hard_threshold import run_hard_threshold
 from taciturn.kernels import softmax
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.hard_threshold import plan_hard_threshold
+from taciturn.sources import ArraySource
 
 __all__ = ["HardThreshold", "HardThresholdRegressor"]
-
-_MOST_ROWS_BY_COLUMNS = 1 << 19
-
 
 # Longer steps leave the range in which proposals can be compared with sums.
 _LARGEST_STEP = 1e12
@@ -102,8 +100,8 @@ class HardThreshold(PrivateLinearModel):
             radius=None if self.radius is None else self.radius * self.x_bound,
             average=bool(self.average),
         )
-        design = Design(_by_columns(records), self.x_bound)
-        coefficients = plan.solve(design, target, n_outputs, bool(self.fit_intercept), stream)
+        source = ArraySource(replace(records, y=target), self.x_bound, n_public)
+        coefficients = run_hard_threshold(plan, source, stream)
         self.n_iter_ = plan.n_steps
         if self.relation == "add-remove":
             # Sums of more could leave 64-bit integers, and refusing them would tell their number.
@@ -126,12 +124,6 @@ class HardThreshold(PrivateLinearModel):
             ordered=plan.ordered,
         )
         return coefficients
-
-
-def _by_columns(records: PresentRecords) -> Any:
-    """Sparse rows as columns, of which margins read few; sums over very many rows are made in blocks of rows."""
-    X = records.X
-    return X.tocsc() if sp.issparse(X) and records.n_slots <= _MOST_ROWS_BY_COLUMNS else X
 
 
 class HardThresholdRegressor(PrivateRegressorMixin, HardThreshold):

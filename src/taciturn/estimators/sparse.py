@@ -3,10 +3,10 @@ r"""The default: a sparse linear model that finds its own clips, columns and ste
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
@@ -16,19 +16,17 @@ from taciturn.core.guard import warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.admission import PresentRecords
-from taciturn.data.design import Design
 from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
-from taciturn.fitting.releases import listed
-from taciturn.fitting.sparse_fit import SparseFit, SparseResult
-from taciturn.fitting.sparse_setting import Setting
-from taciturn.fitting.sparse_size import LEAST_FEATURES
+from taciturn.fitting.releases import list_spends
+from taciturn.fitting.sparse import SparseResult, run_sparse
 from taciturn.kernels import softmax
 from taciturn.losses import Loss
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.planning.sparse import METHODS, choose_road, guessed_size, open_filter
+from taciturn.planning.sparse import METHODS, plan_sparse
+from taciturn.sources import ArraySource
 
 __all__ = ["EIGENVALUE", "Sparse", "SparseRegressor"]
 
@@ -37,8 +35,6 @@ EIGENVALUE = (
 )
 """The numerical assumption of ``data.sensitivity.largest_eigenvalue``."""
 
-# Below this many records times the budget's Gaussian parameter fits may be worse than a constant.
-_LEAST_INFORMATION = 40.0
 # Beyond these a clip of residuals in [-2, 2] does nothing, or leaves nothing.
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
 
@@ -79,28 +75,28 @@ class Sparse(PrivateLinearModel):
         """What the fit releases, in mapped units."""
         n_rows, n_columns = records.n_slots, records.n_features
         stream = Stream.of(self.random_state)
-        budget = Budget(self.epsilon, self.delta)
-        whole = open_filter(budget, n_columns, n_outputs)
         n_public = public_rows(self.relation, n_rows, self.n_public)
-        # Of three columns or fewer all are kept.
-        auto = isinstance(self.n_nonzero, str) and n_columns > LEAST_FEATURES
-        wanted = n_columns if isinstance(self.n_nonzero, str) else min(int(self.n_nonzero), n_columns)
-        k = guessed_size(n_public, n_columns, whole.mu) if auto else wanted
-        road = choose_road(self.method, n_public, n_columns, k, whole.mu, size_known=not auto)
-        enough = math.ceil(_LEAST_INFORMATION / whole.mu)
-        if n_public < enough:
+        row_bound = given(row_bound=self.row_bound)
+        plan = plan_sparse(
+            Budget(self.epsilon, self.delta),
+            loss,
+            relation=self.relation,
+            n_rows=n_public,
+            n_features=n_columns,
+            n_outputs=n_outputs,
+            intercept=bool(self.fit_intercept),
+            n_nonzero=None if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
+            method=self.method,
+            row_bound=None if row_bound is None else row_bound / self.x_bound,
+            residual_clip=clip,
+        )
+        if n_public < plan.enough_records:
             warn_caller(
-                f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got {n_public:,}), as "
-                "fits of fewer may be worse than a constant; raise epsilon or add records.",
+                f"epsilon={self.epsilon!r}: expected {plan.enough_records:,} records or more at this budget (got "
+                f"{n_public:,}), as fits of fewer may be worse than a constant; raise epsilon or add records.",
                 WeakBudgetWarning,
             )
-        row_bound = given(row_bound=self.row_bound)
-        if row_bound is not None:
-            row_bound = min(row_bound / self.x_bound, math.sqrt(n_columns))
-        setting = Setting(loss, n_public, n_outputs, bool(self.fit_intercept), row_bound, clip)
-        fit = SparseFit(road, whole, setting, relation=self.relation, choose_size=auto, stream=stream)
-        X = records.X.tocsr() if sp.issparse(records.X) else records.X
-        result = fit.solve(Design(X, self.x_bound), target)
+        result = run_sparse(plan, ArraySource(replace(records, y=target), self.x_bound, n_public), stream)
         self.n_iter_ = result.n_steps
         if self.relation == "add-remove":
             # Sums of more could leave 64-bit integers, and refusing them would tell their number.
@@ -108,16 +104,20 @@ class Sparse(PrivateLinearModel):
         public = self._public_facts(n_rows, n_columns) | {
             "n_nonzero": self.n_nonzero if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
             "row_bound": self.row_bound,
-            "method": road.method,
-            "reason": road.reason,
+            "method": plan.strategy.method,
+            "reason": plan.strategy.reason,
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
         self.certificate_ = certify(
-            listed(whole.spent()),
-            budget if whole.private else Budget(math.inf, 0.0),
+            list_spends(result.spends),
+            plan.budget,
             relation=self.relation,
             public=public | facts,
-            assumptions=(*self._assumptions(), *assumptions, *((EIGENVALUE,) if whole.private else ())),
+            assumptions=(
+                *self._assumptions(),
+                *assumptions,
+                *((EIGENVALUE,) if math.isfinite(plan.budget.epsilon) else ()),
+            ),
             seeded=stream.seeded,
             arithmetic="exact",
         )

@@ -22,7 +22,13 @@ from taciturn.data.design import Design
 from taciturn.data.fixed_point import FRACTION_BITS, ONE
 from taciturn.losses import Loss
 
-__all__ = ["GRAM_ROW_SQUARED", "ClippedRecords", "row_blocks", "squared_row_norms"]
+__all__ = [
+    "GRAM_ROW_SQUARED",
+    "ClippedRecords",
+    "largest_eigenvalue",
+    "row_blocks",
+    "squared_row_norms",
+]
 
 
 GRAM_ROW_SQUARED = 1 << 26
@@ -240,10 +246,10 @@ class ClippedRecords:
         terms = np.square(self.margins(direction)).sum(axis=1) / self.norm**2
         return np.minimum(terms, 1.0)
 
-    def largest_eigenvalue(self) -> int:
-        """Of the Gram matrix of clipped rows, rounded, in units where a row has a norm of at most 2**13.
+    def gram_matrix(self) -> IntArray:
+        """The Gram matrix of clipped rows in units where a row has a norm of at most 2**13.
 
-        Rows are cut to integers first, so that the matrix is exact and only the eigenvalue itself is rounded.
+        Rows are cut to integers first, so that the matrix is exact.
         """
         gram = np.zeros((self.width, self.width))
         step = max(1, _BLOCK_ENTRIES // self.width)
@@ -259,5 +265,10 @@ class ClippedRecords:
             rows *= (unit * self._factors[start : start + step])[:, None]
             np.trunc(rows, out=rows)
             gram += rows.T @ rows
-        last = self.width - 1
-        return round(float(eigvalsh(gram, subset_by_index=(last, last))[0]))
+        return gram.astype(np.int64)
+
+
+def largest_eigenvalue(gram: IntArray) -> int:
+    """Of a Gram matrix, rounded."""
+    last = len(gram) - 1
+    return round(float(eigvalsh(gram.astype(np.float64), subset_by_index=(last, last))[0]))

@@ -1,9 +1,9 @@
-"""What the default model finds out about data, each a method that pays for what it returns."""
+"""Releases of the default model: each method pays for what it returns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -13,21 +13,18 @@ from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE
-from taciturn.data.sensitivity import largest_eigenvalue, loss_differences, proposal_scores
-from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords
+from taciturn.data.sensitivity import largest_eigenvalue as eigenvalue_sensitivity
+from taciturn.data.sensitivity import loss_differences, proposal_scores
+from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, largest_eigenvalue
+from taciturn.fitting.clipped_sums import ClippedRowSum, Clipping, EntryCorrelationSum, ExcessLossSums, GramMatrix
+from taciturn.fitting.row_statistics import Histogram, private_median
 from taciturn.losses import HuberLoss, Loss
-from taciturn.mechanisms import (
-    DISTANCE_PER_VALUE,
-    ExponentialMechanism,
-    GumbelTopK,
-    PrivateQuantile,
-    RoundedGaussian,
-    first_k_of,
-)
+from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism, GumbelTopK, RoundedGaussian, first_k_of
 from taciturn.mechanisms.base import rounding_charge
 from taciturn.planning.lattice import LARGEST_WEIGHT, gradient_noise
+from taciturn.sources import Source, Task
 
-__all__ = ["Releases", "listed"]
+__all__ = ["Releases", "list_spends"]
 
 
 # Neighbouring points of a grid for medians differ by this factor.
@@ -39,55 +36,63 @@ _CENTRED_ENTRY = 2 * ONE
 
 
 class Releases:
-    """Private answers to the few questions that a fit asks.
+    """Private answers to the few questions that a fit asks of a source.
 
     Parameters
     ----------
     budget : PrivacyFilter
         Pays for every answer.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
+    source : Source
+        The records.
     stream : Stream
         Its children are used up, one per answer.
     """
 
-    def __init__(self, budget: PrivacyFilter, relation: str, stream: Stream) -> None:
-        self._budget, self._relation, self._stream = budget, relation, stream
+    def __init__(self, budget: PrivacyFilter, relation: str, source: Source, stream: Stream) -> None:
+        self._budget, self._relation, self._source, self._stream = budget, relation, source, stream
 
     @property
     def private(self) -> bool:
         """Whether there is noise."""
         return self._budget.private
 
-    def median(self, what: str, share: float, values: FloatArray, low: float, high: float, noiseless: float) -> float:
-        """The median of some values on a geometric grid of public ends, or a number that needs no noise."""
+    def median(
+        self, what: str, share: float, statistic: Histogram, low: float, high: float, noiseless: Callable[[], float]
+    ) -> float:
+        """The median of a statistic on a geometric grid of public ends, or a number that needs no noise."""
         selection_range = self._budget.selection(what, share)
         if not self._budget.private:
-            return noiseless
+            return noiseless()
         n_points = max(2, math.ceil(math.log(high / low) / math.log(_GRID_RATIO)) + 1)
-        grid = tuple(np.geomspace(low, high, n_points))
-        return PrivateQuantile(grid, 0.5, self._relation, selection_range).release(values, self._child("median"))
+        grid = np.geomspace(low, high, n_points)
+        return private_median(self._source, statistic, grid, self._relation, selection_range, self._child("median"))
 
-    def mean(self, what: str, share: float, terms: IntArray, n_rows: int) -> tuple[FloatArray, float]:
-        """The sum of integer rows of norm at most ONE over ``n_rows * ONE``, and the deviation of its noise."""
-        weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share, terms.shape[1])
-        sums = weight * terms.sum(axis=0)
+    def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
+        """The sum of vectors of norm at most one over ``n_rows``, and the deviation of its noise.
+
+        ``terms`` sums them in lattice units.
+        """
+        weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share, n_values)
+        sums = weight * self._source.total(terms)
         unit = 1.0 / (float(weight) * ONE * n_rows)
         return self._noisy(sums, noise, "mean") * unit, _deviation(noise) * unit
 
-    def row_mean(self, what: str, share: float, records: ClippedRecords, n_rows: int) -> tuple[FloatArray, float]:
+    def row_mean(self, what: str, share: float, clipping: Clipping, n_rows: int) -> tuple[FloatArray, float]:
         """The mean of clipped rows in lattice units, and the deviation of its noise."""
-        weight, noise = self.noise(HuberLoss(1.0), records.row_squared, what, share, records.design.n_features)
+        weight, noise = self.noise(HuberLoss(1.0), clipping.row_squared, what, share, clipping.n_features)
         unit = 1.0 / (float(weight) * n_rows)
-        return self._noisy(records.row_sums(weight), noise, "row mean") * unit, _deviation(noise) * unit
+        sums = self._source.total(ClippedRowSum(clipping, weight))
+        return self._noisy(sums, noise, "row mean") * unit, _deviation(noise) * unit
 
-    def eigenvalue(self, what: str, share: float, records: ClippedRecords) -> float:
+    def eigenvalue(self, what: str, share: float, clipping: Clipping) -> float:
         """The largest eigenvalue of the Gram matrix over the squared bound of a row, plus half a deviation of noise."""
         multiplier = self._budget.gaussian(what, share, distance=DISTANCE_PER_VALUE)
-        exact = records.largest_eigenvalue()
+        exact = largest_eigenvalue(self._source.total(GramMatrix(clipping)))
         if not self._budget.private:
             return exact / GRAM_ROW_SQUARED
-        bound = largest_eigenvalue(GRAM_ROW_SQUARED, records.width, MOST_PRIVATE_ROWS, self._relation).value
+        bound = eigenvalue_sensitivity(GRAM_ROW_SQUARED, clipping.width, MOST_PRIVATE_ROWS, self._relation).value
         # In units in which the noise is a power of two; rounding to integers moves both neighbours by one half.
         unit = (2.0**_EIGENVALUE_BITS / (multiplier * (1.0 + 2.0**-40)) - 1.0) / bound
         magnitude = math.ceil(unit * GRAM_ROW_SQUARED * MOST_PRIVATE_ROWS)
@@ -95,9 +100,12 @@ class Releases:
         noisy = mechanism.release(np.array([round(unit * exact)]), self._child("eigenvalue"))[0]
         return float(noisy + 2.0 ** (_EIGENVALUE_BITS - 1)) / (unit * GRAM_ROW_SQUARED)
 
-    def largest_scores(self, what: str, share: float, scores: IntArray, k: int, entry: int, weight: int) -> IntArray:
-        """The places of k large scores by Gumbel noise, for sums of entries times weights within bounds."""
+    def largest_correlations(
+        self, what: str, share: float, correlations: EntryCorrelationSum, k: int, entry: int, weight: int
+    ) -> IntArray:
+        """The places of k large absolute sums by Gumbel noise, for entries and weights within bounds."""
         selection_range = self._budget.selection(what, share, k)
+        scores = np.abs(self._source.total(correlations)).sum(axis=1)
         if not self._budget.private:
             return first_k_of(scores, np.zeros(scores.size), k)
         sensitivity = proposal_scores(entry, weight, self._relation)
@@ -119,26 +127,33 @@ class Releases:
             return ONE if loss.labelled else LARGEST_WEIGHT // 2, None
         return gradient_noise(loss, row_squared, self._relation, multiplier, _CENTRED_ENTRY)
 
-    def size(
-        self, what: str, share: float, excesses: list[FloatArray], penalties: FloatArray, clips: tuple[float, float]
+    def best_model(
+        self,
+        what: str,
+        share: float,
+        clipping: Clipping,
+        models: tuple[FloatArray, ...],
+        reference: FloatArray,
+        penalties: FloatArray,
+        clips: tuple[float, float],
     ) -> int:
-        """The place of a small sum of clipped excess losses plus penalty.
+        """The place of a model with a small sum of clipped excess losses over a reference, plus penalty.
 
-        Excesses are clipped at twice the range of the selection, within two ends.
+        Excess losses are clipped at twice the range of the selection, within two ends.
         """
         selection_range = self._budget.selection(what, share)
         clip = min(max(2.0 * selection_range, clips[0]), clips[1])
         unit = _TERM_BOUND / clip
-        sums = [int(np.rint(np.clip(excess, -clip, clip) * unit).sum()) for excess in excesses]
-        scores = -np.array(sums, dtype=np.int64) - np.rint(penalties * unit).astype(np.int64)
+        sums = self._source.total(ExcessLossSums(clipping, models, reference, clip, unit))
+        scores = -sums - np.rint(penalties * unit).astype(np.int64)
         if not self._budget.private:
             return int(np.argmax(scores))
         sensitivity = loss_differences(_TERM_BOUND, self._relation)
         return ExponentialMechanism(sensitivity, selection_range).release(scores, self._child("size"))
 
-    def noisy_sums(self, sums: IntArray, noise: RoundedGaussian | None) -> FloatArray:
+    def noisy_sums(self, sums: Task, noise: RoundedGaussian | None) -> FloatArray:
         """Sums with the noise that was paid for."""
-        return self._noisy(sums, noise, "sums")
+        return self._noisy(self._source.total(sums), noise, "sums")
 
     def _noisy(self, sums: IntArray, noise: RoundedGaussian | None, label: str) -> FloatArray:
         released = sums if noise is None else noise.release(sums, self._child(label))
@@ -148,12 +163,12 @@ class Releases:
         return self._stream.spawn(label)
 
 
-def listed(spends: Iterable[Spend]) -> tuple[Release, ...]:
+def list_spends(spends: Iterable[Spend]) -> tuple[Release, ...]:
     """What was bought from a privacy filter, for the certificate."""
-    return tuple(_listed(spend) for spend in spends)
+    return tuple(_list_spend(spend) for spend in spends)
 
 
-def _listed(spend: Spend) -> Release:
+def _list_spend(spend: Spend) -> Release:
     if spend.mechanism == "none":
         return Release(spend.what, "none", 0.0, spend.event, spend.count)
     selection = spend.mechanism == "selection"

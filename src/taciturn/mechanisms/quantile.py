@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from taciturn.core.arrays import IntArray
+from taciturn.core.arrays import IntArray, NumberArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_finite, check_real
@@ -16,7 +16,7 @@ from taciturn.data.sensitivity import quantile_scores
 from taciturn.events import Event
 from taciturn.mechanisms.selection import ExponentialMechanism
 
-__all__ = ["PrivateQuantile", "quantile_fraction"]
+__all__ = ["PrivateQuantile", "cumulative_counts", "quantile_fraction"]
 
 _LARGEST_DENOMINATOR = 1000
 
@@ -94,14 +94,27 @@ class PrivateQuantile:
         """The bins' integer scores. Computed from data: for :meth:`release`, never to be shown."""
         # No records at all are a data set like any other; no bin is better than another then.
         array = check_finite(values=values) if np.asarray(values).size else np.zeros(0)
-        a, b = self._fraction.numerator, self._fraction.denominator
-        at_most = np.searchsorted(np.sort(array), self.grid, side="right").astype(np.int64)
-        at_most[-1] = array.size  # the last bin has no upper end
-        at_edge = (b - a) * at_most - a * (array.size - at_most)
-        at_left = np.concatenate(([-a * array.size], at_edge[:-1]))
-        misses: IntArray = np.maximum(0, np.maximum(-at_edge, at_left))
-        return -misses
+        return self._scores(cumulative_counts(array, self.grid))
 
     def release(self, values: object, stream: Stream) -> float:
         """A point of the grid."""
         return self.grid[self._selection.release(self.scores(values), stream)]
+
+    def release_counts(self, counts: IntArray, stream: Stream) -> float:
+        """A point of the grid, from the :func:`cumulative_counts` of the values: sums over the parts of a table."""
+        return self.grid[self._selection.release(self._scores(counts), stream)]
+
+    def _scores(self, counts: IntArray) -> IntArray:
+        a, b = self._fraction.numerator, self._fraction.denominator
+        at_most, size = counts[:-1].copy(), int(counts[-1])
+        at_most[-1] = size  # the last bin has no upper end
+        at_edge = (b - a) * at_most - a * (size - at_most)
+        at_left = np.concatenate(([-a * size], at_edge[:-1]))
+        misses: IntArray = np.maximum(0, np.maximum(-at_edge, at_left))
+        return -misses
+
+
+def cumulative_counts(values: NumberArray, grid: tuple[float, ...]) -> IntArray:
+    """How many values are at most each point of an increasing grid, and last how many there are."""
+    bins = np.searchsorted(np.asarray(grid), values, side="left")
+    return np.cumsum(np.bincount(bins, minlength=len(grid) + 1), dtype=np.int64)

@@ -1,7 +1,7 @@
-r"""Plans for the default model: which road is taken, and what every part of it may spend.
+r"""Plans for the default model: its strategy, and what the privacy filter that pays for it starts with.
 
-Roads are chosen from public facts: the numbers of records n and features d, the size k of the model, and the Gaussian
-parameter :math:`\mu` of the budget. What counts is :math:`\varphi = n \mu^2 / k`.
+The strategy follows from public facts: the numbers of records n and features d, the number k of nonzero coefficients,
+and the Gaussian parameter :math:`\mu` of the budget. What counts is :math:`\varphi = n \mu^2 / k`.
 """
 
 from __future__ import annotations
@@ -13,61 +13,176 @@ import numpy as np
 
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError
+from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 
-__all__ = ["KEPT_OF_FEW", "METHODS", "Road", "choose_road", "guessed_size", "open_filter"]
+__all__ = ["COLUMNS_PER_NONZERO", "LEAST_NONZERO", "METHODS", "SparsePlan", "Strategy", "plan_sparse"]
 
 METHODS = ("auto", "two-phase", "one-shot")
-"""Names of the roads."""
+"""Names of the strategies that can be asked for."""
 
-KEPT_OF_FEW = 5
-"""Columns kept per column wanted where rows have few entries."""
+COLUMNS_PER_NONZERO = 5
+"""Columns kept by screening per nonzero coefficient where rows have few large entries."""
 
-# Below this phi a first descent tells less than correlations do.
+LEAST_NONZERO = 3
+"""A number of nonzero coefficients that is chosen privately is no smaller, unless there are fewer columns."""
+
+# Below this phi a selection phase tells less than correlations do.
 _LEAST_PHI = 3.0
 _LEAST_SCREENED = 20
-# What screening gets, by the number of columns kept per column wanted.
-_KEPT_PER_WANTED = (1.3, 2.0, 3.0, 5.0)
+# The share of the budget for screening, by the number of columns kept per nonzero coefficient.
+_KEPT_PER_NONZERO = (1.3, 2.0, 3.0, 5.0)
 _SCREENING_SHARES = (0.5, 0.4, 0.3, 0.25)
 _ONE_SHOT_SHARE = 0.6
-# A descent looks at all pairs of its columns once.
+# A phase computes the Gram matrix of its columns once.
 _MOST_COLUMNS = 8191
-# Gaussian values per coefficient, the constant's included: at most 30 and 60 steps of the two descents, correlations,
+# Gaussian values per coefficient, the constant's included: at most 30 and 60 steps of the two phases, correlations,
 # the mean of the target, the centre, and two eigenvalues.
 _MOST_VALUES = 95
 # Noise beyond this could leave the 64 bits of its sums.
 _LEAST_MU = 2.0**-16
+# Below this many records times the budget's Gaussian parameter fits may be worse than a constant.
+_LEAST_INFORMATION = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Road:
+class Strategy:
     r"""How columns are chosen.
 
     Parameters
     ----------
     method : {"two-phase", "one-shot", "all columns"}
-        Whether a descent on all (screened) columns comes before the one on those chosen.
+        Whether a selection phase on all (screened) columns comes before the estimation phase on those chosen.
     reason : str
         One sentence with the public facts that decided.
-    k : int
-        The size of the model, or what stands for it.
+    n_nonzero : int
+        The number of nonzero coefficients, or a guess until it is chosen.
     n_screened : int or None
         Columns left by screening; None where all are kept.
     screening_share : float
-        Its part of the budget.
+        Its share of the budget.
     strength : float
         :math:`n \mu^2 / k`.
     """
 
     method: str
     reason: str
-    k: int
+    n_nonzero: int
     n_screened: int | None
     screening_share: float
     strength: float
 
 
-def open_filter(budget: Budget, n_features: int, n_outputs: int) -> PrivacyFilter:
+@dataclass(frozen=True, slots=True)
+class SparsePlan:
+    """Public facts of a fit of the default model, and its strategy.
+
+    Parameters
+    ----------
+    budget : Budget
+        What everything together may cost.
+    relation : str
+        The neighbouring relation.
+    loss : Loss or None
+        Logistic or softmax; None for a regression, whose Huber loss gets its threshold from a clip.
+    n_rows : int
+        The public number of records.
+    n_features, n_outputs : int
+        Columns, and rows of the coefficient matrix.
+    intercept : bool
+        Whether to centre, and to fit a constant.
+    row_bound : float or None
+        Public L2 norm of a row over all features, in scaled units; None for a private median.
+    residual_clip : float or None
+        Public clip in mapped units; None for the private median magnitude of the target.
+    strategy : Strategy
+        How columns are chosen.
+    chooses_n_nonzero : bool
+        Whether the number of nonzero coefficients is chosen privately, the strategy's being a guess.
+    enough_records : int
+        With fewer than these a fit may be worse than a constant.
+    """
+
+    budget: Budget
+    relation: str
+    loss: Loss | None
+    n_rows: int
+    n_features: int
+    n_outputs: int
+    intercept: bool
+    row_bound: float | None
+    residual_clip: float | None
+    strategy: Strategy
+    chooses_n_nonzero: bool
+    enough_records: int
+
+    @property
+    def regression(self) -> bool:
+        """Whether targets are numbers."""
+        return self.loss is None
+
+    def loss_at(self, slope: float) -> Loss:
+        """The loss of a record whose derivative is clipped to ``slope``."""
+        return HuberLoss(slope) if self.loss is None else self.loss
+
+    def open_filter(self) -> PrivacyFilter:
+        """The whole budget, to be spent along the way."""
+        return _open_filter(self.budget, self.n_features, self.n_outputs)
+
+
+def plan_sparse(
+    budget: Budget,
+    loss: Loss | None,
+    *,
+    relation: str,
+    n_rows: int,
+    n_features: int,
+    n_outputs: int,
+    intercept: bool,
+    n_nonzero: int | None,
+    method: str,
+    row_bound: float | None,
+    residual_clip: float | None,
+) -> SparsePlan:
+    """Plan a fit of the default model.
+
+    Parameters
+    ----------
+    budget : Budget
+        For all releases together; an infinite epsilon means no noise.
+    loss, relation, n_rows, n_features, n_outputs, intercept, residual_clip
+        As in :class:`SparsePlan`.
+    n_nonzero : int or None
+        The number of nonzero coefficients; None: chosen privately.
+    method : {"auto", "two-phase", "one-shot"}
+        The strategy.
+    row_bound : float or None
+        As in :class:`SparsePlan`; larger ones than a row can have are lowered.
+    """
+    mu = _open_filter(budget, n_features, n_outputs).mu
+    # Of three columns or fewer all are kept.
+    chooses = n_nonzero is None and n_features > LEAST_NONZERO
+    if chooses:
+        k = _guess_n_nonzero(n_rows, n_features, mu)
+    else:
+        k = n_features if n_nonzero is None else min(n_nonzero, n_features)
+    return SparsePlan(
+        budget=budget if math.isfinite(budget.epsilon) else Budget(math.inf, 0.0),
+        relation=relation,
+        loss=loss,
+        n_rows=n_rows,
+        n_features=n_features,
+        n_outputs=n_outputs,
+        intercept=intercept,
+        row_bound=None if row_bound is None else min(row_bound, math.sqrt(n_features)),
+        residual_clip=residual_clip,
+        strategy=_choose_strategy(method, n_rows, n_features, k, mu, n_nonzero_known=not chooses),
+        chooses_n_nonzero=chooses,
+        enough_records=math.ceil(_LEAST_INFORMATION / mu),
+    )
+
+
+def _open_filter(budget: Budget, n_features: int, n_outputs: int) -> PrivacyFilter:
     """The budget to spend, refused where noise would not fit its sums."""
     whole = PrivacyFilter(budget, _MOST_VALUES * n_outputs * (n_features + 1) * DISTANCE_PER_VALUE)
     if whole.mu < _LEAST_MU:
@@ -77,56 +192,39 @@ def open_filter(budget: Budget, n_features: int, n_outputs: int) -> PrivacyFilte
     return whole
 
 
-def guessed_size(n_rows: int, n_features: int, mu: float) -> int:
-    """What stands for the size of the model until it is chosen."""
+def _guess_n_nonzero(n_rows: int, n_features: int, mu: float) -> int:
+    """A guess of the number of nonzero coefficients until it is chosen."""
     largest = max(1, min(n_features // 2, 150))
     return int(min(max(n_rows * mu / 25.0, 5.0), largest)) if math.isfinite(mu) else largest
 
 
-def choose_road(method: str, n_rows: int, n_features: int, k: int, mu: float, *, size_known: bool = True) -> Road:
-    """The road, from public facts.
-
-    Parameters
-    ----------
-    method : {"auto", "two-phase", "one-shot"}
-        A road by name, or "auto".
-    n_rows, n_features : int
-        Public numbers of records and features.
-    k : int
-        The size of the model, or what stands for it.
-    mu : float
-        Gaussian parameter of the budget.
-    size_known : bool, default=True
-        Whether k is final; if not, only a first descent can tell.
-    """
+def _choose_strategy(
+    method: str, n_rows: int, n_features: int, k: int, mu: float, *, n_nonzero_known: bool
+) -> Strategy:
+    """The strategy, from public facts; if k is a guess, only a selection phase can tell more."""
     strength = n_rows * mu * mu / k
     facts = f"n mu^2 / k = {strength:.3g} with {n_rows:,} records, mu = {mu:.3g} and k = {k:,}"
     if k >= n_features:
         _check_width(k, n_features)
-        return Road("all columns", "every feature may stay, so none is chosen", n_features, None, 0.0, strength)
-    one_shot = method == "one-shot" or (method == "auto" and strength < _LEAST_PHI and size_known)
+        return Strategy("all columns", "every feature may stay, so none is chosen", n_features, None, 0.0, strength)
+    one_shot = method == "one-shot" or (method == "auto" and strength < _LEAST_PHI and n_nonzero_known)
     if one_shot:
-        reason = f"{facts}: too little for a first descent" if method == "auto" else "chosen by name"
+        reason = f"{facts}: too little for a selection phase" if method == "auto" else "chosen by name"
         _check_width(k, k)
-        return Road("one-shot", reason, k, k, _ONE_SHOT_SHARE, strength)
+        return Strategy("one-shot", reason, k, k, _ONE_SHOT_SHARE, strength)
     wanted = k * min(max(math.sqrt(strength) / 2.5, 1.5), 5.0)
     n_screened = max(_LEAST_SCREENED, math.ceil(wanted))
-    reason = (
-        f"{facts}: enough for a first descent"
-        if method == "auto" and size_known
-        else ("only a first descent tells how many features there should be" if method == "auto" else "chosen by name")
-    )
-    _check_width(k, min(n_features, 3 * max(n_screened, KEPT_OF_FEW * k)))
+    if method != "auto":
+        reason = "chosen by name"
+    elif n_nonzero_known:
+        reason = f"{facts}: enough for a selection phase"
+    else:
+        reason = "only a selection phase tells how many features there should be"
+    _check_width(k, min(n_features, 3 * max(n_screened, COLUMNS_PER_NONZERO * k)))
     if n_features <= 3 * n_screened:
-        return Road("two-phase", reason, k, None, 0.0, strength)
-    return Road(
-        "two-phase",
-        reason,
-        k,
-        n_screened,
-        float(np.interp(n_screened / k, _KEPT_PER_WANTED, _SCREENING_SHARES)),
-        strength,
-    )
+        return Strategy("two-phase", reason, k, None, 0.0, strength)
+    share = float(np.interp(n_screened / k, _KEPT_PER_NONZERO, _SCREENING_SHARES))
+    return Strategy("two-phase", reason, k, n_screened, share, strength)
 
 
 def _check_width(k: int, n_columns: int) -> None:
@@ -134,6 +232,6 @@ def _check_width(k: int, n_columns: int) -> None:
         raise ParameterError(
             "n_nonzero",
             k,
-            f"a model whose descents have at most {_MOST_COLUMNS:,} columns, not {n_columns:,}",
+            f"a model whose phases have at most {_MOST_COLUMNS:,} columns, not {n_columns:,}",
             "lower it, or take HardThresholdRegressor or HardThresholdClassifier",
         )

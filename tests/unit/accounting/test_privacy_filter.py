@@ -19,7 +19,7 @@ from taciturn.accounting.pieces import pieces_of
 from taciturn.certificate import Certificate, certify
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.events import ComposedEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent, for_group
-from taciturn.fitting.releases import listed
+from taciturn.fitting.releases import list_spends
 
 INF = math.inf
 BUDGETS = st.builds(Budget, st.floats(0.05, 20.0), st.sampled_from([1e-9, 1e-6, 1e-3]))
@@ -57,7 +57,7 @@ def walked(bought, x=0.0):
 
 def stated(spends, budget):
     """The certificate of what was bought."""
-    return certify(listed(spends), budget, relation="zero-out", public={}, seeded=False, arithmetic="exact")
+    return certify(list_spends(spends), budget, relation="zero-out", public={}, seeded=False, arithmetic="exact")
 
 
 # ------------------------------------------------------------------ prices

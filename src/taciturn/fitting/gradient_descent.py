@@ -1,0 +1,336 @@
+r"""Gradient descent on released sums: the one loop of all methods that make noisy gradient steps.
+
+One step is :math:`v \leftarrow \beta v - \eta \tilde g`, :math:`w \leftarrow \Pi(w + v)`, where :math:`\tilde g` is a
+released sum of clipped gradients and :math:`\Pi` a projection. All but the releases is post-processing. How much noise
+they add, and what that costs, is the plan's business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from taciturn.core.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from taciturn.core.rng import Stream
+from taciturn.mechanisms import GumbelTopK, RoundedGaussian
+
+__all__ = [
+    "Constraint",
+    "CurvatureStep",
+    "FixedStep",
+    "GaussianRelease",
+    "GradientDescent",
+    "GradientRelease",
+    "Iterate",
+    "PeelingRelease",
+    "StepRule",
+    "columns_by_weight",
+    "heaviest_columns",
+    "noise_amplification",
+]
+
+# Public offsets of proposals stay within this, which leaves room for sums beside them.
+_LARGEST_OFFSET = 2.0**60
+
+
+class GradientRelease(Protocol):
+    """How sums become public."""
+
+    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
+        """Noisy sums, zero where nothing was released, and the columns of which something was.
+
+        The iterate is ``current``, and a step takes ``unit`` times the sums from it.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianRelease:
+    """All sums with Gaussian noise, or without any.
+
+    Parameters
+    ----------
+    mechanism : RoundedGaussian or None
+        The noise; None for none.
+    """
+
+    mechanism: RoundedGaussian | None
+
+    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
+        """The sums with noise."""
+        noisy = sums if self.mechanism is None else self.mechanism.release(sums, stream.spawn("gradient"))
+        return noisy.astype(np.float64), np.ones(sums.shape[1], dtype=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class PeelingRelease:
+    """The columns with the largest proposals by Gumbel noise, then Gaussian noise on the sums of these alone.
+
+    Parameters
+    ----------
+    top_k : GumbelTopK
+        Chooses the columns.
+    mechanism : RoundedGaussian
+        The noise on the chosen sums.
+    n_features : int
+        Columns that compete; a further one, the intercept, is always released.
+    """
+
+    top_k: GumbelTopK
+    mechanism: RoundedGaussian
+    n_features: int
+
+    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
+        """Chosen sums with noise, zeros elsewhere."""
+        limit = _LARGEST_OFFSET / len(sums)
+        offsets = np.rint(np.clip(current / unit, -limit, limit)).astype(np.int64)
+        scores = np.abs(offsets - sums).sum(axis=0)[: self.n_features]
+        known = np.ones(sums.shape[1], dtype=bool)
+        known[: self.n_features] = False
+        known[self.top_k.release(scores, stream.spawn("columns"))] = True
+        noisy = np.zeros(sums.shape)
+        noisy[:, known] = self.mechanism.release(np.ascontiguousarray(sums[:, known]), stream.spawn("gradient"))
+        return noisy, known
+
+
+@dataclass(frozen=True, slots=True)
+class Iterate:
+    """Where step ``t`` begins, the released gradient there, and the columns of which it is known."""
+
+    t: int
+    weights: FloatArray
+    gradient: FloatArray
+    known: BoolArray
+
+
+class StepRule(Protocol):
+    """How long steps are."""
+
+    @property
+    def first(self) -> float | None:
+        """The length of the first step; None where it depends on the first gradient."""
+
+    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
+        """The length of the step from ``here``, after one of length ``step`` from ``before``."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedStep:
+    """Steps of one length.
+
+    Parameters
+    ----------
+    first : float
+        The length.
+    """
+
+    first: float
+
+    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
+        """The same for every step."""
+        return self.first
+
+
+@dataclass(frozen=True, slots=True)
+class CurvatureStep:
+    """Steps from the released curvature along the first direction, adapted to what two released gradients show of it.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        Keeps the columns along which the first step goes.
+    curvature : callable
+        Direction and stream in; the released curvature along it out, as a share of the largest there can be.
+    least_share : float
+        Lower bound on that share.
+    shortest : float
+        The step that can never overshoot.
+    deviation : float
+        Standard deviation of the noise of a coordinate of the gradient.
+    """
+
+    constraint: Constraint
+    curvature: Callable[[FloatArray, Stream], float]
+    least_share: float
+    shortest: float
+    deviation: float
+
+    @property
+    def first(self) -> None:
+        """The first gradient decides."""
+        return None
+
+    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
+        """One over the curvature, as far as it is known."""
+        if step is None or before is None:
+            direction = self.constraint.threshold(-here.gradient, here.known)
+            norm = float(np.linalg.norm(direction))
+            share = self.curvature(direction / norm if norm > 0.0 else direction, stream.spawn("curvature"))
+            return self.shortest / min(max(share, self.least_share), 1.0)
+        noise = self.deviation if here.t == 1 else math.inf
+        return max(_adapted(step, here, before, noise), self.shortest)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What iterates are projected on: few columns, an L2 ball, or all weights.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns that count; a further one, the intercept, is never constrained.
+    n_nonzero : int or None
+        Columns kept by hard thresholding; None for all.
+    radius : float or None
+        L2 bound on the weights; None for none.
+    """
+
+    n_features: int
+    n_nonzero: int | None = None
+    radius: float | None = None
+
+    def project(self, weights: FloatArray, known: BoolArray | None = None) -> FloatArray:
+        """Thresholded among the known columns, then scaled into the ball; may change its argument."""
+        kept = self.threshold(weights, known)
+        if self.radius is not None:
+            features = kept[:, : self.n_features]
+            features *= min(1.0, self.radius / max(float(np.linalg.norm(features)), self.radius))
+        return kept
+
+    def project_mean(self, mean: FloatArray) -> FloatArray:
+        """The mean of projected weights: in the ball, which is convex, but not sparse."""
+        return mean if self.n_nonzero is None else self.project(mean)
+
+    def threshold(self, weights: FloatArray, known: BoolArray | None = None) -> FloatArray:
+        """The columns with the largest absolute sums among those known, and the intercept."""
+        if self.n_nonzero is None:
+            return weights
+        d, k = self.n_features, self.n_nonzero
+        kept = np.zeros_like(weights)
+        kept[:, d:] = weights[:, d:]
+        if known is not None and np.count_nonzero(known[:d]) <= k:
+            columns = np.flatnonzero(known[:d])
+        elif k >= d:
+            columns = np.arange(d)
+        else:
+            # Peeling leaves no more than k, so all are known here.
+            sizes = np.abs(weights[:, :d])
+            sizes = sizes[0] if len(sizes) == 1 else sizes.sum(axis=0)
+            columns = np.argpartition(sizes, d - k)[d - k :]
+        kept[:, columns] = weights[:, columns]
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class GradientDescent:
+    r"""The iteration, given how sums are released, how long steps are and what iterates are projected on.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of steps.
+    unit : float
+        The gradient is this times the sums.
+    release : GradientRelease
+        How sums become public.
+    step : StepRule
+        :math:`\eta`.
+    constraint : Constraint
+        :math:`\Pi`.
+    momentum : float, default=0.0
+        :math:`\beta`, in [0, 1).
+    average : bool, default=False
+        Whether to return the mean of the second half of the iterates rather than the last one.
+    """
+
+    n_steps: int
+    unit: float
+    release: GradientRelease
+    step: StepRule
+    constraint: Constraint
+    momentum: float = 0.0
+    average: bool = False
+
+    def run(self, sums: Callable[[FloatArray], IntArray], start: FloatArray, stream: Stream) -> FloatArray:
+        """The weights, one row per output, the intercept last.
+
+        Parameters
+        ----------
+        sums : callable
+            The exact sum of clipped gradients at some weights.
+        start : ndarray of shape (n_outputs, width)
+            The first iterate.
+        stream : Stream
+            All noise.
+        """
+        current, velocity = start.copy(), np.zeros_like(start)
+        mean, n_averaged = np.zeros_like(start), 0
+        step, before = self.step.first, None
+        for t in range(self.n_steps):
+            # From zero the proposal is a multiple of the sums whatever the step is.
+            taken = self.unit if step is None else step * self.unit
+            noisy, known = self.release.release(sums(current), current, taken, stream)
+            here = Iterate(t, current, np.multiply(noisy, self.unit, out=noisy), known)
+            step = self.step.length(step, here, before, stream)
+            move = -step * here.gradient
+            velocity = self.momentum * velocity + move if self.momentum else move
+            current, before = self.constraint.project(current + velocity, known), here
+            if self.average and 2 * t >= self.n_steps - 1:
+                n_averaged += 1
+                mean += (current - mean) / n_averaged
+        return self.constraint.project_mean(mean) if self.average else current
+
+
+def noise_amplification(n_steps: int, momentum: float, average: bool) -> float:
+    r"""How much of the noise of one step a coefficient can gather over all of them, as a factor on its deviation.
+
+    *Statement.* For a quadratic objective whose matrix has eigenvalues between 0 and :math:`1/\eta`, and without
+    projection, the standard deviation of each coefficient is at most this factor times :math:`\eta \sigma`.
+
+    *Proof.* In the eigenvectors the steps are scalar and independent. In a direction of curvature h the noise of a
+    step moves the iterate j steps later by :math:`\eta \rho_j`, where :math:`\rho_j = (1 + \beta - \eta h) \rho_{j-1}
+    - \beta \rho_{j-2}` and :math:`\rho_0 = 1`. The roots of this recursion have the product :math:`\beta`. Real ones
+    lie in [0, 1], and :math:`\rho_j = \sum_i r_1^i r_2^{j-i}` grows as they move apart, up to
+    :math:`s_j = \sum_{i \le j} \beta^i` at h = 0. Complex ones have the modulus :math:`\sqrt\beta`, and
+    :math:`|\rho_j| \le (j + 1) \beta^{j/2} \le s_j`, because a geometric mean is below the arithmetic one. So
+    :math:`|\rho_j| \le 1 / (1 - \beta)`, a mean of iterates moves by no more times the share of them that come later,
+    and independent steps add squares. Every direction obeys the bound, hence every coordinate does.
+    """
+    first = n_steps // 2 if average else n_steps - 1
+    response = 1.0 / (1.0 - momentum)
+    kept = np.arange(first, n_steps)
+    shares = [np.count_nonzero(kept >= s) / kept.size for s in range(n_steps)]
+    return response * math.sqrt(math.fsum(share * share for share in shares))
+
+
+def columns_by_weight(weights: FloatArray) -> IndexArray:
+    """Columns by the sum of absolute weights over outputs, the heaviest first; ties go to the lower column."""
+    return np.argsort(-np.abs(weights).sum(axis=0), kind="stable")
+
+
+def heaviest_columns(weights: FloatArray, k: int) -> IndexArray:
+    """The k heaviest columns, in increasing order."""
+    return np.sort(columns_by_weight(weights)[:k])
+
+
+def _adapted(step: float, here: Iterate, before: Iterate, noise: float) -> float:
+    """The step after a look at how the gradient changed along the last move, where both ends of it are known.
+
+    It becomes one over the curvature seen: at once where that is more than assumed, and by at most a factor of four
+    where it is less even with two standard deviations of its noise added. The latter is for the first move alone, whose
+    curvature is known: there it is a sign of clipped derivatives, later it may be one of an unusual direction, and an
+    infinite ``noise`` rules it out.
+    """
+    columns = np.flatnonzero((here.weights != before.weights).any(axis=0) & here.known & before.known)
+    move = here.weights[:, columns] - before.weights[:, columns]
+    size = float(np.sum(np.square(move)))
+    if size == 0.0:
+        return step
+    seen = float(np.sum(move * (here.gradient[:, columns] - before.gradient[:, columns]))) / size
+    at_most = seen + 2.0 * noise * math.sqrt(2.0 / size)
+    if seen * step > 1.0:
+        return 1.0 / seen
+    return step if at_most * step >= 1.0 else min(1.0 / max(at_most, 0.25 / step), 4.0 * step)

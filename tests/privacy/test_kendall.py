@@ -238,13 +238,13 @@ def small_table():
     return np.column_stack((first, second, third)).astype(float), y
 
 
-def ordered_law(law_of_one, taus, sharpness):
-    """Probabilities of (first, second); ``sharpness`` is one over the noise scale in taus, for each round."""
+def ordered_law(law_of_one, taus, inverse_temperature):
+    """Probabilities of (first, second); ``inverse_temperature`` is one over the noise scale in taus, for each round."""
     out = {}
     for first in range(N_FEATURES):
         left = [j for j in range(N_FEATURES) if j != first]
-        one = law_of_one(taus[-1] * sharpness[0])[first]
-        two = law_of_one((taus[-1, left] - taus[first, left]) * sharpness[1])
+        one = law_of_one(taus[-1] * inverse_temperature[0])[first]
+        two = law_of_one((taus[-1, left] - taus[first, left]) * inverse_temperature[1])
         out |= {(first, second): one * p for second, p in zip(left, two, strict=True)}
     return out
 
@@ -299,8 +299,8 @@ def test_orders_of_selection_follow_the_law_of_the_true_scores(relation):
     for _ in range(runs):
         counts[index[tuple(select_by_rank(plan, N_FEATURES, remembered, stream).tolist())]] += 1
 
-    def p_value(sharpness, table=taus):
-        return chi_square_p(counts, np.array(list(ordered_law(softmax_law, table, sharpness).values())))
+    def p_value(inverse_temperature, table=taus):
+        return chi_square_p(counts, np.array(list(ordered_law(softmax_law, table, inverse_temperature).values())))
 
     assert p_value(right) > 1e-6
     # Twice or half the noise, the first round's noise in the second, and no regard for redundancy.
@@ -339,10 +339,10 @@ def test_neighbouring_tables_stay_within_the_composed_epsilon(relation, delta):
     # An epsilon at which improbable outcomes show the whole range.
     plan = plan_kendall(Budget(30.0, delta), N_FEATURES, K, relation, None if relation == "add-remove" else len(y))
     law_of_one = softmax_law if delta else permute_and_flip_law
-    sharpness = np.array([plan.steps / selection.scale for selection in plan.rounds])
+    inverse_temperature = np.array([plan.steps / selection.scale for selection in plan.rounds])
     composed = sum(selection.epsilon for selection in plan.rounds)
     worst = {}
-    for name, used in {"planned": sharpness, "first round's": sharpness[[0, 0]]}.items():
+    for name, used in {"planned": inverse_temperature, "first round's": inverse_temperature[[0, 0]]}.items():
         law = ordered_law(law_of_one, taus_by_hand(X, y, len(y)), used)
         assert sum(law.values()) == pytest.approx(1.0)
         worst[name] = 0.0

@@ -48,7 +48,7 @@ def vertex_law(x):
     return weights / weights.sum()
 
 
-def draws(scores, sharpness, n_draws, seed):
+def draws(scores, inverse_temperature, n_draws, seed):
     sampler, bounds = tuple(new_sampler(scores.size)), np.empty(scores.size)
     names = np.arange(scores.size, dtype=np.int32)
     counts = np.zeros(2 * scores.size, dtype=np.int64)
@@ -56,7 +56,7 @@ def draws(scores, sharpness, n_draws, seed):
     while done < n_draws:
         words, cursor = stream.words(1 << 13), np.zeros(1, dtype=np.int64)
         while done < n_draws:
-            k, sign = choose_vertex(scores, sharpness, sampler, bounds, names, words, cursor)
+            k, sign = choose_vertex(scores, inverse_temperature, sampler, bounds, names, words, cursor)
             if k == DRY:
                 break
             counts[k if sign > 0 else scores.size + k] += 1
@@ -71,12 +71,12 @@ def test_one_draw_follows_its_law_and_no_other_scale(spread):
     if spread == 400.0:
         # Almost everything far behind: a few near ties decide.
         scores[:5] = [40_000.0, -40_000.0, 39_900.0, 39_800.0, -39_700.0]
-    sharpness = max(spread, 1e-9) / 1000.0
-    counts = draws(scores, sharpness, 60_000, 5)
-    assert chi_square_p(counts, vertex_law(sharpness * scores)) > 1e-4
+    inverse_temperature = max(spread, 1e-9) / 1000.0
+    counts = draws(scores, inverse_temperature, 60_000, 5)
+    assert chi_square_p(counts, vertex_law(inverse_temperature * scores)) > 1e-4
     if spread == 3.0:
         for wrong in (2.0 / 3.0, 1.5):
-            assert chi_square_p(counts, vertex_law(wrong * sharpness * scores)) < 1e-10
+            assert chi_square_p(counts, vertex_law(wrong * inverse_temperature * scores)) < 1e-10
 
 
 # ---------------------------------------------------------------------- the parts

@@ -1,4 +1,4 @@
-"""From a budget to a noise scale: the only road in that direction."""
+"""Calibration: the only way from a budget to a noise scale."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ The release is :math:`\theta = \arg\min \sum_i \phi(x_i \cdot \theta; y_i) + \tf
 \theta` with :math:`b \sim N(0, \sigma^2 I)`, convex :math:`\phi`, :math:`|\phi'| \|x\| \le G` and
 :math:`\phi'' \|x\|^2 \le \beta`.
 
-**One record more or less.** The map :math:`\theta \mapsto b = -\sum_i \phi_i' x_i - \Lambda \theta` is one to one, so
+**Zero-out and add-remove.** The map :math:`\theta \mapsto b = -\sum_i \phi_i' x_i - \Lambda \theta` is one to one, so
 the density of :math:`\theta` is that of b times a Jacobian, the determinant of
 :math:`A = \Lambda I + \sum_i \phi_i'' x_i x_i^\top`. A further record x shifts b by :math:`\phi' x` and multiplies the
 determinant by :math:`1 + \phi'' x^\top A^{-1} x`, which lies between 1 and :math:`1 + \beta/\Lambda = e^c`. In either

@@ -35,7 +35,7 @@ class Certificate:
     epsilon, delta : float
         The guarantee. For ``status="as published"`` it is what the paper claims.
     relation : {"zero-out", "add-remove", "replace-one"}
-        What one record more or less means.
+        The neighbouring relation.
     status : {"proved", "proved under a numerical assumption", "as published", "not private"}
         How far the guarantee can be trusted. The second one covers objective perturbation, whose proof takes the
         accuracy of a computation in double precision for granted; ``assumptions`` says of which.

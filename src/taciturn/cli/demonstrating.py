@@ -45,7 +45,7 @@ def demo(
     ),
     seed: Seed = None,
 ) -> None:
-    """Walk the whole road on scikit-learn's breast cancer data: init, fit, show, predict, score.
+    """Run every step on scikit-learn's breast cancer data: init, fit, show, predict, score.
 
     Example: taciturn demo --epsilon 0.5 --features 3
     """

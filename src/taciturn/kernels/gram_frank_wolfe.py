@@ -95,7 +95,7 @@ def fetch_column(k: int, t: int, halvings: int, matrix: Matrix, columns: Columns
 @compiled
 def advance_by_columns(
     t: int,
-    sharpness: float,
+    inverse_temperature: float,
     halvings: int,
     scales: FloatArray,
     a: IntArray,
@@ -115,7 +115,7 @@ def advance_by_columns(
     ----------
     t : int
         Where the last call stopped.
-    sharpness : float
+    inverse_temperature : float
         One over the noise scale in units of the scores; infinity takes the best vertex.
     halvings, scales : int, ndarray of float64
         Public: those of G, and ``c_t = radius * 2**halvings / S_t``.
@@ -137,7 +137,7 @@ def advance_by_columns(
     while t < vertices.size:
         for k in range(a.size):
             scores[k] = a[k] + scales[t] * b[k]
-        k, sign = choose_vertex(scores, sharpness, sampler, bounds, names, words, cursor)
+        k, sign = choose_vertex(scores, inverse_temperature, sampler, bounds, names, words, cursor)
         if sign == 0:
             return t
         vertices[t] = k if sign > 0 else ~k

@@ -118,7 +118,7 @@ def move_dense(columns: NDArray[np.float32], k: int, step: int, u: IntArray) -> 
 @compiled
 def advance_sparse(
     t: int,
-    sharpness: float,
+    inverse_temperature: float,
     scales: FloatArray,
     u: IntArray,
     y: IntArray,
@@ -140,7 +140,7 @@ def advance_sparse(
     ----------
     t : int
         Where the last call stopped.
-    sharpness : float
+    inverse_temperature : float
         One over the noise scale in units of the scores; infinity takes the best vertex.
     scales : ndarray of float64
         ``c_t = radius / S_t``.
@@ -163,7 +163,7 @@ def advance_sparse(
     while t < vertices.size:
         residuals(u, y, scales[t], logistic, curve, bound, psi)
         sparse_gradient(matrix, psi, scores)
-        k, sign = choose_vertex(scores, sharpness, sampler, bounds, names, words, cursor)
+        k, sign = choose_vertex(scores, inverse_temperature, sampler, bounds, names, words, cursor)
         if sign == 0:
             return t
         vertices[t] = k if sign > 0 else ~k
@@ -175,7 +175,7 @@ def advance_sparse(
 @compiled
 def advance_dense(
     t: int,
-    sharpness: float,
+    inverse_temperature: float,
     scales: FloatArray,
     u: IntArray,
     y: IntArray,
@@ -197,7 +197,7 @@ def advance_dense(
     while t < vertices.size:
         residuals(u, y, scales[t], logistic, curve, bound, psi)
         dense_gradient(columns, psi, block, scores)
-        k, sign = choose_vertex(scores, sharpness, sampler, bounds, names, words, cursor)
+        k, sign = choose_vertex(scores, inverse_temperature, sampler, bounds, names, words, cursor)
         if sign == 0:
             return t
         vertices[t] = k if sign > 0 else ~k

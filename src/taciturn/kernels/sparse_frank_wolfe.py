@@ -51,7 +51,7 @@ def new_pace() -> IntArray:
 
 @compiled
 def _refresh(
-    sharpness: float,
+    inverse_temperature: float,
     now: float,
     then: float,
     a: IntArray,
@@ -65,7 +65,7 @@ def _refresh(
     for k in range(a.size):
         bound = _ALLOWANCE + _RESERVE
         if names[k] >= 0:
-            bound += sharpness * max(abs(a[k] + now * b[k]), abs(a[k] + then * b[k]))
+            bound += inverse_temperature * max(abs(a[k] + now * b[k]), abs(a[k] + then * b[k]))
         bounds[k] = bound
         largest = max(largest, bound)
     set_levels(sampler, bounds, largest)
@@ -73,7 +73,7 @@ def _refresh(
 
 @compiled
 def _check(
-    sharpness: float,
+    inverse_temperature: float,
     now: float,
     then: float,
     spare: float,
@@ -94,7 +94,7 @@ def _check(
             k = np.uint32(row_entries[place])
             if names[k] < 0:
                 continue
-            bound = sharpness * max(abs(a[k] + now * b[k]), abs(a[k] + then * b[k])) + spare + _RESERVE
+            bound = inverse_temperature * max(abs(a[k] + now * b[k]), abs(a[k] + then * b[k])) + spare + _RESERVE
             fits &= raise_level(sampler, np.int64(k), bound)
     return fits
 
@@ -102,7 +102,7 @@ def _check(
 @compiled
 def advance(
     t: int,
-    sharpness: float,
+    inverse_temperature: float,
     a: IntArray,
     b: IntArray,
     matrix: Matrix,
@@ -123,7 +123,7 @@ def advance(
     ----------
     t : int
         Where the last call stopped.
-    sharpness : float
+    inverse_temperature : float
         One over the noise scale in units of the scores; infinity takes the best vertex.
     a, b, matrix, rows, pieces, schedule, sampler
         Scores, data, state and public tables.
@@ -149,7 +149,7 @@ def advance(
     while t < n_steps:
         now = scales[t]
         then = now
-        if sharpness == math.inf:
+        if inverse_temperature == math.inf:
             for k in range(d):
                 bounds[k] = a[k] + now * b[k]
             k, sign = best_vertex(bounds, names)
@@ -164,7 +164,7 @@ def advance(
                     pace[_LENGTH] = 2 * age
                 pace[_BEGAN], pace[_WASTED], spare[0] = t, 0, _ALLOWANCE
                 pace[_END] = min(t + pace[_LENGTH], lasts[t], n_steps - 1)
-                _refresh(sharpness, now, scales[pace[_END]], a, b, sampler, bounds, names)
+                _refresh(inverse_temperature, now, scales[pace[_END]], a, b, sampler, bounds, names)
             then = scales[pace[_END]]
             rejections = 0
             while True:
@@ -174,26 +174,26 @@ def advance(
                 at += 1
                 if k == RETRY:
                     continue
-                sign = settle(sampler, k, sharpness * (a[k] + now * b[k]), words, at) if names[k] >= 0 else 0
+                sign = settle(sampler, k, inverse_temperature * (a[k] + now * b[k]), words, at) if names[k] >= 0 else 0
                 at += WORDS_PER_PROPOSAL - 1
                 if sign != 0:
                     break
                 rejections += 1
                 if rejections == _MOST_REJECTIONS:
                     # Bounds for this iteration alone: most proposals are kept.
-                    _refresh(sharpness, now, now, a, b, sampler, bounds, names)
+                    _refresh(inverse_temperature, now, now, a, b, sampler, bounds, names)
                     pace[_WASTED] = worth
             pace[_WASTED] += rejections
         vertices[t] = k if sign > 0 else ~k
         rebased = move(t + 1, k, sign * (t + 1), then, a, b, matrix, rows, pieces, schedule)
         t += 1
-        if sharpness == math.inf or t > pace[_END] or pace[_WASTED] > worth:
+        if inverse_temperature == math.inf or t > pace[_END] or pace[_WASTED] > worth:
             continue
-        drift = sharpness * ONE * tally[DRIFT]
+        drift = inverse_temperature * ONE * tally[DRIFT]
         if rebased or (6 * tally[N_ENTRIES] > d and drift > 0.25 * _ALLOWANCE):
             spare[0] = -1.0
         elif drift <= _SMALL:
             spare[0] -= drift
-        elif not _check(sharpness, scales[t], then, spare[0], a, b, matrix, rows, sampler, names):
+        elif not _check(inverse_temperature, scales[t], then, spare[0], a, b, matrix, rows, sampler, names):
             spare[0] = -1.0
     return t

@@ -242,7 +242,7 @@ def best_vertex(scores: FloatArray, names: Int32Array) -> tuple[int, int]:  # pr
 @compiled
 def choose_vertex(
     scores: FloatArray,
-    sharpness: float,
+    inverse_temperature: float,
     sampler: Sampler,
     bounds: FloatArray,
     names: Int32Array,
@@ -256,8 +256,8 @@ def choose_vertex(
     Parameters
     ----------
     scores : ndarray of float64, shape (d,)
-        Vertex (k, sign) has probability proportional to ``exp(-sign * sharpness * scores[k])``.
-    sharpness : float
+        Vertex (k, sign) has probability proportional to ``exp(-sign * inverse_temperature * scores[k])``.
+    inverse_temperature : float
         One over the noise scale; infinity for no noise.
     sampler : Sampler
         Overwritten.
@@ -274,11 +274,11 @@ def choose_vertex(
     k, sign : int
         The vertex, or (DRY, 0).
     """
-    if sharpness == math.inf:
+    if inverse_temperature == math.inf:
         return best_vertex(scores, names)
     largest = 0.0
     for k in range(scores.size):
-        bounds[k] = abs(sharpness * scores[k]) if names[k] >= 0 else 0.0
+        bounds[k] = abs(inverse_temperature * scores[k]) if names[k] >= 0 else 0.0
         largest = max(largest, bounds[k])
     set_levels(sampler, bounds, largest)
     while cursor[0] + WORDS_PER_PROPOSAL <= words.size:
@@ -286,7 +286,7 @@ def choose_vertex(
         cursor[0] += 1
         if k == RETRY:
             continue
-        sign = settle(sampler, k, sharpness * scores[k], words, cursor[0]) if names[k] >= 0 else 0
+        sign = settle(sampler, k, inverse_temperature * scores[k], words, cursor[0]) if names[k] >= 0 else 0
         cursor[0] += WORDS_PER_PROPOSAL - 1
         if sign != 0:
             return k, sign

@@ -31,7 +31,7 @@ def gradient_noise(
     row_squared : int
         Bound on the squared norm of a row, in lattice units.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     noise_multiplier : float
         Noise over sensitivity.
     entry_bound : int, default=ONE

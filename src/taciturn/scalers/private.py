@@ -52,7 +52,7 @@ class PrivateScaler(LinearScaler):
     delta : float, default=1e-6
         Probability beyond epsilon; 0 for pure privacy, which needs more records.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
+        The neighbouring relation.
     n_public : int, default=None
         A public row count, required under add-remove.
     smallest, largest : float or array-like of shape (n_features,), default=1e-3, 1e6

@@ -36,7 +36,7 @@ class Scored:
     epsilon : float
         The budget.
     relation : str
-        What one record more or less means.
+        The neighbouring relation.
     """
 
     model: Any

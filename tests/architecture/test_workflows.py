@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import taciturn
+
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 SYSTEMS = {"ubuntu-latest", "macos-latest", "windows-latest"}
@@ -81,6 +83,20 @@ def test_checks_run_on_every_change_and_slow_tests_every_night():
     assert re.fullmatch(r"\d+ \d+ \* \* \*", entry["cron"])
     for name in set(found) - {"test-slow"}:
         assert set(trigger(found[name][0])) == {"push", "pull_request"}
+
+
+def test_a_release_has_one_number():
+    citation = read("CITATION.cff")
+    assert citation["version"] == taciturn.__version__
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## (\d+\.\d+\.\d+)$", changelog, re.MULTILINE)
+    assert released[0] == taciturn.__version__
+
+
+def test_the_page_of_releases_names_targets_that_exist():
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+    named = {target for line in re.findall(r"`make ([a-z -]+)`", page) for target in line.split()}
+    assert {"lint", "test", "test-slow", "test-oldest", "docs", "wheel"} <= named <= targets()
 
 
 def test_the_hook_is_make_lint():

@@ -6,11 +6,15 @@ published claims, and budgets so large that section "Samplers" of the accountant
 
 import json
 import math
+import operator
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import taciturn
 from taciturn import Budget, Certificate, compose, estimators, published, scalers, selectors
 from taciturn.accounting import best_bound
 from taciturn.certificate import Release, certify
@@ -126,6 +130,46 @@ def test_a_model_of_0_1_loads_with_its_certificate(name):
         math.inf if MODELS[name]["certificate"]["epsilon"] == "inf" else MODELS[name]["certificate"]["epsilon"]
     )
     assert Model.from_json(model.to_json()).certificate == model.certificate
+
+
+PEOPLE = [
+    {"age": age, "smoker": smoker, "region": region}
+    for age in (0.0, 30.0, 55.0, 80.0, 110.0)
+    for smoker in (True, False)
+    for region in ("north", "south", "elsewhere")
+]
+
+
+def encoded(person):
+    """The features of one record, as docs/model-file.md describes them."""
+    return [
+        2.0 * person["age"] / 110.0 - 1.0,
+        float(person["smoker"]),
+        float(person["region"] == "north"),
+        float(person["region"] == "south"),
+    ]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_of_0_1_predicts_what_its_numbers_say(name, tmp_path):
+    stored = MODELS[name]
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    pipeline = taciturn.load(path)
+    table = pa.Table.from_pylist(PEOPLE)
+    classifier = stored["classes"] is not None
+    (weights,) = stored["coefficients"] if classifier else [stored["coefficients"]]
+    (intercept,) = stored["intercept"] if classifier else [stored["intercept"]]
+    margins = [math.fsum([intercept, *map(operator.mul, weights, encoded(person))]) for person in PEOPLE]
+    if not classifier:
+        # Some regressors clip what they predict to the bounds of the target, others do not.
+        predicted, expected = (np.clip(values, -1.0, 3.0) for values in (pipeline.predict(table), margins))
+        assert predicted.tolist() == pytest.approx(expected.tolist(), rel=1e-12, abs=1e-12)
+        assert np.any((expected > -1.0) & (expected < 3.0))
+        return
+    chances = [1.0 / (1.0 + math.exp(-margin)) for margin in margins]
+    assert pipeline.predict_proba(table)[:, 1].tolist() == pytest.approx(chances, rel=1e-12)
+    assert pipeline.predict(table).tolist() == [stored["classes"][margin > 0.0] for margin in margins]
 
 
 def test_reading_is_fast():

@@ -34,41 +34,42 @@ REPEATS = 5
 INTRODUCTION = """\
 # Audit
 
-A privacy library should try to break itself. `taciturn.audit` has two tools for that. `audit` runs a release on two
-neighbouring data sets many times, looks for an event that tells them apart, and bounds epsilon from below by how often
-it happens on either: it looks at the noise. `replay` forces the outcomes of one fit on the neighbour and compares
-everything else: it looks at all that is not noise. This page is written by `make audit`, which does both for everything
-that is public here, and attacks variants that are broken on purpose. `make test` does it too, with fewer runs and
-smaller tables.
+`taciturn.audit` has two tools that test the guarantees of this library. `audit` tests the noise: it runs a release many
+times on two neighbouring data sets, looks for an event that distinguishes them, and bounds epsilon from below by the
+frequencies of the event (Jagielski, Ullman and Oprea 2020). `replay` tests everything that is not noise: it forces the
+outcomes of one fit on the neighbour and compares the rest. `make audit` writes this page. It runs both tools on every
+public class, and attacks variants that are broken on purpose. `make test` does the same with fewer runs and smaller
+tables.
 
-Classes are audited by their public `fit`, from reading the table to the certificate. Where the page says *law*, all
-outcomes were written down by hand from the public numbers of the plan, and nothing is run.
+Classes are audited by their public `fit`, from reading the table to the certificate. Where the page says *law*, the
+probabilities of all outcomes are computed from the public numbers of the plan, and nothing is run.
 
-**What an audit can show.** That a claim is false. The event is chosen on one half of the runs and counted on the other,
-so that the bound holds however cleverly the event was chosen: all bounds of the first table together with a confidence
-of 95 %, and each of the second by itself (whole fits: 99.9999 %). Where all outcomes can be written down, the bound is
-exact.
+**What an audit can show.** An audit can show that a claim is false. The event is chosen on one half of the runs and
+counted on the other half, so the bound holds for any choice of the event. All bounds of the first table hold together
+with a confidence of 95 %, and each bound of the second table by itself (whole fits: 99.9999 %). Where all outcomes are
+enumerated, the bound is exact.
 
-**What it cannot show.** That a claim is true. "No violation found" is a statement about one pair of data sets and one
-event. What stands behind a certificate is a proof; the audit is there for the mistakes that proofs do not see: noise of
-the wrong scale, a count that got lost, a value that nobody paid for.
+**What it cannot show.** An audit cannot show that a claim is true. "No violation found" is a statement about one pair
+of data sets and one event. A certificate rests on a proof. The audit finds errors of the implementation that a proof
+does not cover: noise of the wrong scale, a wrong count, a value that no budget covers.
 
-So silence has to mean something. The second table holds mistakes of the kind that are made, in this code or in print,
-each put into the real code for as long as its audit lasts. An audit that misses one of them is not worth its runs. For
-every class that adds noise, the samplers inside its real fit draw a twentieth of what they are asked for, while the
-certificate says what it always says: the audit of that class has to flag it.
+The second table tests the audits themselves. It lists typical errors, of this code or of publications. Each is put into
+the real code for the duration of its audit, and the audit must find it. For every class that adds noise there is one
+more error: the samplers inside its fit draw a twentieth of the noise, while the certificate is unchanged. The audit of
+that class must flag it.
 
-Look at one class with `taciturn audit NAME --epsilon 1`, and at a release of your own with `taciturn.audit.audit`.
+`taciturn audit NAME --epsilon 1` audits one class, and `taciturn.audit.audit` a release of your own.
 """
 
 CLASSES = """\
 ## What is sound
 
-Claims are read off the certificate or the event of what is audited, at a budget of epsilon = {epsilon:g}. Routes:
-*Clopper-Pearson* bounds the probabilities of an event; *Gaussian* bounds the parameter of a release that promises a
-Gaussian trade-off, and sees far more where delta is small; *exact* compares all outcomes. Entries called *order* have
-a record that changes which column leads: noise that is far too small shows there, and a little too little elsewhere.
-Where a budget is spread over many releases of which few leave a trace in the result, little can be found from outside.
+Claims are those of the certificate or of the event, at a budget of epsilon = {epsilon:g}. Routes:
+*Clopper-Pearson* bounds the probabilities of an event. *Gaussian* bounds the parameter of a release that claims GDP
+(Nasr et al. 2023), and is far more powerful if delta is small. *Exact* compares all outcomes. Entries called *order*
+have a record that changes which column is first. They find noise that is far too small; the other entries find noise
+that is slightly too small. If a budget is spread over many releases and few of them affect the result, an audit from
+outside finds little.
 
 | class | what is looked at | claimed ε | δ | found: at least | runs | route | verdict |
 |---|---|---|---|---|---|---|---|
@@ -77,9 +78,10 @@ Where a budget is spread over many releases of which few leave a trace in the re
 MUTANTS = """\
 ## What is broken on purpose
 
-The claim is that of the broken code itself; whole fits have a budget of 0.5 or 1. Searches climb to the neighbours on
-which a sum changes most and compare with the sensitivity that was declared, here as 1. The last column is the same
-attack without the mistake, on the code as it is, or for printed algorithms (`taciturn.published`) on what mends them.
+The claim is that of the broken code itself; whole fits have a budget of 0.5 or 1. Searches look for the neighbours on
+which a sum changes most, and compare the change with the declared sensitivity, here 1. The last column is the same
+attack without the error: on the code as it is, or for printed algorithms (`taciturn.published`) on the corrected
+algorithm.
 
 | mutant | what is broken | claimed | found: at least | runs | how | without the mistake |
 |---|---|---|---|---|---|---|
@@ -87,16 +89,20 @@ attack without the mistake, on the code as it is, or for printed algorithms (`ta
 
 
 REPLAYS_SECTION = """\
-## What leaves a fit besides noise
+## What else leaves a fit
 
-A fit that is private by composition is a chain of releases, and everything else in it follows from outcomes that are
-public already. A replay fits a data set D and records every release: the mechanism with its parameters, the value
-before noise, the outcome. Then it fits a neighbour and forces the same outcomes. The releases and their parameters must
-be the same; values before noise may differ by the declared sensitivity at most, integers without any tolerance; the
-certificate must cover what all releases cost together; no stream may be drawn from but by a release; attributes,
-certificates, warnings, errors and what led to them, printed text and records of logging must be the same to the bit,
-and what cannot be compared counts as a difference. It is a unit test for privacy, for your own code too, as long as it
-releases through `taciturn.mechanisms`:
+A fit that is private by composition is a chain of releases, and everything else in it is post-processing of their
+outcomes. A replay fits a data set D and records every release: the mechanism with its parameters, the value
+before noise, the outcome. Then it fits a neighbour and forces the same outcomes. Then:
+
+* The releases and their parameters must be the same.
+* Values before noise may differ by at most the declared sensitivity, integers without any tolerance.
+* The certificate must cover the cost of all releases together.
+* Only a release may draw from a random stream.
+* Attributes, certificates, warnings, errors and their causes, printed text and log records must be the same to the bit.
+  What cannot be compared counts as a difference.
+
+A replay is a unit test of privacy. It works for your own code too, if that releases through `taciturn.mechanisms`:
 
 ```python
 import numpy as np
@@ -107,7 +113,7 @@ from taciturn.audit import replay
 class Careless(SparseClassifier):
     def fit(self, X, y):
         super().fit(X, y)
-        self.accuracy_ = float(np.mean(self.predict(X) == y))  # nobody pays for this
+        self.accuracy_ = float(np.mean(self.predict(X) == y))  # no budget covers this
         return self
 
 
@@ -127,18 +133,23 @@ Replay of Careless (zero-out): 27 releases compared, 1 difference found.
 - result: accuracy_ differs
 ```
 
-What it does not see: whether a mechanism adds the noise that its parameters state, which is for the audits above; random
-numbers from elsewhere than `taciturn.core.rng.Stream`; other threads and processes; files, globals, and what is written
-past `sys.stdout` and `sys.stderr`; how long a fit takes and how much memory; a setting or a pair of neighbours that was
-not tried. That a random secret such as a record's block does not depend on the data is declared by the code that draws
-it. The minimiser of a perturbed objective is forced like any other outcome, and the solver then runs on the neighbour,
-for the linear term that this minimiser belongs to: the point that it finds may differ as far as the noise on the output
-covers. Where it is the first of the two fits in which the solver misses its minimiser by little, nothing shows; change
-the places of the two.
+A replay does not see:
 
-The table is about random neighbours under all three relations, dense and sparse, with {rows} records
-and {columns} columns, cells of {tiny!r} and of {huge!r} among them. A share of 1 is a neighbour that uses up the
-whole of a declared sensitivity. Refusals are refusals of public settings, the same for both.
+* whether a mechanism adds the noise that its parameters state (the audits above test that);
+* random numbers that do not come from `taciturn.core.rng.Stream`;
+* other threads and processes;
+* files, globals, and output that bypasses `sys.stdout` and `sys.stderr`;
+* the time and memory of a fit;
+* settings and pairs of neighbours that were not tried.
+
+The code that draws a random secret, such as the block of a record, declares that the secret does not depend on the
+data. The minimiser of a perturbed objective is forced like any other outcome. The solver then runs on the neighbour,
+for the linear term that belongs to this minimiser, and its result may differ by as much as the output noise covers. If
+the solver is inaccurate on the first of the two data sets only, the replay does not show it; swap the two.
+
+The table summarises random neighbours under all three relations, dense and sparse, with {rows} records and
+{columns} columns, cells of {tiny!r} and of {huge!r} among them. A share of 1 means that a neighbour attains the
+declared sensitivity. A refusal depends on public settings only and is the same for both data sets.
 
 | class | settings | pairs of neighbours | refused | releases compared | largest share of a sensitivity | differences |
 |---|---|---|---|---|---|---|

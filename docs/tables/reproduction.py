@@ -24,12 +24,12 @@ LONGEST_REASON = 200
 INTRODUCTION = """\
 # Reproduction
 
-`taciturn reproduce` makes the tables and figures of five papers again with [`taciturn.published`](published.md), puts
-our number beside the printed one, and shows what the sound estimator of the same name does at the same privacy. A
-number that does not come out again is shown as such, with the reason where one was found. Settings are those that the
-papers print; where they leave something open, the report says how it was read.
+`taciturn reproduce` reproduces the tables and figures of five papers with [`taciturn.published`](published.md). It puts
+our number beside the printed one, and shows the result of the sound estimator of the same name at the same privacy. A
+number that could not be reproduced is marked, with the reason if one was found. Settings are those that the papers
+print; if a paper leaves a setting open, the report says which one was taken.
 
-This page is the summary of one run. The run itself writes all numbers, figures and seeds into a folder:
+This page summarises one run. The run writes all numbers, figures and seeds into a folder:
 `reproduction.html`, the same as `reproduction.md`, `results.json`, and the figures as PNG and SVG.
 
 ## How to run it
@@ -39,16 +39,17 @@ This page is the summary of one run. The run itself writes all numbers, figures 
 make reproduce
 # The papers' numbers of trials: many hours.
 make reproduce FULL=1
-# What there is, and one of it, on the data sets of a folder.
+# The list of experiments, and one of them, on the data sets of a folder.
 taciturn reproduce list
 taciturn reproduce NAME --data FOLDER
 ```
 
-Data sets are looked for in the folder after `--data`, then in that of `TACITURN_DATA`, then in a cache. None is
-downloaded: where one is missing, the command says which file is expected and where its publisher keeps it. A run that
-was stopped goes on where it was.
+Data sets are read from the folder after `--data`, then from that of `TACITURN_DATA`, then from a cache. None is
+downloaded: if one is missing, the command names the expected file and the address of its publisher. A run that was
+stopped continues where it stopped.
 
-**Privacy.** None. The papers scale data by their own values, and so does this: it is for public data."""
+**Privacy.** None. The papers scale data by values computed from the data, and so does this command. It is for public
+data only."""
 
 
 def page(results: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from taciturn.kernels.residual_pieces import curve_table
 __all__ = ["DensePath", "GramPath"]
 
 # Of a block of rows whose part of the Gram matrix is computed at a time.
-_BLOCK_ENTRIES = 1 << 22
+_BLOCK_ENTRIES = 1 << 21
 
 
 class GramPath(QuadraticPath):

@@ -80,7 +80,9 @@ def warm_up(model: Any, X: Any) -> None:
     import scipy.sparse as sp
 
     with stage("preparing"):
-        model._warm_up(sparse=sp.issparse(X))
+        # Models follow when they have the public name too.
+        compile_kernels = model.warm_up if hasattr(model, "warm_up") else model._warm_up
+        compile_kernels(sparse=sp.issparse(X))
 
 
 def new_selector(method: str, **parameters: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.data.fixed_point import ONE, exact_block_rows, sum_magnitude, to_lattice
 
-__all__ = ["Design"]
+__all__ = ["Design", "map_entries"]
 
 
 _BLOCK_ENTRIES = 1 << 22
@@ -131,6 +131,10 @@ class Design:
             return self
         return Design(self._source.asformat(layout), self.x_bound, intercept=self._intercept)
 
+    def signs(self) -> Design:
+        """The design of the signs of all features, which are bounded by 1."""
+        return Design(map_entries(np.sign, self._source), 1.0, intercept=self._intercept)
+
     def clipped(self, share: float) -> Design:
         """The same features clipped to a share of their bound, which becomes the new one."""
         # Never zero, which the product of a very small bound and a share may be rounded to.
@@ -165,3 +169,10 @@ class Design:
                 "quantise them on a coarser lattice."
             )
         return np.asarray(self.lattice @ coefficients).astype(np.int64)
+
+
+def map_entries(function: Callable[[FloatArray], FloatArray], X: Any) -> Any:
+    """X with a function that keeps zeros applied to every entry; the places of sparse entries are shared."""
+    if not sp.issparse(X):
+        return function(X)
+    return type(X)((function(X.data), X.indices, X.indptr), shape=X.shape, copy=False)

@@ -26,6 +26,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.admission import (
     PresentRecords,
+    declares_truth_values,
     finite_rows,
     judged_labels,
     judged_numbers,
@@ -39,6 +40,7 @@ __all__ = [
     "LAYOUTS",
     "admission_assumptions",
     "check_invalid",
+    "has_truth_values",
     "judged_target",
     "public_labels",
     "read_judged_table",
@@ -78,6 +80,21 @@ def table_shape(X: Any) -> tuple[int, int]:
     if shape[1] == 0:
         raise DataError(f"X: {NO_COLUMNS}.")
     return int(shape[0]), int(shape[1])
+
+
+def has_truth_values(y: Any, *, invalid: str) -> bool:
+    """Whether a target holds truth values, on the assumption that this is public.
+
+    The type of its column tells. Where every record is admissible, so do the values of a column without a type.
+    """
+    if declares_truth_values(y):
+        return True
+    if invalid == "null" or y is None:
+        return False
+    values = without_data_values("y", lambda: np.asarray(y))
+    return values.dtype.kind == "b" or (
+        values.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in values.ravel())
+    )
 
 
 def public_labels(y: Any, *, invalid: str) -> AnyArray:

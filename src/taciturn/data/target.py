@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray
-from taciturn.core.errors import ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import to_lattice
 
@@ -19,6 +19,7 @@ __all__ = [
     "label_codes",
     "label_records",
     "numeric_target",
+    "target_numbers",
 ]
 
 
@@ -64,6 +65,28 @@ def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> FloatArray:
     clipped = np.clip(np.asarray(y, dtype=np.float64), low, high)
     # Halving first keeps bounds near the largest double from overflowing.
     return to_lattice(clipped / 2.0 - (low / 4.0 + high / 4.0), high / 4.0 - low / 4.0)
+
+
+def target_numbers(y: AnyArray, *, remedy: str) -> FloatArray:
+    """The doubles of a numeric target, one by one, so that no record decides the type of the others.
+
+    Numbers that arrive as objects, as a data frame's column may, are numbers; text is not, whatever it says.
+    ``remedy`` says what to do with a target that holds no numbers.
+    """
+    if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
+        try:
+            numbers = y.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            pass
+        else:
+            if not np.isfinite(numbers).all():
+                raise DataError(
+                    "y: expected finite numbers, got missing or infinite ones; fill them in or leave these records out."
+                )
+            return numbers
+    if y.dtype.kind not in "iufb":
+        raise DataError(f"y: expected numbers; {remedy}.")
+    return y.astype(np.float64)
 
 
 def label_records(records: PresentRecords, classes: AnyArray, invalid: str) -> tuple[PresentRecords, IntArray]:

@@ -6,16 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IntArray
-from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_integer, check_real
+from taciturn.data.reading import read_records
+from taciturn.data.target import target_numbers
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.kernels.canonical import largest_noise
 from taciturn.published._base import state_claim
-from taciturn.selectors._base import PrivateSelector, numbers_of
+from taciturn.selectors._base import FeatureMask
 
 __all__ = ["DPSIS", "printed_top_k"]
 
@@ -64,7 +66,7 @@ def printed_top_k(scores: FloatArray, k: int, epsilon: float, gamma: float, stre
     return np.concatenate((order[:h], body, order[t - 1 : t]))
 
 
-class DPSIS(PrivateSelector):
+class DPSIS(FeatureMask, BaseEstimator):
     r"""DP-SIS as printed: the features with the largest correlations, by a canonical Lipschitz mechanism.
 
     With the scores :math:`x_i = |\langle X_{\cdot i}, y\rangle|` in decreasing order :math:`x_{[1]} \ge \dots \ge
@@ -170,14 +172,12 @@ class DPSIS(PrivateSelector):
             Numbers in [-1, 1].
         """
         self._check_public()
-        records = self._read(X, y)
-        X, y = records.X, numbers_of(records.y)
-        if y.dtype.kind not in "iufb":
-            raise DataError("y: expected numbers; code two labels as -1 and 1.")
+        records = read_records(self, X, y, invalid="raise", numeric=False)
+        X, y = records.X, target_numbers(records.y, remedy="code two labels as -1 and 1")
         n_rows, n_columns = X.shape
         k = self._count(n_columns)
         stream = Stream.of(self.random_state)
-        scores = np.abs(np.asarray(X.T @ y.astype(np.float64)))
+        scores = np.abs(np.asarray(X.T @ y))
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[self._selected(scores, k, stream)] = True
         self.certificate_ = state_claim(

@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import Lasso
 
 from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
-from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive
+from taciturn.data.reading import read_records
 from taciturn.data.sensitivity import block_votes
+from taciturn.data.target import target_numbers
 from taciturn.events import NotPrivateEvent
 from taciturn.fitting.blocks import blocks_by_slot
 from taciturn.mechanisms import LaplaceTopK
-from taciturn.selectors._base import PrivateSelector, numbers_of
+from taciturn.selectors._base import FeatureMask
 
 __all__ = ["TwoStageSelector", "lasso_counts"]
 
@@ -49,7 +52,7 @@ def lasso_counts(X: Any, y: FloatArray, n_blocks: int, alpha: float) -> IntArray
     return counts
 
 
-class TwoStageSelector(PrivateSelector):
+class TwoStageSelector(FeatureMask, BaseEstimator):
     r"""The selection of the two-stage method, as the authors of DP-SIS use it for a baseline.
 
     The n records are cut into :math:`\lfloor\sqrt n\rfloor` slices. On each of them,
@@ -144,15 +147,13 @@ class TwoStageSelector(PrivateSelector):
             Numbers; the experiments take codes of classes for numbers.
         """
         self._check_public()
-        records = self._read(X, y)
-        X, y = records.X, numbers_of(records.y)
-        if y.dtype.kind not in "iufb":
-            raise DataError("y: expected numbers; code labels as numbers.")
+        records = read_records(self, X, y, invalid="raise", numeric=False)
+        X, y = records.X, target_numbers(records.y, remedy="code labels as numbers")
         n_rows, n_columns = X.shape
         n_blocks = self._number_of_blocks(n_rows)
         k = self._count(n_columns)
         stream = Stream.of(self.random_state)
-        counts = lasso_counts(X, y.astype(np.float64), n_blocks, self.alpha)
+        counts = lasso_counts(X, y, n_blocks, self.alpha)
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[self._selected(counts, k, stream.spawn("top-k"))] = True
         self.certificate_ = self._claim(n_rows, n_columns, n_blocks, k, stream.seeded)

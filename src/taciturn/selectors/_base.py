@@ -1,107 +1,52 @@
-"""What every private selector has in common: public parameters, bounded reading, a set of features, a certificate."""
+"""What private selectors have in common: targets and labels, the verbs of a fit, a set of features."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from taciturn.accounting import Budget
-from taciturn.certificate import Certificate, Release, certify
-from taciturn.core.errors import DataError
+from taciturn.certificate import certify
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer, without_data_values
+from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, without_data_values
 from taciturn.data.admission import PresentRecords, declares_truth_values
-from taciturn.data.reading import admission_assumptions, check_invalid, read_records
-from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.reading import has_truth_values, read_records
 from taciturn.data.sparse_layout import checked_layout
-from taciturn.data.target import check_classes
+from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target, target_numbers
+from taciturn.fitting.procedure import Plan, PrivateEstimator, PublicFacts
+from taciturn.planning.top_k import TOP_K_MECHANISMS
+from taciturn.sources import ArraySource
 
-__all__ = ["KIND_OF_TARGET", "PrivateSelector", "labels_or_numbers", "numbers_of"]
+__all__ = ["BoundedSelector", "FeatureMask", "PrivateSelector"]
 
 KIND_OF_TARGET = "whether the target holds numbers or truth values is public"
 """An assumption wherever the labels are not given, since one record could change it."""
 
 
-class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
-    """Base of the selectors: ``support_`` and ``certificate_`` are all that a fit leaves behind."""
+class FeatureMask(Guarded, SelectorMixin):
+    """A selector that keeps the features of ``support_``."""
 
-    invalid = "raise"
-    """For selectors that cannot be told otherwise."""
+    n_features_to_select: int
+    random_state: int | None
+    support_: BoolArray
 
-    def _check_public(self) -> None:
-        """Refuse bad values of public parameters before any data are read."""
-        check_invalid(self.invalid)
-        Budget(self.epsilon, self.delta)
-        Stream.of(self.random_state)
-        check_relation(self.relation)
-        check_integer(1, n_features_to_select=self.n_features_to_select)
-        if self.n_public is not None:
-            check_integer(1, n_public=self.n_public)
-
-    def _read(self, X: Any, y: Any) -> PresentRecords:
-        null = self.invalid == "null"
-        # The type of the column tells truth values from numbers, where no record may decide that for the others.
-        truth = declares_truth_values(y)
-        numeric = null and self.classes is None and not truth
-        empty = null and self.relation == "add-remove"
-        records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
-        self._warm_up(sparse=sp.issparse(records.X))
-        # Truth values of a nullable column arrive as numbers.
-        return replace(records, y=records.y.astype(bool)) if truth else records
-
-    def _warm_up(self, *, sparse: bool) -> None:
-        """Compile what a fit of this layout calls, before its first draw: where that fails, no budget is spent."""
-
-    def _count(self, n_columns: int) -> int:
+    def _count(self, n_features: int) -> int:
         """How many features are selected: no more than there are."""
-        if self.n_features_to_select <= n_columns:
+        if self.n_features_to_select <= n_features:
             return int(self.n_features_to_select)
         warn_caller(
-            f"n_features_to_select={self.n_features_to_select} is more than the {n_columns} features of X; "
+            f"n_features_to_select={self.n_features_to_select} is more than the {n_features} features of X; "
             "all of them are selected.",
             UserWarning,
         )
-        return n_columns
-
-    def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
-        records = public_rows(self.relation, n_rows, self.n_public)
-        facts = {"features": n_columns, "selected": min(int(self.n_features_to_select), n_columns)}
-        return facts | ({} if records is None else {"records": records}) | {"invalid": self.invalid}
-
-    def _conclude(
-        self,
-        selected: np.ndarray,
-        releases: Iterable[Release],
-        budget: Budget,
-        *,
-        public: dict[str, Any],
-        assumptions: Iterable[str],
-        seeded: bool,
-        arithmetic: str,
-    ) -> None:
-        """Set what a fit leaves behind."""
-        assumptions = (*assumptions, *admission_assumptions(self.invalid))
-        if self.classes is None:
-            assumptions = (*assumptions, KIND_OF_TARGET)
-        self.certificate_: Certificate = certify(
-            releases,
-            budget,
-            relation=self.relation,
-            public=public,
-            assumptions=assumptions,
-            seeded=seeded,
-            arithmetic=arithmetic,
-        )
-        self.support_ = np.zeros(public["features"], dtype=bool)
-        self.support_[selected] = True
+        return n_features
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns.
@@ -111,7 +56,7 @@ class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The features.
         """
-        return without_data_values("X", lambda: super(PrivateSelector, self).transform(checked_layout(X)))
+        return without_data_values("X", lambda: super(FeatureMask, self).transform(checked_layout(X)))
 
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros in the others.
@@ -121,53 +66,150 @@ class PrivateSelector(Guarded, SelectorMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_selected_features)
             What :meth:`transform` returned.
         """
-        return without_data_values("X", lambda: super(PrivateSelector, self).inverse_transform(checked_layout(X)))
+        return without_data_values("X", lambda: super(FeatureMask, self).inverse_transform(checked_layout(X)))
 
-    def _get_support_mask(self) -> np.ndarray:
+    def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         return self.support_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.invalid == "null"
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
 
 
-def labels_or_numbers(y: np.ndarray, classes: Any) -> tuple[np.ndarray | None, np.ndarray]:
-    """The public labels of a categorical target, or None, and the target: doubles if there are no labels.
+class PrivateSelector(FeatureMask, PrivateEstimator):
+    """Base of the private selectors: ``support_`` and ``certificate_`` are all that a fit leaves behind."""
 
-    Labels are never taken from y, where each of them would be a release. Truth values need none, on the assumption
-    :data:`KIND_OF_TARGET`. All numbers become doubles one by one, so that no record decides the type of the others.
-    """
-    if classes is None and _all_truth_values(y):
-        classes = (False, True)
-    if classes is not None:
-        return check_classes(classes), y
-    y = numbers_of(y)
-    if y.dtype.kind not in "iuf":
-        raise DataError(
-            "y: expected numbers, or labels together with their public list; pass the labels as classes=(...)."
+    classes: Any
+
+    x_bound: float = math.inf
+    """For selectors that need no bounds."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Select features: validate public facts, plan, reserve, read, run, certify.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            A numeric or categorical target.
+
+        Returns
+        -------
+        self : object
+            The fitted selector.
+        """
+        self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any, **by_row: Any) -> None:
+        self.check_parameters()
+        facts = self._public_facts(X, y)
+        plan = self._plan(facts)
+        self.warm_up(sparse=sp.issparse(X))
+        self._reserve(plan)
+        source = self._read(X, y, facts)
+        stream = Stream.of(self.random_state)
+        selected = self._run(plan, facts, source, stream, **by_row)
+        kind_of_target = () if self.classes is not None else (KIND_OF_TARGET,)
+        self.certificate_ = certify(
+            plan.releases,
+            plan.budget,
+            relation=self.relation,
+            public=self._described(plan, facts),
+            assumptions=(*self._assumptions(), *self._admission(None), *kind_of_target),
+            seeded=stream.seeded,
+            arithmetic=self._arithmetic(plan),
+            ordered=plan.ordered,
         )
-    return None, y.astype(np.float64)
+        self.support_ = np.zeros(facts.n_features, dtype=bool)
+        self.support_[selected] = True
 
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_integer(1, n_features_to_select=self.n_features_to_select)
+        if self.classes is not None:
+            check_classes(self.classes)
 
-def numbers_of(y: np.ndarray) -> np.ndarray:
-    """Numbers that arrive as objects, as a data frame's column may, are numbers; text is not, whatever it says."""
-    if y.dtype.kind != "O" or any(isinstance(value, str | bytes) for value in y):
+    def _public_facts(self, X: Any, y: Any) -> PublicFacts:
+        """Labels are those given, or false and true; never taken from y, where each of them would be a release."""
+        facts = super()._public_facts(X, y)
+        if self.classes is not None:
+            return replace(facts, labels=check_classes(self.classes))
+        return replace(facts, labels=np.array([False, True])) if has_truth_values(y, invalid=self.invalid) else facts
+
+    def _plan(self, facts: PublicFacts) -> Any:
+        """The mechanism of the selection and its cost, from the budget and public facts."""
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any, facts: PublicFacts) -> ArraySource:
+        """Records that are not null, with class codes or mapped numbers for targets."""
+        null = self.invalid == "null"
+        empty = null and self.relation == "add-remove"
+        records = read_records(self, X, y, invalid=self.invalid, numeric=null and facts.labels is None, empty=empty)
+        if declares_truth_values(y):
+            # Truth values of a nullable column arrive as numbers.
+            records = replace(records, y=records.y.astype(bool))
+        return ArraySource(self._map_target(records, facts), self.x_bound, facts.n_records)
+
+    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
+        if facts.labels is None:
+            numbers = target_numbers(records.y, remedy="if it holds labels, pass the labels as classes=(...)")
+            return replace(records, y=self._map_numbers(numbers))
+        records, codes = label_records(records, facts.labels, self.invalid)
+        return replace(records, y=codes)
+
+    def _map_numbers(self, y: FloatArray) -> FloatArray:
+        """A numeric target in the units of the method."""
         return y
-    try:
-        numbers = y.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return y
-    if not np.isfinite(numbers).all():
-        raise DataError(
-            "y: expected finite numbers, got missing or infinite ones; fill them in or leave these records out."
-        )
-    return numbers
+
+    def _run(self, plan: Any, facts: PublicFacts, source: ArraySource, stream: Stream) -> IntArray:
+        """Release the selected features."""
+        raise NotImplementedError
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        """Public facts for the certificate."""
+        selected = min(int(self.n_features_to_select), facts.n_features)
+        labels = {} if facts.labels is None else {"classes": facts.labels}
+        return self._public_description(facts) | {"selected": selected} | labels
+
+    def _assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, apart from the records and the kind of target."""
+        return ()
+
+    def _arithmetic(self, plan: Plan) -> str:
+        """Either "exact", or "float64" where the scores are not computed exactly."""
+        return plan.arithmetic
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.invalid == "null"
+        return tags
 
 
-def _all_truth_values(y: np.ndarray) -> bool:
-    return y.dtype.kind == "b" or (y.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in y))
+class BoundedSelector(PrivateSelector):
+    """Base of the selectors with public bounds and a top-k mechanism."""
+
+    y_bounds: tuple[float, float]
+    mechanism: str
+    gamma: float
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_positive(x_bound=self.x_bound)
+        check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
+        check_real(0.0, 1.0, closed="left", gamma=self.gamma)
+        check_y_bounds(self.y_bounds)
+
+    def _map_numbers(self, y: FloatArray) -> FloatArray:
+        return numeric_target(y, check_y_bounds(self.y_bounds))
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        y_bounds = {} if facts.labels is not None else {"y_bounds": check_y_bounds(self.y_bounds)}
+        return super()._described(plan, facts) | {"x_bound": float(self.x_bound)} | y_bounds

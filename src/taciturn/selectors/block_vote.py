@@ -6,26 +6,22 @@ top-k mechanism that needs to know no more than that one record sways one block.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from taciturn.accounting import Budget
+from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_positive, check_real
-from taciturn.data.admission import PresentRecords
-from taciturn.data.sensitivity import public_rows
-from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
 from taciturn.fitting.block_votes import run_block_vote
-from taciturn.planning.block_vote import check_n_blocks, check_n_jobs, plan_block_vote
-from taciturn.planning.top_k import TOP_K_MECHANISMS
-from taciturn.selectors._base import PrivateSelector, labels_or_numbers
+from taciturn.fitting.procedure import PublicFacts
+from taciturn.planning.block_vote import BlockVotePlan, check_n_blocks, check_n_jobs, plan_block_vote
+from taciturn.selectors._base import BoundedSelector
 from taciturn.sources import ArraySource
 
 __all__ = ["BlockVoteSelector"]
 
 
-class BlockVoteSelector(PrivateSelector):
+class BlockVoteSelector(BoundedSelector):
     r"""Select the features for which most blocks of records vote, privately.
 
     The records are cut into disjoint blocks :math:`B_1, \dots, B_m`. Each follows its own LASSO path, from the
@@ -141,8 +137,8 @@ class BlockVoteSelector(PrivateSelector):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, keys: Any = None) -> BlockVoteSelector:
-        """Bound, plan, vote, select, certify.
+    def fit(self, X: Any, y: Any, keys: Any = None) -> Self:
+        """Select features: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
         ----------
@@ -151,11 +147,15 @@ class BlockVoteSelector(PrivateSelector):
         y : array-like of shape (n_samples,)
             A numeric or categorical target.
         keys : array-like of shape (n_samples,), default=None
-            Under add-remove only: who each record is about, as numbers or text. Records of one key then stand in one
+            Under add-remove only: the person of each record, as numbers or text. Records of one key are then in one
             block, so that the guarantee of this selection covers all records of a person together. Keys are hashed
-            under a key of the fit's own, drawn independently of the data.
+            with a secret of the fit's own, drawn independently of the data.
+
+        Returns
+        -------
+        self : object
+            The fitted selector.
         """
-        self._check_public()
         if keys is not None and self.relation != "add-remove":
             raise ParameterError(
                 "relation",
@@ -163,52 +163,37 @@ class BlockVoteSelector(PrivateSelector):
                 "'add-remove' where keys are given, since a replaced record would move between two blocks",
                 "leave keys out, or set relation='add-remove'",
             )
-        records, n_classes, facts = self._target(self._read(X, y))
-        n_rows, n_columns = records.n_slots, records.n_features
-        n_public = public_rows(self.relation, n_rows, self.n_public)
-        plan = plan_block_vote(
+        self._fit(X, y, keys=keys)
+        return self
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_n_blocks(self.n_blocks)
+        check_n_jobs(self.n_jobs)
+
+    def _plan(self, facts: PublicFacts) -> BlockVotePlan:
+        n_classes = 0 if facts.labels is None else facts.labels.size
+        return plan_block_vote(
             Budget(self.epsilon, self.delta),
-            n_columns,
-            self._count(n_columns),
+            facts.n_features,
+            self._count(facts.n_features),
             self.relation,
             n_blocks=self.n_blocks,
-            n_rows=n_public,
+            n_rows=facts.n_records,
             logistic=n_classes > 0,
             n_outputs=n_classes if n_classes > 2 else 1,
             method=self.mechanism,
             gamma=self.gamma,
         )
-        stream = Stream.of(self.random_state)
-        source = ArraySource(records, self.x_bound, n_public)
-        selected = run_block_vote(plan, source, stream, keys=keys, n_jobs=self.n_jobs)
-        public = self._public_facts(n_rows, n_columns) | {"method": plan.selection.method, "blocks": plan.n_blocks}
-        self._conclude(
-            selected,
-            plan.releases,
-            plan.budget,
-            public=public | {"x_bound": float(self.x_bound), **facts},
-            assumptions=("the bounds and the number of blocks were chosen without looking at these data",),
-            seeded=stream.seeded,
-            arithmetic=plan.arithmetic,
-        )
-        return self
 
-    def _check_public(self) -> None:
-        super()._check_public()
-        check_positive(x_bound=self.x_bound)
-        check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
-        check_real(0.0, 1.0, closed="left", gamma=self.gamma)
-        check_y_bounds(self.y_bounds)
-        if self.classes is not None:
-            check_classes(self.classes)
-        check_n_jobs(self.n_jobs)
-        check_n_blocks(self.n_blocks)
+    def _run(
+        self, plan: BlockVotePlan, facts: PublicFacts, source: ArraySource, stream: Stream, *, keys: Any = None
+    ) -> IntArray:
+        return run_block_vote(plan, source, stream, keys=keys, n_jobs=self.n_jobs)
 
-    def _target(self, records: PresentRecords) -> tuple[PresentRecords, int, dict[str, Any]]:
-        """Records that are not null, with a mapped target; the number of classes, or 0 for numbers; public facts."""
-        labels, y = labels_or_numbers(records.y, self.classes)
-        if labels is not None:
-            records, codes = label_records(records, labels, self.invalid)
-            return replace(records, y=codes), labels.size, {"classes": labels}
-        bounds = check_y_bounds(self.y_bounds)
-        return replace(records, y=numeric_target(y, bounds)), 0, {"y_bounds": bounds}
+    def _described(self, plan: BlockVotePlan, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"method": plan.selection.method, "blocks": plan.n_blocks}
+
+    def _assumptions(self) -> tuple[str, ...]:
+        return ("the bounds and the number of blocks were chosen without looking at these data",)

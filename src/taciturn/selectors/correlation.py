@@ -8,39 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from taciturn.accounting import Budget
-from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_positive, check_real
-from taciturn.data.admission import PresentRecords
-from taciturn.data.design import Design
+from taciturn.core.validation import check_choice
 from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
-from taciturn.data.target import check_classes, check_y_bounds, class_signs, label_records, numeric_target
+from taciturn.data.target import check_y_bounds
+from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain_scores, target_columns
+from taciturn.fitting.procedure import BOUNDS, Plan, PublicFacts
 from taciturn.fitting.top_k import select_top_k
-from taciturn.planning import plan_top_k
-from taciturn.planning.top_k import TOP_K_MECHANISMS
-from taciturn.selectors._base import PrivateSelector, labels_or_numbers
+from taciturn.planning import TopKPlan, plan_top_k
+from taciturn.selectors._base import BoundedSelector
+from taciturn.sources import ArraySource
 
 __all__ = ["CorrelationSelector"]
 
 SCORES = ("correlation", "sign", "quadrant")
 """Names of the built-in scores."""
 
-# Sums of products of two numbers below 2**450 are far from the largest double.
-_MOST_BITS = 450
-
-BOUNDS = "the bounds were chosen without looking at these data"
 DECLARATION = "the sensitivity declared for the score is right"
 
 
-class CorrelationSelector(PrivateSelector):
+class CorrelationSelector(BoundedSelector):
     r"""Select the features with the largest absolute correlation sums, privately.
 
     The score of feature j is
@@ -172,138 +167,80 @@ class CorrelationSelector(PrivateSelector):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> CorrelationSelector:
-        """Bound, plan, select, certify.
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        if isinstance(self.score_func, str):
+            check_choice(SCORES, score_func=self.score_func)
+        else:
+            self._declared_sensitivity()
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            A numeric or categorical target.
-        """
-        self._check_public()
-        records, weights, unit, facts = self._target(self._read(X, y))
-        n_rows, n_columns = records.n_slots, records.n_features
-        stream = Stream.of(self.random_state)
-        own = callable(self.score_func)
+    def _plan(self, facts: PublicFacts) -> TopKPlan:
         # Lattice units: a product of two full-scale values.
-        sensitivity = self._declared() if own else correlation_scores(ONE, unit, self.relation)
-        plan = plan_top_k(
+        built_in = isinstance(self.score_func, str)
+        unit = self._target_unit(facts)
+        return plan_top_k(
             Budget(self.epsilon, self.delta),
-            n_columns,
-            self._count(n_columns),
-            sensitivity,
+            facts.n_features,
+            self._count(facts.n_features),
+            correlation_scores(ONE, unit, self.relation) if built_in else self._declared_sensitivity(),
             method=self.mechanism,
             gamma=self.gamma,
         )
-        selected = select_top_k(plan, self._scores(records, weights, unit), stream)
-        public = self._public_facts(n_rows, n_columns)
-        public |= {"method": plan.method, "score": self._score_name(), "x_bound": float(self.x_bound), **facts}
-        self._conclude(
-            selected,
-            plan.releases,
-            plan.budget,
-            public=public,
-            assumptions=(BOUNDS, DECLARATION) if own else (BOUNDS,),
-            seeded=stream.seeded,
-            arithmetic="float64" if own else plan.arithmetic,
-        )
-        return self
 
-    def _check_public(self) -> None:
-        super()._check_public()
-        check_positive(x_bound=self.x_bound)
-        check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
-        check_real(0.0, 1.0, closed="left", gamma=self.gamma)
-        check_y_bounds(self.y_bounds)
-        if self.classes is not None:
-            check_classes(self.classes)
-        if callable(self.score_func):
-            self._declared()
+    def _target_unit(self, facts: PublicFacts) -> int:
+        """The integer that stands for a mapped target of 1."""
+        signs = facts.labels is not None or self.score_func in ("sign", "quadrant")
+        return 1 if signs or math.isinf(self.epsilon) else ONE
+
+    def _map_numbers(self, y: FloatArray) -> FloatArray:
+        low, high = check_y_bounds(self.y_bounds)
+        # Halving first keeps bounds near the largest double from overflowing.
+        middle = low / 2.0 + high / 2.0
+        if self.score_func in ("sign", "quadrant"):
+            return np.subtract(y > middle, y < middle, dtype=np.float64)
+        return (y - middle) / (high / 2.0 - low / 2.0) if math.isinf(self.epsilon) else super()._map_numbers(y)
+
+    def _run(self, plan: TopKPlan, facts: PublicFacts, source: ArraySource, stream: Stream) -> IntArray:
+        n_classes = 0 if facts.labels is None else facts.labels.size
+        unit, private = self._target_unit(facts), not math.isinf(self.epsilon)
+        scores: FloatArray | IntArray
+        if not isinstance(self.score_func, str):
+            weights = target_columns(source.records.y, n_classes) / unit
+            scores = declared_scores(
+                self.score_func, source, weights, clip=private, in_slots=self.relation != "add-remove"
+            )
+        elif private:
+            sums = source.total(CorrelationSums(n_classes, unit, signs=self.score_func == "quadrant"))
+            scores = np.abs(sums).max(axis=1)
         else:
-            check_choice(SCORES, score_func=self.score_func)
+            scores = plain_scores(source.records, n_classes, signs=self.score_func == "quadrant")
+        return select_top_k(plan, scores, stream)
+
+    def _described(self, plan: TopKPlan, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"method": plan.method, "score": self._score_name()}
+
+    def _assumptions(self) -> tuple[str, ...]:
+        return (BOUNDS,) if isinstance(self.score_func, str) else (BOUNDS, DECLARATION)
+
+    def _arithmetic(self, plan: Plan) -> str:
+        return plan.arithmetic if isinstance(self.score_func, str) else "float64"
 
     def _score_name(self) -> str:
         if isinstance(self.score_func, str):
             return self.score_func
         return str(getattr(self.score_func, "__name__", type(self.score_func).__name__))
 
-    def _declared(self) -> Sensitivity:
-        """What a callable says of itself, if it fits this fit."""
+    def _declared_sensitivity(self) -> Sensitivity:
+        """The sensitivity that a callable declares, for the relation and the norm of this fit."""
         declare = getattr(self.score_func, "sensitivity", None)
         declared = declare(self.relation) if callable(declare) else None
-        fits = isinstance(declared, Sensitivity) and (declared.norm, declared.relation) == ("linf", self.relation)
-        if not fits:
-            raise ParameterError(
-                "score_func",
-                self._score_name(),
-                f"a callable whose method sensitivity({self.relation!r}) returns a Sensitivity in the linf norm under "
-                "that relation",
-                "declare it, for sums over records with record_sum of taciturn.data.sensitivity",
-            )
-        return declared
-
-    def _target(self, records: PresentRecords) -> tuple[PresentRecords, np.ndarray, int, dict[str, Any]]:
-        """Records that are not null, their weights (one column per sum), what stands for 1 in them, public facts."""
-        labels, y = labels_or_numbers(records.y, self.classes)
-        if labels is not None:
-            records, codes = label_records(records, labels, self.invalid)
-            return records, class_signs(codes, labels.size), 1, {"classes": labels}
-        low, high = bounds = check_y_bounds(self.y_bounds)
-        # Halving first keeps bounds near the largest double from overflowing.
-        middle = low / 2.0 + high / 2.0
-        unit = 1
-        if self.score_func in ("sign", "quadrant"):
-            weights = np.subtract(y > middle, y < middle, dtype=np.float64)
-        elif math.isinf(self.epsilon):
-            weights = (y - middle) / (high / 2.0 - low / 2.0)
-        else:
-            weights, unit = numeric_target(y, bounds), ONE
-        return records, weights[:, None], unit, {"y_bounds": bounds}
-
-    def _scores(self, records: PresentRecords, weights: np.ndarray, unit: int) -> np.ndarray:
-        """One score per feature: integers, except without privacy and from callables."""
-        X = records.X
-        private = not math.isinf(self.epsilon)
-        x_bound = self.x_bound
-        if callable(self.score_func):
-            bounded = _by_entry(lambda entries: np.clip(entries, -x_bound, x_bound), X) if private else X
-            if self.relation != "add-remove":
-                # A callable may divide by the number of rows, which is public.
-                bounded, weights = records.in_slots(bounded), records.in_slots(weights)
-            return self._own_scores(bounded, weights / unit)
-        if self.score_func == "quadrant":
-            X, x_bound = _by_entry(np.sign, X), 1.0
-        sums = Design(X, x_bound).rmatvec(weights, unit) if private else _plain_sums(X, weights)
-        return np.abs(sums).max(axis=1)
-
-    def _own_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """The scores of a callable; its errors, which may quote data, are not passed on."""
-        scores = None
-        with suppress(Exception):
-            scores = np.asarray(self.score_func(X, y[:, 0] if y.shape[1] == 1 else y), dtype=np.float64)
-        if scores is None or scores.shape != X.shape[1:] or not np.isfinite(scores).all():
-            raise DataError(
-                "score_func: expected one finite number per feature, and the callable failed or returned something "
-                "else; try it on made-up data within the bounds."
-            )
-        return scores
-
-
-def _plain_sums(X: Any, weights: np.ndarray) -> np.ndarray:
-    """``X' weights`` without privacy; by a power of two smaller where doubles could not hold it, in the same order."""
-    weights = np.nan_to_num(weights)
-    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)), float(np.abs(weights).max(initial=0.0))
-    of_x, of_weights = (max(0, math.frexp(value)[1] - _MOST_BITS) for value in largest)
-    if of_x or of_weights:
-        X = _by_entry(lambda entries: np.ldexp(entries, -of_x), X)
-        weights = np.ldexp(weights, -of_weights)
-    return np.asarray(X.T @ weights)
-
-
-def _by_entry(function: Callable[[np.ndarray], np.ndarray], X: Any) -> Any:
-    """X with a function that keeps zeros applied to every entry."""
-    if not sp.issparse(X):
-        return function(X)
-    return type(X)((function(X.data), X.indices, X.indptr), shape=X.shape, copy=False)
+        if isinstance(declared, Sensitivity) and (declared.norm, declared.relation) == ("linf", self.relation):
+            return declared
+        raise ParameterError(
+            "score_func",
+            self._score_name(),
+            f"a callable whose method sensitivity({self.relation!r}) returns a Sensitivity in the linf norm under "
+            "that relation",
+            "declare it, for sums over records with record_sum of taciturn.data.sensitivity",
+        )

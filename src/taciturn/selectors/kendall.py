@@ -7,19 +7,18 @@ selection*, with sensitivities per relation and round and with all rounds accoun
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from taciturn.accounting import Budget
+from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
-from taciturn.data.sensitivity import public_rows
-from taciturn.data.target import check_classes, label_records
+from taciturn.data.target import check_classes
 from taciturn.fitting.kendall import run_kendall
+from taciturn.fitting.procedure import PublicFacts
 from taciturn.kernels import kendall
-from taciturn.planning import plan_kendall
-from taciturn.selectors._base import PrivateSelector, labels_or_numbers
+from taciturn.planning import KendallPlan, plan_kendall
+from taciturn.selectors._base import PrivateSelector
 from taciturn.sources import ArraySource
 
 __all__ = ["KendallSelector"]
@@ -124,46 +123,9 @@ class KendallSelector(PrivateSelector):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> KendallSelector:
-        """Rank, plan, select, certify.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            A numeric target, or one with two labels.
-        """
-        self._check_public()
-        records, facts = self._target(self._read(X, y))
-        n_rows, n_columns = records.n_slots, records.n_features
-        private_count = self.relation == "add-remove" and not math.isinf(self.epsilon)
-        plan = plan_kendall(
-            Budget(self.epsilon, self.delta),
-            n_columns,
-            self._count(n_columns),
-            self.relation,
-            None if private_count else n_rows,
-        )
-        stream = Stream.of(self.random_state)
-        source = ArraySource(records, math.inf, public_rows(self.relation, n_rows, self.n_public))
-        selected = run_kendall(plan, source, stream)
-        self._conclude(
-            selected,
-            plan.releases,
-            plan.budget,
-            public=self._public_facts(n_rows, n_columns) | {"method": plan.method, **facts},
-            assumptions=(),
-            seeded=stream.seeded,
-            arithmetic=plan.arithmetic,
-        )
-        return self
-
-    def _warm_up(self, *, sparse: bool) -> None:
-        kendall.warm_up()
-
-    def _check_public(self) -> None:
-        super()._check_public()
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
         if self.classes is not None and check_classes(self.classes).size > 2:
             raise ParameterError(
                 "classes",
@@ -172,10 +134,22 @@ class KendallSelector(PrivateSelector):
                 "leave classes at None if the target is a number, or set one class against the rest",
             )
 
-    def _target(self, records: PresentRecords) -> tuple[PresentRecords, dict[str, Any]]:
-        """Records that are not null, with a target that can be ranked; public facts."""
-        labels, y = labels_or_numbers(records.y, self.classes)
-        if labels is not None:
-            records, codes = label_records(records, labels, self.invalid)
-            return replace(records, y=codes), {"classes": labels}
-        return replace(records, y=y), {}
+    def _plan(self, facts: PublicFacts) -> KendallPlan:
+        private_count = self.relation == "add-remove" and not math.isinf(self.epsilon)
+        return plan_kendall(
+            Budget(self.epsilon, self.delta),
+            facts.n_features,
+            self._count(facts.n_features),
+            self.relation,
+            None if private_count else facts.n_rows,
+        )
+
+    def warm_up(self, *, sparse: bool) -> None:
+        """Compile what a fit calls, so that a failure to do so spends nothing."""
+        kendall.warm_up()
+
+    def _run(self, plan: KendallPlan, facts: PublicFacts, source: ArraySource, stream: Stream) -> IntArray:
+        return run_kendall(plan, source, stream)
+
+    def _described(self, plan: KendallPlan, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"method": plan.method}

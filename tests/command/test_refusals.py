@@ -9,7 +9,7 @@ from commands import BOUNDS, HEADER, SECRET, Run, csv_text, one_sentence, patien
 
 from taciturn import SparseClassifier
 from taciturn.certificate import Certificate
-from taciturn.cli.output import OutputFolder, WholeFile
+from taciturn.cli.output import AtomicFile, OutputFolder
 from taciturn.core.errors import DataError
 
 ROWS = patients(60)
@@ -417,7 +417,7 @@ def test_a_full_disk_before_the_fit_stops_it(tmp_path, monkeypatch):
     def full(self):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(WholeFile, "__enter__", full)
+    monkeypatch.setattr(AtomicFile, "__enter__", full)
     assert fit(tmp_path).code == 1
     assert not fitted
     assert nothing_left(tmp_path)

@@ -248,7 +248,7 @@ def test_select_and_compare(tmp_path):
     assert selection["certificate"] == json.loads((tmp_path / "s" / "certificate.json").read_text(encoding="utf-8"))
     compared = run("compare", table, "--bounds", bounds, "--trials", 1, "--nonzero", 3)
     assert compared.code == 0, compared
-    assert "Nothing was spent, because nothing is promised" in compared.out
+    assert "no guarantee, and no budget was spent" in compared.out
     errors = dict(re.findall(r"│ ([a-z-]+(?:, without privacy)?) +│ +([\d.]+) │", compared.out))
     assert set(errors) == {
         "auto", "auto, without privacy", "frank-wolfe", "sparsified", "screened", "hard-threshold",

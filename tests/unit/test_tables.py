@@ -21,6 +21,7 @@ from taciturn.tables import (
     Column,
     TableBounds,
     TableEncoder,
+    TableSchema,
     Target,
     arrow_tables,
     libsvm,
@@ -174,6 +175,26 @@ def test_missing_cells_of_text_tables(tmp_path):
     assert (same_X.tolist(), same_y.tolist(), numbers.tolist()) == (X.tolist(), y.tolist(), [[1], [2], [3], [4]])
     with pytest.raises(DataError, match='^column "x": expected a finite number in every row'):
         read_unbounded_table(path, stated.for_table(schema), ["y", "x"], schema)
+
+
+def test_a_cell_that_is_no_number_changes_no_other_cell(tmp_path):
+    """With "null" cells are parsed one by one, to the same bits whether or not another cell can be parsed."""
+    rng = np.random.default_rng(0)
+    texts = [repr(float(number)) for number in rng.standard_normal(500) * 10.0 ** rng.integers(-300, 300, 500)]
+    texts += ["1e400", "-1E5", ".5", "5.", "-0", "Infinity", "1e-400"]
+    stated = TableBounds(Target("y", 0, 1), {"x": Column("number", -1e300, 1e300)})
+    found = []
+    for more in ("1", "forty"):
+        path = tmp_path / f"{more}.csv"
+        path.write_text("\n".join(["x,y", *(f"{text},1" for text in texts), f"{more},1"]) + "\n")
+        schema = TableSchema(("x", "y"), ("number", "number"))
+        bounds = stated.for_table(schema)
+        numbers = read_unbounded_table(path, bounds, ["x"], schema, invalid="null")[2]
+        found.append(numbers[:-1, 0])
+    assert found[0].tobytes() == found[1].tobytes() == np.array(texts, dtype=np.float64).tobytes()
+    assert np.isnan(numbers[-1, 0])
+    with pytest.raises(DataError, match='^"forty.csv": expected numbers in column "x"'):
+        read_table(path, bounds, "y", schema=schema)
 
 
 # ------------------------------------------------------------------ targets

@@ -19,8 +19,8 @@ from taciturn.cli.endings import (
     TERMINATED,
     CompleteError,
     NotShownError,
-    give_up_output,
-    sentence_of,
+    describe_error,
+    discard_output,
     termination,
 )
 from taciturn.cli.fitting import fit
@@ -41,9 +41,9 @@ app = typer.Typer(
     add_completion=False,
     # A pretty traceback may print local variables, and those are data.
     pretty_exceptions_enable=False,
-    # Plain text: half a second less before a help page appears.
+    # Plain help pages appear half a second sooner.
     rich_markup_mode=None,
-    help="Sparse models and feature selection that say nothing about any one person.",
+    help="Sparse linear models and feature selection under differential privacy.",
     epilog="Example: taciturn demo",
 )
 
@@ -61,7 +61,7 @@ def _root(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Sparse models and feature selection that say nothing about any one person."""
+    """Sparse linear models and feature selection under differential privacy."""
 
 
 for _command in (demo, init, fit, show, predict, score, select, compare, audit, reproduce):
@@ -71,10 +71,10 @@ for _command in (demo, init, fit, show, predict, score, select, compare, audit, 
 def main() -> None:
     """Run the command line.
 
-    Exit code 0 if it did what was asked; 1 with one sentence if not; 2 for wrong usage; 3 if the work is complete and
-    its budget spent, but could not be shown; 130 if it was interrupted, and 143 if it was asked to terminate.
+    The exit code is 0 for success; 1 for an error, with one sentence; 2 for wrong usage; 3 if the result is complete
+    and its budget spent, but standard output failed; 130 after an interrupt, and 143 after a request to terminate.
     """
-    # A name that the terminal cannot show must not end a run.
+    # A name with characters that the terminal cannot show must not end a run.
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, io.TextIOWrapper):
             output.reconfigure(errors="replace")
@@ -87,24 +87,24 @@ def main() -> None:
 
 
 def _run() -> int:
-    """The exit code of the command; what ended it early is printed."""
+    """Run the command and print its error, if any; return the exit code."""
     try:
         try:
             app(prog_name="taciturn")
         except SystemExit as end:
-            return _flushed(end.code)
-        return _flushed(0)
+            return _flush(end.code)
+        return _flush(0)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
         if isinstance(error, CompleteError | NotShownError):
-            give_up_output()
-        print_error(sentence_of(error))
+            discard_output()
+        print_error(describe_error(error))
         return COMPLETE if isinstance(error, CompleteError) else FAILED
 
 
-def _flushed(code: object) -> int:
-    """The exit code as a number; help texts, too, may meet a full disk."""
+def _flush(code: object) -> int:
+    """Flush standard output, which fails on a full disk; return the exit code as a number."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

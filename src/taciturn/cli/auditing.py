@@ -20,10 +20,10 @@ __all__ = ["audit", "entry_table", "verdict_table"]
 
 
 def audit(
-    name: Annotated[str, typer.Argument(help="A class, or all, or list to see what there is.")],
-    epsilon: Annotated[float, typer.Option(help="The budget that is attacked, from 0.01 to 10.")] = 1.0,
+    name: Annotated[str, typer.Argument(help="A class, or all; list prints the names.")],
+    epsilon: Annotated[float, typer.Option(help="The budget to attack, from 0.01 to 10.")] = 1.0,
     trials: Annotated[
-        int | None, typer.Option(min=8, help="Runs on each of two data sets. [default: the entry's own]")
+        int | None, typer.Option(min=8, help="Runs on each of two data sets. [default: that of the entry]")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
 ) -> None:

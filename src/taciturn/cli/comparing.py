@@ -44,7 +44,7 @@ def compare(
         Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
     ] = None,
     synthetic: Annotated[
-        str | None, typer.Option(help="Make a table up instead: ROWSxCOLUMNS, such as 2000x100.")
+        str | None, typer.Option(help="Size of a synthetic table in place of a file: ROWSxCOLUMNS, such as 2000x100.")
     ] = None,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
@@ -56,8 +56,8 @@ def compare(
 ) -> None:
     """Compare all methods at one budget on a PUBLIC or synthetic table.
 
-    Errors on test records are printed as they are, so that nothing is promised about anybody in the table, and
-    nothing is spent. Never run it on the records that you want to protect: use a public table that is like them.
+    Errors on test records are printed without noise: there is no guarantee for anybody in the table, and no budget is
+    spent. Never run it on the records that you want to protect: use a similar public table.
 
     Example: taciturn compare --synthetic 2000x100 --task regress --epsilon 0.5
     """
@@ -71,7 +71,7 @@ def compare(
         raise ParameterError("table", str(table or synthetic), "at least 8 rows", "take a larger table")
     results = _run_methods(problem, epsilon, delta, parse_nonzero(nonzero), trials, seed)
     _print_results(results, problem, epsilon, delta, trials)
-    print_line("Nothing was spent, because nothing is promised: these numbers are not private.")
+    print_line("These numbers are not private: there is no guarantee, and no budget was spent.")
 
 
 def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Path | None, invalid: str) -> _Problem:
@@ -94,7 +94,7 @@ def _make_problem(size: str, task: Task, seed: int) -> _Problem:
         raise ParameterError("synthetic", size, "ROWSxCOLUMNS, at least 8x10", "write it as 2000x100")
     n_rows, n_columns = int(found[1]), int(found[2])
     if 8 * n_rows * n_columns > machine_memory():
-        raise ParameterError("synthetic", size, "a table that fits into memory", "make up a smaller one")
+        raise ParameterError("synthetic", size, "a table that fits into memory", "choose a smaller size")
     if task == "classify":
         X, y, _ = make_sparsifier_logistic(n_rows, n_columns, random_state=seed)
         return _Problem(X, y, task, {"classes": (0, 1)})

@@ -1,4 +1,4 @@
-"""Consoles that say plainly when standard output breaks off, and that standard error cannot stop."""
+"""Consoles: one that reports a failure of standard output, and one that ignores failures of standard error."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["ErrorConsole", "OutputConsole"]
 
 
 class OutputConsole(Console):
-    """Standard output; a full disk and a closed pipe are no errors of the work that was done."""
+    """Standard output; a full disk or a closed pipe raises an error that does not blame the work."""
 
     def print(self, *objects: Any, **style: Any) -> None:
-        """Print, or say why that is impossible."""
+        """Print; raise with the reason if that fails."""
         try:
             super().print(*objects, **style)
         except OSError as error:
@@ -27,19 +27,19 @@ class OutputConsole(Console):
         raise NotShownError(f"standard output: {reason}")
 
     def on_broken_pipe(self) -> None:
-        """Called while the error is handled: it goes on to :meth:`print`."""
+        """Raise again: rich calls this while it handles the error, and :meth:`print` catches it."""
         raise
 
 
 class ErrorConsole(Console):
-    """Standard error: progress and notes go nowhere if it is closed, and the work goes on."""
+    """Standard error; if it is closed, progress and notes are dropped and the work continues."""
 
     def __init__(self) -> None:
-        super().__init__(file=_Forgiving())  # type: ignore[arg-type]
+        super().__init__(file=_NeverFailingFile())  # type: ignore[arg-type]
 
 
-class _Forgiving:
-    """Standard error as a file that takes everything."""
+class _NeverFailingFile:
+    """Standard error as a file that never fails."""
 
     def write(self, text: str) -> int:
         with suppress(OSError, ValueError, AttributeError):

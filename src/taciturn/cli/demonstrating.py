@@ -17,8 +17,8 @@ from taciturn.core.errors import ParameterError
 
 __all__ = ["demo"]
 
-# Public ranges of the measurements in Wolberg's breast cancer data: from nought to a round number that the mean of such
-# a measurement rarely passes; standard errors up to a tenth of it, the worst up to one and a half times.
+# Public upper bounds of the measurements in Wolberg's breast cancer data: round numbers that the mean of a measurement
+# rarely exceeds. The bound is a tenth of it for standard errors, and one and a half times it for the worst values.
 _LIMITS = {
     "radius": 25,
     "texture": 40,
@@ -32,14 +32,14 @@ _LIMITS = {
     "fractal dimension": 0.1,
 }
 _TARGET, _CLASSES = "diagnosis", ("benign", "malignant")
-# The rest of the 569 patients are new to the model.
+# The other patients, of 569, are new to the model.
 _N_TRAINING = 450
 
 
 def demo(
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
-    features: Annotated[int, typer.Option(min=1, max=30, help="How many features to keep.")] = 5,
+    features: Annotated[int, typer.Option(min=1, max=30, help="Number of features to keep.")] = 5,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files of the demo.")] = Path(
         "taciturn-demo"
     ),
@@ -83,20 +83,20 @@ def demo(
 
 
 def _write_tables(table: Path, new: Path) -> list[str]:
-    """The patients for the fit and those for predictions, as CSV; returns the names of the measurements."""
+    """Write the patients for the fit and those for predictions as CSV; return the names of the measurements."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
     names = [str(name) for name in data.feature_names]
-    # The file is not in a random order.
+    # The order of the data set is not random.
     order = np.random.default_rng(0).permutation(len(data.target))
     table.parent.mkdir(parents=True)
     for path, rows in ((table, order[:_N_TRAINING]), (new, order[_N_TRAINING:])):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*names, _TARGET])
-        # The set calls malignant 0.
+        # The data set labels malignant as 0.
         writer.writerows([*data.data[row].tolist(), _CLASSES[1 - int(data.target[row])]] for row in rows)
         replace_file(path, text.getvalue(), public=True)
     return names
@@ -110,6 +110,6 @@ def _bounds_text(names: list[str]) -> str:
 
 
 def _limit(name: str) -> float:
-    """The upper end of the public range of one measurement."""
+    """Public upper bound of one measurement."""
     (limit,) = (limit for measure, limit in _LIMITS.items() if measure in name)
     return limit / 10 if name.endswith("error") else 1.5 * limit if name.startswith("worst") else limit

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and one sentence for whatever went wrong."""
+"""How a command ends: its exit code, and one sentence about the error."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
     "CompleteError",
     "NotShownError",
     "complete",
-    "give_up_output",
-    "sentence_of",
+    "describe_error",
+    "discard_output",
     "termination",
 ]
 
 FAILED = 1
 COMPLETE = 3
-"""The work is done and its budget spent; only what was to be shown after it was not. It must not be done again."""
+"""The result is complete and its budget spent, but it could not be shown. The command must not be run again."""
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 
@@ -39,20 +39,20 @@ class NotShownError(Exception):
 
 
 class CompleteError(Exception):
-    """Something failed after the work was done; the message says both."""
+    """Something failed after the result was complete; the message says both."""
 
 
 @contextmanager
 def complete(what: str) -> Iterator[None]:
-    """Around whatever a command shows once its work is done and written.
+    """Mark the code that shows a result once it is complete and written.
 
-    Whoever sees a failed command runs it again, and would pay for the same release twice. From here on nothing that
-    fails makes the work undone, and the exit code and the sentence say so.
+    A user who sees an error runs the command again, and would pay for the same release twice. So the exit code and the
+    message of an error in this block say that the result is complete.
 
     Parameters
     ----------
     what : str
-        What is complete, and what it cost, as the end of a sentence.
+        The result and its cost, as the end of a sentence.
     """
     try:
         yield
@@ -63,8 +63,8 @@ def complete(what: str) -> Iterator[None]:
     raise CompleteError(message)
 
 
-def sentence_of(error: Exception) -> str:
-    """What is printed about an error that ended a command."""
+def describe_error(error: Exception) -> str:
+    """Describe an error that ended a command."""
     if isinstance(error, TaciturnError | CompleteError):
         return str(error)
     if isinstance(error, NotShownError):
@@ -85,13 +85,13 @@ def _reason(error: BaseException) -> str:
         return "memory: expected more of it than there is"
     if isinstance(error, OSError):
         return f"file system: {(error.strerror or 'an error').lower()}"
-    # The message of an error that nobody foresaw may quote data; where it happened does not.
+    # The message of an unforeseen error may quote data; the place in the code does not.
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"a defect ({type(error).__name__} in {place.name}, line {place.lineno})"
 
 
 def _out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, as libraries in other languages say it too: one that cannot be loaded, or no thread."""
+    """Whether memory ran out; libraries report it as an import that fails or a thread that cannot be started, too."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     if isinstance(error, ImportError | RuntimeError):
@@ -100,8 +100,8 @@ def _out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError)
 
 
-def give_up_output() -> None:
-    """Let nothing more go to standard output, lest Python fail once more when it flushes it at the end."""
+def discard_output() -> None:
+    """Redirect standard output to nowhere, so that Python does not fail again when it flushes it at the end."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -110,18 +110,18 @@ def give_up_output() -> None:
 
 @contextmanager
 def termination() -> Iterator[list[int]]:
-    """Make a request to terminate end the work as an interrupt from the keyboard does; yields the requests received."""
+    """Treat a request to terminate like an interrupt from the keyboard; yield the list of requests received."""
     received: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        # It may come twice, to the process and to its group, and the second must not cut the tidying up short.
+        # The signal may arrive twice, and the second one must not stop the cleanup.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         received.append(number)
         raise KeyboardInterrupt
 
     try:
         before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread, which alone receives signals
+    except ValueError:  # only the main thread receives signals
         yield received
         return
     try:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import Method, Task, new_estimator, refuse_early, warm_up
+from taciturn.cli.methods import Method, Task, check_early, new_estimator, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -26,7 +26,7 @@ from taciturn.cli.options import (
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.public_facts import gather_public_facts
 from taciturn.cli.records import check_share, read_encoded_table
-from taciturn.cli.screen import command_of, print_line, print_model, print_words, stage
+from taciturn.cli.screen import format_command, print_line, print_model, print_words, stage
 from taciturn.tables.words import refusal
 
 __all__ = ["fit", "parse_nonzero"]
@@ -75,7 +75,7 @@ def fit(
         invalid=invalid,
         **budget,
     )
-    refuse_early(model, method)
+    check_early(model, method)
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_encoded_table(table, facts, invalid=invalid)
@@ -88,7 +88,7 @@ def fit(
         model.certificate_ = records.compose_certificates(spent, model.certificate_)
         folder.finish(model.certificate_)
         with stage("writing"):
-            fitted = Model(records.bounds, model, command_of(context))
+            fitted = Model(records.bounds, model, format_command(context))
             folder.write("model.json", fitted.to_json() + "\n")
             folder.write("report.html", model_report(fitted))
     with complete(f"the model in {output} is complete and its budget is spent: do not fit it again"):

@@ -19,12 +19,12 @@ __all__ = ["init"]
 def init(
     table: TableFile,
     target: Annotated[str, typer.Option(help="Column to predict.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the template goes.")] = Path("bounds.toml"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the template.")] = Path("bounds.toml"),
 ) -> None:
     """Write a template for the bounds file: names and types of the columns, no value of the table.
 
-    What it leaves blank is public knowledge that only you have: ranges from the nature of each column, lists of
-    categories, the classes or the range of the target. Do not read them off the table.
+    Fill in the blanks from public knowledge: the range of each column from its nature, the lists of categories, the
+    classes or the range of the target. Do not take them from the table.
 
     Example: taciturn init patients.csv --target diagnosis
     """

@@ -1,4 +1,4 @@
-"""The memory that the process may have (``ulimit -v``), looked at before anything large is loaded."""
+"""The memory limit of the process (``ulimit -v``), checked before a large library is loaded."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from taciturn.core.errors import ParameterError
 __all__ = ["check_memory_limit", "within_memory_limit"]
 
 _LEAST = 3 << 29
-"""Bytes of address space: half as much again as a small fit takes. With less, libraries end the process themselves."""
+"""Least limit in bytes of address space: one and a half times what a small fit takes. Below it, libraries crash."""
 
-# Libraries reserve much more than they use: buffers and stacks for each processor, and a gigabyte at once.
-_MODEST = {
+# By default libraries reserve much more than they use: buffers and stacks for each processor, and a gigabyte at once.
+_RESERVE_LESS = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "ARROW_IO_THREADS": "1",
@@ -24,7 +24,7 @@ _MODEST = {
 
 
 def within_memory_limit(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, refused where the process may not have the memory that its libraries need to load."""
+    """Wrap a command: raise if the memory limit is too low for the libraries that it loads."""
 
     @functools.wraps(command)
     def checked(*arguments: Any, **options: Any) -> None:
@@ -35,7 +35,7 @@ def within_memory_limit(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_memory_limit() -> None:
-    """Refuse a limit that is too low; under one that is not, libraries are told to be modest."""
+    """Raise if the limit is too low; under any other limit, make libraries reserve less."""
     limit = _limit()
     if limit is None:
         return
@@ -43,15 +43,15 @@ def check_memory_limit() -> None:
         raise ParameterError(
             "ulimit -v", limit >> 10, f"at least {_LEAST >> 10} kilobytes, or no limit", "raise it, or ask who set it"
         )
-    for name, value in _MODEST.items():
+    for name, value in _RESERVE_LESS.items():
         os.environ.setdefault(name, value)
 
 
 def _limit() -> int | None:
-    """Bytes of address space that the process may have, if that is limited."""
+    """Limit of the address space in bytes, or None."""
     try:
         import resource
-    except ImportError:  # a system without such limits
+    except ImportError:  # Windows has no such limits
         return None
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if soft == resource.RLIM_INFINITY else soft

@@ -1,4 +1,4 @@
-"""Models and selectors by the names that the command line gives them."""
+"""Names of models and selectors on the command line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = [
     "Method",
     "SelectionMethod",
     "Task",
+    "check_early",
     "methods_for",
     "new_estimator",
     "new_selector",
-    "refuse_early",
     "warm_up",
 ]
 
@@ -31,7 +31,7 @@ Method = Literal[
     "two-stage",
     "admm",
 ]
-"""What ``--method`` takes; auto is the default model."""
+"""Values of ``--method``; auto is the default model."""
 
 SelectionMethod = Literal["correlation", "block-vote", "kendall"]
 
@@ -45,18 +45,18 @@ _FAMILIES = {
     "two-stage": "TwoStage",
     "admm": "ADMM",
 }
-# The others release values with Gaussian noise.
+# The other methods need a delta, for Gaussian noise.
 _WITHOUT_DELTA = ("frank-wolfe", "sparsified", "screened")
 _SELECTORS = {"correlation": "CorrelationSelector", "block-vote": "BlockVoteSelector", "kendall": "KendallSelector"}
 
 
 def methods_for(task: Task) -> list[str]:
-    """The methods that can do a task."""
+    """Methods for a task."""
     return [method for method in get_args(Method) if _class_of(method, task) is not None]
 
 
 def new_estimator(method: str, task: Task, nonzero: int | str | None, **parameters: Any) -> Any:
-    """A model that is not fitted yet; ``nonzero`` None leaves the number of features to the method."""
+    """Make a model that is not fitted yet; None for ``nonzero`` keeps the default of the method."""
     kind = _class_of(method, task)
     if kind is None:
         raise ParameterError("method", method, f"one of {', '.join(methods_for(task))}", f"choose one that can {task}")
@@ -68,15 +68,15 @@ def new_estimator(method: str, task: Task, nonzero: int | str | None, **paramete
     return kind(**parameters)
 
 
-def refuse_early(estimator: Any, method: str) -> None:
-    """Refuse what a fit would refuse for its public parameters alone, before anything is read or spent."""
+def check_early(estimator: Any, method: str) -> None:
+    """Raise what a fit would raise because of public parameters, before anything is read or spent."""
     estimator._check_public()
     if method not in _WITHOUT_DELTA:
         estimator._check_gaussian()
 
 
 def warm_up(model: Any, X: Any) -> None:
-    """Compile what a fit to this table calls, before a statement says that the budget is being spent."""
+    """Compile what a fit to this table calls, before a file says that the budget is being spent."""
     import scipy.sparse as sp
 
     with stage("preparing"):
@@ -86,7 +86,7 @@ def warm_up(model: Any, X: Any) -> None:
 
 
 def new_selector(method: str, **parameters: Any) -> Any:
-    """A selector that is not fitted yet; parameters that it does not have are passed over."""
+    """Make a selector that is not fitted yet; parameters that it does not have are ignored."""
     import taciturn
 
     kind = getattr(taciturn, _SELECTORS[method])

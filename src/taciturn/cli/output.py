@@ -1,4 +1,4 @@
-"""Output that appears whole or not at all, except for the statement of what was spent."""
+"""Output files that appear complete or not at all, except for the statement of what was spent."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ from taciturn.core.errors import ParameterError, TaciturnError
 if TYPE_CHECKING:
     from taciturn.certificate import Certificate
 
-__all__ = ["OutputFile", "OutputFolder", "WholeFile", "replace_file"]
+__all__ = ["AtomicFile", "OutputFile", "OutputFolder", "replace_file"]
 
 CERTIFICATE_NAME = "certificate.json"
 
 
 class OutputFolder:
-    """A folder that is written beside its place and moved there when all of it is done.
+    """A folder that is written under a temporary name and renamed when it is complete.
 
-    Whoever draws noise says so first, with :meth:`begin`. If the work then ends early, what remains is the folder with
-    ``certificate.json`` alone: the certificate of all that was released, or the statement that the whole budget is to
-    be counted as spent. An error that taciturn raises on purpose before anything was released means that nothing was
-    spent, and leaves nothing behind.
+    A command calls :meth:`begin` before it draws noise. If it ends early after that, the folder remains with
+    ``certificate.json`` alone: the certificate of all releases, or the statement that the whole budget counts as spent.
+    An error of taciturn's own before the first release means that nothing was spent, and leaves no folder.
 
     Parameters
     ----------
     path : Path
-        Where the folder goes. It must not exist yet, or be empty: a certificate is never written over.
+        Path of the folder. It must not exist or must be empty: a certificate is never overwritten.
     public : bool
-        Whether others may read it.
+        Whether others may read the files.
     """
 
     def __init__(self, path: Path, *, public: bool) -> None:
         self._public = public
         self._path = Path(os.path.realpath(path))
-        # An empty folder may be the place where another disk is mounted: nothing can be moved onto it, only into it.
+        # An empty folder may be the mount point of another disk: files can be moved into it, but not replace it.
         inside = self._path.is_dir()
         self._part = self._path / "unfinished" if inside else self._path.with_name(self._path.name + ".unfinished")
         self._statement: dict[str, object] = {}
@@ -65,10 +64,10 @@ class OutputFolder:
         return self
 
     def begin(self, *, epsilon: float, delta: float, relation: str) -> None:
-        """Write down that a budget is about to be spent; from here on the statement outlives a crash."""
+        """Write down that a budget is about to be spent; after a crash, this statement remains."""
         statement = _spending(epsilon, delta, relation)
         self._write_statement(statement)
-        # Only now: if it cannot be written, no noise is drawn.
+        # Set last: if the statement cannot be written, no noise is drawn.
         self._statement = statement
 
     def add_release(self, certificate: Certificate) -> None:
@@ -77,12 +76,12 @@ class OutputFolder:
         self._write_statement(self._statement | {"released so far": json.loads(certificate.to_json())})
 
     def finish(self, certificate: Certificate) -> None:
-        """Write down the certificate of all that is released."""
+        """Write the certificate of all releases."""
         self._released = True
         self.write(CERTIFICATE_NAME, certificate.to_json() + "\n")
 
     def write(self, name: str, text: str) -> None:
-        """Write one file of the folder, whole."""
+        """Write one file of the folder."""
         replace_file(self._part / name, text, public=self._public)
 
     def _write_statement(self, statement: dict[str, object]) -> None:
@@ -120,17 +119,17 @@ class OutputFolder:
 
 
 class OutputFile:
-    """One file for something that is released, with the statement of what is spent in its place until then.
+    """One file for a release; until the release it holds the statement of what is spent.
 
-    It keeps the promises of :class:`OutputFolder`: after :meth:`begin` a crash leaves the statement, and an error that
-    taciturn raises on purpose before anything was released leaves nothing.
+    As with :class:`OutputFolder`, a crash after :meth:`begin` leaves the statement, and an error of taciturn's own
+    before the release leaves no file.
 
     Parameters
     ----------
     path : Path
-        Where the file goes. It must not exist yet: a certificate is never written over.
+        Path of the file. It must not exist: a certificate is never overwritten.
     public : bool
-        Whether others may read it.
+        Whether others may read the file.
     """
 
     def __init__(self, path: Path, *, public: bool) -> None:
@@ -149,7 +148,7 @@ class OutputFile:
         self._begun = True
 
     def finish(self, text: str) -> None:
-        """Put what was released in the place of the statement."""
+        """Replace the statement by the release."""
         self._finished = True
         replace_file(self._path, text, public=self._public)
 
@@ -178,15 +177,15 @@ def _as_text(statement: dict[str, object]) -> str:
     return json.dumps(statement, indent=2) + "\n"
 
 
-class WholeFile:
-    """A text file that appears under its name when all of it is written; a reader never finds a part.
+class AtomicFile:
+    """A text file that is written under a temporary name and renamed when it is complete.
 
     Parameters
     ----------
     path : Path
-        Where it goes. A file that is there is replaced; a pipe or a device is written to as it is.
+        Path of the file. An existing file is replaced; a pipe or a device is written to directly.
     public : bool
-        Whether others may read it, as far as the system's defaults let them. If not, its owner alone may.
+        Whether the file gets the default permissions of the system. If not, only its owner may read it.
     """
 
     def __init__(self, path: Path, *, public: bool) -> None:
@@ -199,7 +198,7 @@ class WholeFile:
         if self._part == self._path:
             self._file = self._path.open("w", encoding="utf-8", newline="")
             return self._file
-        # What a killed run left there may be open to others.
+        # The file of a killed run may have other permissions.
         self._part.unlink(missing_ok=True)
         made = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._mode)
         self._file = open(made, "w", encoding="utf-8", newline="")
@@ -224,22 +223,22 @@ class WholeFile:
 
 
 def replace_file(path: Path, text: str, *, public: bool) -> None:
-    """Write a small file whole, even if the power is cut in the middle."""
-    with WholeFile(path, public=public) as file:
+    """Write a small file: completely or, after a power failure, not at all."""
+    with AtomicFile(path, public=public) as file:
         file.write(text)
 
 
 def _sync(folder: Path) -> None:
-    """Put the names in a folder on the disk: a file that is there and cannot be found is lost."""
+    """Write the entries of a folder to the disk, so that its files survive a power failure."""
     try:
         opened = os.open(folder, os.O_RDONLY)
     except PermissionError:
-        # A folder that may be written to and not be listed, or a system that opens no folders.
+        # The folder may not be listed, or the system does not open folders.
         return
     try:
         os.fsync(opened)
     except OSError as error:
-        # Some network disks cannot do it.
+        # Some network disks do not support it.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:

@@ -12,7 +12,7 @@ import typer
 
 from taciturn.cli.endings import complete
 from taciturn.cli.options import Public, TableFile
-from taciturn.cli.output import WholeFile
+from taciturn.cli.output import AtomicFile
 from taciturn.cli.screen import counter, print_line
 from taciturn.cli.showing import ModelFile, read_model
 from taciturn.core.errors import ParameterError
@@ -28,24 +28,24 @@ def predict(
     ),
     public: Public = False,
 ) -> None:
-    """Predict for every row of a table; of a classifier, also the probability of each class.
+    """Predict for every row of a table; a classifier also gives the probability of each class.
 
-    The table is streamed, so it may be larger than memory. Predictions are as private as the table that they are
-    made for: the certificate speaks about the training records alone.
+    The table is streamed, so it may be larger than memory. Predictions are as sensitive as the table that they are
+    made for: the certificate covers the training records alone.
 
     Example: taciturn predict model/model.json new-patients.csv -o predictions.csv
     """
     from taciturn.tables import read_batches
 
-    for given in (model, table):
-        if output.exists() and given.exists() and output.samefile(given):
+    for source in (model, table):
+        if output.exists() and source.exists() and output.samefile(source):
             raise ParameterError("output", str(output), "a file that is not read", "choose another name")
     read = read_model(model)
     estimator = read.estimator
     probabilities = hasattr(estimator, "predict_proba")
     header = ["prediction", *(f"P({label})" for label in estimator.classes_)] if probabilities else ["prediction"]
     n_rows = 0
-    with WholeFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
+    with AtomicFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
         file.write(_lines([header]))
         for X in read_batches(table, read.encoder):
             file.write(_lines(_rows(estimator, X, probabilities)))

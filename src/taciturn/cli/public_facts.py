@@ -65,7 +65,7 @@ def gather_public_facts(
     With ``find``, bounds that the bounds file does not state may be found privately; otherwise it must state all.
     """
     from taciturn.tables import TableBounds, Target, read_schema
-    from taciturn.tables.bounds import lacking
+    from taciturn.tables.bounds import missing_column
 
     stated = None if bounds_file is None else TableBounds.from_toml(read_text(bounds_file, "bounds", _MOST_BOUNDS))
     if stated is None and not find:
@@ -79,7 +79,7 @@ def gather_public_facts(
         schema = read_schema(table)
     if stated is None:
         if target is None:
-            raise ParameterError("target", None, "the name of a column", "say which one with --target")
+            raise ParameterError("target", None, "the name of a column", "name one with --target")
         stated = TableBounds(target=Target(target))
     elif target is not None and target != stated.target.name:
         raise ParameterError(
@@ -88,7 +88,7 @@ def gather_public_facts(
     task = _choose_task(task, stated)
     if not schema.sparse and stated.target.name not in schema.names:
         # Checked first: the other messages name columns, and in a table without a header these names are cells.
-        raise DataError(lacking(stated.target.name, schema))
+        raise DataError(missing_column(stated.target.name, schema))
     to_find: tuple[str, ...] = ()
     if find:
         stated, to_find = _add_provisional_bounds(stated, task, schema)
@@ -105,7 +105,7 @@ def _choose_task(task: Task | None, stated: TableBounds) -> Task:
     elif stated.target.lower is not None:
         from_bounds = "regress"
     if task is None and from_bounds is None:
-        raise ParameterError("task", None, "regress or classify", "say which with --task, or describe the target")
+        raise ParameterError("task", None, "regress or classify", "choose one with --task, or describe the target")
     if task is not None and from_bounds is not None and task != from_bounds:
         raise ParameterError("task", task, f"{from_bounds}, as the bounds file describes the target", "change one")
     return task or from_bounds or "regress"

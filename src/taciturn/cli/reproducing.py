@@ -13,16 +13,17 @@ __all__ = ["reproduce"]
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="An experiment, or all, or list to see what there is.")],
+    name: Annotated[str, typer.Argument(help="An experiment, or all; list prints the names.")],
     trials: Annotated[int | None, typer.Option(min=1, help="Trials on each case. [default: the paper's]")] = None,
     data: Annotated[
         Path | None,
-        typer.Option(exists=True, file_okay=False, help="Folder of the data sets, before TACITURN_DATA and a cache."),
+        typer.Option(exists=True, file_okay=False, help="Folder of the data sets, before TACITURN_DATA and the cache."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Few trials: minutes instead of hours.")] = False,
     output: Annotated[
-        Path, typer.Option("--output", "-o", file_okay=False, help="Folder of the results; a killed run goes on there.")
+        Path,
+        typer.Option("--output", "-o", file_okay=False, help="Folder of the results; a killed run continues."),
     ] = Path("reproduction"),
 ) -> None:
     """Regenerate tables and figures of papers, with the sound methods beside the published ones.

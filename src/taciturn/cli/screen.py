@@ -1,4 +1,4 @@
-"""What commands print, beyond their own tables."""
+"""What all commands print: lines, errors, notes, progress, models and certificates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from taciturn.modelfile import Model
 
 __all__ = [
-    "command_of",
     "console",
     "counter",
+    "format_command",
     "print_certificate",
     "print_error",
     "print_line",
@@ -36,36 +36,36 @@ __all__ = [
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console for standard output, or for standard error."""
+    """Make a console for standard output, or for standard error."""
     from taciturn.cli.consoles import ErrorConsole, OutputConsole
 
     return ErrorConsole() if stderr else OutputConsole()
 
 
 def shown_text(text: str) -> Text:
-    """Text for a table: no markup, and nothing that cannot be seen."""
+    """Text for a table, without markup or invisible characters."""
     from rich.text import Text
 
     return Text(visible(text))
 
 
 def print_line(text: str) -> None:
-    """Print one line as it is: file names and column names are not markup, and are not broken."""
+    """Print one line unchanged: file names and column names are no markup, and do not wrap."""
     console().print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_error(text: str) -> None:
-    """One sentence on standard error."""
+    """Print one sentence on standard error."""
     console(stderr=True).print(f"taciturn: {visible(text)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_note(text: str) -> None:
-    """What whoever runs the command should know, on standard error."""
+    """Print a note for the user on standard error."""
     console(stderr=True).print(f"note: {visible(text)}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
-def command_of(context: typer.Context) -> str:
-    """The command line that is being run, as far as it differs from the defaults; a seed is never repeated."""
+def format_command(context: typer.Context) -> str:
+    """The command line of this run, without options that have their defaults; a seed is not shown."""
     parts = ["taciturn", str(context.info_name)]
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
@@ -80,7 +80,7 @@ def command_of(context: typer.Context) -> str:
 
 @contextmanager
 def stage(what: str) -> Iterator[None]:
-    """Show on standard error that something is being done, and for how long; it leaves no trace in the output."""
+    """Show the progress of a task on standard error while it runs."""
     with _progress() as progress:
         progress.add_task(visible(what), total=None)
         yield
@@ -88,7 +88,7 @@ def stage(what: str) -> Iterator[None]:
 
 @contextmanager
 def counter(what: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """The same for work of unknown length that is counted."""
+    """Show the progress of a task of unknown length, with a count."""
     with _progress(f"{{task.completed:,.0f}} {unit}") as progress:
         task = progress.add_task(visible(what), total=None)
         yield lambda done: progress.advance(task, done)
@@ -99,12 +99,12 @@ def _progress(*more: str) -> Progress:
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), *map(TextColumn, more), TimeElapsedColumn())
     errors = console(stderr=True)
-    # Where nobody looks, such as in a log, a bar would leave empty lines.
+    # In a log a progress bar would leave empty lines.
     return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
 
 
 def print_model(model: Model) -> None:
-    """The coefficients by name, the largest first, with the noise in them where that is known."""
+    """Print the coefficients by name, the largest first, with the standard deviation of their noise if it is known."""
     import numpy as np
     from rich.table import Table
 
@@ -133,7 +133,7 @@ def print_model(model: Model) -> None:
 
 
 def print_certificate(certificate: Certificate) -> None:
-    """The certificate as a table of facts and in words."""
+    """Print the certificate as a table of facts and in words."""
     from rich.table import Table
 
     facts = Table(title="Certificate", show_header=False)
@@ -148,12 +148,12 @@ def print_certificate(certificate: Certificate) -> None:
     facts.add_row("arithmetic", shown_text(certificate.arithmetic))
     facts.add_row("seeded", "yes: for reproduction only" if certificate.seeded else "no")
     if certificate.is_proved:
-        facts.add_row(f"a person with {2 * certificate.group_size} records", _for_a_pair(certificate))
+        facts.add_row(f"a person with {2 * certificate.group_size} records", _group_guarantee(certificate))
     console().print(facts)
     print_words(certificate)
 
 
-def _for_a_pair(certificate: Certificate) -> str:
+def _group_guarantee(certificate: Certificate) -> str:
     try:
         pair = certificate.for_group(2)
     except CertificateError:
@@ -162,7 +162,7 @@ def _for_a_pair(certificate: Certificate) -> str:
 
 
 def print_words(certificate: Certificate) -> None:
-    """The certificate as a paragraph."""
+    """Print the certificate as a paragraph."""
     from rich.panel import Panel
 
     console().print(Panel(shown_text(str(certificate)), title="The guarantee in words"))

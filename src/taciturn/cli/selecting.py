@@ -26,7 +26,7 @@ from taciturn.cli.options import (
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.public_facts import gather_public_facts
 from taciturn.cli.records import check_share, read_encoded_table
-from taciturn.cli.screen import command_of, console, print_certificate, print_line, print_note, shown_text, stage
+from taciturn.cli.screen import console, format_command, print_certificate, print_line, print_note, shown_text, stage
 
 __all__ = ["select"]
 
@@ -87,7 +87,7 @@ def select(
             "version": 1,
             "target": records.bounds.target.name,
             "features": names,
-            "command": command_of(context),
+            "command": format_command(context),
             "certificate": json.loads(certificate.to_json()),
         }
         folder.write("selection.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -198,9 +198,16 @@ def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection) -> pa.RecordBa
 
 
 def _parsed_numbers(texts: pa.Array) -> pa.Array:
-    """Parse every cell by itself: what is no number becomes NaN, whatever the other cells are."""
+    """Parse every cell by itself: what is no number becomes null or NaN, whatever the other cells are."""
     import pyarrow as pa
+    from pyarrow import compute, csv
 
+    gaps = pa.array(csv.ConvertOptions().null_values, texts.type)
+    try:
+        # Python reads every text that Arrow reads as the same number, so that the choice changes the time alone.
+        return compute.cast(compute.if_else(compute.is_in(texts, gaps), None, texts), pa.float64())
+    except pa.ArrowInvalid:
+        pass
     return pa.array(np.array([_parsed_number(text) for text in texts.to_pylist()], dtype=np.float64))
 
 

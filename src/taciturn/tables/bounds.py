@@ -1,4 +1,4 @@
-"""What the owner of a table states about it in public: bounds, categories, classes, and what stands for a gap."""
+"""Public facts about the columns of a table: bounds, categories, classes, and values that replace missing ones."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from types import MappingProxyType
 from typing import Any
 
 from taciturn.core.errors import DataError
-from taciturn.tables.bounds_toml import content_of
-from taciturn.tables.columns import KEYS, Column, Target, repeated
+from taciturn.tables.bounds_toml import parse_toml
+from taciturn.tables.columns import KEYS, Column, Target, find_repeated
 from taciturn.tables.schema import LABEL, TableSchema, is_index
 from taciturn.tables.words import quoted, refusal
 
-__all__ = ["TableBounds", "lacking"]
+__all__ = ["TableBounds", "missing_column"]
 
 
 @dataclass(frozen=True)
 class TableBounds:
-    """The owner's public statement about a table, as in ``bounds.toml``.
+    """Public facts about the columns of a table, as in ``bounds.toml``.
 
-    **Privacy.** Everything in it counts as public: it must be written from knowledge of the columns, not from the
-    table. Bounds that were found privately are listed as such; the certificate has their price.
+    **Privacy.** All of it counts as public: it must come from knowledge of the columns, not from the table. Bounds that
+    were found privately are listed as such; the certificate states their cost.
 
     Parameters
     ----------
     target : Target
         The column to predict.
     columns : mapping of str to Column, default={}
-        The columns, by name.
+        Facts about the columns, by name.
     defaults : Column, default=None
-        For columns of numbers that ``columns`` does not list.
+        Facts about the columns of numbers that ``columns`` does not list.
     missing : mapping, default={}
-        What to fill in for missing values, by column; columns that are not listed may have none.
+        Values that replace missing ones, by column. Other columns may not have missing values.
     order : tuple of str, default=None
         The columns that enter the model, in the order of the table. None until :meth:`for_table` has seen its names.
     found_privately : tuple of str, default=()
-        Columns whose bounds were paid for rather than stated, the target among them where that is so.
+        Columns whose bounds were found privately; the target may be one of them.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class TableBounds:
                 "a column without a section in [columns]",
                 "describe the target in [target] alone",
             )
-        # A frozen value is set up by the back door.
+        # The only way to set attributes of a frozen dataclass.
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "columns", MappingProxyType(columns))
         if self.defaults is not None:
@@ -95,30 +95,30 @@ class TableBounds:
         return f"TableBounds(target={quoted(self.target.name)}, {listed} columns)"
 
     def column(self, name: str) -> Column | None:
-        """What is stated about a column, if anything is."""
+        """Facts about a column, if any are stated."""
         return self.columns.get(name, self.defaults)
 
     @property
     def used(self) -> Iterator[tuple[str, Column]]:
-        """The columns that enter the model with their names, in the order of the table."""
+        """Names and facts of the columns that enter the model, in the order of the table."""
         for name in self.order or ():
             yield name, self.columns.get(name) or self.defaults  # type: ignore[misc]
 
     @property
     def feature_names(self) -> list[str]:
-        """The names of the features, in the order of the coefficients."""
+        """Names of the features, in the order of the coefficients."""
         return [feature for name, column in self.used for feature in column.features(name)]
 
     def for_table(self, schema: TableSchema) -> TableBounds:
-        """The same statement with ``order`` filled in, checked against the names of a table.
+        """Resolve the bounds for a table: check its columns and fill in ``order``.
 
-        Where ``order`` is known already, the table must have these columns, and others are passed over.
+        If ``order`` is known already, the table must have these columns; others are ignored.
         """
         present = set(schema.names)
         if self.order is not None:
             for name in self.order:
                 if name not in present and not (schema.sparse and is_index(name)):
-                    raise DataError(lacking(name, schema))
+                    raise DataError(missing_column(name, schema))
             return self
         for place, names in (("columns", self.columns), ("missing", self.missing)):
             for name in names:
@@ -134,14 +134,14 @@ class TableBounds:
         if not order:
             raise refusal("columns", list(self.columns), "at least one column that enters the model", "describe one")
         resolved = replace(self, order=order)
-        twice = repeated(resolved.feature_names)
+        twice = find_repeated(resolved.feature_names)
         if twice is not None:
             raise refusal("columns", twice, "features with different names", "rename a column or a category")
         return resolved
 
     def _check_described(self, schema: TableSchema) -> None:
-        """Refuse a column of the table that nothing is stated about."""
-        # Where none of the names is known, the header may be missing, and its names may be cells.
+        """Raise if nothing is stated about a column of the table."""
+        # If none of the names is known, the table may have no header, and the names may be cells.
         known = bool(self.columns) or self.target.name in schema.names
         for position, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True), start=1):
             if name in self.columns or name == self.target.name or (self.defaults is not None and kind == "number"):
@@ -171,8 +171,8 @@ class TableBounds:
 
     @classmethod
     def from_toml(cls, text: str) -> TableBounds:
-        """Read ``bounds.toml``; every mistake is one sentence that names its place."""
-        return cls._from_content(content_of(text), ())
+        """Read ``bounds.toml``; raise an error of one sentence that names the place of a mistake."""
+        return cls._from_content(parse_toml(text), ())
 
     @classmethod
     def from_json(cls, text: str) -> TableBounds:
@@ -184,10 +184,10 @@ class TableBounds:
         return cls._from_content(content, ("order", "found_privately"))
 
     def to_json(self) -> str:
-        """The statement as JSON text; :meth:`from_json` reads it back."""
+        """Return the bounds as JSON text; :meth:`from_json` restores them."""
         content: dict[str, Any] = {
-            "target": _stated(self.target),
-            "columns": {name: _stated(column) for name, column in self.columns.items()},
+            "target": _to_fields(self.target),
+            "columns": {name: _to_fields(column) for name, column in self.columns.items()},
             "missing": dict(self.missing),
             "found_privately": list(self.found_privately),
         }
@@ -202,7 +202,7 @@ class TableBounds:
         sections = _section("bounds", content, ("target", "columns", "defaults", "missing", *more))
         target = _section("target", sections.get("target"), ("name", "lower", "upper", "classes"))
         if "classes" in target:
-            target = target | {"classes": _listed("target.classes", target["classes"])}
+            target = target | {"classes": _to_tuple("target.classes", target["classes"])}
         columns = _section("columns", sections.get("columns", {}), None)
         defaults = _section("defaults", sections.get("defaults", {}), KEYS["number"])
         return cls(
@@ -210,13 +210,13 @@ class TableBounds:
             columns={name: _column(f"columns.{quoted(name)}", stated) for name, stated in columns.items()},
             defaults=Column("number", **defaults) if "defaults" in sections else None,
             missing=_section("missing", sections.get("missing", {}), None),
-            order=_names("order", sections["order"]) if "order" in sections else None,
-            found_privately=_names("found_privately", sections.get("found_privately", [])),
+            order=_to_names("order", sections["order"]) if "order" in sections else None,
+            found_privately=_to_names("found_privately", sections.get("found_privately", [])),
         )
 
 
-def lacking(name: str, schema: TableSchema) -> str:
-    """The sentence for a column that a table does not have."""
+def missing_column(name: str, schema: TableSchema) -> str:
+    """Message about a column that a table does not have."""
     remedy = f"check the names in its header{_delimiter_hint(schema)}"
     if schema.sparse:
         remedy = f"the target of a libsvm file is called {quoted(LABEL)}, and its columns go by their indices"
@@ -229,14 +229,14 @@ def _delimiter_hint(schema: TableSchema) -> str:
     return ", and check the delimiter, as there is one column only (commas for .csv, tabs for .tsv)"
 
 
-def _stated(stated: Column | Target) -> dict[str, Any]:
-    """What a file says about a column: all that is not blank."""
+def _to_fields(stated: Column | Target) -> dict[str, Any]:
+    """The fields of a column for a file, without those that are not set."""
     values = {name: getattr(stated, name) for name in stated.__slots__}
     return {name: value for name, value in values.items() if value is not None and value != ()}
 
 
 def _section(place: str, content: Any, allowed: tuple[str, ...] | None) -> dict[str, Any]:
-    """A table of TOML or an object of JSON whose keys are known; None allows all of them."""
+    """Return a table of TOML or an object of JSON; raise if it has other keys than ``allowed``. None allows all."""
     if not isinstance(content, dict):
         raise refusal(place, content, "a section with keys and values", "write it as docs/model-file.md shows")
     for key in content:
@@ -256,19 +256,19 @@ def _column(place: str, content: Any) -> Column:
         return Column(kind).checked(place)  # type: ignore[arg-type]
     _section(place, stated, ("type", *allowed))
     if "categories" in stated:
-        stated = stated | {"categories": _listed(f"{place}.categories", stated["categories"])}
+        stated = stated | {"categories": _to_tuple(f"{place}.categories", stated["categories"])}
     return Column(**stated)
 
 
-def _listed(place: str, content: Any) -> tuple[Any, ...]:
+def _to_tuple(place: str, content: Any) -> tuple[Any, ...]:
     if not isinstance(content, list):
         raise refusal(place, content, "a list", "put the values in square brackets")
-    # A list inside the list could not be told apart from others by its value.
+    # Lists cannot be hashed, which the search for repeated values needs.
     return tuple(tuple(value) if isinstance(value, list) else value for value in content)
 
 
-def _names(place: str, content: Any) -> tuple[str, ...]:
-    listed = _listed(place, content)
-    if not all(isinstance(name, str) for name in listed) or repeated(listed) is not None:
+def _to_names(place: str, content: Any) -> tuple[str, ...]:
+    listed = _to_tuple(place, content)
+    if not all(isinstance(name, str) for name in listed) or find_repeated(listed) is not None:
         raise refusal(place, content, "names, each once", "ask for a fresh copy")
     return listed

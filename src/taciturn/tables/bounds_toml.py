@@ -1,4 +1,4 @@
-"""``bounds.toml``: the template that the owner of a table fills in, and what comes back."""
+"""``bounds.toml``: the template that the owner of a table fills in, and its parser."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 from taciturn.core.errors import ParameterError
 from taciturn.tables.schema import TableSchema
-from taciturn.tables.words import brief, quoted, refusal
+from taciturn.tables.words import quoted, refusal, shorten
 
-__all__ = ["bounds_template", "content_of"]
+__all__ = ["bounds_template", "parse_toml"]
 
 _MOST_SECTIONS = 500
-"""Tables with more columns than this get one pair of bounds for all that hold numbers."""
+"""The template of a wider table has one pair of bounds for all columns of numbers."""
 
 _BLANK = re.compile(r"^\s*(\w+)\s*=\s*(?:#.*)?$")
 _HEADER = re.compile(r"^\s*\[(.+)\]\s*(?:#.*)?$")
 _PLACE = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
 
 
-def content_of(text: str) -> dict[str, Any]:
-    """The sections of ``bounds.toml``; a blank that was not filled in is named."""
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse the sections of ``bounds.toml``; the error about a value that was not filled in names its place."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -36,7 +36,7 @@ def content_of(text: str) -> dict[str, Any]:
             f"a value, got a blank in line {number}",
             "fill it in from knowledge of the column, not from the table",
         )
-    # Without the line itself: somebody may have given a table in the place of the bounds.
+    # The message does not quote the line: the file may be a table.
     raise refusal(
         "bounds",
         "",
@@ -46,23 +46,23 @@ def content_of(text: str) -> dict[str, Any]:
 
 
 def _first_blank(text: str, last: int | None) -> tuple[str, int] | None:
-    """The first key without a value up to a line, with its section."""
+    """Section and line number of the first key without a value, up to line ``last``."""
     section = ""
     for number, line in enumerate(text.split("\n")[:last], start=1):
         if header := _HEADER.match(line):
             section = f"{header[1]}."
         elif blank := _BLANK.match(line):
-            return str(brief(section + blank[1])), number
+            return str(shorten(section + blank[1])), number
     return None
 
 
 def bounds_template(schema: TableSchema, target: str) -> str:
-    """What the owner of a table has to fill in: names and types, no value from the data.
+    """Write a template of ``bounds.toml``: names and types of the columns, no value from the data.
 
     Parameters
     ----------
     schema : TableSchema
-        The layout of the table.
+        Names and kinds of the columns.
     target : str
         The column to predict.
 
@@ -87,7 +87,7 @@ def bounds_template(schema: TableSchema, target: str) -> str:
 
 
 def _key(name: str) -> str:
-    # Never shortened: this is the name itself.
+    # Not shortened: the file needs the whole name.
     return quoted(name, longest=None)
 
 

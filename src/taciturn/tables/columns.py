@@ -1,4 +1,4 @@
-"""What is public about one column: its type, and its bounds, categories or classes."""
+"""Public facts about one column: its type, and its bounds, categories or classes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 from taciturn.tables.texts import normal_text
 from taciturn.tables.words import refusal
 
-__all__ = ["KEYS", "Column", "Target", "repeated"]
+__all__ = ["KEYS", "Column", "Target", "find_repeated"]
 
 KEYS = {"number": ("lower", "upper"), "boolean": (), "category": ("categories",), "ignore": ()}
-"""The types of columns, and what has to be stated about each."""
+"""Types of columns, with the facts that each type needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What is public about one column.
+    """Public facts about one column.
 
     Parameters
     ----------
     type : {"number", "boolean", "category", "ignore"}
         How the column enters the model; "ignore" leaves it out.
     lower, upper : float, default=None
-        For numbers: the range that the column can have by its nature.
+        Bounds of a column of numbers, from the nature of the column.
     categories : tuple of str, default=()
-        For categories: every value that gets a feature of its own.
+        Values of a column of categories; each becomes a feature.
     """
 
     type: str
@@ -44,13 +44,13 @@ class Column:
         return self.lower, self.upper
 
     def features(self, name: str) -> list[str]:
-        """The names of the features that the column becomes."""
+        """Names of the features of the column."""
         if self.type == "category":
             return [f"{name}={category}" for category in self.categories]
         return [] if self.type == "ignore" else [name]
 
     def checked(self, place: str) -> Column:
-        """The column with bounds as floats; mistakes are refused with their place."""
+        """Return the column with bounds as floats; raise if a fact cannot be used, and name its place."""
         if not isinstance(self.type, str) or self.type not in KEYS:
             raise refusal(
                 f"{place}.type",
@@ -66,7 +66,7 @@ class Column:
         return self
 
     def checked_fill(self, place: str, value: Any) -> Any:
-        """What stands for a missing value of this column, refused where it is no value of it."""
+        """Return the value that replaces missing ones; raise if it is no value of this column."""
         if self.type == "number":
             return _inside(place, value, self.lower, self.upper)
         if self.type == "boolean" and not isinstance(value, bool):
@@ -78,17 +78,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is public about the column to predict: its range, or its classes.
+    """Public facts about the column to predict: its bounds, or its classes.
 
     Parameters
     ----------
     name : str
-        The column.
+        Name of the column.
     lower, upper : float, default=None
-        The range of a target that is a number.
+        Bounds of a target of numbers.
     classes : tuple of str, of int or of bool, default=None
-        The labels of a target that is a class. None, where there is no range either: the labels are taken from the
-        table, and their set counts as public.
+        Labels of a target of classes. None, without bounds: the labels are taken from the table, and their set counts
+        as public.
     """
 
     name: str
@@ -98,11 +98,11 @@ class Target:
 
     @property
     def task(self) -> str:
-        """Whether to "regress" or to "classify"."""
+        """The learning task: "regress" or "classify"."""
         return "classify" if self.lower is None else "regress"
 
     def checked(self) -> Target:
-        """The target with bounds as floats; mistakes are refused with their place."""
+        """Return the target with bounds as floats; raise if a fact cannot be used, and name its place."""
         if not isinstance(self.name, str):
             raise refusal("target.name", self.name, "the name of the column to predict", "write it in quotes")
         if self.lower is None and self.upper is None:
@@ -120,7 +120,7 @@ class Target:
         return replace(self, lower=lower, upper=upper)
 
     def checked_fill(self, place: str, value: Any) -> Any:
-        """What stands for a missing value of the target, refused where it is no value of it."""
+        """Return the value that replaces missing ones; raise if it is no value of the target."""
         if self.task == "regress":
             return _inside(place, value, self.lower, self.upper)
         if self.classes is None or (type(value), value) not in [(type(label), label) for label in self.classes]:
@@ -128,22 +128,22 @@ class Target:
         return value
 
 
-def repeated(values: Iterable[Any]) -> Any:
-    """The first value that occurs more than once, or None."""
+def find_repeated(values: Iterable[Any]) -> Any:
+    """Return the first value that occurs more than once, or None."""
     return next((value for value, count in Counter(values).items() if count > 1), None)
 
 
 def _check_labels(classes: tuple[Any, ...]) -> None:
     kinds = {type(label) for label in classes}
     plain = len(kinds) == 1 and kinds <= {str, int, bool}
-    if not plain or len(classes) < 2 or repeated(map(normal_text, classes)) is not None:
+    if not plain or len(classes) < 2 or find_repeated(map(normal_text, classes)) is not None:
         raise refusal(
             "target.classes",
             list(classes),
             "at least two different labels, all text, all whole numbers or all true and false",
             "list every label that a record may carry, once",
         )
-    # Up to here a label that is read as a double is the label that was meant.
+    # Doubles represent all smaller integers exactly.
     if kinds == {int} and max(map(abs, classes)) >= 2**53:
         raise refusal("target.classes", list(classes), "labels below 2**53", "rename them, or write them in quotes")
 
@@ -154,14 +154,14 @@ def _check_categories(place: str, categories: tuple[Any, ...]) -> None:
     for category in categories:
         if not isinstance(category, str):
             raise refusal(place, category, "text", "write every category in quotes, numbers too")
-    twice = repeated(map(normal_text, categories))
+    twice = find_repeated(map(normal_text, categories))
     if twice is not None:
         raise refusal(place, twice, "every category once, 1.0 being 1 and True being true", "take the second one out")
 
 
 def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:
     low, high = _number(f"{place}.lower", lower), _number(f"{place}.upper", upper)
-    # Half of the width has to be a positive number too.
+    # Half of the width must be positive, too.
     if not high / 2.0 - low / 2.0 > 0.0:
         raise refusal(
             f"{place}.lower",

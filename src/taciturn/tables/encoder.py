@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, DataTypeError
-from taciturn.tables.bounds import TableBounds, lacking
+from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.encoding import Encoding
 from taciturn.tables.schema import TableSchema, kind_of
 from taciturn.tables.words import quoted
@@ -171,7 +171,7 @@ def _check_present(names: tuple[str, ...], schema: TableSchema) -> None:
     present = set(schema.names)
     for name in names:
         if name not in present:
-            raise DataError(lacking(name, schema))
+            raise DataError(missing_column(name, schema))
 
 
 def _as_arrow(X: Any) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.data.unit_range import to_unit_range
-from taciturn.tables.bounds import TableBounds, lacking
+from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.columns import Target
 from taciturn.tables.encoding import Labels, bounded_target, feature_bounds, missing_value, not_boolean
 from taciturn.tables.files import TableFile, each_without_cells
@@ -101,7 +101,7 @@ class SparseEncoding:
         self._names = bounds.order or ()
         for name, column in bounds.used:
             if not is_index(name):
-                raise DataError(lacking(name, TableSchema((LABEL,), ("number",), sparse=True)))
+                raise DataError(missing_column(name, TableSchema((LABEL,), ("number",), sparse=True)))
             if column.type == "category" or (column.type == "number" and column.ends[0] != -column.ends[1]):
                 raise refusal(
                     f"columns.{quoted(name)}",

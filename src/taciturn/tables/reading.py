@@ -14,7 +14,7 @@ from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_choice
 from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_batches, whole_batches
-from taciturn.tables.bounds import TableBounds, lacking
+from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.encoding import Encoding, target_reader, to_numbers
 from taciturn.tables.files import TableFile, larger_than_memory, table_file
 from taciturn.tables.libsvm import SparseEncoding, libsvm_blocks, libsvm_schema, numeric_target
@@ -174,7 +174,7 @@ def _check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> N
 
 def _check_present(target: str, schema: TableSchema) -> None:
     if target not in schema.names:
-        raise DataError(lacking(target, schema))
+        raise DataError(missing_column(target, schema))
 
 
 def _zeros(n_rows: int, n_features: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The layout of a table: names and kinds of its columns, never a value."""
+"""The schema of a table: names and kinds of its columns, never a value."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from taciturn.core.errors import DataError
 __all__ = ["LABEL", "MOST_COLUMNS", "TableSchema", "is_index", "kind_of"]
 
 LABEL = "label"
-"""What the number at the beginning of a libsvm line is called."""
+"""Name of the target of a libsvm file, the number at the beginning of a line."""
 
 MOST_COLUMNS = 50_000
-"""Tables that store every cell are refused beyond this; libsvm files may be wider."""
+"""Largest number of columns of a dense table; libsvm files may have more."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class TableSchema:
     Parameters
     ----------
     names : tuple of str
-        The names, in the order of the table.
+        Names of the columns, in the order of the table.
     kinds : tuple of str
-        For each "number", "boolean", "category" (text), "date" or "unknown".
+        Kinds of the columns: "number", "boolean", "category" (text), "date" or "unknown".
     sparse : bool, default=False
-        Whether cells that are zero are not stored.
+        Whether the table stores nonzero cells only.
     """
 
     names: tuple[str, ...]
@@ -41,8 +41,8 @@ class TableSchema:
                 "a libsvm file, or leave columns out."
             )
         if len(set(self.names)) < len(self.names):
-            # Not by their names: where the header is missing, these are cells.
-            first, second = _twice(self.names)
+            # The message gives positions: in a table without a header the names are cells.
+            first, second = _find_repeated(self.names)
             raise DataError(
                 f"table: expected every column name once, got the same one for columns {first} and {second}; rename "
                 "one of them, or add a line of names if there is none."
@@ -52,8 +52,8 @@ class TableSchema:
         return f"TableSchema({len(self.names)} columns{', sparse' if self.sparse else ''})"
 
 
-def _twice(names: tuple[str, ...]) -> tuple[int, int]:
-    """The positions of the first two columns with one name, counted from 1."""
+def _find_repeated(names: tuple[str, ...]) -> tuple[int, int]:
+    """Positions, from 1, of the first two columns with the same name."""
     seen: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
         if name in seen:
@@ -63,12 +63,12 @@ def _twice(names: tuple[str, ...]) -> tuple[int, int]:
 
 
 def is_index(name: str) -> bool:
-    """Whether a column can stand in a libsvm file, which has all of them: cells that are not stored are zero."""
+    """Whether the name is an index of a libsvm file. Such a file has a column for every index, of zeros if need be."""
     return name.isdecimal() and name.isascii() and name == str(int(name[:20]))
 
 
 def kind_of(arrow_type: Any) -> str:
-    """The kind of a column by its Arrow type."""
+    """Kind of a column of this Arrow type."""
     from pyarrow import types
 
     if types.is_dictionary(arrow_type):

@@ -1,4 +1,4 @@
-"""Categories and labels as text, the same from a text table and from a typed one."""
+"""Canonical text of categories and labels, the same for a text table and for a typed one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 
 __all__ = ["normal_text"]
 
-# Leading zeros make a code, not a number, and are kept.
+# A number with leading zeros is a code, and stays as it is.
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 _WHOLE = 2.0**53
 
 
 def normal_text(value: Any) -> str:
-    """The text by which values of a category or of a label are compared.
+    """Return the canonical text by which categories and labels are compared.
 
-    A table of text has "1.0", "1" or "True" where another program, or another format, has a number or a truth value:
-    they must mean the same.
+    A text table has "1.0", "1" or "True" where a typed table has a number or a truth value; both must be equal.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How messages about tables name things: briefly, on one line, and never by a cell."""
+"""Names and values in messages about tables: short, on one line, and never a cell."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 from taciturn.core.errors import ParameterError
 from taciturn.core.visible import visible
 
-__all__ = ["brief", "quoted", "refusal"]
+__all__ = ["quoted", "refusal", "shorten"]
 
 _LONGEST = 60
 
 
-def brief(value: object) -> object:
-    """A public value, or the beginning of a long one."""
+def shorten(value: object) -> object:
+    """Shorten a public value for a message."""
     try:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits
@@ -24,12 +24,12 @@ def brief(value: object) -> object:
 
 
 def quoted(name: str, longest: int | None = _LONGEST) -> str:
-    """A name in double quotes, as TOML and JSON write it, shortened where it is too long."""
+    """Quote a name as TOML and JSON do, and shorten it to ``longest`` characters."""
     short = name if longest is None or len(name) <= longest else name[: longest - 3] + "..."
-    # JSON leaves as it is what TOML does not take (a delete character) and what nobody sees.
+    # JSON does not escape the delete character, which TOML refuses, nor invisible characters.
     return visible(json.dumps(short, ensure_ascii=False))
 
 
 def refusal(place: str, value: object, expected: str, remedy: str) -> ParameterError:
-    """The sentence for a public value that cannot be used, with long values shortened."""
-    return ParameterError(place, brief(value), expected, remedy)
+    """Make the error about a public value that cannot be used; long values are shortened."""
+    return ParameterError(place, shorten(value), expected, remedy)

@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.core.arrays import NumberArray
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.events import ExponentialEvent
 from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
 from taciturn.fitting.paths import choose_path, open_path

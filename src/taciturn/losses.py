@@ -20,8 +20,9 @@ import numpy as np
 from scipy.special import expit, log_softmax, softmax, wrightomega
 
 from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from taciturn.core.lattice import ONE
 from taciturn.core.validation import check_positive
-from taciturn.data.fixed_point import ONE, round_weights
+from taciturn.data.fixed_point import round_weights
 from taciturn.kernels.residual_pieces import LatticeDerivative, logistic_derivative, residual_derivative
 from taciturn.kernels.softmax import softmax_residuals
 

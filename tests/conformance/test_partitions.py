@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from taciturn.accounting import Budget
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.hard_threshold import run_hard_threshold
 from taciturn.fitting.sparse import run_sparse
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss

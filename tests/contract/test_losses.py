@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 
 import taciturn.losses as room
 from taciturn.accounting import Budget
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.data.target import numeric_target
 from taciturn.fitting.frank_wolfe import open_run, run_frank_wolfe
 from taciturn.fitting.minimiser import Goal, gradient, minimise

@@ -13,9 +13,9 @@ import pytest
 import scipy.sparse as sp
 
 import taciturn.sources
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
-from taciturn.data.fixed_point import ONE
 from taciturn.sources import ArraySource, Block, add_partitions
 
 N_ROWS, N_FEATURES = 97, 6

@@ -14,9 +14,9 @@ from taciturn import ADMMClassifier, HardThresholdRegressor, SparseRegressor
 from taciturn.accounting import PrivacyFilter
 from taciturn.audit import Pair, audit, sensitivity_search
 from taciturn.certificate import compose
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
 from taciturn.fitting import admm, row_statistics

@@ -13,10 +13,10 @@ from scipy.stats import beta, norm
 import taciturn.fitting.gradient_descent as solver
 from taciturn.accounting import Budget
 from taciturn.accounting.gdp import epsilon_of_mu
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum, proposal_scores
 from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from taciturn.data.fixed_point import ONE
+from taciturn.core.lattice import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, open_path

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import ParameterError
+from taciturn.core.lattice import ONE
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE, clip_rows, round_weights
+from taciturn.data.fixed_point import clip_rows, round_weights
 from taciturn.data.sensitivity import (
     RELATIONS,
     Sensitivity,

@@ -21,10 +21,10 @@ import taciturn.fitting.sparse as fits
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, calibrate
 from taciturn.accounting.gdp import selection_step
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import RELATIONS, largest_eigenvalue, loss_differences
 from taciturn.events import GaussianEvent
 from taciturn.fitting import clipped_records

@@ -10,8 +10,8 @@ from laws import chi_square_p
 from scipy.stats import kstest
 
 from taciturn.accounting import Budget
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.frank_wolfe_task import SELECTION_CHARGE, FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, open_path
 from taciturn.kernels.vertex_sampler import (

@@ -13,8 +13,8 @@ from sklearn.base import clone
 import taciturn.data.design as designs
 import taciturn.fitting.clipped_records as solver
 from taciturn import SparseClassifier, SparseRegressor
+from taciturn.core.lattice import ONE
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.clipped_records import (
     GRAM_ROW_SQUARED,
     ClippedRecords,

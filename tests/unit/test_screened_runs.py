@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, open_path
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data import fixed_point
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.datasets import make_power_law_sparse
 from taciturn.fitting import frank_wolfe_task
@@ -67,10 +66,6 @@ ALL = [(loss, path) for loss in ("squared", "huber", "logistic") for path in pat
 
 
 # ---------------------------------------------------------------------- derivatives
-
-
-def test_units_are_those_of_the_features():
-    assert ONE == fixed_point.ONE
 
 
 def logistic_approximation(margins):

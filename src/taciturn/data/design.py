@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.errors import DataError
-from taciturn.data.fixed_point import ONE, exact_block_rows, sum_magnitude, to_lattice
+from taciturn.core.lattice import ONE, sum_magnitude
+from taciturn.data.fixed_point import exact_block_rows, to_lattice
 
 __all__ = ["Design", "map_entries"]
 

@@ -15,27 +15,15 @@ from numpy.typing import ArrayLike
 
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
+from taciturn.core.lattice import FRACTION_BITS, ONE
 from taciturn.core.validation import check_integer, check_positive
 
 __all__ = [
-    "FRACTION_BITS",
-    "MOST_PRIVATE_ROWS",
-    "ONE",
     "clip_rows",
     "exact_block_rows",
     "round_weights",
-    "sum_magnitude",
     "to_lattice",
 ]
-
-FRACTION_BITS = 16
-"""A value within a bound b is stored as the integer nearest to ``2**16 * value / b``."""
-
-ONE = 1 << FRACTION_BITS
-"""The lattice image of the bound itself."""
-
-MOST_PRIVATE_ROWS = 1 << 26
-"""A private number of records is assumed to be at most this, so that sums fit 64 bits without a look at it."""
 
 _EXACT = 1 << 53
 _INT64 = 1 << 63
@@ -113,17 +101,3 @@ def exact_block_rows(weight_bound: int) -> int:
             "use a coarser weight scale",
         )
     return rows
-
-
-def sum_magnitude(n_rows: int, weight_bound: int) -> int:
-    """The public bound on ``|sum_i r_i x_ij|``, refused where it could leave 64-bit integers."""
-    magnitude = check_integer(0, n_rows=n_rows) * ONE * check_integer(1, weight_bound=weight_bound)
-    if magnitude >= _INT64:
-        # The number of rows may be private.
-        raise ParameterError(
-            "weight_bound",
-            weight_bound,
-            "a bound at which sums over all rows fit 64-bit integers",
-            "use a coarser weight scale",
-        )
-    return magnitude

@@ -18,10 +18,10 @@ from sklearn.base import is_classifier
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError
+from taciturn.core.lattice import MOST_PRIVATE_ROWS
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.admission import PresentRecords
-from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, label_records, numeric_target
 from taciturn.estimators._linear import (

@@ -15,6 +15,7 @@ from taciturn.accounting import Budget
 from taciturn.certificate import Certificate, certify
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.guard import guarded
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import (
     DIFFERENT_LENGTHS,
@@ -24,7 +25,6 @@ from taciturn.core.validation import (
     without_data_values,
 )
 from taciturn.data.admission import blanked, finite_rows
-from taciturn.data.fixed_point import ONE
 from taciturn.data.reading import admission_assumptions, check_invalid, judged_target, read_judged_table
 from taciturn.data.sensitivity import check_relation, public_rows
 from taciturn.data.sparse_layout import checked_layout

@@ -13,10 +13,10 @@ from taciturn.accounting import Budget
 from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.guard import warn_caller
+from taciturn.core.lattice import MOST_PRIVATE_ROWS
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.admission import PresentRecords
-from taciturn.data.fixed_point import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given

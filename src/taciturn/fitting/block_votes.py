@@ -11,8 +11,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.guard import guarded
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.block_lasso import first_features
 from taciturn.fitting.blocks import assign_blocks
 from taciturn.fitting.objective_perturbation import one_against_rest

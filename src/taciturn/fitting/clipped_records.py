@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from scipy.linalg import eigvalsh
 
 from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.lattice import FRACTION_BITS, ONE
 from taciturn.core.validation import check_positive
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import FRACTION_BITS, ONE
 from taciturn.losses import Loss
 
 __all__ = [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
+from taciturn.core.lattice import ONE
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.clipped_records import ClippedRecords
 from taciturn.fitting.row_statistics import row_norms
 from taciturn.losses import Loss

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
-from taciturn.data.fixed_point import ONE, exact_block_rows
+from taciturn.core.lattice import ONE
+from taciturn.data.fixed_point import exact_block_rows
 from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path, QuadraticPath
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
 from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals

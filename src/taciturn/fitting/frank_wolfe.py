@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from taciturn.core.lattice import MOST_PRIVATE_ROWS, ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
 from taciturn.fitting.frank_wolfe_task import MOST_FEATURES, MOST_STEPS, FrankWolfeProblem
 from taciturn.fitting.paths import choose_path, open_path

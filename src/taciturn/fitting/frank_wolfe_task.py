@@ -19,9 +19,9 @@ import numpy as np
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_real
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
 from taciturn.kernels.residual_pieces import LatticeDerivative
 from taciturn.kernels.vertex_sampler import WEIGHT_ERROR, new_sampler

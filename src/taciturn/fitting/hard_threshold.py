@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from taciturn.core.arrays import FloatArray
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.clipped_sums import Clipping, CurvatureSum, GradientSum
 from taciturn.fitting.gradient_descent import (
     Constraint,

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from taciturn.core.arrays import FloatArray
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import objective_tilt
 from taciturn.fitting.minimiser import minimise
 from taciturn.fitting.perturbed_objective import PerturbedObjective

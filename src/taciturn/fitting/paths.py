@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from taciturn.core.arrays import AnyArray, BoolArray, WordArray
 from taciturn.core.errors import ParameterError
-from taciturn.data.fixed_point import ONE
+from taciturn.core.lattice import ONE
 from taciturn.fitting.dense_paths import DensePath, GramPath
 from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path
 from taciturn.fitting.sparse_paths import ColumnPath, MarginPath, SublinearPath

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray
+from taciturn.core.lattice import FRACTION_BITS, ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import FRACTION_BITS, ONE
 from taciturn.data.sensitivity import gradient_scores
 from taciturn.fitting.frank_wolfe_task import ROUNDING_PER_RECORD
 from taciturn.losses import Loss

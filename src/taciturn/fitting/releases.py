@@ -11,8 +11,8 @@ from taciturn.accounting import PrivacyFilter
 from taciturn.accounting.filter import Spend
 from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.lattice import MOST_PRIVATE_ROWS, ONE
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import MOST_PRIVATE_ROWS, ONE
 from taciturn.data.sensitivity import largest_eigenvalue as eigenvalue_sensitivity
 from taciturn.data.sensitivity import loss_differences, proposal_scores
 from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, largest_eigenvalue

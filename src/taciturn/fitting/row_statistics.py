@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.clipped_records import squared_row_norms
 from taciturn.losses import Loss
 from taciturn.mechanisms import PrivateQuantile

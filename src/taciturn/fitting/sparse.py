@@ -15,8 +15,8 @@ import numpy as np
 
 from taciturn.accounting.filter import Spend
 from taciturn.core.arrays import FloatArray, IndexArray
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.fixed_point import ONE
 from taciturn.fitting.clipped_sums import GradientSum
 from taciturn.fitting.gradient_descent import (
     Constraint,

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
-from taciturn.data.fixed_point import ONE
+from taciturn.core.lattice import ONE
 from taciturn.fitting.gradient_descent import columns_by_weight
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sparse_screening import clip_records

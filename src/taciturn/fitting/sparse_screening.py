@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from taciturn.core.arrays import FloatArray, IndexArray
-from taciturn.data.fixed_point import ONE
+from taciturn.core.lattice import ONE
 from taciturn.fitting.clipped_sums import Clipping, CorrelationSum, EntryCorrelationSum
 from taciturn.fitting.gradient_descent import heaviest_columns
 from taciturn.fitting.releases import Releases

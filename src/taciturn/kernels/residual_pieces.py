@@ -30,10 +30,10 @@ from typing import NamedTuple
 import numpy as np
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray
+from taciturn.core.lattice import ONE
 from taciturn.kernels.compiled import compiled
 
 __all__ = [
-    "ONE",
     "LatticeDerivative",
     "Pieces",
     "curve_table",
@@ -43,9 +43,6 @@ __all__ = [
     "residual_derivative",
     "slope_part",
 ]
-
-ONE = 1 << 16
-"""Lattice units in one: the same as for the features."""
 
 _SLOPE_BITS = 18
 _LOGISTIC_ERROR = 0.97e-3

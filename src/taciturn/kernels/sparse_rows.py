@@ -29,8 +29,9 @@ from typing import NamedTuple
 import numpy as np
 
 from taciturn.core.arrays import AnyArray, FloatArray, Int32Array, IntArray
+from taciturn.core.lattice import ONE
 from taciturn.kernels.compiled import compiled
-from taciturn.kernels.residual_pieces import ONE, Pieces, locate, slope_part
+from taciturn.kernels.residual_pieces import Pieces, locate, slope_part
 
 __all__ = [
     "DRIFT",

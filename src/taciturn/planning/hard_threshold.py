@@ -12,7 +12,7 @@ from taciturn.accounting import Budget
 from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
-from taciturn.data.fixed_point import ONE
+from taciturn.core.lattice import ONE
 from taciturn.data.sensitivity.descent import proposal_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent
 from taciturn.losses import Loss

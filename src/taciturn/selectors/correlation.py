@@ -15,9 +15,9 @@ import numpy as np
 from taciturn.accounting import Budget
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
 from taciturn.data.target import check_y_bounds
 from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain_scores, target_columns

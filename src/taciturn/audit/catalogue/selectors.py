@@ -13,7 +13,7 @@ from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, 
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import near_tie, rank_reversal, turncoat_block
 from taciturn.audit.pair import Pair
-from taciturn.data.fixed_point import ONE
+from taciturn.core.lattice import ONE
 from taciturn.data.sensitivity import correlation_scores
 from taciturn.planning import TOP_K_MECHANISMS, TopKPlan, plan_top_k
 from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector

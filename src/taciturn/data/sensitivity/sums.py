@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from taciturn.core.lattice import ONE
 from taciturn.core.validation import check_integer, check_positive
 from taciturn.data.sensitivity.base import Sensitivity, record_sum
 from taciturn.kernels.gram_frank_wolfe import halvings_of
-from taciturn.kernels.residual_pieces import ONE, LatticeDerivative
+from taciturn.kernels.residual_pieces import LatticeDerivative
 
 __all__ = ["correlation_scores", "fixed_point_sum", "gradient_scores", "lattice_gradient_scores"]
 

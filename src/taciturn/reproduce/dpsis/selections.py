@@ -9,9 +9,9 @@ import numpy as np
 
 from taciturn.accounting import Budget
 from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.fixed_point import ONE
 from taciturn.data.sensitivity import block_votes, correlation_scores
 from taciturn.data.target import numeric_target
 from taciturn.fitting.block_votes import count_votes

@@ -24,7 +24,7 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.events import ExponentialEvent
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
 from taciturn.fitting.paths import choose_path, open_path
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, log_softmax, softmax, wrightomega
 
-from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
 from taciturn.core.lattice import ONE
 from taciturn.core.validation import check_positive
 from taciturn.data.fixed_point import round_weights
@@ -97,12 +97,12 @@ class Loss(ABC):
         """``sup |d phi / d z|`` over admissible records and the L1 ball of this radius; infinite if unbounded."""
 
     @abstractmethod
-    def record_values(self, margins: FloatArray, target: AnyArray) -> FloatArray:
+    def record_values(self, margins: FloatArray, target: NumberArray) -> FloatArray:
         """The loss of each record, from margins with one column per output and a target as a fit holds it."""
 
     @abstractmethod
     def integer_derivatives(
-        self, margins: AnyArray, unit: float, target: AnyArray, radius: float, bound: int
+        self, margins: NumberArray, unit: float, target: NumberArray, radius: float, bound: int
     ) -> FloatArray:
         """Derivatives as integers of size at most ``bound``, which stands for ``lipschitz(radius)``.
 
@@ -122,7 +122,7 @@ class Loss(ABC):
             Largest integer.
         """
 
-    def present(self, target: AnyArray) -> BoolArray:
+    def present(self, target: NumberArray) -> BoolArray:
         """Which records are not null. Null records of a regression never reach a loss: the reader leaves them out."""
         return np.asarray(target >= 0 if self.labelled else np.ones(target.size, dtype=bool))
 
@@ -164,20 +164,20 @@ class ScalarLoss(Loss):
     l1_factor: ClassVar[float] = 1.0
     squared_l2_factor: ClassVar[float] = 1.0
 
-    def targets(self, target: AnyArray) -> FloatArray:
+    def targets(self, target: NumberArray) -> FloatArray:
         """The target of each record in units of the loss; 0 for null records."""
         return np.where(target < 0, 0.0, target) if self.labelled else np.asarray(target, dtype=np.float64) / ONE
 
-    def record_values(self, margins: FloatArray, target: AnyArray) -> FloatArray:
+    def record_values(self, margins: FloatArray, target: NumberArray) -> FloatArray:
         """The loss of each record."""
         values: FloatArray = np.where(self.present(target), self.value(margins[:, 0], self.targets(target)), 0.0)
         return values
 
     def integer_derivatives(
-        self, margins: AnyArray, unit: float, target: AnyArray, radius: float, bound: int
+        self, margins: NumberArray, unit: float, target: NumberArray, radius: float, bound: int
     ) -> FloatArray:
         """The rounded derivatives, in one column."""
-        psi = self.derivative(margins[:, 0] * unit, self.targets(target))
+        psi = self.derivative(margins[:, 0].astype(np.float64) * unit, self.targets(target))
         integers = round_weights(psi, bound / self.lipschitz(radius), bound)
         integers[~self.present(target)] = 0.0
         return integers[:, None]
@@ -294,11 +294,11 @@ class LogisticLoss(ScalarLoss):
 
     def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """Predicted probability minus label."""
-        return expit(margins) - targets
+        return np.asarray(expit(margins) - targets, dtype=np.float64)
 
     def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """``p (1 - p)`` for the predicted probability p."""
-        probabilities = expit(margins)
+        probabilities: FloatArray = expit(margins)
         return probabilities * (1.0 - probabilities)
 
     def lipschitz(self, radius: float) -> float:
@@ -344,28 +344,28 @@ class SoftmaxLoss(Loss):
 
     def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """The negative log-likelihood, one number per record."""
-        return -np.sum(targets * log_softmax(margins, axis=1), axis=1)
+        return np.asarray(-np.sum(targets * log_softmax(margins, axis=1), axis=1), dtype=np.float64)
 
     def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """Predicted probabilities minus one-hot labels; every entry lies in [-1, 1]."""
-        return softmax(margins, axis=1) - targets
+        return np.asarray(softmax(margins, axis=1) - targets, dtype=np.float64)
 
     def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """``diag(p) - p p'`` for each record, of shape (n_samples, n_classes, n_classes)."""
-        probabilities = softmax(margins, axis=1)
+        probabilities: FloatArray = softmax(margins, axis=1)
         return probabilities[:, :, None] * (np.eye(margins.shape[1]) - probabilities[:, None, :])
 
     def lipschitz(self, radius: float) -> float:
         """One, entrywise: the norm that is dual to one L1 ball over all classes together."""
         return 1.0
 
-    def record_values(self, margins: FloatArray, target: AnyArray) -> FloatArray:
+    def record_values(self, margins: FloatArray, target: NumberArray) -> FloatArray:
         """The loss of each record; a null record has an empty one-hot row and loses nothing."""
         codes = np.asarray(target, dtype=np.int64)
         return self.value(margins, np.eye(margins.shape[1])[codes] * self.present(codes)[:, None])
 
     def integer_derivatives(
-        self, margins: AnyArray, unit: float, target: AnyArray, radius: float, bound: int
+        self, margins: NumberArray, unit: float, target: NumberArray, radius: float, bound: int
     ) -> FloatArray:
         """The rounded derivatives, one column per class."""
         integers = np.empty(margins.shape)

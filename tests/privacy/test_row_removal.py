@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from taciturn.core.lattice import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, open_path
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 

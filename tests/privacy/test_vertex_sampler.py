@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from taciturn.accounting import Budget
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.fitting.frank_wolfe_task import SELECTION_CHARGE, FrankWolfeProblem
+from taciturn.fitting.frank_wolfe_path import SELECTION_CHARGE, FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, open_path
 from taciturn.kernels.vertex_sampler import (
     DRY,

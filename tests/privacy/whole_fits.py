@@ -21,7 +21,7 @@ from taciturn.audit.catalogue import find_entries, scores
 from taciturn.audit.run import audit_entry
 from taciturn.core.rng import Stream
 from taciturn.fitting import plain, screening
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
 from taciturn.mechanisms import canonical, geometric, rounded_gaussian, selection, topk
 
 __all__ = ["WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]

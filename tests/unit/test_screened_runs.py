@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, open_path
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 

@@ -10,8 +10,8 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.datasets import make_power_law_sparse
-from taciturn.fitting import frank_wolfe_task
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem
+from taciturn.fitting import frank_wolfe_path
+from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, choose_path, open_path
 from taciturn.kernels.gram_frank_wolfe import fetch_column, halvings_of, no_columns
 from taciturn.kernels.residual_pieces import (
@@ -262,7 +262,7 @@ def test_null_records_contribute_nothing_and_count(loss, path):
 
 def test_levels_never_fall_below_the_scores(monkeypatch):
     # Few words at a time: the run pauses before almost every proposal, and there the bounds must hold.
-    monkeypatch.setattr(frank_wolfe_task, "_WORDS", 15)
+    monkeypatch.setattr(frank_wolfe_path, "_WORDS", 15)
     pauses = 0
     for seed, loss, noise in ((0, "squared", 8.0), (1, "huber", 1.0), (2, "logistic", 0.3), (3, "logistic", 0.05)):
         X, rng = make_data(seed, density=0.1)

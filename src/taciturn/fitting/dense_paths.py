@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray, WordArray
 from taciturn.core.lattice import ONE
 from taciturn.data.fixed_point import exact_block_rows
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path, QuadraticPath
+from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem, QuadraticPath
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
 from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals
 from taciturn.kernels.residual_pieces import curve_table
@@ -32,7 +34,7 @@ class GramPath(QuadraticPath):
         The public side.
     """
 
-    def __init__(self, X: AnyArray, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(problem, X.shape[1])
         self.halvings = halvings_of(problem.n_rows, problem.n_steps)
         self.scales = problem.radius * 2.0**self.halvings / problem.sums
@@ -46,7 +48,7 @@ class GramPath(QuadraticPath):
             part = np.asarray(X[start : start + block], dtype=np.float64)
             gram += (part.T @ part).astype(np.int64)
             self.a -= (part.T @ y[start : start + block]).astype(np.int64)
-        self.columns = tuple(all_columns(gram, self.halvings))
+        self.columns: tuple[Any, ...] = tuple(all_columns(gram, self.halvings))
         nothing: IntArray = np.zeros(0, dtype=np.int64)
         frozen = nothing.view()
         # As sparse paths have it, so that one compilation serves both.
@@ -70,12 +72,13 @@ class GramPath(QuadraticPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        return advance_by_columns(
+        reached: int = advance_by_columns(
             self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
         )
+        return reached
 
 
-class DensePath(Path):
+class DensePath(FrankWolfePath):
     """Exact margins and a full gradient per step; any loss.
 
     Parameters
@@ -88,7 +91,7 @@ class DensePath(Path):
         The public side.
     """
 
-    def __init__(self, X: AnyArray, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(problem, X.shape[1])
         self.scales = problem.radius / problem.sums
         self.y = problem.derivative.targets(targets)
@@ -100,7 +103,7 @@ class DensePath(Path):
         self.work = np.empty(self.n_features)
 
     @staticmethod
-    def _in_fours(columns: AnyArray) -> NDArray[np.float32]:
+    def _in_fours(columns: Any) -> NDArray[np.float32]:
         """One column after the other, padded to a multiple of four; single precision holds 17-bit integers."""
         data = np.zeros((-(-columns.shape[0] // 4) * 4, columns.shape[1]), dtype=np.float32)
         data[: columns.shape[0]] = columns
@@ -123,6 +126,7 @@ class DensePath(Path):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        return advance_dense(
+        reached: int = advance_dense(
             self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
         )
+        return reached

@@ -16,12 +16,12 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
 from taciturn.core.lattice import MOST_PRIVATE_ROWS, ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
-from taciturn.fitting.frank_wolfe_task import MOST_FEATURES, MOST_STEPS, FrankWolfeProblem
+from taciturn.fitting.frank_wolfe_path import MOST_FEATURES, MOST_STEPS, FrankWolfeProblem
 from taciturn.fitting.paths import choose_path, open_path
 from taciturn.fitting.plain import PlainRun
 from taciturn.fitting.safe_rule import column_norms
@@ -53,7 +53,7 @@ def count_nonzero(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -> 
 
 
 def _advance(
-    plan: FrankWolfePlan, design: Design, target: AnyArray, n_steps: int, noise_scale: float, stream: Stream
+    plan: FrankWolfePlan, design: Design, target: NumberArray, n_steps: int, noise_scale: float, stream: Stream
 ) -> FloatArray:
     run = open_run(
         design,
@@ -103,7 +103,7 @@ class FrankWolfeRun(Protocol):
     candidates: BoolArray
     norms: FloatArray | None
 
-    def scores(self) -> AnyArray:
+    def scores(self) -> NumberArray:
         """The gradient before the next step, in units of ``grain``."""
 
     def coefficients(self) -> FloatArray:
@@ -127,7 +127,7 @@ class FrankWolfeRun(Protocol):
 
 def open_run(
     design: Design,
-    target: AnyArray,
+    target: NumberArray,
     loss: Loss,
     radius: float,
     n_steps: int,

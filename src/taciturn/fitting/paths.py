@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from taciturn.core.arrays import AnyArray, BoolArray, WordArray
+from taciturn.core.arrays import BoolArray, NumberArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
 from taciturn.fitting.dense_paths import DensePath, GramPath
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path
+from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem
 from taciturn.fitting.sparse_paths import ColumnPath, MarginPath, SublinearPath
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms.transcript import transcribed
@@ -38,7 +38,7 @@ __all__ = [
     "warm_up",
 ]
 
-PATHS: dict[str, type[Path]] = {
+PATHS: dict[str, type[FrankWolfePath]] = {
     "sublinear": SublinearPath,
     "columns": ColumnPath,
     "margins": MarginPath,
@@ -92,8 +92,8 @@ def warm_up(*, sparse: bool) -> None:
 
 
 def open_path(
-    X: Any, targets: AnyArray, problem: FrankWolfeProblem, *, valid: BoolArray | None = None, path: str | None = None
-) -> Path:
+    X: Any, targets: NumberArray, problem: FrankWolfeProblem, *, valid: BoolArray | None = None, path: str | None = None
+) -> FrankWolfePath:
     """A run from zero over the L1 ball, before its first step.
 
     Parameters

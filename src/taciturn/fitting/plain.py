@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from taciturn.core.arrays import AnyArray, FloatArray, IntArray
+from taciturn.core.arrays import FloatArray, IndexArray, IntArray, NumberArray
 from taciturn.core.lattice import FRACTION_BITS, ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import gradient_scores
-from taciturn.fitting.frank_wolfe_task import ROUNDING_PER_RECORD
+from taciturn.fitting.frank_wolfe_path import ROUNDING_PER_RECORD
 from taciturn.losses import Loss
 from taciturn.mechanisms.base import first_of, noisy_keys
 from taciturn.mechanisms.transcript import Call, LoopSelection, answer
@@ -47,7 +47,7 @@ class PlainRun:
     def __init__(
         self,
         design: Design,
-        target: AnyArray,
+        target: NumberArray,
         loss: Loss,
         radius: float,
         n_outputs: int,
@@ -92,10 +92,11 @@ class PlainRun:
         margins, rows = self._margins()
         return float(self._loss.record_values(margins[rows], self._target[rows]).mean())
 
-    def _margins(self) -> tuple[FloatArray, IntArray]:
+    def _margins(self) -> tuple[FloatArray, IndexArray]:
         """Margins, and which records are not null."""
         lattice = np.rint(np.ldexp(self.weights, self._bits))
-        return self.design.matvec(lattice.T) * self._unit, np.flatnonzero(self._loss.present(self._target))
+        margins = self.design.matvec(lattice.T).astype(np.float64) * self._unit
+        return margins, np.flatnonzero(self._loss.present(self._target))
 
     def advance_to(self, t: int, stream: Stream) -> None:
         """Draw vertices and step until iteration t."""

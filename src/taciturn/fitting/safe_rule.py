@@ -123,7 +123,7 @@ def column_norms(X: Any, present: BoolArray | None = None) -> FloatArray:
     """Euclidean norms of the columns, over the rows that are present; sums of squared integers are exact to 2**53."""
     rows = np.ones(X.shape[0]) if present is None else present.astype(np.float64)
     if sp.issparse(X):
-        return np.sqrt(np.asarray(X.astype(np.float64).power(2).T @ rows))
+        return np.sqrt(np.asarray(X.astype(np.float64).power(2).T @ rows, dtype=np.float64))
     total = np.zeros(X.shape[1])
     step = max(1, _BLOCK_ENTRIES // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):

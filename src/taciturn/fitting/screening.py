@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from taciturn.core.arrays import AnyArray, FloatArray, IntArray
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import safe_rule, screening_test
 from taciturn.fitting.frank_wolfe import FrankWolfeRun, open_run
@@ -92,7 +92,7 @@ def _select(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: S
     return support[[_choose(plan, -np.abs(run.scores()[support]), run, stream)]]
 
 
-def _choose(plan: ScreenedPlan, scores: AnyArray, run: FrankWolfeRun, stream: Stream) -> int:
+def _choose(plan: ScreenedPlan, scores: NumberArray, run: FrankWolfeRun, stream: Stream) -> int:
     """The place of the winner."""
     if plan.selection_noise == 0.0:
         return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))
@@ -124,7 +124,7 @@ def _select_and_test(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
     """
     scores = run.scores()
     chosen = support[[_choose(plan, -np.abs(scores[support]), run, stream)]]
-    gradient = scores * run.grain
+    gradient: FloatArray = np.asarray(scores * run.grain, dtype=np.float64)
     inner = _inner(run.coefficients(), gradient)
     gap = inner + plan.radius * float(np.abs(gradient).max())
     values = np.array([plan.radius * abs(gradient[chosen[0]]), inner, gap])
@@ -152,7 +152,8 @@ def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
     if plan.n_rows is None or run.norms is None:
         raise TypeError("the safe rule needs a public number of records and the norms of the columns")
     radius, n_rows, condition = plan.radius, plan.n_rows, plan.loss.condition(plan.radius)
-    coefficients, gradient = run.coefficients(), run.scores() * (run.grain / n_rows)
+    coefficients = run.coefficients()
+    gradient: FloatArray = np.asarray(run.scores() * (run.grain / n_rows), dtype=np.float64)
     # Without noise nothing else would keep rounding from screening what is exactly on the edge.
     error = 0.0 if plan.gaussian_noise > 0.0 else run.derivative_error
     sizes = np.abs(gradient) + error
@@ -210,5 +211,4 @@ def _noisy(values: FloatArray, sensitivity: float, noise: float, stream: Stream)
     unit = sensitivity / (2.0**GAUSSIAN_BITS / (noise * (1.0 + 2.0**-40)) - room)
     mechanism = RoundedGaussian(sensitivity / unit + room, GAUSSIAN_BITS, _LARGEST)
     lattice = np.rint(np.clip(values / unit, -float(_LARGEST), float(_LARGEST))).astype(np.int64)
-    noisy: FloatArray = mechanism.release(lattice, stream) * unit
-    return noisy
+    return mechanism.release(lattice, stream).astype(np.float64) * unit

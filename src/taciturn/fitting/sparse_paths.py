@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray, WordArray
 from taciturn.core.errors import ParameterError
-from taciturn.fitting.frank_wolfe_task import FrankWolfeProblem, Path, QuadraticPath
+from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem, QuadraticPath
 from taciturn.kernels.gram_frank_wolfe import advance_by_columns, fetch_column, halvings_of, no_columns
 from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, residuals, sparse_gradient
 from taciturn.kernels.residual_pieces import curve_table
@@ -22,14 +22,14 @@ __all__ = ["ColumnPath", "MarginPath", "SublinearPath"]
 _FEWEST_SLOTS = 8
 
 
-def _frozen(array: AnyArray, kind: type) -> NDArray[Any]:
+def _frozen(array: Any, kind: type) -> NDArray[Any]:
     """A read-only view in one type: compiled once, whatever the caller's array allows."""
-    view = np.ascontiguousarray(array, dtype=kind).view()
+    view: NDArray[Any] = np.ascontiguousarray(array, dtype=kind).view()
     view.flags.writeable = False
     return view
 
 
-class _SparsePath(Path):
+class _SparsePath(FrankWolfePath):
     """A sparse matrix by row and by column; columns are numbered by falling popularity inside.
 
     Parameters
@@ -69,7 +69,7 @@ class SublinearPath(_SparsePath):
         The public side.
     """
 
-    def __init__(self, X: Any, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
         self.derivative_error = problem.derivative.pieces_error
         if problem.noise_scale > 0.0 and problem.largest_exponent > 2.0**32:
@@ -81,7 +81,7 @@ class SublinearPath(_SparsePath):
             )
         self.pieces = tuple(problem.derivative.pieces)
         self.schedule = tuple(schedule_of(problem.n_rows, problem.radius, problem.n_steps))
-        self.rows = tuple(new_rows(problem.derivative.targets(targets), problem.n_steps))
+        self.rows: tuple[Any, ...] = tuple(new_rows(problem.derivative.targets(targets), problem.n_steps))
         self.a = np.zeros(self.n_features, dtype=np.int64)
         self.b = np.zeros(self.n_features, dtype=np.int64)
         self.pace, self.spare = new_pace(), np.full(1, -1.0)
@@ -106,7 +106,7 @@ class SublinearPath(_SparsePath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule, self.sampler)
-        return advance(
+        reached: int = advance(
             self.t,
             self.problem.inverse_temperature,
             *state,
@@ -117,6 +117,7 @@ class SublinearPath(_SparsePath):
             chosen,
             words,
         )
+        return reached
 
 
 class ColumnPath(_SparsePath, QuadraticPath):
@@ -128,7 +129,7 @@ class ColumnPath(_SparsePath, QuadraticPath):
         As for :class:`SublinearPath`.
     """
 
-    def __init__(self, X: Any, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
         self.halvings = halvings_of(problem.n_rows, problem.n_steps)
         self.scales = problem.radius * 2.0**self.halvings / problem.sums
@@ -142,7 +143,7 @@ class ColumnPath(_SparsePath, QuadraticPath):
     def _open_slots(self) -> None:
         """As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more."""
         n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.a.size)
-        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
+        self.columns: tuple[Any, ...] = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
 
     def _scores(self) -> FloatArray:
         scores: FloatArray = self.a + self.scales[self.t] * self.b
@@ -159,9 +160,10 @@ class ColumnPath(_SparsePath, QuadraticPath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        return advance_by_columns(
+        reached: int = advance_by_columns(
             self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
         )
+        return reached
 
 
 class MarginPath(_SparsePath):
@@ -173,7 +175,7 @@ class MarginPath(_SparsePath):
         As for :class:`SublinearPath`.
     """
 
-    def __init__(self, X: Any, targets: AnyArray, problem: FrankWolfeProblem) -> None:
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
         self.scales = problem.radius / problem.sums
         self.y = problem.derivative.targets(targets)
@@ -199,6 +201,7 @@ class MarginPath(_SparsePath):
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
         state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
-        return advance_sparse(
+        reached: int = advance_sparse(
             self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
         )
+        return reached

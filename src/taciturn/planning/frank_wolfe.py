@@ -6,16 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from taciturn.accounting import Budget, calibrate
+from taciturn.accounting import Budget
 from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import clipped_count, gradient_scores
-from taciturn.events import ComposedEvent, ExponentialEvent, NotPrivateEvent
+from taciturn.events import Event, ExponentialEvent
 from taciturn.kernels.vertex_sampler import LEFTOVER
 from taciturn.losses import Loss
 from taciturn.mechanisms import ExponentialMechanism, TwoSidedGeometric
+from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
 
 __all__ = [
     "LARGEST_RADIUS",
@@ -25,8 +26,11 @@ __all__ = [
     "ClippedCount",
     "FrankWolfePlan",
     "frank_wolfe_steps",
+    "influences",
     "plan_frank_wolfe",
+    "planned_selection",
     "step_distance",
+    "step_words",
 ]
 
 NOISELESS_STEPS = 5000
@@ -69,14 +73,16 @@ class ClippedCount:
             )
 
     @property
-    def releases(self) -> tuple[Release, ...]:
+    def planned(self) -> tuple[PlannedRelease, ...]:
         """For the certificate; a range of one number releases nothing."""
         what = f"a count of coefficients between {self.low:,} and {self.high:,}"
         if self.low == self.high:
             return ()
-        if math.isinf(self.epsilon):
-            return (Release(what, "none", 0.0, NotPrivateEvent()),)
-        return (Release(what, "two-sided geometric", 1.0 / self.epsilon, self._mechanism.event),)
+        return (
+            PlannedRelease(
+                what, "two-sided geometric", lambda b: self._mechanism.event, scale_of=lambda event: 1.0 / self.epsilon
+            ),
+        )
 
     @property
     def _mechanism(self) -> TwoSidedGeometric:
@@ -172,38 +178,50 @@ def plan_frank_wolfe(
     count : ClippedCount, default=None
         A count that shares the budget.
     """
-    others = () if count is None else count.releases
-    # What is said of a private number of records may guide the number of steps; arithmetic cannot rely on it.
-    known = None if relation == "add-remove" else n_rows
+    private = not math.isinf(budget.epsilon)
     n_vertices = 2 * n_outputs * (n_features + intercept)
-    what = f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
-    if math.isinf(budget.epsilon):
-        steps = NOISELESS_STEPS if n_steps == "auto" else int(n_steps)
-        exact = Release(what, "none", 0.0, NotPrivateEvent(), steps)
-        return FrankWolfePlan(
-            Budget(math.inf, 0.0),
-            loss,
-            radius,
-            steps,
-            0.0,
-            relation,
-            known,
-            n_outputs,
-            intercept,
-            (exact, *others),
-            count,
-        )
-    steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if n_steps == "auto" else int(n_steps)
-    sensitivity = gradient_scores(1.0, 1.0, relation)
-    after = ComposedEvent(tuple(release.total for release in others))
-    distance = step_distance(budget)
-    scale = calibrate(budget, lambda b: ExponentialEvent(1.0 / b, distance) * steps + after)
-    selection = ExponentialMechanism(sensitivity, 1.0 / scale)
-    cost = ExponentialEvent(1.0 / scale, distance)
-    release = Release(what, "Gumbel", selection.scale / sensitivity.value, cost, steps)
+    if n_steps != "auto":
+        steps = int(n_steps)
+    else:
+        steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if private else NOISELESS_STEPS
+    step = planned_selection(step_words(n_vertices), relation, 1.0, step_distance(budget), steps)
+    releases = calibrate_releases(budget, (step, *(() if count is None else count.planned)))
     return FrankWolfePlan(
-        budget, loss, radius, steps, selection.scale, relation, known, n_outputs, intercept, (release, *others), count
+        budget if private else Budget(math.inf, 0.0),
+        loss,
+        radius,
+        steps,
+        influences(releases[0], relation),
+        relation,
+        # A public guess of a private number of records may guide the number of steps; arithmetic cannot rely on it.
+        None if relation == "add-remove" else n_rows,
+        n_outputs,
+        intercept,
+        releases,
+        count,
     )
+
+
+def step_words(n_vertices: int) -> str:
+    """What a step releases."""
+    return f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
+
+
+def planned_selection(what: str, relation: str, selection_range: float, distance: float, count: int) -> PlannedRelease:
+    """Selections by gradient, each with a bounded range of ``selection_range / b`` at a common noise scale b."""
+    sensitivity = gradient_scores(1.0, 1.0, relation)
+
+    def scale_of(event: Event) -> float:
+        if not isinstance(event, ExponentialEvent):
+            raise TypeError(f"{type(event).__name__} is no selection")
+        return ExponentialMechanism(sensitivity, event.epsilon).scale / sensitivity.value
+
+    return PlannedRelease(what, "Gumbel", lambda b: ExponentialEvent(selection_range / b, distance), count, scale_of)
+
+
+def influences(release: Release, relation: str) -> float:
+    """The noise of a selection by gradient in units of the largest influence of one record under zero-out."""
+    return release.scale * gradient_scores(1.0, 1.0, relation).value
 
 
 def step_distance(budget: Budget) -> float:

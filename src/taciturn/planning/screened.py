@@ -6,20 +6,23 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from taciturn.accounting import Budget, calibrate
+from taciturn.accounting import Budget
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
-from taciturn.data.sensitivity import gradient_scores
-from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
+from taciturn.events import GaussianEvent
 from taciturn.losses import Loss
-from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism
+from taciturn.mechanisms import DISTANCE_PER_VALUE
+from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
 from taciturn.planning.frank_wolfe import (
     LARGEST_RADIUS,
     NOISELESS_STEPS,
     SMALLEST_RADIUS,
     frank_wolfe_steps,
+    influences,
+    planned_selection,
     step_distance,
+    step_words,
 )
 
 __all__ = [
@@ -185,18 +188,23 @@ def plan_screened(
     else:
         steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if private else NOISELESS_STEPS
     screenings = screening_times(screen_at, steps)
-    noise, releases = (0.0, 0.0, 0.0), _exact_releases(rule, n_vertices, steps, len(screenings))
-    if private:
-        noise, releases = _noise(budget, relation, rule, share, steps, len(screenings), n_vertices, n_features)
+    planned = _planned(budget, relation, rule, share, steps, len(screenings), n_vertices, n_features)
+    # Without noise a test shows no more than which coefficient is screened.
+    releases = calibrate_releases(budget, planned if private else planned[:2], ordered=False)
+    noise = {release.noise: release for release in releases[1:]}
+    selection_noise = influences(noise["Gumbel"], relation) if "Gumbel" in noise else 0.0
+    gaussian_noise = noise["Gaussian"].scale if "Gaussian" in noise else 0.0
+    _check_gaussian(budget, rule, n_features, gaussian_noise)
     return ScreenedPlan(
         budget if private else Budget(math.inf, 0.0),
         loss,
         radius,
         steps,
         screenings,
-        noise[0],
+        influences(releases[0], relation),
         rule,
-        *noise[1:],
+        selection_noise,
+        gaussian_noise,
         none_threshold(threshold, n_rows),
         permanent,
         relation,
@@ -242,25 +250,15 @@ def _check_facts(budget: Budget, loss: Loss, radius: float, relation: str, n_row
         )
 
 
-def _wording(rule: str, n_vertices: int) -> tuple[str, str]:
-    screening = {
-        "select": "which coefficient is screened",
-        "tested": "which coefficient is a candidate for screening",
-        "none-option": "which coefficient is screened, if any",
-        "adp": "which coefficients are screened",
-    }[rule]
-    return f"one of {n_vertices:,} directions (a coefficient and a sign) per step", screening
+_SCREENING_WORDS = {
+    "select": "which coefficient is screened",
+    "tested": "which coefficient is a candidate for screening",
+    "none-option": "which coefficient is screened, if any",
+    "adp": "which coefficients are screened",
+}
 
 
-def _exact_releases(rule: str, n_vertices: int, n_steps: int, n_screenings: int) -> tuple[Release, ...]:
-    step, screening = _wording(rule, n_vertices)
-    releases = [Release(step, "none", 0.0, NotPrivateEvent(), n_steps)]
-    if n_screenings:
-        releases.append(Release(screening, "none", 0.0, NotPrivateEvent(), n_screenings))
-    return tuple(releases)
-
-
-def _noise(
+def _planned(
     budget: Budget,
     relation: str,
     rule: str,
@@ -269,8 +267,8 @@ def _noise(
     n_screenings: int,
     n_vertices: int,
     n_features: int,
-) -> tuple[tuple[float, float, float], tuple[Release, ...]]:
-    """Noise of a step, of a screening's selection and of its Gaussian part, and the releases."""
+) -> list[PlannedRelease]:
+    """The steps, then what the screenings release."""
     if n_screenings == 0:
         share = 0.0
     power = 0.5 if budget.delta > 0.0 else 1.0
@@ -279,39 +277,20 @@ def _noise(
     # At a common scale b: a selection has the range part / b; Gaussian noise that costs as much has mu = part / (2 b).
     select_part = {"adp": 0.0, "tested": _HALF}.get(rule, 1.0) * screen_part
     gauss_part = {"adp": 1.0, "tested": _HALF}.get(rule, 0.0) * screen_part
-    # How far samplers are from their laws: of a step, and of the Gaussian values of a screening.
-    step_off, gauss_off = step_distance(budget), DISTANCE_PER_VALUE * (n_features if rule == "adp" else 3)
-
-    def events(b: float) -> list[tuple[Event, int]]:
-        listed: list[tuple[Event, int]] = [(ExponentialEvent(step_part / b, step_off), n_steps)]
-        if select_part:
-            listed.append((ExponentialEvent(select_part / b), n_screenings))
-        if gauss_part:
-            listed.append((GaussianEvent(2.0 * b / gauss_part, gauss_off), n_screenings))
-        return listed
-
-    def whole(b: float) -> Event:
-        parts = [event * count for event, count in events(b)]
-        return sum(parts[1:], parts[0])
-
-    b = calibrate(budget, whole, ordered=False)
-    sensitivity = gradient_scores(1.0, 1.0, relation)
-    step_words, screen_words = _wording(rule, n_vertices)
-    releases, scales = [], []
-    for words, part, off, count in (
-        (step_words, step_part, step_off, n_steps),
-        (screen_words, select_part, 0.0, n_screenings),
-    ):
-        scales.append(0.0)
-        if part:
-            mechanism = ExponentialMechanism(sensitivity, part / b)
-            scales[-1] = mechanism.scale
-            cost = ExponentialEvent(part / b, off)
-            releases.append(Release(words, "Gumbel", mechanism.scale / sensitivity.value, cost, count))
-    gaussian = 2.0 * b / gauss_part if gauss_part else 0.0
+    planned = [planned_selection(step_words(n_vertices), relation, step_part, step_distance(budget), n_steps)]
+    words = _SCREENING_WORDS[rule]
+    if select_part:
+        planned.append(planned_selection(words, relation, select_part, 0.0, n_screenings))
+        words = "three numbers of the test of a screening"
     if gauss_part:
-        if gaussian * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
-            raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")
-        words = screen_words if rule == "adp" else "three numbers of the test of a screening"
-        releases.append(Release(words, "Gaussian", gaussian, GaussianEvent(gaussian, gauss_off), n_screenings))
-    return (scales[0], scales[1], gaussian), tuple(releases)
+        distance = DISTANCE_PER_VALUE * (n_features if rule == "adp" else 3)
+        planned.append(
+            PlannedRelease(words, "Gaussian", lambda b: GaussianEvent(2.0 * b / gauss_part, distance), n_screenings)
+        )
+    return planned
+
+
+def _check_gaussian(budget: Budget, rule: str, n_features: int, noise: float) -> None:
+    """Raise ParameterError where Gaussian noise does not fit its lattice."""
+    if noise * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
+        raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")

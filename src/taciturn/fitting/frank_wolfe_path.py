@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from taciturn.core.arrays import AnyArray, FloatArray, IntArray, WordArray
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
@@ -34,8 +34,8 @@ __all__ = [
     "MOST_STEPS",
     "ROUNDING_PER_RECORD",
     "SELECTION_CHARGE",
+    "FrankWolfePath",
     "FrankWolfeProblem",
-    "Path",
     "QuadraticPath",
 ]
 
@@ -127,10 +127,11 @@ class FrankWolfeProblem:
     def sums(self) -> IntArray:
         """S_t for t = 0 .. n_steps, one instead of zero."""
         t = np.arange(self.n_steps + 1, dtype=np.int64)
-        return np.maximum(t * (t + 1) // 2, 1)
+        sums: IntArray = np.maximum(t * (t + 1) // 2, 1)
+        return sums
 
 
-class Path:
+class FrankWolfePath:
     """A run in progress: one way to keep the scores.
 
     Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them, by
@@ -173,8 +174,7 @@ class Path:
     def coefficients(self) -> FloatArray:
         """The iterate in units of scaled features."""
         # Exact integers up to here; two roundings make them coefficients.
-        coefficients: FloatArray = self.iterate * (self.problem.radius / int(self.problem.sums[self.t]))
-        return coefficients
+        return self.iterate.astype(np.float64) * (self.problem.radius / int(self.problem.sums[self.t]))
 
     def margin_norm(self) -> float:
         """``||X w||_2``."""
@@ -284,7 +284,7 @@ class Path:
     def _margins(self) -> tuple[FloatArray, FloatArray]:
         """Margins and targets of the records."""
         u, y = self._integers()
-        return u * (self.problem.radius / int(self.problem.sums[self.t]) / ONE), y / ONE
+        return u.astype(np.float64) * (self.problem.radius / int(self.problem.sums[self.t]) / ONE), y / ONE
 
     def _integers(self) -> tuple[IntArray, IntArray]:
         """``X v`` and the targets, in lattice units."""
@@ -303,7 +303,7 @@ class Path:
         raise NotImplementedError
 
 
-class QuadraticPath(Path):
+class QuadraticPath(FrankWolfePath):
     """A run on ``A = -X' y`` and ``B = G v`` for the squared loss, without margins.
 
     Subclasses have ``a``, ``b``, the ``halvings`` of the Gram matrix G, and the targets ``y`` in lattice units.
@@ -311,7 +311,7 @@ class QuadraticPath(Path):
 
     a: IntArray
     b: IntArray
-    y: AnyArray
+    y: NumberArray
     halvings: int
 
     def margin_norm(self) -> float:

@@ -17,7 +17,7 @@ from taciturn.data.target import target_numbers
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.kernels.canonical import largest_noise
 from taciturn.published._base import state_claim
-from taciturn.selectors._base import FeatureMask
+from taciturn.selectors.base import FeatureMask
 
 __all__ = ["DPSIS", "printed_top_k"]
 

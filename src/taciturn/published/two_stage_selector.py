@@ -22,7 +22,7 @@ from taciturn.data.target import target_numbers
 from taciturn.events import NotPrivateEvent
 from taciturn.fitting.blocks import blocks_by_slot
 from taciturn.mechanisms import LaplaceTopK
-from taciturn.selectors._base import FeatureMask
+from taciturn.selectors.base import FeatureMask
 
 __all__ = ["TwoStageSelector", "lasso_counts"]
 

@@ -15,7 +15,7 @@ from taciturn.core.rng import Stream
 from taciturn.fitting.block_votes import run_block_vote
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.planning.block_vote import BlockVotePlan, check_n_blocks, check_n_jobs, plan_block_vote
-from taciturn.selectors._base import BoundedSelector
+from taciturn.selectors.base import BoundedSelector
 from taciturn.sources import ArraySource
 
 __all__ = ["BlockVoteSelector"]

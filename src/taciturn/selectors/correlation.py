@@ -24,7 +24,7 @@ from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain
 from taciturn.fitting.procedure import BOUNDS, Plan, PublicFacts
 from taciturn.fitting.top_k import select_top_k
 from taciturn.planning import TopKPlan, plan_top_k
-from taciturn.selectors._base import BoundedSelector
+from taciturn.selectors.base import BoundedSelector
 from taciturn.sources import ArraySource
 
 __all__ = ["CorrelationSelector"]

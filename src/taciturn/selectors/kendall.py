@@ -18,7 +18,7 @@ from taciturn.fitting.kendall import run_kendall
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.kernels import kendall
 from taciturn.planning import KendallPlan, plan_kendall
-from taciturn.selectors._base import PrivateSelector
+from taciturn.selectors.base import PrivateSelector
 from taciturn.sources import ArraySource
 
 __all__ = ["KendallSelector"]

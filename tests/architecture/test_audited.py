@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import taciturn
-from taciturn.audit.catalogue import ENTRIES, Case
+from taciturn.audit.catalogue import ENTRIES, SampledCase
 from taciturn.audit.catalogue.entry import Fit
 from taciturn.audit.catalogue.replays import REPLAYS
-from taciturn.audit.catalogue.scores import Scored
+from taciturn.audit.catalogue.scores import ScoreRun
 
 PRIVACY = Path(__file__).parents[1] / "privacy"
 FITTED = {
@@ -33,10 +33,10 @@ def whole_fits():
 
 def test_every_class_has_an_audit_by_whole_fits():
     cases = [(entry.subject, entry.case(1.0)) for entry in ENTRIES if entry.kind != "mechanism"]
-    fitted = {name for name, case in cases if isinstance(case, Case) and isinstance(case.run, Fit | Scored)}
+    fitted = {name for name, case in cases if isinstance(case, SampledCase) and isinstance(case.run, Fit | ScoreRun)}
     assert fitted == (FITTED | SCORED) - NOISELESS
     # Runs are nothing else: a copy of a fit shows nothing about the fit.
-    assert all(isinstance(case.run, Fit | Scored) for _, case in cases if isinstance(case, Case))
+    assert all(isinstance(case.run, Fit | ScoreRun) for _, case in cases if isinstance(case, SampledCase))
 
 
 def test_every_class_has_a_mutant_of_its_whole_fit(whole_fits):

@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 from typer.testing import CliRunner
 
 from taciturn.audit import AuditResult, Pair, catalogue, neighbours
-from taciturn.audit.catalogue import ENTRIES, KINDS, Case, Entry, ExactCase, entry, find_entries
+from taciturn.audit.catalogue import ENTRIES, KINDS, Entry, ExactCase, SampledCase, entry, find_entries
 from taciturn.audit.catalogue import mechanisms as mechanism_entries
 from taciturn.audit.neighbours import NULL_LABEL
 from taciturn.audit.run import audit_all, audit_entry
@@ -24,7 +24,7 @@ from taciturn.fitting.blocks import blocks_by_slot
 
 RUNNER = CliRunner()
 BY_NAME = pytest.mark.parametrize("each", ENTRIES, ids=lambda each: each.name)
-SAMPLED = [each for each in ENTRIES if isinstance(each.case(1.0), Case)]
+SAMPLED = [each for each in ENTRIES if isinstance(each.case(1.0), SampledCase)]
 OF_FITS = [each for each in SAMPLED if each.kind not in ("mechanism", "score")]
 
 
@@ -305,8 +305,10 @@ def flip(bit, random_state):
 
 
 BIT = Pair(1, 0, "replace-one", "The only record is the bit itself")
-SOUND = Entry("Response/sound", "mechanism", "ln(3)", lambda epsilon: Case(flip, BIT, 0.0, 1.2, "auto", 400))
-BROKEN = Entry("Response/broken", "mechanism", "too much", lambda epsilon: Case(flip, BIT, 0.0, 0.3, "auto", 2000))
+SOUND = Entry("Response/sound", "mechanism", "ln(3)", lambda epsilon: SampledCase(flip, BIT, 0.0, 1.2, "auto", 400))
+BROKEN = Entry(
+    "Response/broken", "mechanism", "too much", lambda epsilon: SampledCase(flip, BIT, 0.0, 0.3, "auto", 2000)
+)
 
 
 def test_audits_come_one_by_one_and_share_their_doubt():

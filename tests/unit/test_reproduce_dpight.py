@@ -135,7 +135,7 @@ def test_labels_as_printed_cannot_be_fitted_and_others_can(monkeypatch):
     monkeypatch.setattr(figure_1, "EPSILONS", (10.0,))
     found = {}
     for as_printed in (False, True):
-        setting = figure_1.Setting("set", "logistic", 500, 10, as_printed)
+        setting = figure_1.Panel("set", "logistic", 500, 10, as_printed)
         (found[as_printed],) = [row["value"] for row in figure_1.errors(setting, 0) if row["method"] == IGHT]
     assert found[False] < 0.7
     # Minus the weights is twice their length away from them.
@@ -181,7 +181,7 @@ def test_the_cost_of_privacy_leaves_out_what_the_method_cannot_do():
 def test_the_stated_bound_is_that_of_the_corollary():
     coef = np.array([0.6, 0.0, -0.8])
     assert rates._stated_bound(coef, 100) == pytest.approx(6 * (math.sqrt(6) + math.sqrt(0.1) * math.log(100)))
-    methods = figure_1._linear(figure_1.Setting("set", "squared", 100, 3, False), coef)
+    methods = figure_1._linear(figure_1.Panel("set", "squared", 100, 3, False), coef)
     assert methods[DP_IGHT].keywords["gradient_bound"] == pytest.approx(rates._stated_bound(coef, 100))
     assert methods[figure_1.RESIDUALS_OF_1].keywords["gradient_bound"] == 6.0
 

@@ -17,7 +17,7 @@ from taciturn.published.private_lasso import noisy_frank_wolfe
 from taciturn.reproduce.numbers import Numbers
 from taciturn.reproduce.sparsifier import EXPERIMENTS, appendix, claims, curves, methods, printed, reference, tables
 from taciturn.reproduce.sparsifier.printed import FEWER, LASSO, PRINTED_SETS, REFERENCE, SPARSIFIER, STOPPED
-from taciturn.reproduce.sparsifier.samples import SETS, Sample, Source, by_columns, read, standardised, unit_rows
+from taciturn.reproduce.sparsifier.samples import SETS, RawRecords, Sample, by_columns, read, standardised, unit_rows
 from taciturn.reproduce.verdicts import judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
@@ -167,7 +167,7 @@ def test_both_parts_of_a_set_are_joined_and_a_fifth_is_for_the_test():
 
 def test_the_test_part_always_has_both_classes():
     y = np.r_[np.ones(38), np.zeros(2)]
-    source = Source("SPLICE", np.zeros((40, 1)), y)
+    source = RawRecords("SPLICE", np.zeros((40, 1)), y)
     # Left to chance, two of forty records would all be left out of eight in six draws of ten.
     assert all(0 < source.sample(seed).y_test.sum() < 8 for seed in range(50))
 

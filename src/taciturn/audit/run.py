@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from taciturn.audit.catalogue import ENTRIES, Case, Entry
+from taciturn.audit.catalogue import ENTRIES, Entry, SampledCase
 from taciturn.audit.engine import audit
 from taciturn.audit.exact import audit_exact
 from taciturn.audit.result import AuditResult
@@ -61,7 +61,7 @@ def audit_entry(
     (0.5, 0.5, 'no violation found')
     """
     case = entry.case(check_real(_SMALLEST, _LARGEST, epsilon=epsilon))
-    if not isinstance(case, Case):
+    if not isinstance(case, SampledCase):
         return audit_exact(case.law, case.pair, case.delta, claimed=case.claimed, name=entry.name)
     return audit(
         case.run,

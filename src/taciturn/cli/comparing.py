@@ -75,10 +75,10 @@ def compare(
 
 
 def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Path | None, invalid: str) -> _Problem:
-    from taciturn.cli.public_facts import gather_public_facts
     from taciturn.cli.records import read_encoded_table
+    from taciturn.cli.table_facts import gather_table_facts
 
-    facts = gather_public_facts(table, target, task, bounds, find=False)
+    facts = gather_table_facts(table, target, task, bounds, find=False)
     records = read_encoded_table(table, facts, invalid=invalid)
     return _Problem(records.X, records.y, records.task, records.target_parameters() | {"invalid": invalid})
 

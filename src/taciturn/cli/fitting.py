@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import Method, Task, check_early, new_estimator, warm_up
+from taciturn.cli.methods import Method, Task, check_parameters, new_estimator, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -24,9 +24,9 @@ from taciturn.cli.options import (
     Target,
 )
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.public_facts import gather_public_facts
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import format_command, print_line, print_model, print_words, stage
+from taciturn.cli.table_facts import gather_table_facts
 from taciturn.tables.words import refusal
 
 __all__ = ["fit", "parse_nonzero"]
@@ -63,7 +63,7 @@ def fit(
     from taciturn.modelfile import Model
     from taciturn.report import model_report
 
-    facts = gather_public_facts(table, target, task, bounds, find=private_bounds is not None)
+    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
     model = new_estimator(
@@ -75,7 +75,7 @@ def fit(
         invalid=invalid,
         **budget,
     )
-    check_early(model, method)
+    check_parameters(model)
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_encoded_table(table, facts, invalid=invalid)

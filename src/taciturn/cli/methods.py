@@ -12,7 +12,7 @@ __all__ = [
     "Method",
     "SelectionMethod",
     "Task",
-    "check_early",
+    "check_parameters",
     "methods_for",
     "new_estimator",
     "new_selector",
@@ -45,8 +45,6 @@ _FAMILIES = {
     "two-stage": "TwoStage",
     "admm": "ADMM",
 }
-# The other methods need a delta, for Gaussian noise.
-_WITHOUT_DELTA = ("frank-wolfe", "sparsified", "screened")
 _SELECTORS = {"correlation": "CorrelationSelector", "block-vote": "BlockVoteSelector", "kendall": "KendallSelector"}
 
 
@@ -68,11 +66,9 @@ def new_estimator(method: str, task: Task, nonzero: int | str | None, **paramete
     return kind(**parameters)
 
 
-def check_early(estimator: Any, method: str) -> None:
-    """Raise what a fit would raise because of public parameters, before anything is read or spent."""
+def check_parameters(estimator: Any) -> None:
+    """Raise what a fit would raise because of its parameters, before anything is read or spent."""
     estimator._check_public()
-    if method not in _WITHOUT_DELTA:
-        estimator._check_gaussian()
 
 
 def warm_up(model: Any, X: Any) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from taciturn.cli.methods import Task
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.public_facts import PublicFacts
 from taciturn.cli.screen import print_note, stage
+from taciturn.cli.table_facts import TableFacts
 from taciturn.core.errors import DataError, ParameterError, TaciturnError, WeakBudgetWarning
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class EncodedTable:
         Encoded features and the target.
     bounds : TableBounds
         Bounds by which the features are encoded; provisional until :meth:`find_bounds` has found them.
-    facts : PublicFacts
+    facts : TableFacts
         Public facts about the table.
     invalid : {"raise", "null"}
         What happens to records that are not admissible.
@@ -41,7 +41,7 @@ class EncodedTable:
     X: Any
     y: Any
     bounds: TableBounds
-    facts: PublicFacts
+    facts: TableFacts
     invalid: str
     unbounded: Any = None
 
@@ -136,7 +136,7 @@ def file_assumptions(invalid: str) -> tuple[str, ...]:
     return ("the file can be parsed as a table; one that cannot is refused, and the refusal tells of it",)
 
 
-def check_share(private_bounds: float | None, facts: PublicFacts) -> float:
+def check_share(private_bounds: float | None, facts: TableFacts) -> float:
     """The share of the budget that finds bounds: zero if all bounds are stated."""
     if private_bounds is None:
         return 0.0
@@ -145,7 +145,7 @@ def check_share(private_bounds: float | None, facts: PublicFacts) -> float:
     return private_bounds if facts.to_find else 0.0
 
 
-def read_encoded_table(table: Path, facts: PublicFacts, *, invalid: str) -> EncodedTable:
+def read_encoded_table(table: Path, facts: TableFacts, *, invalid: str) -> EncodedTable:
     """Read a whole table; whatever can be wrong with it is found here, before any budget is spent."""
     from taciturn.tables import read_table, read_unbounded_table
 

@@ -24,9 +24,9 @@ from taciturn.cli.options import (
     Target,
 )
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.public_facts import gather_public_facts
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import console, format_command, print_certificate, print_line, print_note, shown_text, stage
+from taciturn.cli.table_facts import gather_table_facts
 
 __all__ = ["select"]
 
@@ -57,7 +57,7 @@ def select(
 
     Example: taciturn select genes.parquet --bounds bounds.toml --keep 20 --epsilon 2
     """
-    facts = gather_public_facts(table, target, task, bounds, find=private_bounds is not None)
+    facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
     selector = new_selector(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.public_facts import read_text
 from taciturn.cli.screen import print_certificate, print_line, print_model, stage
+from taciturn.cli.table_facts import read_text
 
 if TYPE_CHECKING:
     from taciturn.modelfile import Model

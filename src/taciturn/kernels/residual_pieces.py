@@ -35,7 +35,7 @@ from taciturn.kernels.compiled import compiled
 
 __all__ = [
     "LatticeDerivative",
-    "Pieces",
+    "ResidualPieces",
     "curve_table",
     "exact_residual",
     "locate",
@@ -52,7 +52,7 @@ _CURVE_STEPS = 128
 _CURVE_END = 16.0
 
 
-class Pieces(NamedTuple):
+class ResidualPieces(NamedTuple):
     """A continuous piecewise linear psi; all fields are public. Compiled functions take a plain tuple.
 
     Attributes
@@ -127,7 +127,7 @@ class LatticeDerivative:
     ----------
     bound : int
         R, the bound on :math:`|\psi|` in lattice units.
-    pieces : Pieces
+    pieces : ResidualPieces
         Its piecewise linear form.
     logistic : bool
         Whether psi is a function of the margin, minus the label, instead of the residual.
@@ -136,7 +136,7 @@ class LatticeDerivative:
     """
 
     bound: int
-    pieces: Pieces
+    pieces: ResidualPieces
     logistic: bool
     pieces_error: float
 
@@ -180,7 +180,7 @@ def logistic_derivative(radius: float) -> LatticeDerivative:
 
 
 @cache
-def _logistic_pieces() -> Pieces:
+def _logistic_pieces() -> ResidualPieces:
     positive, slopes = logistic_pieces()
     knots, intercepts, height = [], [0.5], 0.5
     for i, knot in enumerate(positive):
@@ -201,8 +201,8 @@ def _logistic_pieces() -> Pieces:
 
 def _as_pieces(
     knots: list[float], intercepts: list[int], slopes: list[float], keeps: list[int], shift: float
-) -> Pieces:
-    return Pieces(
+) -> ResidualPieces:
+    return ResidualPieces(
         np.array(knots, dtype=np.float64),
         np.array(intercepts, dtype=np.int64),
         np.array([round(slope * 2**_SLOPE_BITS) for slope in slopes], dtype=np.int64),

@@ -19,7 +19,7 @@ import numpy as np
 from taciturn.core.arrays import FloatArray, Int32Array, IntArray, WordArray
 from taciturn.core.lattice import ONE
 from taciturn.kernels.compiled import compiled
-from taciturn.kernels.residual_pieces import Pieces
+from taciturn.kernels.residual_pieces import ResidualPieces
 from taciturn.kernels.sparse_rows import DRIFT, N_ENTRIES, N_ROWS, Matrix, Rows, Schedule, move, span
 from taciturn.kernels.vertex_sampler import (
     RETRY,
@@ -108,7 +108,7 @@ def advance(
     b: IntArray,
     matrix: Matrix,
     rows: Rows,
-    pieces: Pieces,
+    pieces: ResidualPieces,
     schedule: Schedule,
     sampler: Sampler,
     pace: IntArray,

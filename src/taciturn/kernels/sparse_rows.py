@@ -31,7 +31,7 @@ import numpy as np
 from taciturn.core.arrays import AnyArray, FloatArray, Int32Array, IntArray
 from taciturn.core.lattice import ONE
 from taciturn.kernels.compiled import compiled
-from taciturn.kernels.residual_pieces import Pieces, locate, slope_part
+from taciturn.kernels.residual_pieces import ResidualPieces, locate, slope_part
 
 __all__ = [
     "DRIFT",
@@ -272,7 +272,7 @@ def _enqueue(
 
 @compiled
 def reset(
-    t: int, a: IntArray, b: IntArray, matrix: Matrix, rows: Rows, pieces: Pieces, schedule: Schedule
+    t: int, a: IntArray, b: IntArray, matrix: Matrix, rows: Rows, pieces: ResidualPieces, schedule: Schedule
 ) -> None:  # pragma: no cover (compiled)
     """Cut every row for iteration t, where the unit of q may be new; A and P start as zeros."""
     row_starts, row_entries, _, _ = matrix
@@ -309,7 +309,7 @@ def move(
     b: IntArray,
     matrix: Matrix,
     rows: Rows,
-    pieces: Pieces,
+    pieces: ResidualPieces,
     schedule: Schedule,
 ) -> bool:  # pragma: no cover (compiled)
     """Add a multiple of ``e_k`` to v and bring rows and scores to iteration t, which may be the current one.

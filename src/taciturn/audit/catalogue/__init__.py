@@ -6,7 +6,7 @@ protect, and the claim that the object makes of itself.
 
 from __future__ import annotations
 
-from taciturn.audit.catalogue.entry import KINDS, Case, Entry, ExactCase
+from taciturn.audit.catalogue.entry import KINDS, Entry, ExactCase, SampledCase
 from taciturn.audit.catalogue.estimators import ESTIMATORS
 from taciturn.audit.catalogue.mechanisms import MECHANISMS
 from taciturn.audit.catalogue.scalers import SCALERS
@@ -14,7 +14,7 @@ from taciturn.audit.catalogue.scores import SCORES
 from taciturn.audit.catalogue.selectors import SELECTORS
 from taciturn.core.errors import ParameterError
 
-__all__ = ["ENTRIES", "KINDS", "Case", "Entry", "ExactCase", "find_entries"]
+__all__ = ["ENTRIES", "KINDS", "Entry", "ExactCase", "SampledCase", "find_entries"]
 
 ENTRIES: tuple[Entry, ...] = (*MECHANISMS, *SELECTORS, *SCALERS, *ESTIMATORS, *SCORES)
 """In the order in which ``all`` audits them."""

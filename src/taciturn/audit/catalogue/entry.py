@@ -17,7 +17,17 @@ from taciturn.certificate import Certificate
 from taciturn.core.errors import WeakBudgetWarning
 from taciturn.events import Event
 
-__all__ = ["KINDS", "Case", "Entry", "ExactCase", "Fit", "case_of_event", "case_of_fit", "exact_case_of_fit", "fit"]
+__all__ = [
+    "KINDS",
+    "Entry",
+    "ExactCase",
+    "Fit",
+    "SampledCase",
+    "case_of_event",
+    "case_of_fit",
+    "exact_case_of_fit",
+    "fit",
+]
 
 Outcome = np.ndarray | tuple[float, ...]
 
@@ -26,7 +36,7 @@ KINDS = ("mechanism", "selector", "estimator", "scaler", "score")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SampledCase:
     """Runs on two data sets, for :func:`~taciturn.audit.audit`.
 
     Parameters
@@ -90,7 +100,7 @@ class Entry:
     name: str
     kind: str
     summary: str
-    case: Callable[[float], Case | ExactCase]
+    case: Callable[[float], SampledCase | ExactCase]
 
     @property
     def subject(self) -> str:
@@ -132,10 +142,10 @@ def fit(model: Any, data: Any, random_state: int) -> Any:
         return clone(model).set_params(random_state=random_state).fit(*data)
 
 
-def case_of_fit(model: Any, pair: Pair, trials: int, *, event: str = "auto", discrete: bool = False) -> Case:
+def case_of_fit(model: Any, pair: Pair, trials: int, *, event: str = "auto", discrete: bool = False) -> SampledCase:
     """The case of a model: every run is a whole fit, and the claim is that of its certificate."""
     certificate: Certificate = fit(model, pair.first, 0).certificate_
-    return Case(Fit(model, discrete), pair, certificate.delta, certificate.epsilon, event, trials)
+    return SampledCase(Fit(model, discrete), pair, certificate.delta, certificate.epsilon, event, trials)
 
 
 def exact_case_of_fit(model: Any, pair: Pair, law: Callable[[Any], Mapping[Hashable, float]]) -> ExactCase:
@@ -144,6 +154,8 @@ def exact_case_of_fit(model: Any, pair: Pair, law: Callable[[Any], Mapping[Hasha
     return ExactCase(law, pair, claim.delta, claim.claimed)
 
 
-def case_of_event(cost: Event, run: Run, pair: Pair, trials: int, *, delta: float = 0.0, event: str = "auto") -> Case:
+def case_of_event(
+    cost: Event, run: Run, pair: Pair, trials: int, *, delta: float = 0.0, event: str = "auto"
+) -> SampledCase:
     """The case of a release with this cost, which is accounted at a delta."""
-    return Case(run, pair, delta, epsilon_of(cost, delta), event, trials)
+    return SampledCase(run, pair, delta, epsilon_of(cost, delta), event, trials)

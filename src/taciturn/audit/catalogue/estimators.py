@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from taciturn.accounting import Budget
-from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, exact_case_of_fit
+from taciturn.audit.catalogue.entry import Entry, ExactCase, SampledCase, case_of_fit, exact_case_of_fit
 from taciturn.audit.catalogue.frank_wolfe_law import FrankWolfeLaw
 from taciturn.audit.catalogue.mechanisms import GAUSSIAN_DELTA
 from taciturn.audit.neighbours import (
@@ -97,7 +97,7 @@ def _fitted_exactly(epsilon: float) -> Pair:
     return residual_jump(1.0, 10, 2, _REGRESSION)
 
 
-def _frank_wolfe(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> Case:
+def _frank_wolfe(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> SampledCase:
     pair = pair_of(epsilon)
     # Screenings share the budget with steps, and show little; a change of the order shows at once or never.
     trials = _SLOW_TRIALS if "rule" in own or own.get("n_nonzero") == "private-count" else _TRIALS
@@ -142,13 +142,15 @@ def _mislabelled(epsilon: float) -> Pair:
     return mislabelled_record(_MANY, _CLASSIFICATION)
 
 
-def _descent(kind: type, pair_of: Callable[[float], Pair], event: str, own: dict[str, Any], epsilon: float) -> Case:
+def _descent(
+    kind: type, pair_of: Callable[[float], Pair], event: str, own: dict[str, Any], epsilon: float
+) -> SampledCase:
     pair = pair_of(epsilon)
     trials = _GAUSSIAN_TRIALS if event == "gaussian" else _TRIALS
     return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, trials, event=event)
 
 
-def _sparse(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> Case:
+def _sparse(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> SampledCase:
     pair = pair_of(epsilon)
     model = _model(kind, pair, epsilon, _GAUSSIAN | {"row_bound": 1.0} | own)
     return case_of_fit(model, pair, _SLOW_TRIALS, event="gaussian")
@@ -161,20 +163,20 @@ def _alone(row: tuple[float, ...], labelled: bool, epsilon: float) -> Pair:
 # ------------------------------------------------------------------ perturbed objectives
 
 
-def _objective(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> Case:
+def _objective(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> SampledCase:
     pair = pair_of(epsilon)
     # So much that Jacobians take a small part of epsilon, which shows less than noise does.
     own = {"row_bound": 1.0, "regularisation": 8.0 / epsilon} | own
     return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _SLOW_TRIALS)
 
 
-def _admm(kind: type, penalty: str, epsilon: float) -> Case:
+def _admm(kind: type, penalty: str, epsilon: float) -> SampledCase:
     pair = _mislabelled(epsilon)
     own = {"row_bound": 1.0, "penalty": penalty, "strength": 1e-6, "coupling": 4.0 / epsilon, "n_steps": 2}
     return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _SLOW_TRIALS)
 
 
-def _two_stage(kind: type, decisive: bool, epsilon: float) -> Case:
+def _two_stage(kind: type, decisive: bool, epsilon: float) -> SampledCase:
     pair = turncoat_block(1, labelled=kind is TwoStageClassifier, decisive=decisive)
     own = {"n_nonzero": 1, "n_blocks": 2 + decisive, "row_bound": 1.0, "regularisation": 4.0 / epsilon}
     return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _FEW_TRIALS if decisive else _SLOW_TRIALS)
@@ -194,7 +196,9 @@ _NEVER_SCREENED = _HARDLY_SCREENED | {"threshold": 0.0, "rule": "none-option"}
 _GIVEN = {"row_bound": 1.0, "residual_clip": _CLIP, "step_size": 1e-3, "n_steps": 2}
 
 
-def _entry(kind: type, variant: str, summary: str, case: Callable[..., Case | ExactCase], *arguments: Any) -> Entry:
+def _entry(
+    kind: type, variant: str, summary: str, case: Callable[..., SampledCase | ExactCase], *arguments: Any
+) -> Entry:
     name = f"{kind.__name__}/{variant}" if variant else kind.__name__
     return Entry(name, "estimator", summary, partial(case, kind, *arguments))
 

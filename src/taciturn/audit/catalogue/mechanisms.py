@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.accounting import Budget, calibrate, epsilon_of
-from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_event
+from taciturn.audit.catalogue.entry import Entry, ExactCase, SampledCase, case_of_event
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.engine import Run
 from taciturn.audit.neighbours import opposing_scores, reversed_ranks, wide_gap
@@ -206,12 +206,12 @@ def _sampled(
     epsilon: float,
     *,
     trials: int = _TRIALS,
-) -> Case:
+) -> SampledCase:
     mechanism = make(epsilon)
     return case_of_event(mechanism.event, run(mechanism), pair_of(mechanism), trials)
 
 
-def _gaussian(make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float) -> Case:
+def _gaussian(make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float) -> SampledCase:
     mechanism = make(epsilon)
     run, pair = Number(mechanism), pair_of(mechanism)
     return case_of_event(mechanism.event, run, pair, _TRIALS, delta=GAUSSIAN_DELTA, event="gaussian")

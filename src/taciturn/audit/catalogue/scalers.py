@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from taciturn.accounting import Budget
-from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, exact_case_of_fit
+from taciturn.audit.catalogue.entry import Entry, ExactCase, SampledCase, case_of_fit, exact_case_of_fit
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import beyond_all_others, wide_gap
 from taciturn.audit.pair import Pair
@@ -90,12 +90,12 @@ def _private_parts(epsilon: float, counts: tuple[int, ...] = ()) -> tuple[Privat
     return scaler, plan, pair
 
 
-def _private(epsilon: float) -> Case:
+def _private(epsilon: float) -> SampledCase:
     scaler, _, pair = _private_parts(epsilon)
     return case_of_fit(scaler, pair, _TRIALS)
 
 
-def _private_order(epsilon: float) -> Case:
+def _private_order(epsilon: float) -> SampledCase:
     scaler, _, pair = _private_parts(epsilon, tuple(math.ceil(1.0 / epsilon) * count for count in _TIED))
     return case_of_fit(scaler, pair, _FEW_TRIALS)
 

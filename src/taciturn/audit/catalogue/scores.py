@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from taciturn.accounting import Budget
-from taciturn.audit.catalogue.entry import Case, Entry, ExactCase
+from taciturn.audit.catalogue.entry import Entry, ExactCase, SampledCase
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import mislabelled_record, residual_jump
 from taciturn.audit.pair import Pair
@@ -26,7 +26,7 @@ _N_OTHERS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoreRun:
     """A whole score, plan and certificate included.
 
     Parameters
@@ -89,18 +89,18 @@ def _accuracy_law(epsilon: float) -> ExactCase:
     # The model is right about the one record that differs, and wrong about all others.
     pair = mislabelled_record(_N_OTHERS, "zero-out")
     model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
-    claim = Scored(model, epsilon, pair.relation).certificate(pair)
+    claim = ScoreRun(model, epsilon, pair.relation).certificate(pair)
     plan = plan_score(Budget(epsilon, 0.0), "accuracy", finest=1, counts=False, relation=pair.relation, n_values=1)
     return ExactCase(AccuracyLaw(plan), pair, claim.delta, claim.epsilon)
 
 
-def _squared_error(epsilon: float) -> Case:
+def _squared_error(epsilon: float) -> SampledCase:
     pair = residual_jump(1.0, _N_OTHERS, 1, "add-remove")
     model = DummyRegressor(strategy="constant", constant=1.0).fit([[0.0]], [1.0])
     model.y_bounds = (-1.0, 1.0)
-    run = Scored(model, epsilon, pair.relation)
+    run = ScoreRun(model, epsilon, pair.relation)
     claim = run.certificate(pair)
-    return Case(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
+    return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
 
 
 SCORES = (

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from taciturn.accounting import Budget
-from taciturn.audit.catalogue.entry import Case, Entry, ExactCase, case_of_fit, exact_case_of_fit
+from taciturn.audit.catalogue.entry import Entry, ExactCase, SampledCase, case_of_fit, exact_case_of_fit
 from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import near_tie, rank_reversal, turncoat_block
 from taciturn.audit.pair import Pair
@@ -87,13 +87,13 @@ def _leading_by(lead: float, k: int) -> Pair:
     return near_tie(lead, math.ceil(lead) + 2, _RELATION, n_each=k)
 
 
-def _correlation(mechanism: str, epsilon: float) -> Case:
+def _correlation(mechanism: str, epsilon: float) -> SampledCase:
     selector, _ = _correlation_parts(mechanism, 1, epsilon)
     trials = _TRIALS if selector.delta > 0.0 else _PURE_TRIALS
     return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1), trials)
 
 
-def _correlation_order(mechanism: str, epsilon: float) -> Case:
+def _correlation_order(mechanism: str, epsilon: float) -> SampledCase:
     selector, _ = _correlation_parts(mechanism, 1, epsilon)
     return case_of_fit(selector, _leading_by(1.0, 1), _FEW_TRIALS)
 
@@ -103,13 +103,13 @@ def _correlation_law(mechanism: str, epsilon: float) -> ExactCase:
     return exact_case_of_fit(selector, _leading_by(_LONG_LEAD / epsilon, 2), CorrelationLaw(plan))
 
 
-def _kendall(delta: float, n_reversed: int, epsilon: float, *, trials: int = _TRIALS) -> Case:
+def _kendall(delta: float, n_reversed: int, epsilon: float, *, trials: int = _TRIALS) -> SampledCase:
     pair = rank_reversal(_RANKED, n_reversed)
     selector = KendallSelector(epsilon=epsilon, delta=delta, relation=pair.relation, n_features_to_select=1)
     return case_of_fit(selector, pair, trials)
 
 
-def _block_vote(decisive: bool, epsilon: float) -> Case:
+def _block_vote(decisive: bool, epsilon: float) -> SampledCase:
     pair = turncoat_block(_N_PAIRS, decisive=decisive)
     selector = BlockVoteSelector(
         epsilon=epsilon,

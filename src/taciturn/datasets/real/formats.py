@@ -23,14 +23,14 @@ from sklearn.datasets import load_svmlight_file
 
 from taciturn.core.arrays import FloatArray
 
-__all__ = ["Arff", "Delimited", "Form", "Libsvm", "Npz", "Part"]
+__all__ = ["Arff", "Delimited", "Form", "Libsvm", "Npz", "Split"]
 
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Split:
     """The training or the test records of a data set, numbers as float64."""
 
     X: FloatArray | sp.csr_array
@@ -67,7 +67,7 @@ class Form(ABC):
         """What the files hold, in words."""
 
     @abstractmethod
-    def read(self, train: Path, tests: Sequence[Path], n_features: int) -> tuple[Part, Part | None]:
+    def read(self, train: Path, tests: Sequence[Path], n_features: int) -> tuple[Split, Split | None]:
         """The training part and the test part."""
 
 
@@ -97,12 +97,12 @@ class Npz(Form):
         further = "".join(f", {key}" for key in (*self.extras, *self.categories.values()))
         return f"an npz archive with arrays X and y (sparse: data, indices, indptr, shape and y){further}"
 
-    def read(self, train: Path, tests: Sequence[Path], n_features: int) -> tuple[Part, Part | None]:
+    def read(self, train: Path, tests: Sequence[Path], n_features: int) -> tuple[Split, Split | None]:
         """Both parts of the archive."""
         # Opened here, since numpy leaves a broken archive open.
         with train.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             names = archive.get("class_names", ())
-            part = Part(
+            part = Split(
                 _matrix(archive, "X", ""),
                 _numbers(archive["y"]),
                 tuple(map(str, names)),
@@ -111,7 +111,7 @@ class Npz(Form):
             )
             if "y_test" not in archive:
                 return part, None
-            return part, Part(_matrix(archive, "X_test", "test_"), _numbers(archive["y_test"]))
+            return part, Split(_matrix(archive, "X_test", "test_"), _numbers(archive["y_test"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,10 @@ class _Text(Form):
     """Text: one file, or several one after another, for each part."""
 
     @abstractmethod
-    def records(self, path: Path, n_features: int) -> Part:
+    def records(self, path: Path, n_features: int) -> Split:
         """The records of one file."""
 
-    def read(self, train: Path, tests: Sequence[Path], n_features: int) -> tuple[Part, Part | None]:
+    def read(self, train: Path, tests: Sequence[Path], n_features: int) -> tuple[Split, Split | None]:
         """Both parts, the test part from all its files."""
         part = self.records(train, n_features)
         if not tests:
@@ -132,7 +132,7 @@ class _Text(Form):
             return part, first
         # Only dense text comes in several files.
         pieces = (first, *more)
-        return part, Part(np.vstack([piece.X for piece in pieces]), np.concatenate([piece.y for piece in pieces]))
+        return part, Split(np.vstack([piece.X for piece in pieces]), np.concatenate([piece.y for piece in pieces]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Libsvm(_Text):
         """What the file holds, in words."""
         return f"libsvm text with indices from 1 to {n_features}"
 
-    def records(self, path: Path, n_features: int) -> Part:
+    def records(self, path: Path, n_features: int) -> Split:
         """The records of one file."""
         with _opened(path, "rb") as file:
             X, found = load_svmlight_file(file, n_features=n_features, zero_based=False)
@@ -160,7 +160,7 @@ class Libsvm(_Text):
             y[found == theirs] = ours
         # The parser counts with 64 bits; 32-bit indices are what most kernels read without a copy.
         width = np.int32 if X.nnz <= np.iinfo(np.int32).max else np.int64
-        return Part(sp.csr_array((X.data, X.indices.astype(width), X.indptr.astype(width)), shape=X.shape), y)
+        return Split(sp.csr_array((X.data, X.indices.astype(width), X.indptr.astype(width)), shape=X.shape), y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Delimited(_Text):
         """What the file holds, in words."""
         return f"lines of {self.skipped + n_features + 1} fields"
 
-    def records(self, path: Path, n_features: int) -> Part:
+    def records(self, path: Path, n_features: int) -> Split:
         """The records of one file."""
         converters: dict[int | str, Any] = dict.fromkeys(range(self.skipped), lambda word: np.nan)
         if self.symbols:
@@ -194,7 +194,7 @@ class Delimited(_Text):
             # An empty file; its shape says enough.
             warnings.simplefilter("ignore", UserWarning)
             table = np.loadtxt(file, delimiter=self.delimiter, comments=None, converters=converters, ndmin=2)
-        return Part(np.ascontiguousarray(table[:, self.skipped : -1]), table[:, -1].copy())
+        return Split(np.ascontiguousarray(table[:, self.skipped : -1]), table[:, -1].copy())
 
     def _number(self, word: str) -> float:
         return self.symbols[word] if word in self.symbols else float(word)
@@ -219,7 +219,7 @@ class Arff(_Text):
         """What the file holds, in words."""
         return f"an ARFF file of {n_features + 1} numeric attributes"
 
-    def records(self, path: Path, n_features: int) -> Part:
+    def records(self, path: Path, n_features: int) -> Split:
         """The records of one file."""
         with _opened(path, "rt", encoding="latin-1") as file:
             rows, attributes = arff.loadarff(file)
@@ -227,7 +227,7 @@ class Arff(_Text):
         target = next(name for name in reversed(names) if name.startswith(self.target))
         features = sorted((name for name in names if name != target), key=lambda name: not name.startswith(self.first))
         columns = {name.lower(): _numbers(rows[name]) for name in attributes.names()}
-        return Part(np.column_stack([columns[name] for name in features]), columns[target])
+        return Split(np.column_stack([columns[name] for name in features]), columns[target])
 
 
 def _opened(path: Path, mode: str, **options: Any) -> IO[Any]:

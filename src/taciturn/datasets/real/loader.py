@@ -20,7 +20,7 @@ from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_choice
 from taciturn.datasets.real.facts import DATASETS, DatasetFacts
-from taciturn.datasets.real.formats import Form, Part
+from taciturn.datasets.real.formats import Form, Split
 
 __all__ = ["DATA_VARIABLE", "Dataset", "find_dataset", "load_dataset"]
 
@@ -209,7 +209,7 @@ def _digest(paths: tuple[Path, ...]) -> str:
     return digest.hexdigest()
 
 
-def _read(files: _Files, n_features: int, refused: Callable[[str], DataError]) -> tuple[Part, Part | None]:
+def _read(files: _Files, n_features: int, refused: Callable[[str], DataError]) -> tuple[Split, Split | None]:
     try:
         return files.form.read(files.train, files.tests, n_features)
     except _UNREADABLE:
@@ -219,7 +219,7 @@ def _read(files: _Files, n_features: int, refused: Callable[[str], DataError]) -
 
 
 def _checked(
-    part: Part | None,
+    part: Split | None,
     facts: DatasetFacts,
     shape: tuple[int, int],
     labels: Mapping[int, int] | None,

@@ -42,7 +42,7 @@ _NOISE_LEVEL = math.sqrt(0.1)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Panel:
     """A panel: n = d records and features, of which s have weights."""
 
     name: str
@@ -57,14 +57,12 @@ class Setting:
         return 2.0 * self.s
 
 
-def setting(
-    dataset: Dataset | None, *, name: str, loss: str, n: int, s: int, labels_as_printed: bool = False
-) -> Setting:
+def setting(dataset: Dataset | None, *, name: str, loss: str, n: int, s: int, labels_as_printed: bool = False) -> Panel:
     """Nothing is computed before the trials."""
-    return Setting(name, loss, n, s, labels_as_printed)
+    return Panel(name, loss, n, s, labels_as_printed)
 
 
-def errors(setting: Setting, seed: int) -> list[Row]:
+def errors(setting: Panel, seed: int) -> list[Row]:
     """The relative error of every method at every epsilon, on a data set of the trial's own."""
     make = make_ight_linear if setting.loss == "squared" else make_ight_logistic
     X, y, coef = make(setting.n, setting.n, setting.s, random_state=seed_of(seed, "data"))
@@ -88,13 +86,13 @@ def relative_error(coef: FloatArray, truth: FloatArray) -> float:
     return float(np.linalg.norm(np.ravel(coef) - truth) / np.linalg.norm(truth))
 
 
-def _twin(setting: Setting) -> DPIGHT:
+def _twin(setting: Panel) -> DPIGHT:
     """IGHT without noise, with steps long and many enough to converge."""
     n_steps, step_size = (50, 1.0) if setting.loss == "squared" else (100, 4.0)
     return DPIGHT(epsilon=math.inf, n_nonzero=setting.s, loss=setting.loss, n_steps=n_steps, step_size=step_size)
 
 
-def _linear(setting: Setting, coef: FloatArray) -> dict[str, Callable[..., Any]]:
+def _linear(setting: Panel, coef: FloatArray) -> dict[str, Callable[..., Any]]:
     s, bound = setting.s, setting.row_bound
     # The bound on gradients of Corollary 5.6, for which one must know the true weights.
     stated = bound * (math.sqrt(2.0 * s) * float(np.linalg.norm(coef)) + _NOISE_LEVEL * math.log(setting.n))
@@ -107,7 +105,7 @@ def _linear(setting: Setting, coef: FloatArray) -> dict[str, Callable[..., Any]]
     }
 
 
-def _logistic(setting: Setting, coef: FloatArray) -> dict[str, Callable[..., Any]]:
+def _logistic(setting: Panel, coef: FloatArray) -> dict[str, Callable[..., Any]]:
     ight: dict[str, Any] = {"loss": "logistic", "gradient_bound": setting.row_bound, "n_nonzero": setting.s}
     ight |= {"n_steps": STEPS, "step_size": 1.0}
     sound: dict[str, Any] = {"x_bound": 2.0, "classes": (0, 1)} | _sound(setting)
@@ -119,7 +117,7 @@ def _logistic(setting: Setting, coef: FloatArray) -> dict[str, Callable[..., Any
     }
 
 
-def _baselines(setting: Setting, gradient_bound: float) -> dict[str, Callable[..., Any]]:
+def _baselines(setting: Panel, gradient_bound: float) -> dict[str, Callable[..., Any]]:
     s, loss = setting.s, setting.loss
     return {
         FRANK_WOLFE: partial(PrivateLasso, loss=loss, radius=s / 2.0, n_steps=s, gradient_bound=gradient_bound),
@@ -127,7 +125,7 @@ def _baselines(setting: Setting, gradient_bound: float) -> dict[str, Callable[..
     }
 
 
-def _sound(setting: Setting) -> dict[str, Any]:
+def _sound(setting: Panel) -> dict[str, Any]:
     return {"n_nonzero": setting.s, "row_bound": setting.row_bound, "fit_intercept": False}
 
 

@@ -24,7 +24,7 @@ __all__ = [
     "PRINTED_SETS",
     "READING",
     "SCALING",
-    "PrintedSet",
+    "PrintedMicroarray",
     "ScaledSet",
     "reference_top",
     "scale_and_fit",
@@ -36,7 +36,7 @@ ALPHA = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedSet:
+class PrintedMicroarray:
     """A line of Table 1."""
 
     n: int
@@ -45,25 +45,25 @@ class PrintedSet:
 
 
 PRINTED_SETS = {
-    "alon": PrintedSet(62, 2000, 0.4822),
-    "borovecki": PrintedSet(31, 22283, 0.9011),
-    "burczynski": PrintedSet(127, 22283, 0.2175),
-    "chiaretti": PrintedSet(128, 12625, 0.2705),
-    "chin": PrintedSet(118, 22215, 0.5879),
-    "chowdary": PrintedSet(104, 22283, 0.8338),
-    "christensen": PrintedSet(217, 1413, 0.7870),
-    "golub": PrintedSet(72, 7129, 0.6819),
-    "gordon": PrintedSet(181, 12533, 0.2432),
-    "gravier": PrintedSet(168, 2905, 0.0689),
-    "khan": PrintedSet(63, 2308, 0.6961),
-    "shipp": PrintedSet(77, 7129, 0.4204),
-    "singh": PrintedSet(102, 12600, 0.6449),
-    "sorlie": PrintedSet(85, 457, 0.9300),
-    "su": PrintedSet(102, 5564, 0.9602),
-    "subramanian": PrintedSet(50, 10100, 0.5340),
-    "tian": PrintedSet(173, 12625, 0.0080),
-    "west": PrintedSet(49, 7129, 0.7044),
-    "yeoh": PrintedSet(248, 12625, 0.4611),
+    "alon": PrintedMicroarray(62, 2000, 0.4822),
+    "borovecki": PrintedMicroarray(31, 22283, 0.9011),
+    "burczynski": PrintedMicroarray(127, 22283, 0.2175),
+    "chiaretti": PrintedMicroarray(128, 12625, 0.2705),
+    "chin": PrintedMicroarray(118, 22215, 0.5879),
+    "chowdary": PrintedMicroarray(104, 22283, 0.8338),
+    "christensen": PrintedMicroarray(217, 1413, 0.7870),
+    "golub": PrintedMicroarray(72, 7129, 0.6819),
+    "gordon": PrintedMicroarray(181, 12533, 0.2432),
+    "gravier": PrintedMicroarray(168, 2905, 0.0689),
+    "khan": PrintedMicroarray(63, 2308, 0.6961),
+    "shipp": PrintedMicroarray(77, 7129, 0.4204),
+    "singh": PrintedMicroarray(102, 12600, 0.6449),
+    "sorlie": PrintedMicroarray(85, 457, 0.9300),
+    "su": PrintedMicroarray(102, 5564, 0.9602),
+    "subramanian": PrintedMicroarray(50, 10100, 0.5340),
+    "tian": PrintedMicroarray(173, 12625, 0.0080),
+    "west": PrintedMicroarray(49, 7129, 0.7044),
+    "yeoh": PrintedMicroarray(248, 12625, 0.4611),
 }
 """Table 1 of the paper."""
 

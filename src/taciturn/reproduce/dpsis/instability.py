@@ -32,7 +32,7 @@ _SELECTED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class DrawnSet:
     """Which of the two sets, and how many draws of it are one trial."""
 
     name: str
@@ -40,12 +40,12 @@ class Setting:
     repeats: int
 
 
-def setting(dataset: Dataset | None, *, outliers: bool, repeats: int = _REPEATS) -> Setting:
+def setting(dataset: Dataset | None, *, outliers: bool, repeats: int = _REPEATS) -> DrawnSet:
     """Nothing is computed before the trials."""
-    return Setting("W1/W2" if outliers else "W1", outliers, repeats)
+    return DrawnSet("W1/W2" if outliers else "W1", outliers, repeats)
 
 
-def picks(prepared: Setting, seed: int) -> list[Row]:
+def picks(prepared: DrawnSet, seed: int) -> list[Row]:
     """How often each method picks each feature, per thousand data sets, and the mean of the first five."""
     counted = {method: np.zeros(100) for method in (SIS, TWO_STAGE, BLOCK_VOTE)}
     for repeat in range(prepared.repeats):

@@ -30,7 +30,7 @@ from taciturn.reproduce.numbers import Numbers, Row
 from taciturn.reproduce.screening.measures import Curve
 from taciturn.reproduce.screening.synthetic import ADP, SOUND, SOUND_BUDGET, TARGET_BOUND
 
-__all__ = ["ADP_SYNTHETIC", "Setting", "draw_sets", "left_rows"]
+__all__ = ["ADP_SYNTHETIC", "LossSetting", "draw_sets", "left_rows"]
 
 INFINITY = float("inf")
 LINEAR, LOGISTIC = "linear", "logistic"
@@ -51,7 +51,7 @@ _SETTLED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LossSetting:
     """One of the two losses, and the size of what is run."""
 
     loss: str
@@ -102,12 +102,12 @@ class Setting:
 
 def draw_sets(
     dataset: Dataset | None, *, loss: str, n_samples: int = 3000, n_features: int = 600, n_steps: int = 1000
-) -> Setting:
+) -> LossSetting:
     """The trials draw their own data sets."""
-    return Setting(loss, n_samples, n_features, n_steps)
+    return LossSetting(loss, n_samples, n_features, n_steps)
 
 
-def left_rows(setting: Setting, seed: int) -> list[Row]:
+def left_rows(setting: LossSetting, seed: int) -> list[Row]:
     """Shares of coefficients that are left on a fresh data set, and Wolfe gaps along two of the runs."""
     X, y, coef = setting.data(seed_of(seed, "data"))
     seed = seed_of(seed, "methods")

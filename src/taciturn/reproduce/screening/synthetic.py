@@ -66,7 +66,7 @@ PRINTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SyntheticSetting:
     """One of the two kinds of data, and how long methods run on it."""
 
     name: str
@@ -77,12 +77,12 @@ class Setting:
 
 def draw_sets(
     dataset: Dataset | None, *, name: str, n_samples: int = 3000, n_features: int = 600, n_steps: int = 1000
-) -> Setting:
+) -> SyntheticSetting:
     """The trials draw their own data sets."""
-    return Setting(name, n_samples, n_features, n_steps)
+    return SyntheticSetting(name, n_samples, n_features, n_steps)
 
 
-def kept_rows(setting: Setting, seed: int) -> list[Row]:
+def kept_rows(setting: SyntheticSetting, seed: int) -> list[Row]:
     """Rates of every method on a fresh data set."""
     X, y, coef = make_screening_linear(
         setting.n_samples,

@@ -28,7 +28,7 @@ from taciturn.reproduce.sparsifier.printed import (
     SPARSIFIER,
     SYNTHETIC_SET,
 )
-from taciturn.reproduce.sparsifier.samples import SCALING, Source, by_columns, read
+from taciturn.reproduce.sparsifier.samples import SCALING, RawRecords, by_columns, read
 
 __all__ = [
     "APPENDIX_A",
@@ -99,7 +99,7 @@ def count_shares(seed: int, n_reference: int) -> dict[str, float]:
     return {"counts at alpha": low, "counts at beta": high, "counts between": 1.0 - low - high}
 
 
-def printed_code_rows(prepared: Source, seed: int) -> list[Row]:
+def printed_code_rows(prepared: RawRecords, seed: int) -> list[Row]:
     """Algorithm 2, the code that is printed for it, and the count of the first."""
     sample = prepared.sample(seed)
     n_reference = int(PRINTED_SETS[SYNTHETIC_SET].non_private)

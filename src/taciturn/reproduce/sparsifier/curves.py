@@ -34,7 +34,7 @@ from taciturn.reproduce.sparsifier.printed import (
     SYNTHETIC_SET,
 )
 from taciturn.reproduce.sparsifier.reference import noiseless_frank_wolfe
-from taciturn.reproduce.sparsifier.samples import SCALING, SETS, Sample, Source, read, unit_rows
+from taciturn.reproduce.sparsifier.samples import SCALING, SETS, RawRecords, Sample, read, unit_rows
 
 __all__ = ["ADMM", "EPSILONS", "FIGURES_1_TO_4", "FIGURE_5", "IGHT", "TWO_STAGE", "Tuned", "prepare", "rows", "zeros"]
 
@@ -59,7 +59,7 @@ _REFERENCE_STEPS = 1000
 class Tuned:
     """A data set, how many features the other methods keep, and Sparsifier's lambda for every epsilon."""
 
-    source: Source
+    source: RawRecords
     n_nonzero: int
     radii: Mapping[float, float]
 

@@ -14,7 +14,7 @@ from taciturn.datasets import Dataset, make_sparsifier_logistic
 from taciturn.reproduce.experiment import NOT_PRIVATE_SCALING, seed_of
 from taciturn.reproduce.sparsifier.printed import SYNTHETIC_SET
 
-__all__ = ["SCALING", "SETS", "Sample", "SetFacts", "Source", "by_columns", "read", "standardised", "unit_rows"]
+__all__ = ["SCALING", "SETS", "RawRecords", "Sample", "SetFacts", "by_columns", "read", "standardised", "unit_rows"]
 
 
 SCALING = (
@@ -111,7 +111,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class RawRecords:
     """All records of a data set, not scaled; none for the synthetic one, which every trial draws anew.
 
     Parameters
@@ -161,10 +161,10 @@ class Source:
         return np.concatenate([rng.permutation(np.flatnonzero(self.y == label))[:size] for label, size in wanted])
 
 
-def read(dataset: Dataset | None, *, name: str, n_records: int | None = None) -> Source:
+def read(dataset: Dataset | None, *, name: str, n_records: int | None = None) -> RawRecords:
     """All records of a data set, training and test part together, symbols coded one-hot."""
     if dataset is None:
-        return Source(name, None, None, n_records)
+        return RawRecords(name, None, None, n_records)
     X, y = dataset.X, dataset.y
     if dataset.X_test is not None and dataset.y_test is not None:
         X = sp.vstack((X, dataset.X_test), format="csr") if sp.issparse(X) else np.vstack((X, dataset.X_test))
@@ -174,7 +174,7 @@ def read(dataset: Dataset | None, *, name: str, n_records: int | None = None) ->
     elif SETS[name].scale is by_columns:
         # Most columns of COVTYPE are indicators.
         X = sp.csr_array(X)
-    return Source(name, X, (y == SETS[name].positive).astype(np.float64), n_records)
+    return RawRecords(name, X, (y == SETS[name].positive).astype(np.float64), n_records)
 
 
 def _one_hot(X: FloatArray, n_codes: dict[int, int]) -> sp.csr_array:

@@ -40,7 +40,7 @@ from taciturn.reproduce.sparsifier.printed import (
 )
 from taciturn.reproduce.sparsifier.reasons import CALIBRATED, TABLE_1_REASONS, TABLE_2_REASONS
 from taciturn.reproduce.sparsifier.reference import noiseless_frank_wolfe
-from taciturn.reproduce.sparsifier.samples import SCALING, SETS, Sample, Source, read
+from taciturn.reproduce.sparsifier.samples import SCALING, SETS, RawRecords, Sample, read
 
 __all__ = ["TABLES", "PreparedSet", "prepare", "rows", "steps_until"]
 
@@ -54,7 +54,7 @@ class PreparedSet:
 
     Parameters
     ----------
-    source : Source
+    source : RawRecords
         Its records.
     reference_steps : int
         Those of the non-private reference.
@@ -64,7 +64,7 @@ class PreparedSet:
         For noise of 1000 steps, and for noise of these steps.
     """
 
-    source: Source
+    source: RawRecords
     reference_steps: int
     n_kept: int
     stopped_steps: int

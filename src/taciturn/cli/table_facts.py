@@ -13,7 +13,7 @@ from taciturn.core.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from taciturn.tables import TableBounds, TableSchema
 
-__all__ = ["PublicFacts", "gather_public_facts", "read_text"]
+__all__ = ["TableFacts", "gather_table_facts", "read_text"]
 
 
 _MOST_BOUNDS = 1 << 24
@@ -24,7 +24,7 @@ _PROVISIONAL = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class PublicFacts:
+class TableFacts:
     """Public facts about a table.
 
     Parameters
@@ -57,9 +57,9 @@ class PublicFacts:
         return replace(bounds, columns=columns, found_privately=self.to_find)
 
 
-def gather_public_facts(
+def gather_table_facts(
     table: Path, target: str | None, task: Task | None, bounds_file: Path | None, *, find: bool
-) -> PublicFacts:
+) -> TableFacts:
     """Combine the options, the bounds file and the header of the table.
 
     With ``find``, bounds that the bounds file does not state may be found privately; otherwise it must state all.
@@ -94,7 +94,7 @@ def gather_public_facts(
         stated, to_find = _add_provisional_bounds(stated, task, schema)
     elif task == "regress" and stated.target.lower is None:
         raise ParameterError("target", stated.target.name, "bounds in the bounds file", "state lower and upper")
-    return PublicFacts(stated.for_table(schema), task, to_find, schema)
+    return TableFacts(stated.for_table(schema), task, to_find, schema)
 
 
 def _choose_task(task: Task | None, stated: TableBounds) -> Task:

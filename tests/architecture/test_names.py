@@ -1,0 +1,130 @@
+"""Names: what is private stays in its room, and a class name has one meaning."""
+
+import ast
+import functools
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src"
+PACKAGE = "taciturn"
+
+PRIVATE_ATTRIBUTES = {
+    ("audit", "sys._getframe"): "the standard library has no public way to look at the caller's frame",
+    ("core", "sys._getframe"): "the standard library has no public way to look at the caller's frame",
+    ("kernels", "dispatcher._cache"): "numba caches kernels by the file that defines them, and has no public setting",
+    ("kernels", "self.dispatcher._numba_type_"): "numba asks a dispatcher for its type by this name",
+}
+# Until the base of estimators offers public methods.
+PRIVATE_ATTRIBUTES |= {
+    ("cli", "estimator._check_public"): "check_parameters",
+    ("cli", "model._warm_up"): "warm_up",
+    ("modelfile", "estimator._check_public"): "check_parameters",
+    ("modelfile", "estimator._y_bounds"): "the certificate states the bounds of the target",
+}
+PRIVATE_MODULES = {
+    ("published", "taciturn.estimators._linear"): "published methods derive from the bases of estimators",
+    ("published", "taciturn.selectors._base"): "published methods derive from the bases of selectors",
+}
+SHARED_CLASS_NAMES: dict[str, str] = {}
+
+
+@functools.cache
+def modules():
+    """Names and syntax trees of all modules of the package."""
+    found = []
+    for path in sorted((SRC / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(SRC).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found.append((name, ast.parse(path.read_text(encoding="utf-8"))))
+    return tuple(found)
+
+
+def room_of(module):
+    """The second part of a module's name; the package itself is a room of its own."""
+    return module.split(".")[1] if "." in module else module
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def defined_names(tree):
+    """Private names that a module defines: functions, classes, variables, attributes of its own objects."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_own(node.value):
+            yield node.attr
+
+
+def _is_own(value):
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id == "super"
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def private_uses(module, tree, defined):
+    """Uses of private names of other rooms, as (room, use)."""
+    room = room_of(module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            if not _is_own(node.value) and node.attr not in defined[room]:
+                yield room, ast.unparse(node)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+            private = [part for part in node.module.split(".") if is_private(part)]
+            other = room_of(node.module) != room
+            if private and other and node.module != f"{PACKAGE}._version":
+                yield room, node.module
+            for alias in node.names:
+                if is_private(alias.name) and other:
+                    yield room, f"{node.module}.{alias.name}"
+
+
+def all_private_uses(trees):
+    """All uses of private names of other rooms in modules, given as (name, tree)."""
+    defined = defaultdict(set)
+    for module, tree in trees:
+        defined[room_of(module)].update(defined_names(tree))
+    return {use for module, tree in trees for use in private_uses(module, tree, defined)}
+
+
+def test_private_names_stay_in_their_rooms():
+    assert all_private_uses(modules()) <= set(PRIVATE_ATTRIBUTES) | set(PRIVATE_MODULES)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "use"),
+    [
+        ("taciturn.cli.planted", "def run(model): return model._privately_planned()", "model._privately_planned"),
+        ("taciturn.cli.planted", "def run(model): model.plan()._noise_of_it = 1", "model.plan()._noise_of_it"),
+        ("taciturn.cli.planted", "from taciturn.tables.files import _CAUSES", "taciturn.tables.files._CAUSES"),
+        ("taciturn.cli.planted", "from taciturn.estimators import _linear", "taciturn.estimators._linear"),
+        ("taciturn.cli.planted", "from taciturn.estimators._linear import given", "taciturn.estimators._linear"),
+    ],
+)
+def test_a_use_of_a_private_name_is_found(module, source, use):
+    assert ("cli", use) in all_private_uses([*modules(), (module, ast.parse(source))])
+
+
+def repeated_classes(trees):
+    """Names of public classes that several modules define, with these modules."""
+    found = defaultdict(list)
+    for module, tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(module)
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_a_class_name_has_one_meaning():
+    assert repeated_classes(modules()).keys() == SHARED_CLASS_NAMES.keys()
+
+
+def test_a_class_name_with_two_meanings_is_found():
+    planted = ("taciturn.cli.planted", ast.parse("class Certificate:\n    pass\n"))
+    places = repeated_classes([*modules(), planted])["Certificate"]
+    assert sorted(places) == ["taciturn.certificate.certificate", "taciturn.cli.planted"]

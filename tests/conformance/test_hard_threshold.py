@@ -59,7 +59,7 @@ def test_signals_are_found_and_certified(kind, relation, threshold):
 def test_what_is_given_costs_nothing(threshold):
     X, y = data()
     given = {"row_bound": 2.0, "residual_clip": 0.3, "step_size": 1.0}
-    names = {"row_bound": "length of a row", "residual_clip": "size of the target", "step_size": "curvature"}
+    names = {"row_bound": "median row norm", "residual_clip": "magnitude of the target", "step_size": "curvature"}
     model = HardThresholdRegressor(n_nonzero=2, n_steps=10, threshold=threshold)
     scales = {}
     for left_out in (None, *given):

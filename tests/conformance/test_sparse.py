@@ -90,14 +90,14 @@ def test_what_is_given_costs_nothing(kind):
     def paid(**given):
         events = kind(n_nonzero=2, random_state=0, **given).fit(X, y).certificate_.events
         second = events[-1]
-        assert second.what.endswith("of the second descent")
+        assert second.what.endswith("of the estimation phase")
         return {release.what for release in events}, second.count / second.scale**2
 
     everything, price = paid()
-    rows = {"the median length of a row before it is centred", "the median length of a row in the first descent"}
+    rows = {"the median row norm before rows are centred", "the median row norm in the selection phase"}
     gone = {"row_bound": (1.5, rows)}
     if kind is SparseRegressor:
-        gone["residual_clip"] = (0.2, {"the median size of the target"})
+        gone["residual_clip"] = (0.2, {"the median magnitude of the target"})
     for name, (value, what) in gone.items():
         left, higher = paid(**{name: value})
         assert everything - left == what

@@ -15,6 +15,7 @@ from taciturn.accounting import calibrate, delta_of, epsilon_of, pure
 from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
+from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import RELATIONS, opposite_quantile_scores
 from taciturn.events import ExponentialEvent, OppositeSelectionsEvent, PureEvent, for_group
 from taciturn.fitting.quantiles import release_bounds
@@ -22,6 +23,7 @@ from taciturn.mechanisms import PrivateQuantile
 from taciturn.planning import quantiles
 from taciturn.planning.quantiles import decimal_grid, plan_bounds
 from taciturn.scalers import BoundedScaler, private
+from taciturn.sources import ArraySource
 
 # The smallest grid there is: 0 and +- 1, 1.1, .., 2.
 SIZES = np.arange(10, 21) / 10
@@ -41,9 +43,9 @@ def shown(monkeypatch, never_refused):
     """``shown(scaler, X)``: the plan of a fit and the table that it is shown."""
     seen = []
 
-    def release(plan, X, stream):
-        seen.append((plan, X))
-        return np.zeros(X.shape[1]), np.ones(X.shape[1])
+    def release(plan, source, stream):
+        seen.append((plan, source.records.X))
+        return np.zeros(source.n_features), np.ones(source.n_features)
 
     def fit(scaler, X):
         with monkeypatch.context() as patch:
@@ -52,6 +54,10 @@ def shown(monkeypatch, never_refused):
         return seen.pop()
 
     return fit
+
+
+def source_of(X, **partitions):
+    return ArraySource(PresentRecords(X, np.zeros(len(X)), np.arange(len(X)), len(X)), np.inf, len(X), **partitions)
 
 
 def scaler_of(relation="zero-out", **changes):
@@ -174,7 +180,7 @@ def test_released_bounds_follow_that_law_and_no_other_scale(never_refused):
     ends = {"smallest": np.ones(2), "largest": np.full(2, 2.0)}
     plan = plan_bounds(Budget(8.0, 0.0), relation="zero-out", n_rows=12, tail=TAIL, **ends)
     stream = Stream.of(11)
-    found = np.array([release_bounds(plan, X, stream) for _ in range(draws)])
+    found = np.array([release_bounds(plan, source_of(X), stream) for _ in range(draws)])
     law = law_of_bounds(*laws_by_hand(X, "zero-out", 8.0)[:2])
     pairs = list(law)
     for column in range(2):
@@ -197,7 +203,7 @@ def test_a_fit_makes_the_releases_of_its_plan_and_nothing_else(never_refused):
     fitted = scaler_of(random_state=4).fit(X)
     ends = {"smallest": np.ones(2), "largest": np.full(2, 2.0)}
     plan = plan_bounds(Budget(EPSILON, 0.0), relation="zero-out", n_rows=30, tail=TAIL, **ends)
-    lower, upper = release_bounds(plan, X, Stream.of(4))
+    lower, upper = release_bounds(plan, source_of(X), Stream.of(4))
     assert np.array_equal(fitted.lower_, lower)
     assert np.array_equal(fitted.upper_, upper)
     # Of two columns one quantile each with scores that drift apart by 3/2 ranks, and one with 1.
@@ -497,7 +503,7 @@ def test_what_is_not_refused_is_worth_having_and_less_is_not(monkeypatch):
         X = np.random.default_rng(n).normal(size=(n, 2))
         reach, stream, wild = 1.1 * np.abs(X).max(), Stream.of(n), 0
         for _ in range(runs):
-            wild += bool((np.abs(release_bounds(plan, X, stream)) > reach).any())
+            wild += bool((np.abs(release_bounds(plan, source_of(X), stream)) > reach).any())
         return wild / runs
 
     assert share_beyond_all_records(needed) <= 0.05

@@ -60,6 +60,11 @@ class Design:
         return int(self._source.shape[1])
 
     @property
+    def values(self) -> Any:
+        """The features in their own units, neither clipped nor rounded."""
+        return self._source
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the features are stored sparsely."""
         return bool(sp.issparse(self._source))

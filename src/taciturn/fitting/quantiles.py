@@ -2,36 +2,83 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from taciturn.core.arrays import FloatArray
+from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.mechanisms import PrivateQuantile
+from taciturn.mechanisms.quantile import cumulative_counts
 from taciturn.planning.quantiles import BoundsPlan
+from taciturn.sources import Block, Source
 
-__all__ = ["release_bounds"]
+__all__ = ["ColumnCounts", "release_bounds"]
 
 # Half the width of a column whose bounds coincide, relative to their value.
 _LEAST_SHARE = 0.01
 
 
-def release_bounds(plan: BoundsPlan, X: FloatArray, stream: Stream) -> tuple[FloatArray, FloatArray]:
-    """Release a lower and an upper bound of every column, the lower ones below the upper ones."""
+@dataclass(frozen=True, slots=True)
+class ColumnCounts:
+    """Task: how many values of each column, and of its mirror image, are at most each point of a grid.
+
+    Parameters
+    ----------
+    grids : tuple of tuple of float
+        One per column, increasing.
+    """
+
+    grids: tuple[tuple[float, ...], ...]
+
+    @property
+    def columns(self) -> None:
+        """All features."""
+        return
+
+    def __call__(self, block: Block) -> IntArray:
+        """The counts of all columns in a row: see :meth:`split`."""
+        X = block.design(None).values
+        counts = [
+            cumulative_counts(values, grid) for j, grid in enumerate(self.grids) for values in (X[:, j], -X[:, j])
+        ]
+        return np.concatenate(counts)
+
+    def split(self, total: IntArray) -> list[tuple[IntArray, IntArray]]:
+        """For each column the counts of its values and those of its mirror image."""
+        sizes = [len(grid) + 1 for grid in self.grids for _ in range(2)]
+        parts = np.split(total, np.cumsum(sizes)[:-1])
+        return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def release_bounds(plan: BoundsPlan, source: Source, stream: Stream) -> tuple[FloatArray, FloatArray]:
+    """Release a lower and an upper bound of every column, the lower ones below the upper ones.
+
+    Parameters
+    ----------
+    plan : BoundsPlan
+        For this number of columns.
+    source : Source
+        The columns in their own units.
+    stream : Stream
+        Spawns two streams per column.
+    """
+    task = ColumnCounts(tuple(quantile.grid for quantile in plan.quantiles))
+    counts = task.split(source.total(task))
     bounds = np.empty((2, len(plan.quantiles)))
-    for j, quantile in enumerate(plan.quantiles):
-        values = X[:, j]
+    for j, (quantile, (values, mirrored)) in enumerate(zip(plan.quantiles, counts, strict=True)):
         # The grid is symmetric: a lower bound, rounded down, is an upper bound of the mirror image, rounded up.
         # A difference, since minus zero would be another zero.
-        lower = 0.0 - _upper(plan, quantile, -values, stream.spawn("lower bound"))
-        upper = _upper(plan, quantile, values, stream.spawn("upper bound"))
+        lower = 0.0 - _release_upper(plan, quantile, mirrored, stream.spawn("lower bound"))
+        upper = _release_upper(plan, quantile, values, stream.spawn("upper bound"))
         bounds[:, j] = _apart(lower, upper, _smallest(quantile.grid))
     return bounds[0], bounds[1]
 
 
-def _upper(plan: BoundsPlan, quantile: PrivateQuantile, values: FloatArray, stream: Stream) -> float:
+def _release_upper(plan: BoundsPlan, quantile: PrivateQuantile, counts: IntArray, stream: Stream) -> float:
     if plan.private:
-        return quantile.release(values, stream)
-    return quantile.grid[int(np.argmax(quantile.scores(values)))]
+        return quantile.release_counts(counts, stream)
+    return quantile.grid[int(np.argmax(quantile.count_scores(counts)))]
 
 
 def _smallest(grid: tuple[float, ...]) -> float:

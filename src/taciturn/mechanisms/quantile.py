@@ -94,7 +94,7 @@ class PrivateQuantile:
         """The bins' integer scores. Computed from data: for :meth:`release`, never to be shown."""
         # No records at all are a data set like any other; no bin is better than another then.
         array = check_finite(values=values) if np.asarray(values).size else np.zeros(0)
-        return self._scores(cumulative_counts(array, self.grid))
+        return self.count_scores(cumulative_counts(array, self.grid))
 
     def release(self, values: object, stream: Stream) -> float:
         """A point of the grid."""
@@ -102,9 +102,10 @@ class PrivateQuantile:
 
     def release_counts(self, counts: IntArray, stream: Stream) -> float:
         """A point of the grid, from the :func:`cumulative_counts` of the values: sums over the parts of a table."""
-        return self.grid[self._selection.release(self._scores(counts), stream)]
+        return self.grid[self._selection.release(self.count_scores(counts), stream)]
 
-    def _scores(self, counts: IntArray) -> IntArray:
+    def count_scores(self, counts: IntArray) -> IntArray:
+        """The bins' integer scores, from the :func:`cumulative_counts` of the values; never to be shown."""
         a, b = self._fraction.numerator, self._fraction.denominator
         at_most, size = counts[:-1].copy(), int(counts[-1])
         at_most[-1] = size  # the last bin has no upper end

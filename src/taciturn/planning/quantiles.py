@@ -6,15 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from taciturn.accounting import Budget, calibrate
+from taciturn.accounting import Budget
 from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import opposite_quantile_scores
-from taciturn.events import Event, NotPrivateEvent, OppositeSelectionsEvent
+from taciturn.events import Event, OppositeSelectionsEvent
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.mechanisms.base import rounding_charge
 from taciturn.mechanisms.quantile import quantile_fraction
+from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
 
 __all__ = ["BoundsPlan", "decimal_grid", "plan_bounds"]
 
@@ -81,23 +82,23 @@ def plan_bounds(
     fraction = quantile_fraction(1.0 - tail)
     first, second = opposite_quantile_scores(fraction.numerator, fraction.denominator, relation)
 
-    def pair(cost: float) -> Event:
+    def pair(b: float) -> OppositeSelectionsEvent:
         # Of noise that is fitted to the first; rounding costs both the same.
-        near = (cost - rounding_charge()) * (second.spread / first.spread) + rounding_charge()
-        return OppositeSelectionsEvent(cost, min(near, cost))
+        far = 1.0 / b
+        near = (far - rounding_charge()) * (second.spread / first.spread) + rounding_charge()
+        return OppositeSelectionsEvent(far, min(near, far))
 
-    def whole(b: float) -> Event:
-        return pair(1.0 / b) * n_columns
-
-    # Scores do not depend on the cost, which without privacy may hence be anything.
-    cost = 1.0 / calibrate(budget, whole, ordered=False) if private else 1.0
+    both = PlannedRelease("a column's lower and upper quantile", "Gumbel", pair, n_columns, _gumbel_scale)
+    releases = calibrate_releases(budget, (both,), ordered=False)
+    event = releases[0].event
+    # Without privacy the cost, on which the scores do not depend, may be anything.
+    cost = event.far if isinstance(event, OppositeSelectionsEvent) else 1.0
     by_range: dict[tuple[float, float], PrivateQuantile] = {}
     for ends in set(zip(smallest.tolist(), largest.tolist(), strict=True)):
         by_range[ends] = PrivateQuantile(decimal_grid(*ends), 1.0 - tail, relation, cost)
     quantiles = tuple(by_range[ends] for ends in zip(smallest.tolist(), largest.tolist(), strict=True))
     if not private:
-        exact = Release("a column's lower and upper quantile", "none", 0.0, NotPrivateEvent(), n_columns)
-        return BoundsPlan(Budget(math.inf, 0.0), quantiles, False, (exact,))
+        return BoundsPlan(Budget(math.inf, 0.0), quantiles, False, releases)
     finest = max(quantiles, key=lambda quantile: len(quantile.grid))
     needed = math.ceil(finest.scale * math.log(2 * n_columns * len(finest.grid) / _CHANCE) / tail)
     if n_rows < needed:
@@ -108,8 +109,12 @@ def plan_bounds(
             f"{needed:,} records, not n_samples={n_rows:,}",
             "give public bounds to BoundedScaler, raise epsilon, or scale fewer columns",
         )
-    both = Release("a column's lower and upper quantile", "Gumbel", 2.0 / cost, pair(cost), n_columns)
-    return BoundsPlan(budget, quantiles, True, (both,))
+    return BoundsPlan(budget, quantiles, True, releases)
+
+
+def _gumbel_scale(event: Event) -> float:
+    """The noise of a quantile in units of its sensitivity."""
+    return 2.0 / event.far if isinstance(event, OppositeSelectionsEvent) else math.inf
 
 
 def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:

@@ -20,13 +20,18 @@ from taciturn.data.unit_range import centre_and_half, to_unit_range
 __all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of", "one_per_column"]
 
 
-class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Base of the scalers: values are clipped to ``lower_`` and ``upper_`` of their column and mapped to [-1, 1]."""
+class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
+    """Values are clipped to ``lower_`` and ``upper_`` of their column and mapped to [-1, 1]."""
+
+    invalid: str
+    lower_: FloatArray
+    upper_: FloatArray
+    n_features_in_: int
 
     _formats: ClassVar[Any] = False
     """The formats of sparse tables that are taken, if any are."""
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
+    def _read_table(self, X: Any, *, reset: bool) -> Any:
         read = read_judged_table if self.invalid == "null" else read_table
         return read(self, X, reset=reset, layouts=self._formats)
 
@@ -39,7 +44,7 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
             The features, in their own units.
         """
         check_is_fitted(self)
-        X = self._read(X, reset=False)
+        X = self._read_table(X, reset=False)
         if sp.issparse(X):
             _check_symmetric(self.lower_, self.upper_)
             out, bounds = _with_column_values(X, self.upper_)
@@ -85,7 +90,7 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         return tags
 
 
-class BoundedScaler(LinearScaler):
+class BoundedScaler(LinearScaler, BaseEstimator):
     r"""Map columns linearly from their public bounds to [-1, 1].
 
     A value x of a column with bounds l < u becomes
@@ -157,7 +162,7 @@ class BoundedScaler(LinearScaler):
             Ignored.
         """
         check_invalid(self.invalid)
-        X = self._read(X, reset=True)
+        X = self._read_table(X, reset=True)
         n_columns = X.shape[1]
         lower = one_per_column("lower", self.lower, n_columns)
         upper = one_per_column("upper", self.upper, n_columns)

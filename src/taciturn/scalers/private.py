@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,15 +11,15 @@ from numpy.typing import ArrayLike
 from taciturn.accounting import Budget
 from taciturn.certificate import certify
 from taciturn.core.arrays import FloatArray
-from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import NO_RECORDS, check_integer, check_real
-from taciturn.data.admission import finite_rows
-from taciturn.data.reading import admission_assumptions, check_invalid
-from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.core.validation import check_integer, check_real
+from taciturn.data.admission import PresentRecords, finite_rows
+from taciturn.fitting.procedure import PrivateEstimator, PublicFacts
 from taciturn.fitting.quantiles import release_bounds
-from taciturn.planning.quantiles import plan_bounds
+from taciturn.planning.quantiles import BoundsPlan, plan_bounds
 from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
+from taciturn.sources import ArraySource
 
 __all__ = ["PrivateScaler"]
 
@@ -27,7 +28,7 @@ __all__ = ["PrivateScaler"]
 _LEAST, _MOST = 1e-300, 1e300
 
 
-class PrivateScaler(LinearScaler):
+class PrivateScaler(LinearScaler, PrivateEstimator):
     r"""Map columns linearly to [-1, 1] from bounds found privately.
 
     A value x of a column with bounds l < u becomes
@@ -136,8 +137,8 @@ class PrivateScaler(LinearScaler):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> PrivateScaler:
-        """Plan, find the bounds, certify.
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the bounds: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
         ----------
@@ -145,65 +146,60 @@ class PrivateScaler(LinearScaler):
             The features, in their own units.
         y : None
             Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted scaler.
         """
-        self._check_public()
-        X = self._read(X, reset=True)
-        n_rows, n_columns = X.shape
-        if n_rows == 0 and self.relation != "add-remove":
-            raise DataError(f"X: {NO_RECORDS}.")
-        smallest, largest = self._ends(n_columns)
-        records = public_rows(self.relation, n_rows, self.n_public)
+        self.check_parameters()
+        facts = self._public_facts(X, y)
+        plan = self._plan(facts)
+        self._reserve(plan)
+        source = self._read(X, facts)
         stream = Stream.of(self.random_state)
-        plan = plan_bounds(
-            Budget(self.epsilon, self.delta),
-            relation=self.relation,
-            n_rows=records,
-            tail=self.tail,
-            smallest=smallest,
-            largest=largest,
-        )
-        lower, upper = release_bounds(plan, X[finite_rows(X)] if self.invalid == "null" else X, stream)
+        self.lower_, self.upper_ = release_bounds(plan, source, stream)
+        smallest, largest = self._ends(facts.n_features)
         self.certificate_ = certify(
             plan.releases,
             plan.budget,
             relation=self.relation,
-            public={
-                "features": n_columns,
-                "records": records,
-                "tail": float(self.tail),
-                "smallest": fact_of(smallest),
-                "largest": fact_of(largest),
-                "invalid": self.invalid,
-            },
-            assumptions=(
-                "the range of sizes was chosen without looking at these data",
-                *admission_assumptions(self.invalid),
-            ),
+            public=self._public_description(facts)
+            | {"tail": float(self.tail), "smallest": fact_of(smallest), "largest": fact_of(largest)},
+            assumptions=("the range of sizes was chosen without looking at these data", *self._admission(None)),
             seeded=stream.seeded,
             arithmetic=plan.arithmetic,
             ordered=plan.ordered,
         )
-        self.lower_ = lower
-        self.upper_ = upper
         return self
 
-    def _check_public(self) -> None:
-        """Refuse bad values of public parameters before any data are read."""
-        check_invalid(self.invalid)
-        Budget(self.epsilon, self.delta)
-        Stream.of(self.random_state)
-        check_relation(self.relation)
-        if self.n_public is not None:
-            check_integer(1, n_public=self.n_public)
-        elif self.relation == "add-remove":
-            raise ParameterError(
-                "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
-            )
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        self._require_public_count()
         check_real(1e-3, 0.5, closed="left", tail=self.tail)
         for name in ("smallest", "largest"):
             given = getattr(self, name)
             for j, size in enumerate(numbers_of(name, given).flat):
-                check_real(_LEAST, _MOST, **{entry_name(name, given, j): float(size)})
+                bound: dict[str, Any] = {entry_name(name, given, j): float(size)}
+                check_real(_LEAST, _MOST, **bound)
+
+    def _plan(self, facts: PublicFacts) -> BoundsPlan:
+        smallest, largest = self._ends(facts.n_features)
+        return plan_bounds(
+            Budget(self.epsilon, self.delta),
+            relation=self.relation,
+            n_rows=check_integer(0, n_public=facts.n_records),
+            tail=self.tail,
+            smallest=smallest,
+            largest=largest,
+        )
+
+    def _read(self, X: Any, facts: PublicFacts) -> ArraySource:
+        """The records that are not null, in their own units and without a target."""
+        table = self._read_table(X, reset=True)
+        records = PresentRecords(table, np.zeros(facts.n_rows), np.arange(facts.n_rows), facts.n_rows)
+        return ArraySource(records.keep(finite_rows(table)), math.inf, facts.n_records)
 
     def _ends(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
         """The ends of each column's grid, which needs the number of columns to be known."""

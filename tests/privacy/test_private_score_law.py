@@ -18,7 +18,6 @@ from taciturn.audit.catalogue import scores as audited_scores
 from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS, error_sum, outcome_counts, record_sum
-from taciturn.estimators import scoring
 from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric, geometric, rounded_gaussian
 from taciturn.planning.score import plan_score
 
@@ -114,10 +113,10 @@ def divided_by_valid_labels(monkeypatch):
     original = MODULE._read
 
     def read(*arguments, **given):
-        predictions, y = original(*arguments, **given)
-        valid = max(1, int(np.sum(y != NULL)))
+        records = original(*arguments, **given)
+        valid = max(1, int(np.sum(records.y >= 0)))
         monkeypatch.setattr(MODULE, "public_rows", lambda relation, n_rows, n_public: valid)
-        return predictions, y
+        return records
 
     monkeypatch.setattr(MODULE, "_read", read)
 
@@ -207,7 +206,7 @@ def shown(monkeypatch):
         seen.append((plan, sums))
         return sums / plan.term_bound
 
-    monkeypatch.setattr(scoring, "release_sums", release)
+    monkeypatch.setattr(MODULE, "release_sums", release)
 
     def show(*arguments, **given):
         scored(*arguments, **given)

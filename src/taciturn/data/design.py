@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.errors import DataError
@@ -83,7 +84,7 @@ class Design:
     def _build(self, dtype: type) -> Any:
         X = self._source
         if not sp.issparse(X):
-            lattice = np.empty(self.shape, dtype=dtype)
+            lattice: NDArray[Any] = np.empty(self.shape, dtype=dtype)
             step = max(1, _CACHED_ENTRIES // max(1, self.shape[1]))
             for start in range(0, self.shape[0], step):
                 lattice[start : start + step, : self.n_features] = to_lattice(X[start : start + step], self.x_bound)
@@ -93,7 +94,7 @@ class Design:
             X = X.copy()
             X.sum_duplicates()
         # The places of the entries are X's own: they are not changed, so they need not be copied.
-        entries = to_lattice(X.data, self.x_bound).astype(dtype, copy=False)
+        entries: NDArray[Any] = to_lattice(X.data, self.x_bound).astype(dtype, copy=False)
         indices, indptr, shape = X.indices, X.indptr, X.shape
         if self._intercept:
             n_rows, n_columns = shape

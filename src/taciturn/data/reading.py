@@ -185,7 +185,7 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
     if invalid == "null":
         return _judged_records(estimator, X, y, numeric=numeric, empty=empty)
 
-    def read() -> tuple[Any, Any]:
+    def read() -> Any:
         return validate_data(estimator, checked_layout(X), y, accept_sparse=LAYOUTS, dtype=np.float64)
 
     table, target = without_data_values("X or y", read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn.accounting import Budget
 from taciturn.certificate import Certificate, certify
+from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.guard import guarded
 from taciturn.core.lattice import ONE
@@ -24,13 +26,14 @@ from taciturn.core.validation import (
     check_integer,
     without_data_values,
 )
-from taciturn.data.admission import blanked, finite_rows
+from taciturn.data.admission import PresentRecords, blanked, finite_rows
 from taciturn.data.reading import admission_assumptions, check_invalid, judged_target, read_judged_table
-from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
-from taciturn.fitting.score import release_sums
+from taciturn.fitting.score import OutcomeCounts, RightPredictions, release_sums, total_error
 from taciturn.planning.score import plan_score
+from taciturn.sources import ArraySource, Source
 
 __all__ = ["PrivateScore", "private_score"]
 
@@ -41,8 +44,6 @@ _ASSUMPTIONS = (
     "the model, its bounds and its classes are public, or its own certificate is composed with this one",
     "each prediction depends on its own record alone",
 )
-# Of this many terms the sum fits into 64 bits, and beyond this sum more of them make no difference.
-_BLOCK, _LARGEST_SUM = 1 << 28, 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def private_score(
         balanced accuracy every class should have many more records than the deviation of the noise, 1.4 / epsilon (2.8
         under replace-one); without noise a class that has no records counts as one that is always wrong.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
+        The neighbouring relation.
     n_public : int, default=None
         A public row count, required under add-remove, by which sums are divided.
     invalid : {"raise", "null"}, default="raise"
@@ -160,25 +161,18 @@ def private_score(
     budget = Budget(epsilon, delta)
     stream = Stream.of(random_state)
     relation = check_relation(relation)
+    check_invalid(invalid)
     if n_public is not None:
         check_integer(1, n_public=n_public)
-    elif relation == "add-remove":
-        raise ParameterError(
-            "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
-        )
-    strict = check_invalid(invalid) == "raise"
-    asked = _metric_of(estimator, metric, strict=strict)
+    check_public_count(relation, n_public)
+    asked = _metric_of(estimator, metric)
     plan = plan_score(
         budget, asked.what, finest=asked.finest, counts=asked.counts, relation=relation, n_values=asked.n_values
     )
-    numeric = isinstance(asked, _Error)
-    if strict:
-        predictions, y = _read(estimator, X, y, numeric=numeric)
-        n_slots = len(y)
-    else:
-        predictions, y, n_slots = _read_present(estimator, X, y, numeric=numeric, relation=relation)
-    n_rows = public_rows(relation, n_slots, n_public)
-    sums = release_sums(plan, asked.sums(y, predictions, plan.term_bound), stream)
+    records = _read(estimator, X, y, asked, invalid=invalid, relation=relation)
+    n_rows = check_integer(0, n_public=public_rows(relation, records.n_slots, n_public))
+    source = ArraySource(records, math.inf, n_rows)
+    sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
     value, std = asked.score(sums, n_rows, plan.deviation)
     certificate = certify(
         plan.releases,
@@ -205,16 +199,20 @@ class _Accuracy:
     counts: ClassVar[bool] = False
     n_values = 1
 
-    def __init__(self, classes: np.ndarray, *, strict: bool) -> None:
-        self.classes, self.strict = classes, strict
+    def __init__(self, classes: AnyArray) -> None:
+        self.classes = classes
         self.facts = {"classes": classes}
 
-    def sums(self, y: np.ndarray, predictions: np.ndarray, term_bound: int) -> np.ndarray:
-        codes = label_codes(y, self.classes, strict=self.strict)
-        right = (codes >= 0) & (codes == label_codes(predictions, self.classes))
-        return term_bound * np.array([np.count_nonzero(right)])
+    def mapped(self, y: AnyArray, *, strict: bool = True) -> IntArray:
+        """Class codes, -1 for labels that are none of the classes."""
+        return label_codes(y, self.classes, strict=strict)
 
-    def score(self, sums: np.ndarray, n_rows: int, deviation: float) -> tuple[float, float]:
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """What is released with noise."""
+        return term_bound * source.total(RightPredictions())
+
+    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
+        """The metric and the standard deviation of its noise."""
         return float(np.clip(sums[0] / n_rows, 0.0, 1.0)), deviation / n_rows
 
 
@@ -225,17 +223,16 @@ class _BalancedAccuracy(_Accuracy):
     what = "the numbers of right and wrong predictions in each class"
     counts = True
 
-    def __init__(self, classes: np.ndarray, *, strict: bool) -> None:
-        super().__init__(classes, strict=strict)
+    def __init__(self, classes: AnyArray) -> None:
+        super().__init__(classes)
         self.n_values = 2 * classes.size
 
-    def sums(self, y: np.ndarray, predictions: np.ndarray, term_bound: int) -> np.ndarray:
-        codes = label_codes(y, self.classes, strict=self.strict)
-        right = codes == label_codes(predictions, self.classes)
-        counts = [np.bincount(codes[(codes >= 0) & side], minlength=self.classes.size) for side in (right, ~right)]
-        return term_bound * np.column_stack(counts)
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """What is released with noise."""
+        return term_bound * source.total(OutcomeCounts(self.classes.size))
 
-    def score(self, sums: np.ndarray, n_rows: int, deviation: float) -> tuple[float, float]:
+    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
+        """The metric and the standard deviation of its noise."""
         sizes = np.maximum(sums.sum(axis=1), 1.0)
         shares = np.clip(sums[:, 0] / sizes, 0.0, 1.0)
         # Of r and w, both with noise of deviation s, r / (r + w) deviates by s hypot(r, w) / (r + w)**2 to first order,
@@ -266,22 +263,23 @@ class _Error:
                 "fit the model to a target in other units",
             )
 
-    def sums(self, y: np.ndarray, predictions: np.ndarray, term_bound: int) -> np.ndarray:
-        distances = np.abs(numeric_target(y, self.y_bounds) - numeric_target(predictions, self.y_bounds))
-        terms = np.where(np.isnan(distances), 2.0 * ONE, distances) ** self.power
-        if term_bound != self.finest:
-            terms = np.rint(terms * (term_bound / self.finest))
-        parts = np.add.reduceat(terms.astype(np.int64), np.arange(0, terms.size, _BLOCK))
-        return np.array([min(sum(parts.tolist()), _LARGEST_SUM)])
+    def mapped(self, y: AnyArray, *, strict: bool = True) -> FloatArray:
+        """Numbers on the lattice, clipped to the bounds."""
+        return numeric_target(y, self.y_bounds)
 
-    def score(self, sums: np.ndarray, n_rows: int, deviation: float) -> tuple[float, float]:
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """What is released with noise."""
+        return total_error(source, self.power, term_bound)
+
+    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
+        """The metric and the standard deviation of its noise."""
         return float(np.clip(sums[0] / n_rows, 0.0, 1.0)) * self.largest, deviation / n_rows * self.largest
 
 
 # ------------------------------------------------------------------ what is read
 
 
-def _metric_of(estimator: Any, metric: str, *, strict: bool) -> _Accuracy | _Error:
+def _metric_of(estimator: Any, metric: str) -> _Accuracy | _Error:
     """The metric, with what it takes from the model."""
     kind = type(estimator).__name__
     whole = all(hasattr(estimator, name) for name in ("fit", "predict", "__sklearn_tags__"))
@@ -294,7 +292,7 @@ def _metric_of(estimator: Any, metric: str, *, strict: bool) -> _Accuracy | _Err
         name = check_choice(("auto", *_LABEL_METRICS), metric=metric)
         classes = check_classes(estimator.classes_)
         kind_of_metric = _BalancedAccuracy if name == "balanced accuracy" else _Accuracy
-        return kind_of_metric(classes, strict=strict)
+        return kind_of_metric(classes)
     name = check_choice(("auto", *_NUMBER_METRICS), metric=metric)
     return _Error("mean squared error" if name == "auto" else name, _bounds_of(estimator))
 
@@ -317,11 +315,23 @@ def _bounds_of(estimator: Any) -> tuple[float, float]:
     return check_y_bounds(y_bounds)
 
 
-def _read(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[np.ndarray, np.ndarray]:
+def _read(estimator: Any, X: Any, y: Any, asked: _Accuracy | _Error, *, invalid: str, relation: str) -> PresentRecords:
+    """Mapped predictions, in the one column of X, and mapped targets of the records that are not null."""
+    numeric = isinstance(asked, _Error)
+    if invalid == "raise":
+        predictions, truth = _read_all(estimator, X, y, numeric=numeric)
+        present = np.ones(truth.size, dtype=bool)
+    else:
+        predictions, truth, present = _read_present(estimator, X, y, numeric=numeric, relation=relation)
+    mapped = asked.mapped(truth, strict=invalid == "raise")
+    return PresentRecords(asked.mapped(predictions)[:, None], mapped, np.flatnonzero(present), present.size)
+
+
+def _read_all(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[AnyArray, AnyArray]:
     """Predictions and targets."""
 
-    def target() -> np.ndarray:
-        return check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None)
+    def target() -> AnyArray:
+        return np.asarray(check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None))
 
     truth = without_data_values("y", target)
     predictions = _predicted(estimator, checked_layout(X), numeric=numeric)
@@ -331,8 +341,8 @@ def _read(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[np.ndarray,
 
 def _read_present(
     estimator: Any, X: Any, y: Any, *, numeric: bool, relation: str
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Predictions and targets of the records that are not null, and the number of slots."""
+) -> tuple[AnyArray, AnyArray, BoolArray]:
+    """Predictions and targets of the records that are not null, and which of all records these are."""
     table = read_judged_table(estimator, X, reset=False)
     truth, known = judged_target(y, numeric=numeric)
     n_slots = table.shape[0]
@@ -340,22 +350,22 @@ def _read_present(
         raise DataError(f"X and y: {DIFFERENT_LENGTHS}.")
     if n_slots == 0 and relation != "add-remove":
         raise DataError(f"X: {NO_RECORDS}.")
-    present = known & finite_rows(table)
+    present: BoolArray = known & finite_rows(table)
     if not present.any():
-        return truth[:0], truth[:0], n_slots
+        return truth[:0], truth[:0], present
     if relation == "add-remove":
         predictions = _predicted(estimator, table[np.flatnonzero(present)], numeric=numeric)
     else:
         # In their places, since products of matrices round by position.
         predictions = _predicted(estimator, blanked(table, present), numeric=numeric)[present]
-    return predictions, truth[present], n_slots
+    return predictions, truth[present], present
 
 
-def _predicted(estimator: Any, X: Any, *, numeric: bool) -> np.ndarray:
+def _predicted(estimator: Any, X: Any, *, numeric: bool) -> AnyArray:
     """What a model predicts; neither its errors nor its warnings, which may quote data, are passed on."""
 
-    def predict() -> np.ndarray:
-        predictions = column_or_1d(estimator.predict(X))
+    def predict() -> AnyArray:
+        predictions = np.asarray(column_or_1d(estimator.predict(X)))
         return predictions.astype(np.float64) if numeric else predictions
 
     predictions = None

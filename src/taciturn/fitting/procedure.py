@@ -34,7 +34,7 @@ from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NO_RECORDS, check_integer
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
-from taciturn.data.sensitivity import check_relation, public_rows
+from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
 from taciturn.fitting.docstrings import fill
 
 __all__ = ["BOUNDS", "Plan", "PrivateEstimator", "PublicFacts"]
@@ -116,10 +116,7 @@ class PrivateEstimator(Guarded, BaseEstimator):
 
     def _require_public_count(self) -> None:
         """Raise where sums are divided by a number of records that is private."""
-        if self.relation == "add-remove" and self.n_public is None:
-            raise ParameterError(
-                "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
-            )
+        check_public_count(self.relation, self.n_public)
 
     def _require_delta(self) -> None:
         """Raise where the noise is Gaussian and the budget has no delta."""

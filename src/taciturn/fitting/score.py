@@ -1,12 +1,105 @@
-"""Noisy sums over records, of which scores are made."""
+"""Sums over records of which scores are made, exact and with noise.
+
+The source of a score has one feature, the mapped prediction of each record, beside the mapped target: class codes, or
+numbers on the lattice.
+"""
 
 from __future__ import annotations
 
-from taciturn.core.arrays import FloatArray, IntArray
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.planning.score import ScorePlan
+from taciturn.sources import Block, Source
 
-__all__ = ["release_sums"]
+__all__ = ["ErrorSum", "OutcomeCounts", "RightPredictions", "release_sums", "total_error"]
+
+# Sums of this many terms fit 64-bit integers. Beyond the largest sum further terms make no difference.
+_BLOCK, _LARGEST_SUM = 1 << 28, 1 << 62
+# An error sum is passed on as its upper and its lower bits, so that the sum over partitions cannot overflow.
+_LOW_BITS = 31
+
+
+@dataclass(frozen=True, slots=True)
+class RightPredictions:
+    """Task: the number of records whose predicted class is their own."""
+
+    @property
+    def columns(self) -> None:
+        """The prediction."""
+        return
+
+    def __call__(self, block: Block) -> IntArray:
+        """One number."""
+        return np.array([np.count_nonzero(_is_right(block) & (block.target >= 0))], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """Task: the numbers of right and of wrong predictions in each class.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    """
+
+    n_classes: int
+
+    @property
+    def columns(self) -> None:
+        """The prediction."""
+        return
+
+    def __call__(self, block: Block) -> IntArray:
+        """One row per class: right, wrong."""
+        codes, right = np.asarray(block.target, dtype=np.int64), _is_right(block)
+        counts = [np.bincount(codes[(codes >= 0) & side], minlength=self.n_classes) for side in (right, ~right)]
+        return np.column_stack(counts).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSum:
+    """Task: the sum of powers of distances between target and prediction; see :func:`total_error`.
+
+    Parameters
+    ----------
+    power : int
+        The power.
+    term_bound : int
+        The integer to which the largest possible term is scaled.
+    """
+
+    power: int
+    term_bound: int
+
+    @property
+    def columns(self) -> None:
+        """The prediction."""
+        return
+
+    def __call__(self, block: Block) -> IntArray:
+        """The upper and the lower bits of the sum."""
+        distances = np.abs(block.target - _predictions(block))
+        # A prediction that is not a number is as wrong as can be.
+        terms = np.where(np.isnan(distances), 2.0 * ONE, distances) ** self.power
+        largest = (2 * ONE) ** self.power
+        if self.term_bound != largest:
+            terms = np.rint(terms * (self.term_bound / largest))
+        parts = np.add.reduceat(terms.astype(np.int64), np.arange(0, terms.size, _BLOCK))
+        total = sum(parts.tolist())
+        return np.array([total >> _LOW_BITS, total & ((1 << _LOW_BITS) - 1)], dtype=np.int64)
+
+
+def total_error(source: Source, power: int, term_bound: int) -> IntArray:
+    """The :class:`ErrorSum` of all records, as one number."""
+    high, low = source.total(ErrorSum(power, term_bound)).tolist()
+    return np.array([min((high << _LOW_BITS) + low, _LARGEST_SUM)])
 
 
 def release_sums(plan: ScorePlan, sums: IntArray, stream: Stream) -> FloatArray:
@@ -14,3 +107,13 @@ def release_sums(plan: ScorePlan, sums: IntArray, stream: Stream) -> FloatArray:
     noisy: IntArray = sums if plan.mechanism is None else plan.mechanism.release(sums, stream.spawn("score"))
     released: FloatArray = noisy / plan.term_bound
     return released
+
+
+def _predictions(block: Block) -> NumberArray:
+    features: Any = block.design(None).values
+    predictions: NumberArray = features[:, 0]
+    return predictions
+
+
+def _is_right(block: Block) -> BoolArray:
+    return np.asarray(block.target == _predictions(block), dtype=bool)

@@ -8,7 +8,16 @@ from typing import Literal
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_positive
 
-__all__ = ["RELATIONS", "Norm", "Relation", "Sensitivity", "check_relation", "public_rows", "record_sum"]
+__all__ = [
+    "RELATIONS",
+    "Norm",
+    "Relation",
+    "Sensitivity",
+    "check_public_count",
+    "check_relation",
+    "public_rows",
+    "record_sum",
+]
 
 Relation = Literal["zero-out", "add-remove", "replace-one"]
 Norm = Literal["linf", "l1", "l2"]
@@ -24,6 +33,14 @@ def check_relation(relation: str) -> Relation:
 def public_rows(relation: str, n_rows: int, n_public: int | None) -> int | None:
     """The number of records as far as it may be used or shown: under add-remove only what the caller made public."""
     return n_public if relation == "add-remove" else n_rows
+
+
+def check_public_count(relation: str, n_public: int | None) -> None:
+    """Refuse add-remove without a public number of records, where a method needs one."""
+    if relation == "add-remove" and n_public is None:
+        raise ParameterError(
+            "n_public", None, "a public number of records under add-remove", "pass one, or use relation='zero-out'"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,132 @@
+"""Tasks of selectors, scalers and scores: sums by hand, the same for any partitions and after a journey as bytes."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from taciturn.core.lattice import ONE
+from taciturn.data.admission import PresentRecords
+from taciturn.fitting.correlation import CorrelationSums
+from taciturn.fitting.quantiles import ColumnCounts
+from taciturn.fitting.score import ErrorSum, OutcomeCounts, RightPredictions, total_error
+from taciturn.sources import ArraySource
+
+N_ROWS, N_FEATURES, N_CLASSES = 61, 4, 3
+PARTITIONS = (1, 2, 7, 41, 100)
+GRID = (-1.0, -0.25, 0.0, 0.25, 1.0)
+
+rng = np.random.default_rng(8)
+# Halves and quarters stand on points of the grid, where "at most" and "less than" differ.
+X = rng.choice([-1.5, -1.0, -0.3, -0.25, 0.0, 0.25, 0.7, 1.0], (N_ROWS, N_FEATURES))
+CODES = rng.integers(0, N_CLASSES, N_ROWS)
+NUMBERS = rng.integers(-ONE, ONE + 1, N_ROWS).astype(np.float64)
+PREDICTED_CODES = np.where(rng.random(N_ROWS) < 0.6, CODES, rng.integers(-1, N_CLASSES, N_ROWS))[:, None]
+PREDICTED_NUMBERS = np.where(rng.random(N_ROWS) < 0.1, np.nan, rng.integers(-ONE, ONE + 1, N_ROWS))[:, None]
+# A label that is none of the classes.
+FOREIGN = np.where(np.arange(N_ROWS) == 3, -1, CODES)
+
+
+def source_of(features, target, n_partitions=1):
+    slots = np.arange(N_ROWS) + np.arange(N_ROWS) // 20  # with a null record after every twenty
+    return ArraySource(PresentRecords(features, target, slots, 64), 1.0, 64, n_partitions=n_partitions)
+
+
+def correlations(target, unit, signs):
+    def entry(value):
+        return (value > 0) - (value < 0) if signs else Fraction(min(max(value, -1.0), 1.0))
+
+    lattice = [[round(entry(value) * ONE) for value in row] for row in X.tolist()]
+    weights = [[int(value) for value in row] for row in target]
+    return [[sum(x[j] * w[c] for x, w in zip(lattice, weights, strict=True)) for c in range(len(weights[0]))]
+            for j in range(N_FEATURES)]  # fmt: skip
+
+
+def one_against_rest(codes):
+    return [[1 if code == k else -1 for k in range(N_CLASSES)] for code in codes.tolist()]
+
+
+def column_counts():
+    counts = []
+    for column in X.T.tolist():
+        for values in (column, [-value for value in column]):
+            counts += [sum(value <= point for value in values) for point in GRID] + [N_ROWS]
+    return counts
+
+
+def outcomes():
+    pairs = list(zip(FOREIGN.tolist(), PREDICTED_CODES[:, 0].tolist(), strict=True))
+    return [[sum(own == k == guess for own, guess in pairs), sum(own == k != guess for own, guess in pairs)]
+            for k in range(N_CLASSES)]  # fmt: skip
+
+
+def error(power):
+    pairs = zip(NUMBERS.tolist(), PREDICTED_NUMBERS[:, 0].tolist(), strict=True)
+    return sum(int(abs(own - guess)) ** power if guess == guess else (2 * ONE) ** power for own, guess in pairs)
+
+
+CASES = {
+    "correlation": (CorrelationSums(0, ONE), X, NUMBERS, correlations(NUMBERS[:, None], ONE, False)),
+    "quadrant": (CorrelationSums(N_CLASSES, 1, signs=True), X, CODES, correlations(one_against_rest(CODES), 1, True)),
+    "labels": (CorrelationSums(N_CLASSES, 1), X, CODES, correlations(one_against_rest(CODES), 1, False)),
+    "counts": (ColumnCounts((GRID,) * N_FEATURES), X, NUMBERS, column_counts()),
+    "right": (RightPredictions(), PREDICTED_CODES, FOREIGN, [sum(right for right, _ in outcomes())]),
+    "outcomes": (OutcomeCounts(N_CLASSES), PREDICTED_CODES, FOREIGN, outcomes()),
+    "errors": (ErrorSum(1, 2 * ONE), PREDICTED_NUMBERS, NUMBERS, [error(1) >> 31, error(1) % 2**31]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n_partitions", PARTITIONS)
+def test_sums_are_those_by_hand_for_any_partitions(name, n_partitions):
+    task, features, target, expected = CASES[name]
+    source = source_of(features, target, n_partitions)
+    assert source.total(task).tolist() == expected
+    assert source.total(pickle.loads(pickle.dumps(task))).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["correlation", "quadrant", "labels"])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_sparse_tables_have_the_same_sums(name, layout):
+    task, features, target, expected = CASES[name]
+    assert source_of(sp.csr_matrix(features).asformat(layout), target, 7).total(task).tolist() == expected
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tasks_are_frozen_values(name):
+    task = CASES[name][0]
+    assert task == pickle.loads(pickle.dumps(task))
+    assert hash(task) == hash(pickle.loads(pickle.dumps(task)))
+    for field in task.__slots__:
+        with pytest.raises(FrozenInstanceError):
+            setattr(task, field, None)
+
+
+def test_counts_are_split_by_column_and_side():
+    task = CASES["counts"][0]
+    parts = task.split(source_of(X, NUMBERS, 7).total(task))
+    for column, (values, mirrored) in zip(X.T, parts, strict=True):
+        assert values.tolist() == [int((column <= point).sum()) for point in GRID] + [N_ROWS]
+        assert mirrored.tolist() == [int((-column <= point).sum()) for point in GRID] + [N_ROWS]
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_upper_and_lower_bits_of_errors_are_put_together(power):
+    for n_partitions in PARTITIONS:
+        source = source_of(PREDICTED_NUMBERS, NUMBERS, n_partitions)
+        assert total_error(source, power, (2 * ONE) ** power).tolist() == [error(power)]
+
+
+def test_error_sums_of_very_many_records_do_not_overflow():
+    class Huge:
+        """A hundred partitions, each with a sum of half the largest integer."""
+
+        def total(self, task):
+            return 100 * np.array([2**62 >> 31, 5], dtype=np.int64)
+
+    assert total_error(Huge(), 2, (2 * ONE) ** 2).tolist() == [2**62]

@@ -8,10 +8,10 @@ says what was released, at what cost, and under which assumptions.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from taciturn._version import __version__
+from taciturn.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from taciturn.accounting import Budget
@@ -41,37 +41,37 @@ if TYPE_CHECKING:
 
 # Loaded on first use, so that importing the package costs next to nothing.
 _HOMES = {
-    "ADMMClassifier": "taciturn.estimators",
-    "BlockVoteSelector": "taciturn.selectors",
-    "BoundedScaler": "taciturn.scalers",
-    "Budget": "taciturn.accounting",
-    "Certificate": "taciturn.certificate",
-    "CertificateError": "taciturn.core.errors",
-    "CorrelationSelector": "taciturn.selectors",
-    "DataError": "taciturn.core.errors",
-    "FrankWolfeClassifier": "taciturn.estimators",
-    "FrankWolfeRegressor": "taciturn.estimators",
-    "HardThresholdClassifier": "taciturn.estimators",
-    "HardThresholdRegressor": "taciturn.estimators",
-    "KendallSelector": "taciturn.selectors",
-    "ObjectivePerturbationClassifier": "taciturn.estimators",
-    "ObjectivePerturbationRegressor": "taciturn.estimators",
-    "ParameterError": "taciturn.core.errors",
-    "PrivateScaler": "taciturn.scalers",
-    "ScreenedClassifier": "taciturn.estimators",
-    "ScreenedRegressor": "taciturn.estimators",
-    "SparseClassifier": "taciturn.estimators",
-    "SparseRegressor": "taciturn.estimators",
-    "SparsifiedClassifier": "taciturn.estimators",
-    "SparsifiedRegressor": "taciturn.estimators",
-    "TaciturnError": "taciturn.core.errors",
-    "TwoStageClassifier": "taciturn.estimators",
-    "TwoStageRegressor": "taciturn.estimators",
-    "WeakBudgetWarning": "taciturn.core.errors",
-    "certificate_of": "taciturn.certificate",
-    "compose": "taciturn.certificate",
-    "load": "taciturn.modelfile",
-    "private_score": "taciturn.estimators",
+    "ADMMClassifier": "estimators",
+    "BlockVoteSelector": "selectors",
+    "BoundedScaler": "scalers",
+    "Budget": "accounting",
+    "Certificate": "certificate",
+    "CertificateError": "core.errors",
+    "CorrelationSelector": "selectors",
+    "DataError": "core.errors",
+    "FrankWolfeClassifier": "estimators",
+    "FrankWolfeRegressor": "estimators",
+    "HardThresholdClassifier": "estimators",
+    "HardThresholdRegressor": "estimators",
+    "KendallSelector": "selectors",
+    "ObjectivePerturbationClassifier": "estimators",
+    "ObjectivePerturbationRegressor": "estimators",
+    "ParameterError": "core.errors",
+    "PrivateScaler": "scalers",
+    "ScreenedClassifier": "estimators",
+    "ScreenedRegressor": "estimators",
+    "SparseClassifier": "estimators",
+    "SparseRegressor": "estimators",
+    "SparsifiedClassifier": "estimators",
+    "SparsifiedRegressor": "estimators",
+    "TaciturnError": "core.errors",
+    "TwoStageClassifier": "estimators",
+    "TwoStageRegressor": "estimators",
+    "WeakBudgetWarning": "core.errors",
+    "certificate_of": "certificate",
+    "compose": "certificate",
+    "load": "modelfile",
+    "private_score": "estimators",
 }
 
 __all__ = [
@@ -110,10 +110,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'taciturn' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

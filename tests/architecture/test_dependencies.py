@@ -127,3 +127,48 @@ def test_tables_without_pyarrow_say_what_to_install():
     done = run(blocked(["pyarrow"]) + WITHOUT_PYARROW)
     sentence = "ModuleNotFoundError: TableEncoder needs pyarrow; run pip install 'taciturn[cli]'."
     assert done.stderr.splitlines()[-1] == sentence
+
+
+# ------------------------------------------------------------------ what is imported, and when
+
+# What an estimator needs of others whatever it does. scikit-learn imports pandas where it is installed, and pandas
+# pyarrow: neither is there, so that whatever imports one of them fails.
+BASELINE = blocked(["pandas", "pyarrow"]) + (
+    "import numpy, scipy.sparse, scipy.special, sklearn.base, sklearn.utils.multiclass\n"
+)
+IMPORTED = """
+before = set(sys.modules)
+from taciturn import SparseClassifier
+def of_others():
+    new = {name.partition(".")[0] for name in set(sys.modules) - before}
+    return sorted(new - sys.stdlib_module_names - {"taciturn"})
+print(of_others(), "taciturn.estimators.admm" in sys.modules)
+from taciturn import estimators
+for name in estimators.__all__:
+    getattr(estimators, name)
+print(of_others(), "taciturn.estimators.admm" in sys.modules)
+"""
+HEAVY = ("numba", "llvmlite", "dp_accounting", "cryptography", "rich", "typer")
+
+
+def test_an_estimator_imports_what_scikit_learn_does_and_nothing_else():
+    done = run(BASELINE + IMPORTED)
+    assert done.stdout == "[] False\n[] True\n", done.stdout + done.stderr
+    # The test would notice each of these.
+    planted = IMPORTED.replace("from taciturn", f"import {', '.join(HEAVY)}\nfrom taciturn", 1)
+    done = run(BASELINE + planted)
+    assert set(HEAVY) <= set(ast.literal_eval(done.stdout.splitlines()[0].removesuffix(" False")))
+
+
+def memory_after(code):
+    """Largest resident memory of a new process that has run the code."""
+    show = "\nimport resource\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    return int(run(blocked(["pandas", "pyarrow"]) + code + show).stdout)
+
+
+def test_importing_an_estimator_takes_little_more_memory_than_scikit_learns_linear_models():
+    pytest.importorskip("resource")
+    theirs = memory_after("import sklearn.linear_model")
+    # 0.94 when this was written; with numba, which used to be imported at once, 1.36.
+    assert memory_after("from taciturn import SparseClassifier") < 1.1 * theirs
+    assert memory_after("from taciturn import SparseClassifier\nimport numba") > 1.2 * theirs

@@ -47,7 +47,7 @@ TARGETS = {
     "three": (Target("y", classes=(3, 1, 2)), np.digitize(SCORE, (0.7, 1.3)) + 1),
     "unstated": (Target("y"), np.where(SCORE > 1, "inf", "0")),
 }
-KINDS = {name: kind for name, kind in vars(estimators).items() if inspect.isclass(kind) and hasattr(kind, "fit")}
+KINDS = {name: getattr(estimators, name) for name in estimators.__all__ if inspect.isclass(getattr(estimators, name))}
 CASES = [
     (name, target)
     for name, kind in KINDS.items()

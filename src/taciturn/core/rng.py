@@ -28,7 +28,6 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError, StreamError
@@ -96,6 +95,9 @@ class Stream:
         self._open(key)
 
     def _open(self, key: bytes) -> None:
+        # Here, since most processes that import an estimator to load a model never draw.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
         self._key = key
         self._children = 0
         self._forks = _forks

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from taciturn.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from taciturn.tables.bounds import TableBounds
@@ -40,8 +41,4 @@ __all__ = [
     "read_unbounded_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"taciturn.tables.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'taciturn.tables' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _HOMES)

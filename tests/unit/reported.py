@@ -28,10 +28,10 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"not read any further"
 class Fitted:
     """Holds what a report may read, and nothing else: another attribute is an error."""
 
-    __slots__ = ("classes_", "coef_", "coef_std_", "intercept_")
+    __slots__ = ("classes_", "coef_", "coef_std_", "intercept_", "invalid")
 
     def __init__(self, **attributes):
-        for name, value in attributes.items():
+        for name, value in ({"invalid": "raise"} | attributes).items():
             setattr(self, name, value)
 
 

@@ -89,7 +89,7 @@ def test_meaning_depends_on_the_task():
     assert "change of the prediction, in the units of the target" in one
     assert "Intercept: 120.0. This is the prediction of" in one
     assert "log-odds of yes against no" in two
-    assert "does not state how large the noise" in two
+    assert "does not state the noise of each coefficient" in two
     assert "thin lines reach 2 standard deviations" in one
 
 
@@ -102,7 +102,7 @@ def test_the_guarantee_is_three_sentences_with_the_numbers_of_the_certificate():
     twice = model.certificate.for_group(2).epsilon
     assert 1.9999 < twice <= 2.0
     assert "with 2 records the factor is 7.39 (epsilon = 2), at the same delta" in second
-    assert "not what is true of everybody" in third
+    assert "not facts about the population" in third
     assert "bounds file" in third
     replaced = model_report(regression(certificate_of_fit(relation="replace-one")))
     assert "been replaced, no outcome" in replaced
@@ -122,9 +122,9 @@ def test_odds_are_told_in_a_table_and_in_words():
         assert 0.995 * 100 * low < float(least[:-1]) <= 100 * low
         assert 100 * high <= float(most[:-1]) < 1.005 * 100 * high
     words = parts_of(root)["What an attacker can come to believe"]
-    assert "with a probability of at most 0.0001 the model takes" in words
+    assert "by more than one percentage point with a probability of at most 0.0001." in words
     # 0.05 e + 1e-6 = 0.13592
-    assert "points at 5% of the people who are not in the data points at no more than 13.6%" in words
+    assert "a false positive rate of 5% has a true positive rate of at most 13.6%" in words
     pure = certify(
         [Release("x", "Laplace", 1.0, PureEvent(1.0))],
         Budget(1.0, 0.0),
@@ -169,6 +169,14 @@ def test_bounds_found_privately_are_told_apart():
     assert sources["smoker"] == "bounds file"
 
 
+def test_the_report_says_what_happens_to_missing_values():
+    raised, null = regression(), regression()
+    null.estimator.invalid = "null"
+    gaps = [table_of(Tree(model_report(model)).root, "All 5 columns") for model in (raised, null)]
+    assert {row[2] for row in gaps[0]} - {row[2] for row in gaps[1]} == {"refused"}
+    assert {row[2] for row in gaps[1]} - {row[2] for row in gaps[0]} == {"the record is left out"}
+
+
 def test_the_command_and_the_whole_certificate_are_in_the_file():
     model = regression()
     blocks = [pre.words() for pre in Tree(model_report(model)).root.find("pre")]
@@ -205,7 +213,7 @@ def test_a_numerical_assumption_is_named_in_the_first_line():
 @pytest.mark.parametrize("certificate", [without_noise(), as_published("inf"), as_published(None)])
 def test_nothing_is_drawn_where_nothing_is_proved(certificate):
     odds = parts_of(Tree(model_report(regression(certificate))).root)["What an attacker can come to believe"]
-    assert "Anything: nothing is proved that would limit it." in odds
+    assert "There is no proved limit" in odds
     assert "13.6%" not in odds
 
 

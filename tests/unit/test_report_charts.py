@@ -10,8 +10,8 @@ import pytest
 from reported import Tree
 
 from taciturn.report import Page
-from taciturn.report.charts import WHISKER, Bar, coefficient_chart, odds_chart, reach_of, shortened
-from taciturn.report.formats import number, percent, rounded
+from taciturn.report.charts import WHISKER, Bar, coefficient_chart, find_scale, odds_chart, shorten
+from taciturn.report.formats import format_number, format_percent, round_safely
 from taciturn.report.odds import highest_power, posterior_range
 
 # ------------------------------------------------------------------ bars
@@ -63,7 +63,7 @@ BARS = [Bar("a", 5.0, 0.5), Bar("b", -3.0, 1.0), Bar("c", 0.75, 2.0), Bar("d", -
 
 def test_bars_and_whiskers_are_to_scale():
     assert WHISKER == 2.0
-    zero, rows = drawn(coefficient_chart(BARS[::-1], "x", reach_of(BARS)))
+    zero, rows = drawn(coefficient_chart(BARS[::-1], "x", find_scale(BARS)))
     assert [row.texts[0] for row in rows] == ["a", "b", "c", "d", "e"]
     assert is_to_scale(zero, rows, BARS)
     assert all(205.0 <= end <= 565.0 for row in rows for ends in row.whisker for end in ends)
@@ -71,7 +71,7 @@ def test_bars_and_whiskers_are_to_scale():
 
 @pytest.mark.parametrize("fault", ["bar", "side", "colour", "whisker", "missing"])
 def test_bars_that_lie_are_caught(fault):
-    zero, rows = drawn(coefficient_chart(BARS, "x", reach_of(BARS)))
+    zero, rows = drawn(coefficient_chart(BARS, "x", find_scale(BARS)))
     row = rows[1]
     if fault == "bar":
         row.left += 1.0
@@ -101,13 +101,13 @@ def test_scales_have_a_few_round_numbers_with_zero(reach):
 
 def test_of_many_bars_the_largest_are_drawn():
     bars = [Bar(f"n{i}", (-1) ** i * (i + 1.0)) for i in range(100)]
-    _, rows = drawn(coefficient_chart(bars, "x", reach_of(bars)))
+    _, rows = drawn(coefficient_chart(bars, "x", find_scale(bars)))
     assert [row.texts[0] for row in rows] == [f"n{i}" for i in range(99, 59, -1)]
 
 
 @pytest.mark.parametrize("name", ["x" * 100_000, "M" * 60, "血压" * 40, "a=" + "b" * 90, "\u0301" * 300])
 def test_long_names_are_shortened_and_told_in_full(name):
-    short = shortened(name, 195.0)
+    short = shorten(name, 195.0)
     assert len(short) < 40
     start, _, end = short.partition("…")
     assert start
@@ -117,7 +117,7 @@ def test_long_names_are_shortened_and_told_in_full(name):
     _, (row,) = drawn(coefficient_chart([Bar(name, 1.0)], "x", (0.0, 1.0)))
     assert row.texts[0] == short
     assert row.title.startswith(f"{name}: ")
-    assert shortened("age", 195.0) == "age"
+    assert shorten("age", 195.0) == "age"
 
 
 # ------------------------------------------------------------------ odds
@@ -233,13 +233,13 @@ def test_the_region_is_drawn_where_it_is():
 def test_bounds_are_rounded_to_the_safe_side():
     rng = np.random.default_rng(3)
     for value in np.exp(rng.uniform(-12, 12, 300)):
-        up, down = (float(rounded(value, up=side).replace(",", "")) for side in (True, False))
+        up, down = (float(round_safely(value, up=side).replace(",", "")) for side in (True, False))
         assert down <= value <= up
         assert up - down <= 1e-3 * value
     for share in rng.random(300):
-        assert float(percent(share, up=False)[:-1]) <= 100 * share <= float(percent(share, up=True)[:-1])
+        assert float(format_percent(share, up=False)[:-1]) <= 100 * share <= float(format_percent(share, up=True)[:-1])
 
 
 def test_numbers_keep_four_digits():
     for value in (1.0, -0.123456, 98765.4321, 3.1e-9, -7.7e12, 0.0):
-        assert float(number(value).replace(",", "")) == pytest.approx(value, rel=5e-4)
+        assert float(format_number(value).replace(",", "")) == pytest.approx(value, rel=5e-4)

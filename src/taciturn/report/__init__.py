@@ -1,4 +1,4 @@
-"""Reports: one HTML file that says what a model is and what it gives away."""
+"""Reports: one HTML file about a model, its guarantee and its releases."""
 
 from taciturn.report.model_report import model_report
 from taciturn.report.page import Drawing, Page

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: named coefficients as bars, an attacker's odds as a region."""
+"""Charts as inline SVG: coefficients as bars, and the posterior beliefs of an attacker as a region."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from taciturn.core.visible import visible
-from taciturn.report.formats import number
+from taciturn.report.formats import format_number
 from taciturn.report.markup import Markup, element
 from taciturn.report.odds import posterior_range
 from taciturn.report.page import Drawing
 
-__all__ = ["MOST_BARS", "WHISKER", "Bar", "coefficient_chart", "largest", "odds_chart", "reach_of", "shortened"]
+__all__ = ["MOST_BARS", "WHISKER", "Bar", "coefficient_chart", "find_scale", "odds_chart", "select_largest", "shorten"]
 
 MOST_BARS = 40
 WHISKER = 2.0
-"""Standard deviations on either side of a value."""
+"""Length of a whisker on each side of a value, in standard deviations."""
 
 _WIDTH, _LEFT, _RIGHT = 640.0, 205.0, 75.0
 _ROW, _BAR, _TOP, _CAP = 22.0, 12.0, 24.0, 4.0
@@ -30,7 +30,7 @@ _CURVE_POINTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One coefficient: its name, its value, and the standard deviation of its noise where that is known."""
+    """One coefficient: its name, its value, and the standard deviation of its noise if it is known."""
 
     name: str
     value: float
@@ -38,29 +38,29 @@ class Bar:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Of the whisker, or of the value alone."""
+        """Ends of the whisker; both are the value if the noise is not known."""
         reach = WHISKER * (self.deviation or 0.0)
         return self.value - reach, self.value + reach
 
 
-def largest(bars: Sequence[Bar]) -> list[Bar]:
-    """The bars that a chart shows: the largest, by size."""
+def select_largest(bars: Sequence[Bar]) -> list[Bar]:
+    """Return the bars that a chart shows: the largest in absolute value, in descending order."""
     return sorted(bars, key=lambda bar: -abs(bar.value))[:MOST_BARS]
 
 
 def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float]) -> Drawing:
-    """Horizontal bars by size, to the right of zero for positive values and to the left for negative ones.
+    """Draw horizontal bars by size, positive values to the right of zero and negative ones to the left.
 
     Parameters
     ----------
     bars : sequence of Bar
-        Of more than 40 the largest are drawn.
+        The coefficients; at most the 40 largest are drawn.
     title : str
         Name of the chart.
     reach : tuple of float
-        Ends of the scale, from :func:`reach_of` the bars of all charts that are to be compared.
+        Ends of the scale: :func:`find_scale` of the bars of all charts that are to be compared.
     """
-    bars = largest(bars)
+    bars = select_largest(bars)
     low, high = reach
     scale = (_WIDTH - _LEFT - _RIGHT) / (high - low)
 
@@ -78,8 +78,8 @@ def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float
     return Drawing(title, _WIDTH, bottom + 6.0, Markup("".join(shapes)))
 
 
-def reach_of(bars: Sequence[Bar]) -> tuple[float, float]:
-    """The smallest scale that holds zero, all bars and all whiskers."""
+def find_scale(bars: Sequence[Bar]) -> tuple[float, float]:
+    """Return the smallest range that holds zero, all bars and all whiskers."""
     ends = [end for bar in bars for end in bar.ends]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return (low, high) if low < high else (-1.0, 1.0)
@@ -87,10 +87,10 @@ def reach_of(bars: Sequence[Bar]) -> tuple[float, float]:
 
 def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
     zero, end = place(0.0), place(bar.value)
-    noise = "" if bar.deviation is None else f", noise {number(bar.deviation)}"
+    noise = "" if bar.deviation is None else f", noise {format_number(bar.deviation)}"
     shapes = [
-        element("title", f"{bar.name}: {number(bar.value)}{noise}"),
-        element("text", shortened(visible(bar.name), _LEFT - _GAP), x=_LEFT - _GAP, y=middle + 4.5, class_="number"),
+        element("title", f"{bar.name}: {format_number(bar.value)}{noise}"),
+        element("text", shorten(visible(bar.name), _LEFT - _GAP), x=_LEFT - _GAP, y=middle + 4.5, class_="number"),
         element(
             "rect",
             x=min(zero, end),
@@ -99,7 +99,7 @@ def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
             height=_BAR,
             class_="minus" if bar.value < 0.0 else "plus",
         ),
-        element("text", number(bar.value), x=_WIDTH - 2.0, y=middle + 4.5, class_="number"),
+        element("text", format_number(bar.value), x=_WIDTH - 2.0, y=middle + 4.5, class_="number"),
     ]
     if bar.deviation:
         first, last = map(place, bar.ends)
@@ -109,18 +109,18 @@ def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between the ends, zero among them."""
+    """Round numbers between the ends, including zero."""
     rough = (high - low) / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= rough)
     return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def shortened(name: str, room: float) -> str:
-    """A name that fits, its middle left out if need be: names of one table often begin alike, and often end alike."""
+def shorten(name: str, room: float) -> str:
+    """Shorten a name to the width ``room``; the middle is left out, as names often differ at both ends."""
     if _extent(name) <= room:
         return name
-    # No more than the narrowest letters that fit, so that names of any length are quick to shorten.
+    # At most as many letters as fit if all are narrow, so that very long names take no more time.
     kept = min(len(name), math.ceil(room / (_FONT * _NARROWEST)))
     while kept > 2 and _extent(name[: kept - kept // 2]) + _extent("…" + name[len(name) - kept // 2 :]) > room:
         kept -= 1
@@ -128,7 +128,7 @@ def shortened(name: str, room: float) -> str:
 
 
 def _extent(text: str) -> float:
-    """About how wide a text is; fonts differ, so rather too much."""
+    """Upper estimate of the width of a text, as fonts differ."""
     widths = (
         1.05
         if unicodedata.east_asian_width(c) in "WF"
@@ -143,12 +143,12 @@ def _extent(text: str) -> float:
 
 
 def odds_chart(epsilon: float, title: str) -> Drawing:
-    """What a suspicion can become at this epsilon: posterior against prior, from the lowest to the highest."""
+    """Draw the range of posterior beliefs against the prior belief at this epsilon."""
 
     def at(prior: float, posterior: float) -> str:
         return f"{_MARGIN_LEFT + _SIDE * prior:.2f} {_MARGIN + _SIDE * (1.0 - posterior):.2f}"
 
-    # Closer together at the ends, where the curves are steep for a large epsilon.
+    # Points are denser at the ends, where the curves are steep for a large epsilon.
     priors = [(1.0 - math.cos(math.pi * k / _CURVE_POINTS)) / 2.0 for k in range(_CURVE_POINTS + 1)]
     lower = [at(prior, posterior_range(prior, epsilon)[0]) for prior in priors]
     upper = [at(prior, posterior_range(prior, epsilon)[1]) for prior in priors]

@@ -1,4 +1,4 @@
-"""A model's coefficients as charts and tables, with how to read them."""
+"""The coefficients of a model as charts and tables, with an explanation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.report.charts import MOST_BARS, WHISKER, Bar, coefficient_chart, largest, reach_of
-from taciturn.report.formats import number
+from taciturn.report.charts import MOST_BARS, WHISKER, Bar, coefficient_chart, find_scale, select_largest
+from taciturn.report.formats import format_number
 from taciturn.report.page import Page
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MOST_ROWS = 1000
 
 
 def show_coefficients(page: Page, model: Model) -> None:
-    """A chart and a table for each output, and what they mean."""
+    """Add a chart and a table for each output, and their explanation."""
     outputs = list(_outputs(model))
     used = {bar.name for _, _, bars in outputs for bar in bars}
     page.paragraph(
@@ -28,9 +28,8 @@ def show_coefficients(page: Page, model: Model) -> None:
     )
     page.paragraph(
         "Columns of numbers are mapped from their bounds to [-1, 1], so a coefficient tells what changes from the "
-        "middle of the bounds to the upper bound; the effect per unit tells the same for one unit of the column as it "
-        "stands in the table. Yes-or-no columns and categories are 1 where true and 0 where not, and both numbers are "
-        "the change from no to yes."
+        "middle of the bounds to the upper bound; the effect per unit is the change for one unit of the column in the "
+        "table. Yes-or-no columns and categories are 1 or 0, and both numbers are the change from no to yes."
     )
     page.paragraph(_about_noise(model) if used else "The model is its intercept alone.")
     halves = {
@@ -38,21 +37,21 @@ def show_coefficients(page: Page, model: Model) -> None:
         for name, column in model.bounds.used
         if column.lower is not None and column.upper is not None
     }
-    # One scale for all, so that charts can be compared.
-    reach = reach_of([bar for _, _, bars in outputs for bar in bars])
+    # All charts share one scale.
+    reach = find_scale([bar for _, _, bars in outputs for bar in bars])
     for subject, intercept, bars in outputs:
         if len(outputs) > 1:
             page.section(subject[0].upper() + subject[1:], level=3)
         if bars:
             _show_bars(page, subject, bars, reach, halves)
         page.paragraph(
-            f"Intercept: {number(intercept)}. This is the {_unit(model)} of a record with every column of numbers in "
-            "the middle of its bounds and nothing else true."
+            f"Intercept: {format_number(intercept)}. This is the {_unit(model)} of a record with every column of "
+            "numbers in the middle of its bounds, and zeros elsewhere."
         )
 
 
 def _outputs(model: Model) -> Iterator[tuple[str, float, list[Bar]]]:
-    """What is modelled, its intercept and its coefficients other than zero, by size."""
+    """Name, intercept and nonzero coefficients, by size, of each output."""
     estimator, names = model.estimator, model.feature_names
     coefficients = _rows(estimator.coef_)
     deviations = _rows(estimator.coef_std_) if hasattr(estimator, "coef_std_") else None
@@ -66,7 +65,7 @@ def _outputs(model: Model) -> Iterator[tuple[str, float, list[Bar]]]:
 
 
 def _rows(array: Any) -> np.ndarray:
-    """One row per output, however the estimator stores them."""
+    """One row per output, from any layout of the coefficients."""
     return np.atleast_2d(array.toarray() if hasattr(array, "toarray") else array)
 
 
@@ -84,19 +83,19 @@ def _subjects(model: Model) -> list[str]:
 
 def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, float], halves: dict[str, float]) -> None:
     shown = f"{len(bars):,}" if len(bars) <= MOST_BARS else f"{MOST_BARS} largest of {len(bars):,}"
-    first = ", ".join(f"{bar.name} ({number(bar.value)})" for bar in bars[:3])
+    first = ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3])
     lines = ", with the noise as thin lines" if any(bar.deviation for bar in bars) else ""
     page.figure(
         coefficient_chart(bars, f"Coefficients: {subject}", reach),
-        f"Horizontal bars of {len(largest(bars))} coefficients by size, positive ones to the right of zero and "
+        f"Horizontal bars of {len(select_largest(bars))} coefficients by size, positive ones to the right of zero and "
         f"negative ones to the left{lines}. The largest: {first}. The table below has the numbers.",
         f"The {shown} coefficients of {subject} other than zero{lines}.",
     )
     header, rows = ["feature", "coefficient", "effect per unit"], []
     for bar in bars[:_MOST_ROWS]:
-        rows.append([bar.name, number(bar.value), number(bar.value / halves.get(bar.name, 1.0))])
+        rows.append([bar.name, format_number(bar.value), format_number(bar.value / halves.get(bar.name, 1.0))])
         if bar.deviation is not None:
-            rows[-1].append(number(bar.deviation))
+            rows[-1].append(format_number(bar.deviation))
     if len(rows[0]) > len(header):
         header.append("noise (standard deviation)")
     rest = "" if len(bars) <= _MOST_ROWS else f": the largest {_MOST_ROWS:,} of {len(bars):,}, the model file has all"
@@ -129,11 +128,11 @@ def _about_noise(model: Model) -> str:
         return "There is no noise in these numbers. How they would differ in another sample is not stated here."
     if not hasattr(model.estimator, "coef_std_"):
         return (
-            "This method does not state how large the noise of each coefficient is. Nor is it stated how coefficients "
-            "would differ in another sample."
+            "This method does not state the noise of each coefficient, nor how coefficients would differ in another "
+            "sample."
         )
     return (
         f"The thin lines reach {WHISKER:g} standard deviations of the privacy noise to either side. The standard "
-        "deviation is a bound, mostly far from sharp, on what the noise of the gradients does to a coefficient. How "
-        "coefficients would differ in another sample, and that features were chosen under noise, is not in it."
+        "deviation bounds, mostly loosely, the effect of the noise in the gradients on a coefficient. It includes "
+        "neither the variation between samples nor the noise in the choice of the features."
     )

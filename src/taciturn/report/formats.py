@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-__all__ = ["fact", "flattened", "number", "percent", "rounded"]
+__all__ = ["flatten_facts", "format_fact", "format_number", "format_percent", "round_safely"]
 
 _DIGITS = 4
 _MOST_LISTED = 20
 _LEAST_SHARE = 1e-6
 
 
-def number(value: float) -> str:
-    """Four digits, without an exponent where that is short.
+def format_number(value: float) -> str:
+    """Format a number with four digits, without an exponent if that is short.
 
     Examples
     --------
-    >>> [number(value) for value in (0.5, -1234.56, 1e-6, 0.0)]
+    >>> [format_number(value) for value in (0.5, -1234.56, 1e-6, 0.0)]
     ['0.5000', '-1,235', '1.000e-06', '0']
     """
     if value == 0.0:
@@ -29,31 +29,31 @@ def number(value: float) -> str:
     return f"{value:,.{max(0, _DIGITS - 1 - math.floor(math.log10(abs(value))))}f}"
 
 
-def rounded(value: float, *, up: bool, digits: int = _DIGITS) -> str:
-    """Few digits, on the safe side: a bound that is rounded the wrong way is no bound.
+def round_safely(value: float, *, up: bool, digits: int = _DIGITS) -> str:
+    """Round a bound to a few digits: upper bounds up, lower bounds down.
 
     Examples
     --------
-    >>> rounded(2.71801, up=True), rounded(2.71899, up=False)
+    >>> round_safely(2.71801, up=True), round_safely(2.71899, up=False)
     ('2.719', '2.718')
     """
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return f"{context.create_decimal(Decimal(value)).normalize():,f}"
 
 
-def percent(share: float, *, up: bool) -> str:
-    """Hundredths, on the safe side.
+def format_percent(share: float, *, up: bool) -> str:
+    """Format a bound on a probability as a percentage: upper bounds are rounded up, lower bounds down.
 
     Examples
     --------
-    >>> percent(0.731058, up=True), percent(0.268941, up=False), percent(1e-9, up=False)
+    >>> format_percent(0.731058, up=True), format_percent(0.268941, up=False), format_percent(1e-9, up=False)
     ('73.2%', '26.8%', '0%')
     """
-    return "0%" if share < _LEAST_SHARE and not up else f"{rounded(100.0 * share, up=up, digits=3)}%"
+    return "0%" if share < _LEAST_SHARE and not up else f"{round_safely(100.0 * share, up=up, digits=3)}%"
 
 
-def fact(value: Any) -> str:
-    """A public fact; of long lists the beginning."""
+def format_fact(value: Any) -> str:
+    """Format a public fact; long lists are shortened."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, int):
@@ -61,15 +61,15 @@ def fact(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, list | tuple):
-        listed = ", ".join(map(fact, value[:_MOST_LISTED]))
+        listed = ", ".join(map(format_fact, value[:_MOST_LISTED]))
         return listed if len(value) <= _MOST_LISTED else f"{listed} and {len(value) - _MOST_LISTED:,} more"
     return str(value)
 
 
-def flattened(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Facts within facts, one by one."""
+def flatten_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Iterate over nested facts, as pairs of a name and a text."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
-            yield from flattened(value, f"{prefix}{name}: ")
+            yield from flatten_facts(value, f"{prefix}{name}: ")
         else:
-            yield f"{prefix}{name}", fact(value)
+            yield f"{prefix}{name}", format_fact(value)

@@ -1,4 +1,4 @@
-"""A certificate in plain sentences, and what it leaves to an attacker."""
+"""A certificate in plain sentences, and the posterior beliefs that it admits."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Iterator
 from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError
 from taciturn.report.charts import odds_chart
-from taciturn.report.formats import percent, rounded
+from taciturn.report.formats import format_percent, round_safely
 from taciturn.report.odds import highest_power, posterior_range
 from taciturn.report.page import Page
 
-__all__ = ["banners", "in_three_sentences", "show_odds", "summary"]
+__all__ = ["explain_guarantee", "list_warnings", "show_odds", "summarise"]
 
 _PRIORS = (0.01, 0.1, 0.5, 0.9)
 _LEVEL = 0.05
-# How far out of the region a belief may come, for the sentence about delta.
+# Distance between a belief and the region in the sentence about delta.
 _BEYOND = 0.01
-# Beyond this the factor has more digits than meaning.
+# For a larger epsilon the digits of the factor have no meaning.
 _LARGEST_EXPONENT = 20.0
 
 _LIMITS = (
-    "It protects whether a person took part, not what is true of everybody: what the coefficients say about people in "
-    "general they say about each of us, in the data or not; and what is listed below as public, with the bounds file "
-    "and the names of the columns, is not protected at all."
+    "The guarantee hides whether a person took part, not facts about the population: what the coefficients say about "
+    "people in general applies to everybody, in the data or not; and the facts that are listed below as public, the "
+    "bounds file and the names of the columns are not protected."
 )
 _NO_LIMITS = "Whoever may not see the records should not see this model either."
 
 
-def summary(certificate: Certificate, method: str) -> str:
-    """What it is, in a line."""
+def summarise(certificate: Certificate, method: str) -> str:
+    """Describe the guarantee in one line."""
     if certificate.status == "not private":
         return f"Fitted by {method}, without any protection."
     claimed = ", as the authors claim" if certificate.status == "as published" else ""
@@ -41,8 +41,8 @@ def summary(certificate: Certificate, method: str) -> str:
     )
 
 
-def banners(certificate: Certificate) -> Iterator[str]:
-    """Warnings for the top of the page."""
+def list_warnings(certificate: Certificate) -> Iterator[str]:
+    """Iterate over the warnings for the top of the page."""
     if certificate.status == "not private":
         yield "Not private: this model was computed without noise and may reveal any record."
     if certificate.status == "as published":
@@ -50,7 +50,7 @@ def banners(certificate: Certificate) -> Iterator[str]:
         behind = (
             "nothing is proved for this run"
             if proved is None or math.isinf(proved)
-            else f"epsilon = {rounded(proved, up=True)} is proved for this run at the same delta"
+            else f"epsilon = {round_safely(proved, up=True)} is proved for this run at the same delta"
         )
         yield f"As published, not verified: the guarantee is the authors' claim, and {behind}."
     if certificate.seeded:
@@ -60,10 +60,10 @@ def banners(certificate: Certificate) -> Iterator[str]:
         )
 
 
-def in_three_sentences(certificate: Certificate) -> tuple[str, str, str]:
-    """What one person's presence changes, for how many records, and what is not promised."""
+def explain_guarantee(certificate: Certificate) -> tuple[str, str, str]:
+    """Three sentences: the effect of one person's presence, of several records, and what is not protected."""
     if certificate.status == "not private":
-        first = "Nothing is promised: any one record may have changed the model in any way."
+        first = "There is no guarantee: a single record may have changed the model in any way."
     elif certificate.epsilon == 0.0:
         first = "The model does not depend on the data at all, so nobody's presence changes anything."
     else:
@@ -85,7 +85,7 @@ def _presence(certificate: Certificate) -> str:
 
 def _several_records(certificate: Certificate) -> str:
     if certificate.status == "not private":
-        return "Persons with several records are promised nothing either."
+        return "The same holds for a person with several records."
     if certificate.status == "as published":
         return "For a person with more records the authors claim nothing."
     size = 2 * certificate.group_size
@@ -95,21 +95,21 @@ def _several_records(certificate: Certificate) -> str:
         return f"For a person with {size} records no such factor can be given at the same delta."
     return (
         f"For a person with {size} records the factor is {_factor(twice.epsilon)} (epsilon = "
-        f"{rounded(twice.epsilon, up=True)}), at the same delta."
+        f"{round_safely(twice.epsilon, up=True)}), at the same delta."
     )
 
 
 def _factor(epsilon: float) -> str:
-    return rounded(math.exp(epsilon), up=True) if epsilon <= _LARGEST_EXPONENT else "hundreds of millions or more"
+    return round_safely(math.exp(epsilon), up=True) if epsilon <= _LARGEST_EXPONENT else "hundreds of millions or more"
 
 
 def show_odds(page: Page, certificate: Certificate) -> None:
-    """Belief afterwards against belief before: in a drawing, a table and words."""
+    """Add posterior against prior beliefs of an attacker: a drawing, a table and sentences."""
     epsilon, delta = certificate.epsilon, certificate.delta
     if certificate.status == "as published":
         epsilon = math.inf if certificate.proved_epsilon is None else certificate.proved_epsilon
     if math.isinf(epsilon):
-        page.paragraph("Anything: nothing is proved that would limit it.")
+        page.paragraph("There is no proved limit: an attacker may come to believe anything.")
         return
     suspicion = "that a certain record is in the data, and not a certain other one in its place"
     if certificate.relation != "replace-one":
@@ -117,10 +117,12 @@ def show_odds(page: Page, certificate: Certificate) -> None:
     page.paragraph(
         f"Somebody suspects {suspicion}, knows every other record, and sees the model. "
         + ("Up to delta, the" if delta else "The")
-        + " region holds all that they can come to believe, whatever they compute."
+        + " region holds all posterior beliefs, whatever they compute."
     )
     ranges = [(prior, *posterior_range(prior, epsilon)) for prior in _PRIORS]
-    rows = [(f"{prior:.0%}", percent(low, up=False), percent(high, up=True)) for prior, low, high in ranges]
+    rows = [
+        (f"{prior:.0%}", format_percent(low, up=False), format_percent(high, up=True)) for prior, low, high in ranges
+    ]
     described = "; ".join(f"from {before} to between {least} and {most}" for before, least, most in rows)
     page.figure(
         odds_chart(epsilon, "What an attacker can come to believe"),
@@ -131,13 +133,13 @@ def show_odds(page: Page, certificate: Certificate) -> None:
     header = ("believed before", "afterwards at least", "afterwards at most")
     page.table(header, rows, "What a suspicion can become", numeric={0, 1, 2})
     if delta:
-        beyond = rounded(min(1.0, delta / _BEYOND), up=True)
+        beyond = round_safely(min(1.0, delta / _BEYOND), up=True)
         page.paragraph(
-            f"Delta is for what lies beyond: with a probability of at most {beyond} the model takes the belief out of "
-            "the region by more than one percentage point."
+            f"Because of delta, the belief leaves the region by more than one percentage point with a probability of "
+            f"at most {beyond}."
         )
-    power = percent(highest_power(_LEVEL, epsilon, delta), up=True)
+    power = format_percent(highest_power(_LEVEL, epsilon, delta), up=True)
     page.paragraph(
-        f"Seen as a test: one that points at {_LEVEL:.0%} of the people who are not in the data points at no more than "
-        f"{power} of those who are."
+        f"As a hypothesis test: a test of membership with a false positive rate of {_LEVEL:.0%} has a true positive "
+        f"rate of at most {power}."
     )

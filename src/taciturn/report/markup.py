@@ -1,4 +1,4 @@
-"""HTML and SVG elements whose every text is escaped."""
+"""HTML and SVG elements; all text in them is escaped."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _VOID = frozenset({"img", "meta"})
 
 
 class Markup(str):
-    """Text that is markup already. Only :func:`element` and this room make it."""
+    """Text that is markup already. Only this room makes it, mostly by :func:`element`."""
 
     __slots__ = ()
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """One element.
+    """Make one element.
 
     Parameters
     ----------
     name : str
         Name of the element.
     *children : str or Markup
-        What stands inside: plain text is escaped, markup is not.
+        Content of the element: plain text is escaped, markup is not.
     **attributes : str, number or None
         ``class_`` stands for class and ``aria_label`` for aria-label; None leaves the attribute out.
 
@@ -46,10 +46,10 @@ def element(name: str, /, *children: str, **attributes: str | float | None) -> M
 
 
 def _plain(value: str | float) -> str:
-    """Coordinates to a hundredth: more would only make the page longer."""
+    """Format coordinates to a hundredth, which keeps the page short."""
     return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _escaped(text: str) -> str:
-    # Neither HTML nor UTF-8 can carry all characters, and some would make others stand where they do not.
+    # HTML and UTF-8 exclude some characters, and some characters change the direction of others.
     return html.escape(visible(text))

@@ -1,4 +1,4 @@
-"""The report on a fitted model: what it says, what it gives away, what was taken for granted."""
+"""The report on a fitted model: coefficients, guarantee, releases and assumptions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from taciturn._version import __version__
 from taciturn.certificate import Certificate, Release
 from taciturn.events import NotPrivateEvent
 from taciturn.report.coefficients import show_coefficients
-from taciturn.report.formats import fact, flattened, number
-from taciturn.report.guarantee import banners, in_three_sentences, show_odds, summary
+from taciturn.report.formats import flatten_facts, format_fact, format_number
+from taciturn.report.guarantee import explain_guarantee, list_warnings, show_odds, summarise
 from taciturn.report.page import Page
 
 if TYPE_CHECKING:
@@ -29,10 +29,11 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
 def model_report(model: Model) -> str:
-    """The report on a model as one HTML file.
+    """Write the report on a model as one HTML file.
 
-    It holds what the certificate paid for (coefficients, intercept, bounds found privately), what the certificate says,
-    and the owner's public statements. Nothing else comes from data, so the report may go wherever the model may.
+    The report holds the releases that the certificate covers (coefficients, intercept, bounds found privately), the
+    certificate, and the public facts that the owner stated. Nothing else in it depends on data, so whoever may see the
+    model may see the report.
 
     Parameters
     ----------
@@ -46,11 +47,11 @@ def model_report(model: Model) -> str:
     """
     certificate = model.certificate
     page = Page(f"Model of \u201c{model.bounds.target.name}\u201d ({_TASKS[model.task]})")
-    page.paragraph(summary(certificate, type(model.estimator).__name__))
-    for warning in banners(certificate):
+    page.paragraph(summarise(certificate, type(model.estimator).__name__))
+    for warning in list_warnings(certificate):
         page.banner(warning)
     page.section("The guarantee")
-    page.points(in_three_sentences(certificate), ordered=True)
+    page.points(explain_guarantee(certificate), ordered=True)
     page.section("The model")
     show_coefficients(page, model)
     page.section("What an attacker can come to believe")
@@ -58,7 +59,7 @@ def model_report(model: Model) -> str:
     page.section("What was released")
     _list_releases(page, certificate)
     page.section("What was assumed public")
-    _list_public(page, certificate, model.bounds)
+    _list_public(page, certificate, model)
     page.section("How it was made")
     page.code_block(model.command, "The command that made it")
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
@@ -74,11 +75,11 @@ def model_report(model: Model) -> str:
 
 def _list_releases(page: Page, certificate: Certificate) -> None:
     if not certificate.events:
-        page.paragraph("Nothing that depends on the data.")
+        page.paragraph("No release depends on the data.")
         return
     page.paragraph(
-        "All that was computed from the records and left the fit. Noise of 10 sensitivities is ten times as large as "
-        "what one record can change."
+        "Everything that was computed from the records and released. A scale of 10 sensitivities means noise ten times "
+        "as large as the change that one record can cause."
     )
     page.table(
         ("what", "noise", "how often", "scale in sensitivities"),
@@ -91,38 +92,39 @@ def _list_releases(page: Page, certificate: Certificate) -> None:
 def _noise(release: Release) -> tuple[str, str, str]:
     if isinstance(release.event, NotPrivateEvent):
         return "none", f"{release.count:,}", "none"
-    return release.noise, f"{release.count:,}", number(release.scale)
+    return release.noise, f"{release.count:,}", format_number(release.scale)
 
 
-def _list_public(page: Page, certificate: Certificate, bounds: TableBounds) -> None:
-    page.paragraph("The guarantee takes the following as known to everybody. It protects none of it.")
-    page.facts(flattened(certificate.public))
+def _list_public(page: Page, certificate: Certificate, model: Model) -> None:
+    page.paragraph("The guarantee treats the following facts as public and does not protect them.")
+    page.facts(flatten_facts(certificate.public))
     if certificate.assumptions:
-        page.paragraph("It presupposes that")
+        page.paragraph("It assumes that")
         page.points(certificate.assumptions)
     page.section("Target and columns", level=3)
-    target = bounds.target
+    bounds, target = model.bounds, model.bounds.target
     if target.lower is not None:
-        stated = f"numbers from {fact(target.lower)} to {fact(target.upper)}"
+        stated = f"numbers from {format_fact(target.lower)} to {format_fact(target.upper)}"
         if target.name in bounds.found_privately:
             stated += " (found privately)"
     else:
-        stated = "labels found in the table" if target.classes is None else f"classes {fact(target.classes)}"
+        stated = "labels found in the table" if target.classes is None else f"classes {format_fact(target.classes)}"
     page.paragraph(
         f"Target: {target.name}, {stated}. Numbers beyond the bounds of a column count as the nearest bound."
     )
     n_columns = len(bounds.order or ()) + sum(column.type == "ignore" for column in bounds.columns.values())
     page.table(
         ("column", "values", "where missing", "source"),
-        itertools.islice(_columns(bounds), _MOST_COLUMNS),
+        itertools.islice(_columns(bounds, model.estimator.invalid), _MOST_COLUMNS),
         f"All {n_columns:,} columns" if n_columns <= _MOST_COLUMNS else f"{_MOST_COLUMNS:,} of {n_columns:,} columns",
     )
 
 
-def _columns(bounds: TableBounds) -> Iterator[tuple[str, str, str, str]]:
+def _columns(bounds: TableBounds, invalid: str) -> Iterator[tuple[str, str, str, str]]:
     found = set(bounds.found_privately)
+    unfilled = "refused" if invalid == "raise" else "the record is left out"
     for name, column in bounds.used:
-        filled = f"{fact(bounds.missing[name])} is filled in" if name in bounds.missing else "refused"
+        filled = f"{format_fact(bounds.missing[name])} is filled in" if name in bounds.missing else unfilled
         yield name, _values(column), filled, "found privately" if name in found else "bounds file"
     for name, column in bounds.columns.items():
         if column.type == "ignore":
@@ -131,5 +133,5 @@ def _columns(bounds: TableBounds) -> Iterator[tuple[str, str, str, str]]:
 
 def _values(column: Column) -> str:
     if column.type == "number":
-        return f"numbers from {fact(column.lower)} to {fact(column.upper)}"
-    return "yes or no" if column.type == "boolean" else f"one of: {fact(column.categories)}"
+        return f"numbers from {format_fact(column.lower)} to {format_fact(column.upper)}"
+    return "yes or no" if column.type == "boolean" else f"one of: {format_fact(column.categories)}"

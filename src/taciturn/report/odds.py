@@ -1,12 +1,12 @@
-r"""What a guarantee leaves to somebody who wants to know whether a person is in the data.
+r"""Posterior beliefs and tests of an attacker who wants to know whether a person is in the data.
 
-Let P and Q be the laws of what is released with the person and without, (epsilon, delta)-indistinguishable in both
-directions. Let a signal S tell outright, with probability delta, whether the person is in the data, and else answer
-truly with probability :math:`e^\varepsilon / (1 + e^\varepsilon)` (randomised response). No pair that is
-(epsilon, delta)-indistinguishable lets a test do better than S does [1]_, so by Blackwell's theorem the release is a
-random function of S and nobody learns more from it. Given S the posterior is an end of :func:`posterior_range`, except
-with probability delta. Given the release it is a mean of those: beyond the range by at most delta on average, and by
-more than t with probability at most delta / t (Markov). The best test on S gives :func:`highest_power`.
+Let P and Q be the laws of the release with the person and without, (epsilon, delta)-indistinguishable in both
+directions. Let a signal S reveal, with probability delta, whether the person is in the data, and otherwise tell the
+truth with probability :math:`e^\varepsilon / (1 + e^\varepsilon)` (randomised response). No test of an
+(epsilon, delta)-indistinguishable pair is more powerful than the best test on S [1]_, so by Blackwell's theorem the
+release is a random function of S and reveals no more. Given S, the posterior is an end of :func:`posterior_range`,
+except with probability delta. Given the release it is a mean of those: beyond the range by at most delta on average,
+and by more than t with probability at most delta / t (Markov). The best test on S has the power :func:`highest_power`.
 
 References
 ----------
@@ -21,7 +21,7 @@ __all__ = ["highest_power", "posterior_range"]
 
 
 def posterior_range(prior: float, epsilon: float) -> tuple[float, float]:
-    r"""Between what a suspicion of probability ``prior`` can become, delta apart.
+    r"""Lowest and highest posterior probability for the prior probability ``prior``, up to delta.
 
     .. math:: \frac{p}{p + (1 - p) e^{\varepsilon}} \quad\text{and}\quad \frac{p}{p + (1 - p) e^{-\varepsilon}}
 
@@ -39,11 +39,11 @@ def posterior_range(prior: float, epsilon: float) -> tuple[float, float]:
 
 
 def highest_power(level: float, epsilon: float, delta: float) -> float:
-    r"""The probability at most with which a test finds that a person is in the data.
+    r"""Largest power of a test of whether a person is in the data.
 
     .. math:: \min\{1,\; e^{\varepsilon} \alpha + \delta,\; 1 - e^{-\varepsilon} (1 - \delta - \alpha)\}
 
-    for a test that wrongly finds so with probability :math:`\alpha` (``level``).
+    for a test of level :math:`\alpha` (``level``), its false positive rate.
 
     Examples
     --------

@@ -31,13 +31,13 @@ class Drawing:
     Parameters
     ----------
     title : str
-        Its name in a few words.
+        Short name of the image.
     width, height : float
         Size in pixels, before it is fitted to the page.
     body : Markup
         The shapes, made by :func:`taciturn.report.markup.element`.
     wide : bool, default=True
-        Whether it fills the width of the page and scrolls where that is too narrow to be read.
+        Whether the image fills the width of the page and scrolls on a narrow screen.
     """
 
     title: str
@@ -48,10 +48,10 @@ class Drawing:
 
 
 class Page:
-    """One HTML file that loads nothing, reads well printed, in the dark and without its script.
+    """One HTML file that loads nothing, with styles for print and dark mode; it works without its script.
 
-    Blocks stand in the order in which they are added; those before the first section belong to the page's head. All
-    text is escaped. More than five sections get a list of contents.
+    Blocks appear in the order in which they are added; those before the first section belong to the head of the page.
+    All text is escaped. A page of more than five sections has a list of contents.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Page:
         self._n_figures = 0
 
     def section(self, title: str, level: int = 2) -> None:
-        """Begin a section; level 3 is a part of the last one of level 2."""
+        """Begin a section; a section of level 3 belongs to the last one of level 2."""
         deepest = min(self._level + 1, _DEEPEST_LEVEL)
         self._level = check_integer(2, deepest, level=level)
         anchor = self._anchor(title)
@@ -90,19 +90,19 @@ class Page:
         self._main.append(element(f"h{level}", title, id=anchor))
 
     def paragraph(self, text: str) -> None:
-        """A paragraph."""
+        """Add a paragraph."""
         self._add(element("p", text))
 
     def points(self, texts: Iterable[str], *, ordered: bool = False) -> None:
-        """A list of sentences."""
+        """Add a list of sentences."""
         self._add(element("ol" if ordered else "ul", *(element("li", text) for text in texts)))
 
     def banner(self, text: str) -> None:
-        """A warning that nobody should overlook."""
+        """Add a prominent warning."""
         self._add(element("div", text, class_="banner", role="note"))
 
     def facts(self, facts: Iterable[tuple[str, str]]) -> None:
-        """Terms and what is to be said of them."""
+        """Add pairs of a term and its description."""
         self._add(element("dl", *(element("div", element("dt", a), element("dd", b)) for a, b in facts)))
 
     def table(
@@ -114,7 +114,7 @@ class Page:
         *,
         folded: bool = False,
     ) -> None:
-        """A table, sortable where scripts run.
+        """Add a table, which can be sorted if scripts run.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Page:
         numeric : collection of int, default=()
             Columns that hold numbers.
         folded : bool, default=False
-            Whether to show the caption alone until it is opened.
+            Whether the table is hidden until its caption is opened.
         """
         rows = [tuple(row) for row in rows]
         wrong = next((len(row) for row in rows if len(row) != len(header)), None)
@@ -158,16 +158,16 @@ class Page:
         self._add(element("details", element("summary", caption), block) if folded else block)
 
     def figure(self, image: Drawing | bytes, alt: str, caption: str) -> None:
-        """An image with the text that stands for it where it cannot be seen.
+        """Add an image with an alternative text.
 
         Parameters
         ----------
         image : Drawing or bytes
-            A drawing of the kit, or the content of a PNG or SVG file.
+            A drawing, or the content of a PNG or SVG file.
         alt : str
-            What it shows.
+            Alternative text: what the image shows.
         caption : str
-            What stands below it.
+            Text below the image.
         """
         if not alt.strip():
             raise ParameterError("alt", alt, "a text that stands for the image", "say what it shows")
@@ -179,7 +179,7 @@ class Page:
         self._add(element("figure", inside, element("figcaption", caption)))
 
     def code_block(self, text: str, label: str, *, folded: bool = False) -> None:
-        """Text to copy, such as a command or a citation; ``folded`` shows its label alone until it is opened."""
+        """Add text to copy, such as a command; with ``folded`` it is hidden until its label is opened."""
         pre = element("pre", element("code", text))
         if folded:
             self._add(element("details", element("summary", label), element("div", element("p"), pre, class_="code")))
@@ -187,11 +187,11 @@ class Page:
             self._add(element("div", element("p", element("span", label)), pre, class_="code"))
 
     def signature(self, labels: Iterable[str]) -> None:
-        """Lines to sign on, in print only."""
+        """Add lines for signatures, in print only."""
         self._add(element("div", *(element("span", label) for label in labels), class_="signature"))
 
     def render(self) -> str:
-        """The whole file."""
+        """Return the whole file."""
         digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
         policy = (
             f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
@@ -238,12 +238,12 @@ class Page:
 
 
 def _scrolling(inside: Markup, label: str) -> Markup:
-    """A box that scrolls sideways, also by keyboard, so that the page need not."""
+    """Make a box that scrolls sideways, also by keyboard, so that the page does not."""
     return element("div", inside, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def _embedded(content: bytes, alt: str, caption: str) -> Markup:
-    # As an image even where it is SVG: what a browser loads as one cannot run scripts or load anything.
+    # SVG files, too, become images: an image cannot run scripts or load anything.
     kind = "png" if content.startswith(_PNG_SIGNATURE) else "svg+xml" if b"<svg" in content[:_SVG_HEAD] else None
     if kind is None:
         raise ParameterError("image", f"{len(content)} bytes", "the content of a PNG or SVG file", "save it as PNG")

@@ -1,4 +1,4 @@
-"""How a page looks and what it does: colours, style sheet, script."""
+"""Colours, style sheet and script of a page."""
 
 from __future__ import annotations
 

@@ -164,6 +164,21 @@ class Counting(Certified):
         return FrankWolfeRegressor(**given).fit(X, y).certificate_
 
 
+@rejected_by("a_private_number_of_records_decides_nothing_public")
+class DividingByTheirNumber(HardThresholdRegressor):
+    def fit(self, X, y):
+        given, self.n_public = self.n_public, self.n_public or X.shape[0]
+        super().fit(X, y)
+        self.n_public = given
+        return self
+
+
+@rejected_by("a_budget_without_a_delta_is_kept_or_refused")
+class WithADelta(Certified):
+    def certify(self, X, y):
+        return FrankWolfeRegressor(epsilon=self.epsilon, n_steps=3).fit(X, y).certificate_
+
+
 # ------------------------------------------------------------------ tables
 
 
@@ -184,7 +199,15 @@ class RefusingConstants(FrankWolfeRegressor):
         return super().fit(X, y)
 
 
-@rejected_by("more_features_than_there_are_are_all_features")
+@rejected_by("more_coefficients_than_features_are_all_features")
+class WritingBeyond(HardThresholdRegressor):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.support_ = np.ones(max(self.n_nonzero, 1), dtype=bool)
+        return self
+
+
+@rejected_by("a_selection_of_all_features_costs_nothing")
 class PayingForNothing(CorrelationSelector):
     def fit(self, X, y):
         super().fit(X, y)
@@ -235,14 +258,6 @@ class ClippingParts(HardThresholdRegressor):
         if sp.issparse(X) and X.format == "csr":
             X = sp.csr_array((np.clip(X.data, -1.0, 1.0), X.indices, X.indptr), shape=X.shape)
         return super().fit(X, y)
-
-
-@rejected_by("the_layout_of_a_sparse_table_decides_nothing")
-class PreferringRows(FrankWolfeRegressor):
-    def fit(self, X, y):
-        super().fit(X, y)
-        self.intercept_ += float(sp.issparse(X) and X.format == "csc")
-        return self
 
 
 @rejected_by("sparse_tables_are_refused_where_zero_is_not_mapped_to_zero", "BoundedScaler-shifted")

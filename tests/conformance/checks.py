@@ -31,6 +31,11 @@ def pairs(entries=ENTRIES):
     return [(name, entry) for name, (_, applies) in CHECKS.items() for entry in entries if applies(entry)]
 
 
+def once(entry: Entry) -> bool:
+    """Applies to one entry of each class: the setting makes no difference."""
+    return entry.first
+
+
 def has(*parameters: str):
     """Applies to classes with all of these parameters."""
     return lambda entry: all(name in entry.parameters for name in parameters)

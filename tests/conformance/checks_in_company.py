@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from checks import check, has
+from checks import check, has, once
 from every_class import data_for, released, same
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -22,7 +22,7 @@ def outcome(model, X):
     return np.asarray(model.predict(X) if hasattr(model, "predict") else model.transform(X))
 
 
-@check()
+@check(once)
 def pickles_and_copies_are_equal(entry):
     X, y = data_for(entry)
     model = entry().fit(X, y)
@@ -32,7 +32,7 @@ def pickles_and_copies_are_equal(entry):
         assert np.array_equal(outcome(again, X), outcome(model, X))
 
 
-@check(lambda entry: hasattr(entry.kind, "sparsify"))
+@check(lambda entry: once(entry) and hasattr(entry.kind, "sparsify"))
 def coefficients_may_be_stored_sparse(entry):
     X, y = data_for(entry)
     model = entry().fit(X, y)
@@ -49,7 +49,7 @@ def coefficients_may_be_stored_sparse(entry):
     assert np.array_equal(model.coef_, coefficients)
 
 
-@check()
+@check(once)
 def clones_have_the_parameters_and_nothing_else(entry):
     X, y = data_for(entry)
     model = entry().fit(X, y)
@@ -65,7 +65,7 @@ def clones_have_the_parameters_and_nothing_else(entry):
 # ------------------------------------------------------------------ pipelines and searches
 
 
-@check()
+@check(once)
 def pipelines_have_one_certificate(entry):
     X, y = data_for(entry)
     alone = entry().fit(X, y)
@@ -93,7 +93,7 @@ class BaseRegression(BaseEstimator):
     """Asks for numbers as targets."""
 
 
-@check(lambda entry: not entry.variant or not entry.proved)
+@check(once)
 def searches_run_in_two_processes(entry):
     X, y = data_for(entry)
     name, values = ("epsilon", [1.0, 2.0]) if "epsilon" in entry.parameters else ("lower", [-1.0, -2.0])
@@ -172,7 +172,7 @@ def targets_have_the_units_of_the_user(entry):
     assert released(far) == released(near)
 
 
-@check(has("x_bound"))
+@check(lambda entry: once(entry) and has("x_bound")(entry))
 def features_beyond_their_bound_are_clipped_without_a_word(entry):
     X, y = data_for(entry)
     far = entry(x_bound=0.25).fit(X, y)

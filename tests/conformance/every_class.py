@@ -5,7 +5,7 @@ A statement about every class is written once, over these entries. A class that 
 """
 
 import inspect
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,10 @@ class Entry:
         Public attributes that a fit leaves behind beside ``FITTED``.
     needs_records : bool
         Whether too few records are refused, as a public fact.
+    needs_n_public : bool
+        Whether values are released, so that add-remove needs a public number of records.
+    needs_delta : bool
+        Whether there is no pure form of the mechanism.
     """
 
     kind: type
@@ -50,6 +54,8 @@ class Entry:
     layouts: str = "bits"
     extras: frozenset[str] = frozenset()
     needs_records: bool = False
+    needs_n_public: bool = False
+    needs_delta: bool = False
 
     def __call__(self, **changes):
         """A new instance, with changes for whatever parameters the class has."""
@@ -78,6 +84,11 @@ class Entry:
         return self.kind.__name__ not in published.__all__
 
     @property
+    def first(self) -> bool:
+        """Whether it stands for its class where settings make no difference."""
+        return not self.variant or not self.proved
+
+    @property
     def predicts(self) -> bool:
         """Whether it is a model, and neither selector nor scaler."""
         return hasattr(self.kind, "predict")
@@ -99,8 +110,8 @@ class Entry:
 
 
 def _entry(kind, variant="", **given):
-    promised = {name: given.pop(name) for name in ("layouts", "extras", "needs_records") if name in given}
-    return Entry(kind, given, variant, **promised)
+    stated = {name: given.pop(name) for name in given.keys() & {one.name for one in fields(Entry)}}
+    return Entry(kind, given, variant, **stated)
 
 
 def _both(regressor, classifier, variant="", **given):
@@ -115,16 +126,17 @@ def _losses(kind, **given):
 _FRANK_WOLFE = {"n_steps": 3, "layouts": "law"}
 _SCREENED = {"n_steps": 4, "screen_at": 2, "layouts": "law"}
 _SCREENINGS = (taciturn.ScreenedRegressor, taciturn.ScreenedClassifier)
-_HARD = {"n_steps": 3, "n_nonzero": 2}
-_SPARSE = {"n_nonzero": 2, "extras": frozenset({"coef_std_"})}
-_OBJECTIVE = {"layouts": "close"}
+_GAUSSIAN = {"needs_n_public": True, "needs_delta": True}
+_HARD = {"n_steps": 3, "n_nonzero": 2, **_GAUSSIAN}
+_SPARSE = {"n_nonzero": 2, "extras": frozenset({"coef_std_"}), **_GAUSSIAN}
+_OBJECTIVE = {"layouts": "close", **_GAUSSIAN}
 _BOUNDS = frozenset({"lower_", "upper_"})
 
 # The first entry of a class stands for it where one setting is enough.
 _PROVED = (
-    _entry(taciturn.ADMMClassifier, n_steps=3, layouts="close"),
-    _entry(taciturn.ADMMClassifier, "blocks", penalty="l1/2", n_blocks=2, n_steps=3, layouts="close"),
-    _entry(taciturn.BlockVoteSelector, n_features_to_select=2),
+    _entry(taciturn.ADMMClassifier, n_steps=3, **_OBJECTIVE),
+    _entry(taciturn.ADMMClassifier, "blocks", penalty="l1/2", n_blocks=2, n_steps=3, **_OBJECTIVE),
+    _entry(taciturn.BlockVoteSelector, n_features_to_select=2, n_blocks=4),
     _entry(taciturn.BlockVoteSelector, "assigned", n_features_to_select=1, relation="add-remove", n_blocks=4),
     _entry(taciturn.BoundedScaler, extras=_BOUNDS),
     _entry(taciturn.BoundedScaler, "shifted", lower=-0.5, upper=7.0, layouts="dense", extras=_BOUNDS),
@@ -140,20 +152,18 @@ _PROVED = (
     _entry(
         taciturn.PrivateScaler,
         **{"epsilon": 30.0, "delta": 0.0, "smallest": 0.1, "largest": 10.0, "tail": 0.45},
-        **{"layouts": "dense", "extras": _BOUNDS, "needs_records": True},
+        **{"layouts": "dense", "extras": _BOUNDS, "needs_records": True, "needs_n_public": True},
     ),
     *_both(*_SCREENINGS, **_SCREENED),
-    *_both(
-        taciturn.ScreenedRegressor, taciturn.ScreenedClassifier, "tested", rule="tested", permanent=True, **_SCREENED
-    ),
-    *_both(*_SCREENINGS, "none-option", rule="none-option", **_SCREENED),
-    *_both(*_SCREENINGS, "adp", rule="adp", **_SCREENED),
+    *_both(*_SCREENINGS, "tested", rule="tested", permanent=True, **_SCREENED, **_GAUSSIAN),
+    *_both(*_SCREENINGS, "none-option", rule="none-option", permanent=True, needs_n_public=True, **_SCREENED),
+    *_both(*_SCREENINGS, "adp", rule="adp", **_SCREENED, **_GAUSSIAN),
     *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, **_SPARSE),
     *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
     *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
     *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
     _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),
-    *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, **_OBJECTIVE),
+    *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, n_blocks=4, **_OBJECTIVE),
 )
 _PUBLISHED = (
     *_losses(published.ADPScreen, n_steps=20, layouts="close"),
@@ -165,8 +175,8 @@ _PUBLISHED = (
     _entry(published.PrivateLasso, "appendix", n_steps=20, literal_appendix=True, layouts="close"),
     _entry(published.RNMScreen, n_steps=20, layouts="close"),
     *_losses(published.Sparsifier, n_steps=20, n_count_steps=20, layouts="close", extras=frozenset({"count_"})),
-    *_losses(published.TwoStage, n_nonzero=2, layouts="close"),
-    _entry(published.TwoStageSelector, n_features_to_select=2),
+    *_losses(published.TwoStage, n_nonzero=2, n_blocks=4, layouts="close"),
+    _entry(published.TwoStageSelector, n_features_to_select=2, n_blocks=4),
 )
 
 ENTRIES = (*_PROVED, *_PUBLISHED)

@@ -1,23 +1,14 @@
-"""BlockVoteSelector: scikit-learn's contract, and what is its own: blocks, keys, workers."""
+"""What block votes promise beyond the contract of every class: blocks, keys, workers."""
 
 import math
-import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
-from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
-from taciturn.certificate import certificate_of
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.fitting import block_votes, blocks
 from taciturn.selectors.block_vote import BlockVoteSelector
 
@@ -30,21 +21,6 @@ def data(n=3000, d=12, seed=0):
 
 def selected(selector, *table, **extra):
     return selector.fit(*table, **extra).get_support(indices=True).tolist()
-
-
-@pytest.mark.parametrize(
-    "selector",
-    [
-        BlockVoteSelector(),
-        BlockVoteSelector(n_features_to_select=1, mechanism="gumbel"),
-        BlockVoteSelector(n_features_to_select=1, relation="add-remove", n_blocks=4),
-    ],
-    ids=["default", "one feature", "add-remove"],
-)
-def test_check_estimator_with_no_expected_failures(selector):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="n_features_to_select=10 is more than")
-        check_estimator(selector, on_skip=None)
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"])
@@ -101,18 +77,6 @@ def test_labels_of_any_type(labels):
         truth = BlockVoteSelector(n_features_to_select=1, random_state=0)
         assert selected(truth, X, codes == 1) == [5]
         assert truth.certificate_.public["classes"] == [False, True]
-
-
-def test_labels_need_their_public_list():
-    X, y = data(n=100)
-    with pytest.raises(DataError, match="pass the labels as classes"):
-        BlockVoteSelector(n_features_to_select=1).fit(X, np.where(y > 0, "p", "q"))
-
-
-def test_numbers_may_come_as_objects():
-    X, y = data(n=100)
-    selector = BlockVoteSelector(n_features_to_select=3, epsilon=math.inf)
-    assert selected(selector, X, y.astype(object)) == selected(selector, X, y)
 
 
 def recorded_blocks(monkeypatch, selector, *table, **extra):
@@ -214,22 +178,6 @@ def test_any_number_of_workers_gives_the_same_votes(backend):
         assert selected(one, X, y) == selected(two, X, y)
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [sp.csr_matrix, sp.csc_matrix, sp.csr_array, np.asfortranarray, np.float32, pd.DataFrame, pl.DataFrame],
-)
-@pytest.mark.parametrize("labels", [False, True])
-def test_every_layout_gives_the_same_selection(convert, labels):
-    X, y = data(n=900)
-    X = np.where(np.abs(X) < 0.3, 0.0, X).astype(np.float32).astype(np.float64)
-    X.setflags(write=False)
-    y = y > 0 if labels else y
-    expected = BlockVoteSelector(n_features_to_select=5, epsilon=0.5, random_state=4)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*feature names.*")
-        assert selected(clone(expected), convert(X), y) == selected(expected, X, y)
-
-
 def test_wide_sparse_tables_stay_sparse():
     rng = np.random.default_rng(6)
     n, d = 900, 400_000
@@ -242,80 +190,22 @@ def test_wide_sparse_tables_stay_sparse():
     assert selected(selector, X, strong @ [0.6, -0.6]) == [17, d - 1]
 
 
-def test_data_frames_in_and_out():
-    X, y = data()
-    names = [f"gene {j}" for j in range(X.shape[1])]
-    frame = pd.DataFrame(X, columns=names)
-    selector = BlockVoteSelector(n_features_to_select=2, random_state=0).fit(frame, pd.Series(y))
-    assert selector.get_feature_names_out().tolist() == ["gene 2", "gene 7"]
-    assert selector.set_output(transform="pandas").transform(frame).columns.tolist() == ["gene 2", "gene 7"]
-    table = pl.DataFrame(X, schema=names)
-    out = clone(selector).set_output(transform="polars").fit(table, pl.Series(y)).transform(table)
-    assert out.columns == ["gene 2", "gene 7"]
-    arrow = pa.table({name: X[:, j] for j, name in enumerate(names)})
-    assert clone(selector).fit(arrow, y).get_feature_names_out().tolist() == ["gene 2", "gene 7"]
-
-
-def test_pipelines_pickles_and_clones():
-    X, y = data()
-    pipeline = make_pipeline(BlockVoteSelector(n_features_to_select=2, random_state=0), LinearRegression()).fit(X, y)
-    fitted = pipeline[0]
-    again = pickle.loads(pickle.dumps(fitted))
-    assert again.certificate_ == fitted.certificate_
-    assert np.array_equal(again.support_, fitted.support_)
-    assert clone(fitted).get_params() == fitted.get_params()
-    assert certificate_of(make_pipeline(fitted)) == fitted.certificate_
-
-
-def test_nothing_else_is_learned_from_data():
-    X, y = data(n=100)
-    selector = BlockVoteSelector(random_state=0).fit(X, y)
-    assert {name for name in vars(selector) if name.endswith("_")} == {"support_", "certificate_", "n_features_in_"}
-    assert set(selector.certificate_.public) == {
-        "features",
-        "selected",
-        "records",
-        "invalid",
-        "method",
-        "blocks",
-        "x_bound",
-        "y_bounds",
-    }
-
-
-def test_a_private_number_of_records_is_nowhere_on_the_certificate():
-    texts = {
-        BlockVoteSelector(relation="add-remove", n_blocks=5, n_features_to_select=2, random_state=0)
-        .fit(*data(n=n))
-        .certificate_.to_json()
-        for n in (50, 51)
-    }
-    assert len(texts) == 1
-
-
-def test_two_unseeded_fits_differ_and_two_seeded_agree():
-    X, y = np.zeros((50, 200)), np.zeros(50)
-    assert len({tuple(selected(BlockVoteSelector(), X, y)) for _ in range(10)}) == 10
-    assert selected(BlockVoteSelector(random_state=3), X, y) == selected(BlockVoteSelector(random_state=3), X, y)
-    assert not BlockVoteSelector().fit(X, y).certificate_.seeded
+def test_what_is_public_is_stated_and_nothing_else():
+    public = BlockVoteSelector(random_state=0).fit(*data(n=100)).certificate_.public
+    assert set(public) == {*("features", "selected", "records", "invalid", "method", "blocks", "x_bound", "y_bounds")}
 
 
 @pytest.mark.parametrize(
     ("X", "y", "extra"),
     [
-        (np.array([[0.5]]), np.array([0.5]), {}),
-        (np.zeros((3, 500)), np.array([1.0, 0.0, -1.0]), {}),
         (np.ones((5, 4)), np.zeros(5), {"n_blocks": 5}),
-        (sp.csr_matrix((4, 30)), np.ones(4), {}),
         (np.eye(4), np.array(list("abcd")), {"classes": tuple("abcdefgh")}),
         (np.eye(4), np.array(list("aaaa")), {"classes": ("a", "b"), "n_blocks": 1}),
-        (np.eye(4), np.array(list("zzzz")), {"classes": ("a", "b")}),
     ],
-    ids=["one row", "d > n", "blocks of one row", "no entries", "more classes than rows", "one class", "only nulls"],
+    ids=["blocks of one row", "more classes than rows", "one class in one block"],
 )
-def test_small_and_degenerate_tables(X, y, extra):
-    k = min(2, X.shape[1])
-    assert len(selected(BlockVoteSelector(n_features_to_select=k, **extra), X, y)) == k
+def test_small_blocks(X, y, extra):
+    assert len(selected(BlockVoteSelector(n_features_to_select=2, **extra), X, y)) == 2
 
 
 def test_infinite_epsilon_takes_the_most_voted():
@@ -326,46 +216,15 @@ def test_infinite_epsilon_takes_the_most_voted():
     assert selector.certificate_.status == "not private"
 
 
-def test_all_features_cost_nothing_and_nothing_is_fitted(monkeypatch):
-    X, y = data(n=50)
+def test_nothing_is_fitted_where_all_features_are_selected(monkeypatch):
     monkeypatch.setattr(block_votes, "count_votes", lambda *_, **__: pytest.fail("votes were counted"))
-    certificate = BlockVoteSelector(n_features_to_select=12).fit(X, y).certificate_
-    assert (certificate.epsilon, certificate.delta, certificate.events) == (0.0, 0.0, ())
-    with pytest.warns(UserWarning, match="n_features_to_select=50 is more than the 12 features"):
-        assert BlockVoteSelector(n_features_to_select=50).fit(X, y).support_.all()
+    assert BlockVoteSelector(n_features_to_select=12).fit(*data(n=50)).support_.all()
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("epsilon", 0),
-        ("delta", 1.0),
-        ("relation", "swap"),
-        ("x_bound", -1),
-        ("y_bounds", (1, 0)),
-        ("classes", ["only"]),
-        ("n_features_to_select", 0),
-        ("n_blocks", 0),
-        ("n_blocks", 2.5),
-        ("n_blocks", "many"),
-        ("n_blocks", 51),
-        ("mechanism", "magic"),
-        ("gamma", 1.0),
-        ("n_jobs", 0),
-        ("n_jobs", "all"),
-        ("n_public", 0),
-        ("random_state", -3),
-    ],
-)
-def test_bad_parameters_are_refused_at_fit_in_one_sentence(parameter, value):
-    X, y = data(n=50)
-    selector = BlockVoteSelector(**({"n_features_to_select": 2} | {parameter: value}))
-    with pytest.raises(ParameterError) as caught:
-        selector.fit(X, y)
-    message = str(caught.value)
-    assert message.startswith(f"{parameter}=")
-    assert "expected" in message
-    assert message.count(". ") == 0
+def test_more_blocks_than_records_are_refused():
+    selector = BlockVoteSelector(n_blocks=51, n_features_to_select=2)
+    with pytest.raises(ParameterError, match="^n_blocks=51: expected "):
+        selector.fit(*data(n=50))
     assert not hasattr(selector, "certificate_")
 
 
@@ -376,18 +235,3 @@ def test_a_private_number_of_records_cannot_set_the_number_of_blocks():
     # More blocks than there are records is no error then: it would tell how many there are.
     crowded = BlockVoteSelector(relation="add-remove", n_blocks=80, n_features_to_select=2).fit(X, y)
     assert crowded.certificate_.public["blocks"] == 80
-
-
-def test_public_parameters_are_checked_before_data_are_read():
-    with pytest.raises(ParameterError, match="^n_blocks="):
-        BlockVoteSelector(n_blocks=-1).fit("not a table", None)
-
-
-def test_messages_never_quote_the_data():
-    X = np.zeros((4, 2), dtype=object)
-    X[1, 1] = "alice"
-    with pytest.raises((TaciturnError, TypeError)) as caught:
-        BlockVoteSelector(n_features_to_select=1).fit(X, np.zeros(4))
-    assert "alice" not in str(caught.value)
-    with pytest.raises(DataError, match="^X or y: expected finite numbers, got NaN or infinity"):
-        BlockVoteSelector(n_features_to_select=1).fit(np.array([[np.nan, 0.0], [0.0, 1.0]]), np.zeros(2))

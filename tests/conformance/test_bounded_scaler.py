@@ -1,26 +1,21 @@
-"""scikit-learn's contract for the scaler with public bounds, and what the bounds promise."""
+"""What the scaler with public bounds promises beyond the contract of every class."""
 
-import pickle
 import tracemalloc
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn.certificate import Certificate
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.data.reading import ADMISSIBLE
 from taciturn.scalers import BoundedScaler
 
@@ -30,11 +25,6 @@ SPARSE = [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array, sp.coo_array
 
 def numbers(n=200, d=5, seed=0, scale=3.0):
     return np.random.default_rng(seed).normal(0, scale, (n, d))
-
-
-@pytest.mark.parametrize("bounds", [{}, {"lower": 0, "upper": 7}, {"lower": -2.5, "upper": 2.5}], ids=str)
-def test_check_estimator_with_no_expected_failures(bounds):
-    check_estimator(BoundedScaler(**bounds), on_skip=None)
 
 
 # ------------------------------------------------------------------ the map
@@ -220,16 +210,6 @@ def test_changed_parameters_take_effect_at_the_next_fit():
 # ------------------------------------------------------------------ in company
 
 
-@pytest.mark.parametrize(
-    "convert", [np.asfortranarray, np.ndarray.tolist, pd.DataFrame, pl.DataFrame, sp.csr_matrix], ids=str
-)
-def test_every_layout_gives_the_same_numbers(convert):
-    X = numbers()
-    expected = BoundedScaler(lower=-2, upper=2).fit_transform(X)
-    ours = BoundedScaler(lower=-2, upper=2).fit_transform(convert(X))
-    assert np.array_equal(ours.toarray() if sp.issparse(ours) else ours, expected)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.uint16, bool])
 def test_other_types_of_numbers_are_cast(dtype):
     X = np.abs(numbers()).astype(dtype)
@@ -238,30 +218,11 @@ def test_other_types_of_numbers_are_cast(dtype):
     assert np.array_equal(Z, np.clip(X.astype(float), 0, 2) - 1.0)
 
 
-def test_data_frames_in_and_out():
-    X = numbers()
-    names = [f"gene {j}" for j in range(5)]
-    frame = pd.DataFrame(X, columns=names, index=[f"row {i}" for i in range(len(X))])
+def test_frames_come_back_without_a_warning():
+    frame = pd.DataFrame(numbers(), columns=[f"gene {j}" for j in range(5)])
     scaler = BoundedScaler(lower=-2, upper=2).set_output(transform="pandas").fit(frame)
     out = scaler.transform(frame)
-    assert out.columns.tolist() == scaler.get_feature_names_out().tolist() == names
-    assert out.index.equals(frame.index)
-    table = pl.DataFrame(X, schema=names)
-    assert clone(scaler).set_output(transform="polars").fit_transform(table).columns == names
-    assert clone(scaler).fit(pa.table({name: X[:, j] for j, name in enumerate(names)})).n_features_in_ == 5
-    # Neither frame nor plain array draws a warning on the way back.
     assert np.array_equal(scaler.inverse_transform(out), scaler.inverse_transform(out.to_numpy()))
-    with pytest.raises(ValueError, match="feature names"):
-        scaler.transform(frame[names[::-1]])
-
-
-def test_pickles_and_clones():
-    X = numbers()
-    scaler = BoundedScaler(lower=np.full(5, -1.0), upper=np.arange(5.0)).fit(X)
-    again = pickle.loads(pickle.dumps(scaler))
-    assert np.array_equal(again.transform(X), scaler.transform(X))
-    assert again.certificate_ == scaler.certificate_
-    assert np.array_equal(clone(scaler).fit_transform(X), scaler.transform(X))
 
 
 def test_pipelines_and_columns_with_bounds_of_their_own():
@@ -275,11 +236,6 @@ def test_pipelines_and_columns_with_bounds_of_their_own():
     assert np.array_equal(Z[:, :2], np.clip(X[:, :2] / 4, -1, 1))
     assert np.allclose(Z[:, 2], 2 * np.clip(X[:, 2], 0, 1) - 1)
     assert np.array_equal(Z[:, 3:], X[:, 3:])
-
-
-@pytest.mark.parametrize("X", [[[0.5]], np.zeros((1, 9)), np.ones((4, 1)), sp.csr_array((3, 8))], ids=str)
-def test_small_and_degenerate_tables(X):
-    assert BoundedScaler().fit_transform(X).shape == np.shape(X)
 
 
 # ------------------------------------------------------------------ refusals
@@ -317,30 +273,6 @@ def test_bad_bounds_are_refused_at_fit_in_one_sentence(bounds, start):
     assert message.count(". ") == 0
     assert "; " in message
     assert not hasattr(scaler, "certificate_")
-
-
-@pytest.mark.parametrize("method", ["fit", "transform"])
-@pytest.mark.parametrize("bad", ["alice", {"name": "alice"}])
-def test_messages_never_quote_the_data(bad, method):
-    X = np.zeros((4, 2), dtype=object)
-    X[1, 1] = bad
-    scaler = BoundedScaler().fit(np.zeros((4, 2)))
-    for call in (getattr(scaler, method), scaler.inverse_transform):
-        with pytest.raises((TaciturnError, TypeError)) as caught:
-            call(X)
-        assert "alice" not in str(caught.value)
-        assert caught.value.__context__ is None
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_numbers_that_are_none_are_refused(bad):
-    X = numbers()
-    scaler = BoundedScaler().fit(X)
-    X[3, 3] = bad
-    for call in (BoundedScaler().fit, scaler.transform, scaler.inverse_transform):
-        for table in (X, sp.csr_array(X)):
-            with pytest.raises(ValueError, match="NaN|inf"):
-                call(table)
 
 
 def test_other_shapes_and_unfitted_scalers_are_refused():

@@ -1,19 +1,12 @@
-"""scikit-learn's contract for the Frank-Wolfe family, and what the estimators promise."""
+"""What the Frank-Wolfe family promises beyond the contract of every class."""
 
-import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn import (
     FrankWolfeClassifier,
@@ -24,7 +17,7 @@ from taciturn import (
     SparsifiedRegressor,
 )
 from taciturn.accounting import epsilon_of
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.errors import ParameterError
 
 CLASSIFIERS = [FrankWolfeClassifier, ScreenedClassifier, SparsifiedClassifier]
 REGRESSORS = [FrankWolfeRegressor, ScreenedRegressor, SparsifiedRegressor]
@@ -36,12 +29,6 @@ def data(kind=None, n=6000, d=12, seed=0):
     X = rng.uniform(-1, 1, (n, d))
     signal = 0.5 * X[:, 2] - 0.4 * X[:, 7]
     return X, (signal > 0).astype(int) if kind in CLASSIFIERS else np.clip(signal, -1, 1)
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_check_estimator_with_no_expected_failures(kind):
-    # A check that needs a deterministic estimator is skipped, as the tag asks; none may fail.
-    check_estimator(kind(), on_skip=None)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -60,20 +47,6 @@ def test_signals_are_found_and_certified(kind, relation):
     assert certificate.events[0].count == model.n_iter_ == certificate.public["n_steps"]
     assert epsilon_of(certificate.event, 1e-6) <= 1.0
     assert certificate.public["records"] == 6000
-
-
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("n_public", [None, 200])
-def test_a_private_number_of_records_decides_nothing(kind, layout, n_public):
-    X, y = data(kind, n=201)
-    certificates = {
-        kind(relation="add-remove", n_public=n_public).fit(layout(X[:n]), y[:n]).certificate_ for n in (199, 200, 201)
-    }
-    assert len(certificates) == 1
-    (certificate,) = certificates
-    assert certificate.public.get("records") == n_public
-    assert "there are at most 67,108,864 records" in certificate.assumptions
 
 
 def test_replacement_doubles_the_noise():
@@ -144,42 +117,13 @@ def test_the_squared_loss_pays_for_its_slope():
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1, 2), ("a", "b", "c", "d")])
-def test_classes_of_any_type_and_number(kind, labels):
+def test_any_number_of_classes_is_learned(kind, labels):
     X, _ = data(n=8000)
     cuts = np.quantile(X[:, 5], np.linspace(0, 1, len(labels) + 1))[1:-1]
     y = np.array(labels)[np.digitize(X[:, 5], cuts)]
     model = kind(classes=labels, random_state=0).fit(X, y)
-    n_outputs = 1 if len(labels) == 2 else len(labels)
-    assert model.coef_.shape == (n_outputs, 12)
-    assert model.intercept_.shape == (n_outputs,)
-    assert model.classes_.tolist() == sorted(labels)
     assert np.abs(model.coef_).sum(axis=0).argmax() == 5
-    probabilities = model.predict_proba(X)
-    assert probabilities.shape == (8000, len(labels))
-    assert np.allclose(probabilities.sum(axis=1), 1)
-    assert np.allclose(np.exp(model.predict_log_proba(X)), probabilities)
-    assert np.isfinite(model.predict_log_proba(1e4 * X)).all()
-    assert np.array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
-    assert model.decision_function(X).shape == ((8000,) if n_outputs == 1 else (8000, n_outputs))
     assert model.score(X, y) > 1.5 / len(labels)
-    assert not any("set of labels" in text for text in model.certificate_.assumptions)
-
-
-def test_labels_taken_from_y_are_an_assumption_and_one_is_not_enough():
-    X, y = data(FrankWolfeClassifier)
-    assert "the set of labels is public" in FrankWolfeClassifier(n_steps=5).fit(X, y).certificate_.assumptions
-    with pytest.raises(DataError, match="at least two classes, got one class"):
-        FrankWolfeClassifier().fit(X, np.ones(len(X)))
-    alone = FrankWolfeClassifier(classes=(0, 1), n_steps=5).fit(X, np.ones(len(X), dtype=int))
-    assert alone.classes_.tolist() == [0, 1]
-
-
-def test_labels_that_no_record_could_match_are_refused():
-    X, y = data(FrankWolfeClassifier, n=50)
-    with pytest.raises(ParameterError, match="all text or all numbers"):
-        FrankWolfeClassifier(classes=(1, "a")).fit(X, y)
-    with pytest.raises(ParameterError, match="labels of the type of y, which holds text"):
-        FrankWolfeClassifier(classes=(0, 1)).fit(X, np.where(y == 1, "1", "0").astype(object))
 
 
 def test_many_labels_are_taken_without_a_word():
@@ -246,131 +190,21 @@ def test_unusual_public_numbers_take_the_plain_road(changes):
     assert model.certificate_.status == "proved"
 
 
-@pytest.mark.parametrize("bad", [(2.5, 6), (6, 3), (0, 4), 7, (True, 3)])
-def test_counts_need_an_integer_range(bad):
-    X, y = data(n=50)
-    with pytest.raises(ParameterError, match="count_range=.*two integers"):
-        SparsifiedRegressor(n_nonzero="private-count", count_range=bad).fit(X, y)
-
-
 @pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("convert", [sp.csr_matrix, sp.csc_matrix, sp.csr_array, np.asfortranarray, np.float32])
-def test_every_layout_finds_the_same_signal(kind, convert):
+def test_sparse_tables_find_the_same_signal(kind):
+    """They have samplers of their own, so that the same seed gives other draws."""
     X, y = data(kind)
-    X = np.where(np.abs(X) < 0.3, 0.0, X).astype(np.float32).astype(np.float64)
-    X.setflags(write=False)
-    model = kind(radius=2.0, random_state=4).fit(convert(X), y)
-    assert set(np.argsort(-np.abs(np.ravel(model.coef_)))[:2]) == {2, 7}
-    assert np.allclose(model.predict(convert(X))[:50], model.predict(X)[:50])
+    X = np.where(np.abs(X) < 0.3, 0.0, X)
+    for layout in (np.asarray, sp.csr_array):
+        model = kind(radius=2.0, random_state=4).fit(layout(X), y)
+        assert set(np.argsort(-np.abs(np.ravel(model.coef_)))[:2]) == {2, 7}
 
 
-@pytest.mark.parametrize("kind", ALL)
-def test_frames_pipelines_pickles_clones_and_searches(kind):
-    X, y = data(kind, n=2000)
-    names = [f"gene {j}" for j in range(X.shape[1])]
-    model = kind(radius=2.0, random_state=0, n_steps=20).fit(pd.DataFrame(X, columns=names), y)
-    assert model.feature_names_in_.tolist() == names
-    assert kind(n_steps=5).fit(pl.DataFrame(X, schema=names), y).feature_names_in_.tolist() == names
-    again = pickle.loads(pickle.dumps(model))
-    assert again.certificate_ == model.certificate_
-    assert np.array_equal(again.coef_, model.coef_)
-    assert clone(model).get_params() == model.get_params()
-    pipeline = make_pipeline(FunctionTransformer(), kind(radius=2.0, random_state=0, n_steps=20))
-    assert cross_val_score(pipeline, X, y, cv=2).min() > 0.3
-    search = GridSearchCV(kind(random_state=0, n_steps=20), {"radius": [0.001, 2.0]}, cv=2).fit(X, y)
-    assert search.best_params_ == {"radius": 2.0}
-    assert is_classifier(model) == (kind in CLASSIFIERS)
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_sparsify_and_densify(kind):
-    X, y = data(kind, n=500)
-    model = kind(random_state=0, n_steps=5).fit(X, y)
-    dense, shape = model.predict(X), model.coef_.shape
-    assert sp.issparse(model.sparsify().coef_)
-    assert np.array_equal(model.predict(X), dense)
-    assert np.array_equal(model.predict(sp.csr_matrix(X)), dense)
-    assert isinstance(model.densify().coef_, np.ndarray)
-    assert model.coef_.shape == shape
-    assert np.array_equal(model.predict(X), dense)
-
-
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize(
-    ("X", "rows"),
-    [
-        (np.array([[0.5], [-0.5]]), "one feature"),
-        (np.zeros((4, 300)), "d > n"),
-        (np.ones((6, 2)), "constant columns"),
-        (sp.csr_matrix((4, 30)), "empty rows"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_small_and_degenerate_tables(kind, X, rows):
-    y = np.arange(X.shape[0]) % 2
-    model = kind(n_steps=4).fit(X, y)
-    assert np.isfinite(np.ravel(model.coef_)).all()
-    if kind in REGRESSORS:
-        one = kind(n_steps=4).fit(X[:1], y[:1])
-        assert np.isfinite(one.predict(X)).all()
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_nothing_else_is_learned_from_data(kind):
-    X, y = data(kind, n=300)
-    model = kind(n_steps=3).fit(X, y)
-    learned = {name for name in vars(model) if name.endswith("_")}
-    expected = {"coef_", "intercept_", "n_iter_", "support_", "certificate_", "n_features_in_"}
-    assert learned == expected | ({"classes_"} if kind in CLASSIFIERS else set())
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("epsilon", 0),
-        ("delta", -0.1),
-        ("relation", "swap"),
-        ("x_bound", 0),
-        ("y_bounds", (1, 0)),
-        ("radius", -1),
-        ("loss", "hinge"),
-        ("residual_clip", 0.0),
-        ("n_steps", 0),
-        ("n_steps", "many"),
-        ("n_nonzero", 0),
-        ("n_nonzero", "count"),
-        ("count_share", 1.0),
-        ("n_public", -1),
-        ("random_state", "x"),
-        ("fit_intercept", "no"),
-        ("radius", 1e308),
-    ],
-)
-def test_bad_parameters_are_refused_in_one_sentence(parameter, value):
-    X, y = data(n=50)
-    extra = {"n_nonzero": "private-count"} if parameter == "count_share" else {}
-    if value == 1e308:
-        extra["x_bound"] = 1e10
-    model = SparsifiedRegressor(**{parameter: value}, **extra)
-    with pytest.raises(ParameterError) as caught:
-        model.fit(X, y)
-    assert str(caught.value).startswith(f"{parameter}=")
-    # Refused before the data were read.
+def test_a_ball_that_no_double_holds_is_refused_before_data_are_read():
+    model = SparsifiedRegressor(radius=1e308, x_bound=1e10)
+    with pytest.raises(ParameterError, match="^radius="):
+        model.fit(*data(n=50))
     assert not hasattr(model, "n_features_in_")
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_messages_never_quote_the_data(kind):
-    X = np.zeros((4, 2), dtype=object)
-    X[1, 1] = "alice"
-    with pytest.raises((TaciturnError, TypeError)) as caught:
-        kind().fit(X, [0, 1, 0, 1])
-    assert "alice" not in str(caught.value)
-    assert caught.value.__context__ is None
-    if kind in REGRESSORS:
-        with pytest.raises((TaciturnError, TypeError, ValueError)) as caught:
-            kind().fit(np.zeros((2, 1)), ["alice", "bob"])
-        assert "alice" not in str(caught.value)
 
 
 def test_noiseless_regression_reaches_the_lasso():

@@ -1,21 +1,13 @@
-"""scikit-learn's contract for hard thresholding, and what the estimators promise."""
-
-import pickle
+"""What hard thresholding promises beyond the contract of every class."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn.accounting import epsilon_of
-from taciturn.core.errors import ParameterError, TaciturnError
+from taciturn.core.errors import ParameterError
 from taciturn.estimators.hard_threshold import HardThresholdRegressor
 from taciturn.estimators.hard_threshold_classifier import HardThresholdClassifier
 from taciturn.events import GaussianEvent
@@ -29,12 +21,6 @@ def data(kind=None, n=6000, d=12, seed=0):
     X = rng.uniform(-1, 1, (n, d))
     signal = 0.5 * X[:, 2] - 0.4 * X[:, 7]
     return X, (signal > 0).astype(int) if kind is HardThresholdClassifier else np.clip(signal, -1, 1)
-
-
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
-def test_check_estimator_with_no_expected_failures(kind, threshold):
-    check_estimator(kind(threshold=threshold, n_nonzero=2, n_steps=4), on_skip=None)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -76,36 +62,6 @@ def test_what_is_given_costs_nothing(threshold):
 
         exact = gaussian_mechanism.get_sigma_gaussian(1.0, 1e-6) * np.sqrt(10)
         assert scales[None] == pytest.approx(exact, rel=1e-4)
-
-
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-def test_a_private_number_of_records_decides_nothing(kind, layout):
-    X, y = data(kind, n=201)
-    certificates = {
-        kind(relation="add-remove", n_public=200).fit(layout(X[:n]), y[:n]).certificate_ for n in (199, 200, 201)
-    }
-    assert len(certificates) == 1
-    assert "there are at most 67,108,864 records" in certificates.pop().assumptions
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_add_remove_needs_a_public_number_and_gaussians_a_delta(kind):
-    X, y = data(kind, n=50)
-    for parameters, name in (({"relation": "add-remove"}, "n_public"), ({"delta": 0.0}, "delta")):
-        model = kind(**parameters)
-        with pytest.raises(ParameterError, match=f"^{name}="):
-            model.fit(X, y)
-        assert not hasattr(model, "n_features_in_")
-    assert kind(delta=0.0, epsilon=INF, n_steps=2).fit(X, y).certificate_.status == "not private"
-
-
-def test_units_of_the_target_are_those_of_the_user():
-    X, y = data()
-    mapped = HardThresholdRegressor(random_state=3).fit(X, y)
-    celsius = HardThresholdRegressor(random_state=3, y_bounds=(10.0, 50.0)).fit(X, 30 + 20 * y)
-    assert np.allclose(celsius.coef_, 20 * mapped.coef_)
-    assert celsius.intercept_ == pytest.approx(30 + 20 * mapped.intercept_)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -154,18 +110,13 @@ def test_intercepts_are_found():
 
 @pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1, 2), ("a", "b", "c", "d")])
-def test_classes_of_any_type_and_number(labels, threshold):
+def test_any_number_of_classes_is_learned(labels, threshold):
     X, _ = data(n=12_000)
     cuts = np.quantile(X[:, 5], np.linspace(0, 1, len(labels) + 1))[1:-1]
     y = np.array(labels)[np.digitize(X[:, 5], cuts)]
     model = HardThresholdClassifier(classes=labels, n_nonzero=1, threshold=threshold, random_state=0).fit(X, y)
-    n_outputs = 1 if len(labels) == 2 else len(labels)
-    assert model.coef_.shape == (n_outputs, 12)
-    assert model.intercept_.shape == (n_outputs,)
     assert np.flatnonzero(model.support_).tolist() == [5]
     assert model.score(X, y) > 1.5 / len(labels)
-    probabilities = model.predict_proba(X)
-    assert np.allclose(probabilities.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -186,19 +137,6 @@ def test_records_with_another_label_are_null_records(n_labels):
     assert np.array_equal(private.fit(X, spoiled).coef_, clone(private).fit(moved, spoiled).coef_)
 
 
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
-def test_every_layout_gives_the_same_coefficients(kind, threshold):
-    X, y = data(kind, n=2000)
-    X = np.where(np.abs(X) < 0.3, 0.0, X).astype(np.float32).astype(np.float64)
-    X.setflags(write=False)
-    fits = [
-        kind(random_state=4, threshold=threshold, n_nonzero=3).fit(convert(X), y).coef_
-        for convert in (np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array, np.asfortranarray, np.float32)
-    ]
-    assert all(np.array_equal(fits[0], other) for other in fits[1:])
-
-
 def test_the_order_of_records_does_not_matter():
     X, y = data(n=3000)
     order = np.random.default_rng(0).permutation(3000)
@@ -206,99 +144,13 @@ def test_the_order_of_records_does_not_matter():
     assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
-@pytest.mark.parametrize("kind", ALL)
-def test_frames_pipelines_pickles_clones(kind):
-    X, y = data(kind, n=2000)
-    names = [f"gene {j}" for j in range(X.shape[1])]
-    model = kind(random_state=0).fit(pd.DataFrame(X, columns=names), y)
-    assert model.feature_names_in_.tolist() == names
-    assert kind(n_steps=5).fit(pl.DataFrame(X, schema=names), y).feature_names_in_.tolist() == names
-    again = pickle.loads(pickle.dumps(model))
-    assert again.certificate_ == model.certificate_
-    assert clone(model).get_params() == model.get_params()
-    pipeline = make_pipeline(FunctionTransformer(), kind(random_state=0, n_nonzero=2))
-    assert cross_val_score(pipeline, X, y, cv=2).min() > 0.7
-    table = pd.DataFrame(X, columns=names)
-    dense = model.predict(table)
-    assert sp.issparse(model.sparsify().coef_)
-    assert np.allclose(model.predict(table), dense)
-
-
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
-@pytest.mark.parametrize(
-    "X",
-    [np.array([[0.5], [-0.5]]), np.zeros((4, 300)), np.ones((6, 2)), sp.csr_matrix((4, 30))],
-    ids=["one feature", "d > n", "constant columns", "empty rows"],
-)
-def test_small_and_degenerate_tables(kind, X, threshold):
-    y = np.arange(X.shape[0]) % 2
-    for epsilon in (1.0, 1e-3, 30.0, INF):
-        model = kind(n_steps=4, epsilon=epsilon, threshold=threshold).fit(X, y)
-        assert np.isfinite(np.ravel(model.coef_)).all()
-        assert model.support_.sum() <= 10
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_nothing_else_is_learned_from_data(kind):
-    X, y = data(kind, n=300)
-    learned = {name for name in vars(kind(n_steps=3).fit(X, y)) if name.endswith("_")}
-    expected = {"coef_", "intercept_", "n_iter_", "support_", "certificate_", "n_features_in_"}
-    assert learned == expected | ({"classes_"} if kind is HardThresholdClassifier else set())
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("epsilon", 0),
-        ("delta", -0.1),
-        ("relation", "swap"),
-        ("n_public", -1),
-        ("x_bound", 0),
-        ("y_bounds", (1, 0)),
-        ("n_nonzero", 0),
-        ("row_bound", -1.0),
-        ("row_bound", 1e-3),
-        ("row_bound", "median"),
-        ("residual_clip", 0.0),
-        ("residual_clip", "none"),
-        ("clip_share", 1.0),
-        ("clip_share", 0.0),
-        ("threshold", "laplace"),
-        ("n_steps", 0),
-        ("n_steps", "many"),
-        ("step_size", 0.0),
-        ("step_size", "large"),
-        ("radius", -1),
-        ("average", "yes"),
-        ("fit_intercept", "no"),
-        ("random_state", "x"),
-    ],
-)
+@pytest.mark.parametrize(("parameter", "value"), [("row_bound", 1e-3), ("threshold", "laplace"), ("threshold", None)])
 def test_bad_parameters_are_refused_in_one_sentence(parameter, value):
-    X, y = data(n=50)
     model = HardThresholdRegressor(**{parameter: value})
-    with pytest.raises(ParameterError) as caught:
-        model.fit(X, y)
-    assert str(caught.value).startswith(f"{parameter}=")
+    with pytest.raises(ParameterError, match=f"^{parameter}="):
+        model.fit(*data(n=50))
     # Refused before the data were read.
     assert not hasattr(model, "n_features_in_")
-
-
-def test_bad_classes_are_refused_before_data_are_read():
-    model = HardThresholdClassifier(classes=(1, "a"))
-    with pytest.raises(ParameterError, match="^classes="):
-        model.fit(*data(HardThresholdClassifier, n=50))
-    assert not hasattr(model, "n_features_in_")
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_messages_never_quote_the_data(kind):
-    X = np.zeros((4, 2), dtype=object)
-    X[1, 1] = "alice"
-    with pytest.raises((TaciturnError, TypeError)) as caught:
-        kind().fit(X, [0, 1, 0, 1])
-    assert "alice" not in str(caught.value)
 
 
 def test_the_steps_follow_from_public_facts():

@@ -1,27 +1,21 @@
-"""Objective perturbation: scikit-learn's contract, and what the estimators promise."""
+"""What objective perturbation promises beyond the contract of every class."""
 
 import math
-import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import HuberRegressor, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn.accounting import epsilon_of
-from taciturn.certificate import Certificate, certificate_of
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.certificate import Certificate
+from taciturn.core.errors import ParameterError
 from taciturn.estimators.objective_perturbation import (
     ObjectivePerturbationClassifier,
     ObjectivePerturbationRegressor,
 )
 from taciturn.fitting import objective_perturbation as solver_module
-from taciturn.scalers import BoundedScaler
 
 ALL = [ObjectivePerturbationRegressor, ObjectivePerturbationClassifier]
 
@@ -31,11 +25,6 @@ def data(kind=ObjectivePerturbationRegressor, n=5000, d=6, seed=0):
     X = rng.uniform(-1, 1, (n, d))
     signal = 0.1 + 0.5 * X[:, 2] - 0.4 * X[:, 4]
     return X, (signal > 0).astype(int) if kind is ObjectivePerturbationClassifier else np.clip(signal, -1, 1)
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_check_estimator_with_no_expected_failures(kind):
-    check_estimator(kind(), on_skip=None)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -55,15 +44,6 @@ def test_signals_are_found_and_certified(kind, relation):
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert 2.0 < certificate.for_group(2).epsilon < 3.0
     assert not hasattr(model, "n_iter_")
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_a_private_number_of_records_decides_nothing(kind):
-    X, y = data(kind, n=201)
-    models = [kind(relation="add-remove", n_public=200, random_state=0).fit(X[:n], y[:n]) for n in (199, 201)]
-    assert models[0].certificate_ == models[1].certificate_
-    with pytest.raises(ParameterError, match="^n_public=None"):
-        kind(relation="add-remove").fit(X, y)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -87,18 +67,6 @@ def test_many_sparse_columns_need_no_dense_matrix():
     # Four in five are false; small entries of the column that counts are shrunk below the threshold.
     assert model.score(X, y) > 0.95
     assert model.coef_.shape == (1, 20_000)
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_frames_and_names(kind):
-    X, y = data(kind, n=300)
-    names = [f"f{j}" for j in range(6)]
-    expected = kind(random_state=0).fit(X, y)
-    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
-        model = kind(random_state=0).fit(frame, y)
-        assert model.feature_names_in_.tolist() == names
-        assert np.array_equal(model.coef_, expected.coef_)
-    assert np.allclose(pickle.loads(pickle.dumps(model)).predict(frame), expected.predict(X), rtol=1e-12)
 
 
 def test_the_twin_without_noise_minimises_what_it_says():
@@ -143,18 +111,14 @@ def test_shortened_records_stay_on_the_plane():
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1, 2), ("a", "b", "c", "d")])
-def test_classes_of_any_type_and_number(labels):
+def test_any_number_of_classes_is_learned_and_paid_for(labels):
     X, _ = data(n=8000)
     cuts = np.quantile(X[:, 5], np.linspace(0, 1, len(labels) + 1))[1:-1]
     y = np.array(labels)[np.digitize(X[:, 5], cuts)]
     model = ObjectivePerturbationClassifier(classes=labels, random_state=0).fit(X, y)
     n_outputs = 1 if len(labels) == 2 else len(labels)
-    assert model.coef_.shape == (n_outputs, 6)
     assert [release.count for release in model.certificate_.events] == [n_outputs] * 2
     assert epsilon_of(model.certificate_.event, 1e-6) <= 1.0
-    probabilities = model.predict_proba(X)
-    assert np.allclose(probabilities.sum(axis=1), 1)
-    assert np.array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
     assert model.score(X, y) > 1.5 / len(labels)
 
 
@@ -164,27 +128,6 @@ def test_records_with_another_label_are_null_records():
     spoiled[:100] = 99
     model = ObjectivePerturbationClassifier(classes=(0, 1), epsilon=math.inf)
     assert np.allclose(model.fit(X, spoiled).coef_, clone(model).fit(X[100:], y[100:]).coef_)
-
-
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize(
-    ("parameters", "name"),
-    [
-        ({"epsilon": -1.0}, "epsilon"),
-        ({"delta": 0.0}, "delta"),
-        ({"relation": "swap"}, "relation"),
-        ({"n_public": 0}, "n_public"),
-        ({"x_bound": 0.0}, "x_bound"),
-        ({"row_bound": -2.0}, "row_bound"),
-        ({"regularisation": 0.0}, "regularisation"),
-        ({"regularisation": "some"}, "regularisation"),
-        ({"fit_intercept": "yes"}, "fit_intercept"),
-        ({"random_state": -3}, "random_state"),
-    ],
-)
-def test_bad_parameters_are_refused_before_any_data_are_read(kind, parameters, name):
-    with pytest.raises(ParameterError, match=f"^{name}="):
-        kind(**parameters).fit("not a table", None)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -200,17 +143,6 @@ def test_too_little_regularisation_is_refused_with_the_least(kind):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_no_message_quotes_the_data(kind):
-    X, y = data(kind, n=50)
-    X[3, 2] = np.nan
-    with pytest.raises(DataError, match="NaN or infinity"):
-        kind().fit(X, y)
-    with pytest.raises(TaciturnError) as refusal:
-        kind().fit(np.full((4, 2), "secret"), y[:4])
-    assert "secret" not in str(refusal.value)
-
-
-@pytest.mark.parametrize("kind", ALL)
 def test_a_fit_without_newton_steps_finds_the_same_model(kind, monkeypatch):
     """Descent is slower and provably arrives; what is released differs by less than the noise for it."""
     X, y = data(kind, n=300)
@@ -222,16 +154,3 @@ def test_a_fit_without_newton_steps_finds_the_same_model(kind, monkeypatch):
     # Both are rounded to a lattice that is far finer than the noise.
     assert np.linalg.norm(usual.coef_ - slow.coef_) <= apart + public["output_noise"]
     assert np.linalg.norm(usual.coef_) > 100 * (apart + public["output_noise"])
-
-
-def test_noise_is_fresh_and_seeds_reproduce():
-    X, y = data(n=200)
-    fits = [ObjectivePerturbationRegressor(random_state=seed).fit(X, y).coef_ for seed in (1, 1, 2, None, None)]
-    assert np.array_equal(fits[0], fits[1])
-    assert len({tuple(fit) for fit in fits}) == 4
-
-
-def test_in_a_pipeline_with_public_bounds():
-    X, y = data(n=400)
-    pipeline = make_pipeline(BoundedScaler(lower=-1, upper=1), ObjectivePerturbationRegressor(epsilon=0.5))
-    assert certificate_of(pipeline.fit(X, y)).epsilon == 0.5

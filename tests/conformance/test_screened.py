@@ -1,9 +1,8 @@
-"""What the screened models promise beyond the Frank-Wolfe family's contract: rules, schedules, permanence."""
+"""What the screened models promise beyond the contract of every class: rules, schedules, permanence."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import best_bound
@@ -19,12 +18,6 @@ def data(kind, n=4000, d=15, seed=0):
     X = rng.uniform(-1, 1, (n, d))
     signal = X[:, :6] @ np.array([0.3, -0.3, 0.25, -0.25, 0.2, 0.2])
     return X, signal > 0 if kind is ScreenedClassifier else signal
-
-
-@pytest.mark.parametrize("rule", ["tested", "none-option"])
-@pytest.mark.parametrize("kind", BOTH)
-def test_check_estimator_with_other_rules(kind, rule):
-    check_estimator(kind(rule=rule, permanent=True), on_skip=None)
 
 
 @pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])
@@ -111,42 +104,13 @@ def test_three_classes(rule):
             ScreenedClassifier(rule=other, classes=("a", "b", "c")).fit(X, y)
 
 
-def test_sound_screening_says_nothing_that_depends_on_the_number_of_records():
-    X, y = data(ScreenedRegressor, n=203)
-    certificates = {
-        ScreenedRegressor(rule="tested", relation="add-remove", n_public=200).fit(X[:n], y[:n]).certificate_
-        for n in (199, 201, 203)
-    }
-    assert len(certificates) == 1
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"rule": "rnm"}, "rule"),
-        ({"screen_at": "never"}, "screen_at"),
-        ({"screen_at": 0}, "screen_at"),
-        ({"screen_at": 2.5}, "screen_at"),
-        ({"screen_share": 0.0}, "screen_share"),
-        ({"screen_share": 1.0}, "screen_share"),
-        ({"threshold": -0.1}, "threshold"),
-        ({"threshold": 1.5}, "threshold"),
-        ({"permanent": "yes"}, "permanent"),
-        ({"rule": "tested", "delta": 0.0}, "delta"),
-        ({"rule": "adp", "delta": 0.0}, "delta"),
-        ({"rule": "tested", "relation": "add-remove"}, "n_public"),
-        ({"rule": "none-option", "relation": "add-remove"}, "n_public"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("threshold", [-0.1, 1.5])
 @pytest.mark.parametrize("kind", BOTH)
-def test_bad_parameters_are_refused_and_nothing_is_spent(kind, parameters, words):
-    X, y = data(kind, n=50)
-    model = kind(**parameters)
-    with pytest.raises(ParameterError, match=words):
-        model.fit(X, y)
+def test_bad_thresholds_are_refused_and_nothing_is_spent(kind, threshold):
+    model = kind(threshold=threshold)
+    with pytest.raises(ParameterError, match="threshold"):
+        model.fit(*data(kind, n=50))
     assert not hasattr(model, "certificate_")
-    assert not hasattr(model, "coef_")
 
 
 @pytest.mark.parametrize("rule", ["select", "none-option"])

@@ -1,14 +1,11 @@
-"""Two-stage models: scikit-learn's contract, and one budget over both stages."""
+"""What two-stage models promise beyond the contract of every class: one budget over both stages."""
 
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn.accounting import Budget, epsilon_of
 from taciturn.certificate import Certificate
@@ -28,11 +25,6 @@ def data(kind=TwoStageRegressor, n=4000, d=12, seed=0):
     X = rng.uniform(-1, 1, (n, d))
     signal = 0.5 * X[:, 2] - 0.4 * X[:, 7]
     return X, (signal > 0).astype(int) if kind is TwoStageClassifier else np.clip(signal, -1, 1)
-
-
-@pytest.mark.parametrize("model", [TwoStageRegressor(n_nonzero=1), TwoStageClassifier()])
-def test_check_estimator_with_no_expected_failures(model):
-    check_estimator(model, on_skip=None)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -145,31 +137,11 @@ def test_more_than_two_classes_share_one_selection():
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_layouts_and_workers_do_not_matter(kind):
+def test_workers_do_not_matter(kind):
     X, y = data(kind, n=900)
-    expected = kind(n_nonzero=3, random_state=0).fit(X, y).coef_
     with parallel_config(backend="threading"):
-        for table, n_jobs in ((sp.csr_matrix(X), None), (pd.DataFrame(X), None), (X, 2)):
-            model = kind(n_nonzero=3, random_state=0, n_jobs=n_jobs).fit(table, y)
-            assert np.allclose(model.coef_, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize(
-    ("parameters", "name"),
-    [
-        ({"n_nonzero": 0}, "n_nonzero"),
-        ({"n_blocks": 0}, "n_blocks"),
-        ({"selection_share": 1.0}, "selection_share"),
-        ({"selection_share": 0.0}, "selection_share"),
-        ({"n_jobs": 0}, "n_jobs"),
-        ({"delta": 0.0}, "delta"),
-        ({"relation": "add-remove"}, "n_public"),
-    ],
-)
-def test_bad_parameters_are_refused_before_any_data_are_read(kind, parameters, name):
-    with pytest.raises(ParameterError, match=f"^{name}="):
-        kind(**parameters).fit("not a table", None)
+        one, two = (kind(n_nonzero=3, random_state=0, n_jobs=n_jobs).fit(X, y).coef_ for n_jobs in (None, 2))
+    assert np.array_equal(one, two)
 
 
 def test_more_blocks_than_records_are_refused():

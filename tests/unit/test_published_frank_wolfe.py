@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.utils.estimator_checks import check_estimator
 
 import taciturn
 from taciturn import Certificate
@@ -111,31 +109,6 @@ def test_the_loss_decides_what_the_model_is(kind):
 
 
 QUICK = {"n_steps": 20}
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        PrivateLasso(**QUICK),
-        PrivateLasso(loss="squared", **QUICK),
-        PrivateLasso(literal_appendix=True, **QUICK),
-        Sparsifier(n_count_steps=20, **QUICK),
-        Sparsifier(loss="squared", n_count_steps=20, **QUICK),
-        MultinomialPrivateLasso(**QUICK),
-    ],
-    ids=str,
-)
-def test_check_estimator_with_no_expected_failures(model):
-    check_estimator(model, on_skip=None)
-
-
-@pytest.mark.parametrize("model", [PrivateLasso(), Sparsifier(n_count_steps=30), MultinomialPrivateLasso()])
-def test_sparse_input_gives_the_same_model(model):
-    X, y = data()
-    X[np.abs(X) < 0.5] = 0.0
-    dense = clone(model).set_params(n_steps=30, random_state=1).fit(X, y)
-    sparse = clone(model).set_params(n_steps=30, random_state=1).fit(sp.csr_array(X), y)
-    assert np.allclose(dense.coef_, sparse.coef_)
 
 
 # ---------------------------------------------------------------------- Sparsifier

@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import kstest
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn import Certificate
 from taciturn.core.errors import DataError, ParameterError
@@ -224,11 +223,6 @@ MODELS = [
     ADPScreen(epsilon=INFINITY, epsilon_screen=INFINITY, screen_at="last", **QUICK),
     RNMScreen(**QUICK),
 ]
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_check_estimator_with_no_expected_failures(model):
-    check_estimator(model, on_skip=None)
 
 
 def test_the_loss_decides_what_the_model_is():

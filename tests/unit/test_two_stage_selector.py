@@ -2,14 +2,12 @@
 
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression, lars_path, lasso_path
-from sklearn.utils.estimator_checks import check_estimator
 
 from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError
@@ -51,12 +49,6 @@ def voted(X, y, k, *, logistic=False):
 
 def standardised(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def test_check_estimator():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="n_features_to_select=10 is more than")
-        check_estimator(TwoStageSelector(), on_skip=None)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.02])

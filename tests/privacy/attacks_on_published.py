@@ -114,7 +114,7 @@ def smallest_score(pick):
     pair = residual_free_pair(n_rows, n_columns, radius)
     model = RNMScreen(radius=radius, epsilon=0.01, epsilon_screen=0.5, delta_screen=1e-5, n_steps=1, random_state=0)
     certificate = model.fit(*pair.first).certificate_
-    rule, weights = ScreeningRule.of("squared", radius, n_rows), np.full(n_columns, radius / n_columns)
+    rule, weights = ScreeningRule.for_loss("squared", radius, n_rows), np.full(n_columns, radius / n_columns)
     # The weights are released already, so that a data set is as good as its scores.
     scored = Pair(*(scores_at(weights, rule, data) for data in (pair.first, pair.second)), pair.relation, pair.words)
 
@@ -143,7 +143,7 @@ def printed_screening():
     pair = residual_free_pair(n_rows, n_columns, radius)
     model = ADPScreen(radius=radius, epsilon=0.01, n_steps=1, screen_at="last", random_state=0)
     certificate = model.fit(*pair.first).certificate_
-    rule, weights = ScreeningRule.of("squared", radius, n_rows), np.full(n_columns, radius / n_columns)
+    rule, weights = ScreeningRule.for_loss("squared", radius, n_rows), np.full(n_columns, radius / n_columns)
     scale, numbers = model._screening_scale(rule, n_columns), np.arange(n_columns + 1)
 
     def law(data):

@@ -48,7 +48,7 @@ def explicit_pair(n, d, radius):
 @pytest.mark.parametrize("radius", [0.5, 5.0, 50.0])
 @pytest.mark.parametrize("n", [2, 100, 3000])
 def test_the_sensitivities_are_the_printed_ones(n, radius):
-    linear, logistic = (ScreeningRule.of(loss, radius, n).printed_sensitivity for loss in LOSSES)
+    linear, logistic = (ScreeningRule.for_loss(loss, radius, n).printed_sensitivity for loss in LOSSES)
     theorem = 2 * radius / n + 2 * radius**2 / n + (1 / n) * (1 + radius) * math.sqrt((4 * radius**2 / n) / (1 / n))
     assert linear == pytest.approx(theorem)
     s, rest = 1 / (1 + math.exp(-radius)), 1 / (1 + math.exp(radius))
@@ -60,7 +60,7 @@ def test_the_sensitivities_are_the_printed_ones(n, radius):
 @pytest.mark.parametrize(("n", "times"), [(10, 2.08), (100, 5.5), (3000, 27.9)])
 @pytest.mark.parametrize("radius", [1.0, 5.0, 50.0])
 def test_one_record_breaks_the_printed_sensitivity_and_reaches_the_true_one(n, times, radius):
-    rule, w = ScreeningRule.of("squared", radius, n), radius * np.eye(3)[0]
+    rule, w = ScreeningRule.for_loss("squared", radius, n), radius * np.eye(3)[0]
     blank, whole = explicit_pair(n, 3, radius)
     change = np.abs(scores_of(rule, *whole, w) - scores_of(rule, *blank, w))
     assert change == pytest.approx(times * rule.printed_sensitivity, rel=0.01)
@@ -76,7 +76,7 @@ def logistic_pair(n, d, radius):
 
 def test_the_same_for_the_logistic_loss():
     radius = 5.0
-    rule = ScreeningRule.of("logistic", radius, N)
+    rule = ScreeningRule.for_loss("logistic", radius, N)
     blank, whole, w = logistic_pair(N, D, radius)
     assert 4.9 < w.sum() <= radius
     before, after = (scores_of(rule, *data, w, "logistic") for data in (blank, whole))
@@ -108,7 +108,7 @@ def random_pair(rng, loss, n, d, radius):
 @pytest.mark.parametrize("n", [6, 60])
 def test_no_record_moves_a_score_further_than_is_proved(loss, n):
     rng, radius = np.random.default_rng(n), 2.0
-    rule = ScreeningRule.of(loss, radius, n)
+    rule = ScreeningRule.for_loss(loss, radius, n)
     worst = apart = 0.0
     for _ in range(1500):
         whole, blank, w = random_pair(rng, loss, n, 3, radius)
@@ -124,7 +124,7 @@ def test_no_record_moves_a_score_further_than_is_proved(loss, n):
 
 def test_the_lipschitz_constant_is_twice_the_radius_and_the_unhalved_loss_has_four_times_it():
     radius, n = 5.0, 100
-    rule = ScreeningRule.of("squared", radius, n)
+    rule = ScreeningRule.for_loss("squared", radius, n)
     _, (X, y) = explicit_pair(n, 3, radius)
     last = radius * X[-1, 0] - y[-1]
     assert last == rule.largest_residual == 2 * radius
@@ -153,7 +153,7 @@ def binomial_delta(epsilon, d, chances):
 
 def chances_of_screening(radius, scale):
     """Per coefficient, on either data set; w is dense and positive."""
-    rule, w = ScreeningRule.of("squared", radius, N), np.full(D, radius / D)
+    rule, w = ScreeningRule.for_loss("squared", radius, N), np.full(D, radius / D)
     scores = [scores_of(rule, *data, w) for data in explicit_pair(N, D, radius)]
     assert all(np.ptp(s) < 1e-9 for s in scores)
     return [float(norm.cdf(-s[0] / scale)) for s in scores]
@@ -162,7 +162,7 @@ def chances_of_screening(radius, scale):
 @pytest.mark.parametrize("radius", [5.0, 50.0])
 def test_adp_screen_breaks_its_claim_at_the_published_setting(radius):
     model, claimed, delta = ADPScreen(radius=radius, screen_at="last"), 2.5, 1 / 6000
-    rule = ScreeningRule.of("squared", radius, N)
+    rule = ScreeningRule.for_loss("squared", radius, N)
     scale = model._screening_scale(rule, D)
     delta_iter = delta / 2
     epsilon_iter = claimed / (2 * math.sqrt(2 * math.log(1 / delta_iter)))
@@ -239,7 +239,7 @@ def test_the_sign_test_is_not_free(d, log_ratio):
     assert nothing_screened[1] - nothing_screened[0] == pytest.approx(log_ratio, rel=0.01)
     assert log_ratio > 4 * epsilon_iter
     # At the published setting no score stands out from the noise.
-    assert RNMScreen()._screening_scale(ScreeningRule.of("squared", 50.0, N)) == pytest.approx(9320, rel=1e-3)
+    assert RNMScreen()._screening_scale(ScreeningRule.for_loss("squared", 50.0, N)) == pytest.approx(9320, rel=1e-3)
 
 
 def test_the_index_alone_is_paid_for():
@@ -257,7 +257,7 @@ def test_where_not_even_the_index_is_covered(radius, ratio):
     # One full column and one empty one: their scores part when the last record appears.
     X, y, w = np.zeros((N, 2)), np.full(N, radius), radius * np.eye(2)[0]
     X[:, 0], y[-1] = 1.0, -radius
-    rule = ScreeningRule.of("squared", radius, N)
+    rule = ScreeningRule.for_loss("squared", radius, N)
     change = scores_of(rule, X, y, w) - scores_of(rule, *blanked(X, y), w)
     assert np.ptp(change) / 2 == pytest.approx(ratio * rule.printed_sensitivity, rel=0.02)
     covered = math.sqrt(N) <= 4 * radius + 1
@@ -275,7 +275,7 @@ def test_what_is_proved_covers_all_scores_and_all_steps():
     X, y, _ = make_screening_linear(200, 80, random_state=0)
     certificate = RNMScreen(n_steps=7, radius=2.0).fit(X, y).certificate_
     steps, scores = certificate.events
-    rule = ScreeningRule.of("squared", 2.0, 200)
+    rule = ScreeningRule.for_loss("squared", 2.0, 200)
     scale = rule.printed_sensitivity * math.sqrt(8 * 7 * math.log(12_000)) / 0.1
     assert (steps.count, scores.count) == (7, 7 * 80)
     assert scores.event.epsilon == pytest.approx(rule.sensitivity / scale)
@@ -310,10 +310,10 @@ def test_equation_1_screens_the_solution_itself(seed):
         assert 1 <= support.sum() < 10
         # A little inside the ball the gap is no longer rounding, and both rules are still allowed to screen.
         w *= 1 - 1e-10
-        rule = ScreeningRule.of("squared", radius, 400)
+        rule = ScreeningRule.for_loss("squared", radius, 400)
         printed = scores_of(rule, X, y, w) < 0.0
         # The rule of the unit ball on radius X and w / radius.
-        unit = ScreeningRule.of("squared", 1.0, 400)
+        unit = ScreeningRule.for_loss("squared", 1.0, 400)
         assert np.array_equal(scores_of(unit, radius * X, y, w / radius) < 0.0, ~support)
         assert np.array_equal(printed, np.ones(20, dtype=bool) if radius > 1 else ~support)
     errata = {radius: ADPScreen(radius=radius, n_steps=2).fit(X, y).certificate_.errata for radius in (1.0, 5.0)}

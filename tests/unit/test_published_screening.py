@@ -172,7 +172,7 @@ def test_rnm_screen_is_the_printed_algorithm(n, epsilons):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_scores_are_those_of_equation_1(loss):
     X, y = data(loss)
-    rule, objective = ScreeningRule.of(loss, 3.0, 60), mean_loss(X, y, LOSSES[loss])
+    rule, objective = ScreeningRule.for_loss(loss, 3.0, 60), mean_loss(X, y, LOSSES[loss])
     for seed in range(20):
         w = random_start(3.0, 8, Stream.of(seed))
         image = objective.matrix @ w

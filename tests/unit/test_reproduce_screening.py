@@ -20,7 +20,15 @@ from taciturn.published.screening_rule import ScreeningRule, mean_loss, random_s
 from taciturn.reproduce.numbers import Numbers
 from taciturn.reproduce.screening import EXPERIMENTS, adp, claims, printed, real, synthetic, theorem
 from taciturn.reproduce.screening.measures import Curve, explained_share, recorded_steps, sign_test, support_rates
-from taciturn.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, ORACLE, PRESELECT, STEPWISE, of
+from taciturn.reproduce.screening.printed import (
+    DP_FW,
+    NP_FW,
+    NP_FW_SCREENED,
+    ORACLE,
+    PRESELECT,
+    STEPWISE,
+    row_keys,
+)
 from taciturn.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED, lasso_weights, pose, scaled
 from taciturn.reproduce.screening.synthetic import RNM
 
@@ -272,7 +280,7 @@ def test_a_watched_fit_can_prove_nothing():
 def test_the_gap_is_that_of_the_weights_that_are_left(epsilon_screen):
     X, y, _ = make_screening_linear(200, 80, random_state=0)
     model, seen = ADPScreen(n_steps=30, screen_at=7, epsilon_screen=epsilon_screen, random_state=1), []
-    rule = ScreeningRule.of("squared", 5.0, 200)
+    rule = ScreeningRule.for_loss("squared", 5.0, 200)
     model.watch = lambda t, w, g: seen.append((rule.gap(w, g), w.copy()))
     model.fit(X, y)
     for gap, w in seen:
@@ -342,7 +350,7 @@ def test_dp_fw_is_rnm_screen_without_screening():
     expected = {
         scale: screened_frank_wolfe(
             mean_loss(problem.X, problem.y, SquaredLoss()),
-            ScreeningRule.of("squared", radius, n),
+            ScreeningRule.for_loss("squared", radius, n),
             random_start(radius, d, stream.spawn("start")),
             n_steps=problem.n_steps,
             noise_scale=scale * whole.noise_scale(n),
@@ -394,7 +402,7 @@ def test_significance_on_exactly_these_sets():
     def check(expected, f1):
         numbers = numbers_of(
             [
-                (of(label, TRANSFORMED, method, "F1"), f1[label][place])
+                (row_keys(label, TRANSFORMED, method, "F1"), f1[label][place])
                 for label in f1
                 for place, method in enumerate("ab")
             ]
@@ -413,7 +421,8 @@ def test_significance_on_exactly_these_sets():
 def test_errors_that_fall():
     def check(last):
         cells = [
-            (of("x", TRANSFORMED, RNM, STEPWISE) | {"step": step}, value) for step, value in ((100, last), (1, 1.0))
+            (row_keys("x", TRANSFORMED, RNM, STEPWISE) | {"step": step}, value)
+            for step, value in ((100, last), (1, 1.0))
         ]
         return claims.error_falls(("x",))(numbers_of(cells)).holds
 
@@ -426,7 +435,10 @@ def test_errors_that_fall():
 def test_identical_results():
     def check(changed):
         cells = [
-            (of(label, TRANSFORMED, method, measure), 0.5 + changed * (label == LABELS[2]) * (method == NP_FW_SCREENED))
+            (
+                row_keys(label, TRANSFORMED, method, measure),
+                0.5 + changed * (label == LABELS[2]) * (method == NP_FW_SCREENED),
+            )
             for label, method, measure in product(LABELS, (NP_FW, NP_FW_SCREENED), ("F1", "MSE"))
         ]
         return claims.identical(numbers_of(cells))
@@ -439,7 +451,10 @@ def test_identical_results():
 def test_lower_r2_but_on_one_set():
     def check(*exceptions):
         cells = [
-            (of(label, transform, RNM, "R2"), 0.5 - 0.1 * (transform == UNTRANSFORMED) * (-1) ** (label in exceptions))
+            (
+                row_keys(label, transform, RNM, "R2"),
+                0.5 - 0.1 * (transform == UNTRANSFORMED) * (-1) ** (label in exceptions),
+            )
             for label, transform in product(LABELS, (TRANSFORMED, UNTRANSFORMED))
         ]
         return claims.lower_r2(numbers_of(cells)).holds

@@ -86,7 +86,7 @@ def test_no_coefficient_of_a_solution_is_screened(loss, radius):
 def test_the_printed_rule_screens_the_support_at_radius_5():
     X, y = problems("squared")
     solution, _ = solve("squared", X, y, 5.0)
-    printed, wrong = ScreeningRule.of("squared", 5.0, N), []
+    printed, wrong = ScreeningRule.for_loss("squared", 5.0, N), []
     for data, w, g in zip(X, solution, gradients("squared", X, y, solution), strict=True):
         scores = printed.scores(w, g / N, np.linalg.norm(data, axis=0), np.linalg.norm(data @ w))
         wrong.append(np.any(np.abs(w[scores < 0]) > 1e-3))

@@ -79,8 +79,8 @@ class ScreeningRule:
     printed_residual: float
 
     @classmethod
-    def of(cls, loss: str, radius: float, n_rows: int) -> ScreeningRule:
-        """The rule for the mean of "squared" (half the square, targets up to the radius) or "logistic" losses."""
+    def for_loss(cls, loss: str, radius: float, n_rows: int) -> ScreeningRule:
+        """Return the rule for the mean "squared" (half the square, targets up to the radius) or "logistic" loss."""
         if loss == "squared":
             return cls(radius, n_rows, 1.0 / n_rows, 1.0 / n_rows, 2.0 * radius, 2.0 * radius)
         steepest = float(expit(radius))
@@ -253,7 +253,7 @@ class ScreenedModel(SwitchedModel):
         stream = Stream.of(self.random_state)
         X, target, assumptions = self._read_both(X, y)
         n_rows, n_columns = X.shape
-        rule = ScreeningRule.of(self.loss, self.radius, n_rows)
+        rule = ScreeningRule.for_loss(self.loss, self.radius, n_rows)
         self.n_iter_ = self.n_steps
         noise_scale = self.noise_scale(n_rows)
         weights = screened_frank_wolfe(

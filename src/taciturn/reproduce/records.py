@@ -111,7 +111,7 @@ class Records:
         self._begin = ""
         self._keep(source, record)
 
-    def of(self, experiment: Experiment, case: str) -> list[Record]:
+    def find_trials(self, experiment: Experiment, case: str) -> list[Record]:
         """Those of one experiment on one case, by trial; if the data file was exchanged, on the later one."""
         found = self._finished.get((source_digest(experiment), experiment.name, case), [])
         return sorted(
@@ -121,7 +121,7 @@ class Records:
 
     def missing(self, experiment: Experiment, case: str, data: str, trials: int) -> list[int]:
         """Which of the first trials are still to be run on that data file."""
-        done = {record.trial for record in self.of(experiment, case) if record.data == data}
+        done = {record.trial for record in self.find_trials(experiment, case) if record.data == data}
         return [trial for trial in range(trials) if trial not in done]
 
     def _keep(self, source: str, record: Record) -> None:

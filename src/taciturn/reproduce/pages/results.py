@@ -84,7 +84,7 @@ def read_results(experiments: Sequence[Experiment], folder: Path) -> list[Result
     """The finished trials of these experiments, also of those that have none."""
     records = Records(folder)
     return [
-        Result(experiment, tuple((case, records.of(experiment, case.name)) for case in experiment.cases))
+        Result(experiment, tuple((case, records.find_trials(experiment, case.name)) for case in experiment.cases))
         for experiment in experiments
     ]
 

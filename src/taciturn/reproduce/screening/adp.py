@@ -119,7 +119,7 @@ def left_rows(setting: LossSetting, seed: int) -> list[Row]:
     models[NO_NOISE, EVERY] = setting.published((INFINITY, INFINITY), EVERY, seed)
     curves = {}
     for name, place in ((PRIVATE, (A, EVERY)), (NONPRIVATE, (NO_NOISE, EVERY))):
-        rule = ScreeningRule.of(models[place].loss, models[place].radius, setting.n_samples)
+        rule = ScreeningRule.for_loss(models[place].loss, models[place].radius, setting.n_samples)
         models[place].watch = curves[name] = Curve(setting.n_steps, rule.gap)
     rows: list[Row] = []
     for (method, screening), model in (models | setting.sound(seed)).items():

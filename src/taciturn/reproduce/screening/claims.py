@@ -8,7 +8,7 @@ from statistics import fmean
 from taciturn.reproduce.experiment import Claim, Finding
 from taciturn.reproduce.numbers import Numbers
 from taciturn.reproduce.screening.measures import LEVEL, sign_test
-from taciturn.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, ORACLE, STEPWISE, of
+from taciturn.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, ORACLE, STEPWISE, row_keys
 from taciturn.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED
 from taciturn.reproduce.screening.synthetic import RNM
 
@@ -29,7 +29,7 @@ def exactly_these(
     def check(numbers: Numbers) -> Finding:
         found, parts = [], []
         for label in among:
-            high, low = (numbers.values(of(label, transform, method, measure)) for method in (larger, smaller))
+            high, low = (numbers.values(row_keys(label, transform, method, measure)) for method in (larger, smaller))
             p_value = sign_test(high, low)
             if p_value <= LEVEL:
                 found.append(label)
@@ -49,7 +49,7 @@ def error_falls(labels: Sequence[str]) -> Check:
     def check(numbers: Numbers) -> Finding:
         ends = {}
         for label in labels:
-            curve = numbers.summaries(of(label, TRANSFORMED, RNM, STEPWISE))
+            curve = numbers.summaries(row_keys(label, TRANSFORMED, RNM, STEPWISE))
             if not curve:
                 raise LookupError(f"no errors along the steps on {label}")
             curve.sort(key=lambda summary: summary.of["step"])
@@ -69,8 +69,8 @@ def identical(numbers: Numbers) -> Finding:
         label
         for label in ALL
         for measure in ("F1", "MSE")
-        if numbers.values(of(label, TRANSFORMED, NP_FW, measure))
-        != numbers.values(of(label, TRANSFORMED, NP_FW_SCREENED, measure))
+        if numbers.values(row_keys(label, TRANSFORMED, NP_FW, measure))
+        != numbers.values(row_keys(label, TRANSFORMED, NP_FW_SCREENED, measure))
     ]
     return Finding(not changed, f"changed on {', '.join(dict.fromkeys(changed)) or 'none'} of {len(ALL)} sets")
 
@@ -78,7 +78,7 @@ def identical(numbers: Numbers) -> Finding:
 def lower_r2(numbers: Numbers) -> Finding:
     """Without the transform R2 is lower on every set but BlogFeedback."""
     values = {
-        label: [numbers.mean(of(label, transform, RNM, "R2")) for transform in (UNTRANSFORMED, TRANSFORMED)]
+        label: [numbers.mean(row_keys(label, transform, RNM, "R2")) for transform in (UNTRANSFORMED, TRANSFORMED)]
         for label in ALL
     }
     lower = [label for label, (without, transformed) in values.items() if without < transformed]

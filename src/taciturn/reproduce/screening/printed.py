@@ -21,7 +21,7 @@ __all__ = [
     "TABLE_3",
     "TABLE_4",
     "TABLE_5",
-    "of",
+    "row_keys",
 ]
 
 NP_FW = "NP-FW"
@@ -89,7 +89,7 @@ TABLE_5 = {
 _HALF_A_DIGIT = 5e-4
 
 
-def of(label: str, transform: str, method: str, measure: str) -> Row:
+def row_keys(label: str, transform: str, method: str, measure: str) -> Row:
     """The keys of a number of one trial on a real set."""
     return {"data set": label, "transform": transform, "method": method, "measure": measure}
 
@@ -98,7 +98,7 @@ def _published(item: str, transform: str, method: str, columns: Mapping[str, tup
     return [
         Published(
             item,
-            of(label, transform, method, measure),
+            row_keys(label, transform, method, measure),
             value,
             tolerance=_HALF_A_DIGIT,
             reason=_REASONS.get((item, label, method, measure)) or _REASONS.get((item, method), ""),

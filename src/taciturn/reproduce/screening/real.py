@@ -109,7 +109,7 @@ def private_frank_wolfe(problem: Problem, radius: float, seed: int) -> FloatArra
     root = math.sqrt(8.0 * problem.n_steps * math.log(n_rows))
     return screened_frank_wolfe(
         _objective(problem.factor, n_rows),
-        ScreeningRule.of("squared", radius, n_rows),
+        ScreeningRule.for_loss("squared", radius, n_rows),
         random_start(radius, problem.X.shape[1], stream.spawn("start")),
         n_steps=problem.n_steps,
         noise_scale=radius * root / (n_rows * EPSILON),
@@ -128,7 +128,7 @@ def _frank_wolfe(
     weights = np.zeros(n_columns)
     weights[columns] = screened_frank_wolfe(
         _objective(problem.factor[:, [*columns, n_columns]], n_rows),
-        ScreeningRule.of("squared", radius, n_rows),
+        ScreeningRule.for_loss("squared", radius, n_rows),
         np.zeros(columns.size),
         n_steps=problem.n_steps,
         noise_scale=0.0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -24,6 +23,7 @@ from taciturn.fitting.admm import PENALTIES, soft_threshold
 from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
 from taciturn.fitting.clipped_sums import Clipping
 from taciturn.fitting.releases import Releases
+from taciturn.fitting.row_statistics import CumulativeCounts
 from taciturn.fitting.sparse_screening import squared_in_lattice
 from taciturn.losses import HuberLoss
 from taciturn.sources import Block
@@ -207,7 +207,7 @@ def many_gradients():
 def medians_unpaid():
     def median(releases, what, share, statistic, low, high, noiseless):
         grid = np.geomspace(low, high, 100_001)
-        counts = releases._source.total(replace(statistic, grid=tuple(grid)))
+        counts = releases._source.total(CumulativeCounts(statistic, tuple(grid)))
         return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
     return patch.object(Releases, "median", median)

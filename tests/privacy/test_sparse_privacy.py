@@ -30,6 +30,7 @@ from taciturn.events import GaussianEvent
 from taciturn.fitting import clipped_records
 from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, squared_row_norms
 from taciturn.fitting.releases import Releases
+from taciturn.fitting.row_statistics import CumulativeCounts
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
 from taciturn.sources import ArraySource
@@ -263,7 +264,7 @@ def true_centre(plan, source, releases, columns):
 def true_median(self, what, share, statistic, low, high, noiseless):
     self._budget.selection(what, share)
     grid = np.geomspace(low, high, 200_001)
-    counts = self._source.total(replace(statistic, grid=tuple(grid)))
+    counts = self._source.total(CumulativeCounts(statistic, tuple(grid)))
     return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
 

@@ -10,6 +10,7 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
 from taciturn.fitting.row_statistics import (
+    CumulativeCounts,
     KeptShares,
     LabelSum,
     RowNorms,
@@ -69,7 +70,7 @@ def test_histograms_count_what_they_say(layout, one_pass):
     rows = integers(table())
     grid = tuple(np.geomspace(0.1, 2.5, 9))
     mean = 1234
-    magnitudes = in_memory(NUMBERS, layout=layout).total(TargetMagnitudes(mean, grid))
+    magnitudes = in_memory(NUMBERS, layout=layout).total(CumulativeCounts(TargetMagnitudes(mean), grid))
     assert magnitudes.tolist() == counted(np.abs(NUMBERS - mean) / ONE, grid)
     columns = np.array([0, 3])
     for loss, y in ((HuberLoss(1.0), NUMBERS), (LogisticLoss(), CODES)):
@@ -78,14 +79,14 @@ def test_histograms_count_what_they_say(layout, one_pass):
         for chosen, centre in ((None, None), (None, CENTRE), (columns, CENTRE[columns])):
             own = rows if chosen is None else rows[:, chosen]
             norms = np.linalg.norm(own - (0.0 if centre is None else centre), axis=1)[present] / ONE
-            found = source.total(RowNorms(loss, chosen, centre, one_pass=one_pass, grid=grid))
+            found = source.total(CumulativeCounts(RowNorms(loss, chosen, centre, one_pass=one_pass), grid))
             assert found.tolist() == counted(norms, grid)
         cap = math.floor(0.25 * ONE)
         squares = np.square(rows).sum(axis=1)
         kept = (np.abs(rows) * np.minimum(np.abs(rows), cap)).sum(axis=1) / np.maximum(squares, 1.0)
         kept[squares == 0.0] = 1.0
         shares = (0.1, 0.2, 0.4, 0.8, 1.0)
-        assert source.total(KeptShares(loss, 0.25, shares)).tolist() == counted(kept[present], shares)
+        assert source.total(CumulativeCounts(KeptShares(loss, 0.25), shares)).tolist() == counted(kept[present], shares)
 
 
 @pytest.mark.parametrize("centre", [None, CENTRE])

@@ -243,7 +243,7 @@ class ClippedRecords:
 
     def curvature_terms(self, direction: FloatArray) -> FloatArray:
         """Per record the squared margin of a unit direction over its bound: numbers in [0, 1]."""
-        terms = np.square(self.margins(direction)).sum(axis=1) / self.norm**2
+        terms: FloatArray = np.square(self.margins(direction)).sum(axis=1) / self.norm**2
         return np.minimum(terms, 1.0)
 
     def gram_matrix(self) -> IntArray:

@@ -159,7 +159,7 @@ class CurvatureSum(_ClippedSum):
         """The sum over the records of a block."""
         terms = self.clipping.records(block).curvature_terms(self.direction)
         integers = np.clip(np.rint(terms * self.term_bound), 0, self.term_bound).astype(np.int64)
-        return integers.sum(keepdims=True)
+        return np.array([integers.sum()], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from taciturn.data.sensitivity import largest_eigenvalue as eigenvalue_sensitivi
 from taciturn.data.sensitivity import loss_differences, proposal_scores
 from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, largest_eigenvalue
 from taciturn.fitting.clipped_sums import ClippedRowSum, Clipping, EntryCorrelationSum, ExcessLossSums, GramMatrix
-from taciturn.fitting.row_statistics import Histogram, private_median
+from taciturn.fitting.row_statistics import RowStatistic, private_median
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism, GumbelTopK, RoundedGaussian, first_k_of
 from taciturn.mechanisms.base import rounding_charge
@@ -59,7 +59,7 @@ class Releases:
         return self._budget.private
 
     def median(
-        self, what: str, share: float, statistic: Histogram, low: float, high: float, noiseless: Callable[[], float]
+        self, what: str, share: float, statistic: RowStatistic, low: float, high: float, noiseless: Callable[[], float]
     ) -> float:
         """The median of a statistic on a geometric grid of public ends, or a number that needs no noise."""
         selection_range = self._budget.selection(what, share)

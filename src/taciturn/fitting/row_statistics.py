@@ -7,7 +7,7 @@ is a sum over records.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -20,15 +20,17 @@ from taciturn.fitting.clipped_records import squared_row_norms
 from taciturn.losses import Loss
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.mechanisms.quantile import cumulative_counts
-from taciturn.sources import Block, Source, Task
+from taciturn.sources import Block, Source
 
 __all__ = [
-    "Histogram",
+    "CumulativeCounts",
     "KeptShares",
     "LabelSum",
     "RowNorms",
+    "RowStatistic",
     "TargetMagnitudes",
     "TargetSum",
+    "kept_shares",
     "largest_row_norm",
     "private_median",
     "row_norms",
@@ -50,7 +52,7 @@ class TargetSum:
 
     def __call__(self, block: Block) -> IntArray:
         """One number."""
-        return block.target.astype(np.int64).sum(keepdims=True)
+        return np.array([block.target.astype(np.int64).sum()], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,34 +67,49 @@ class LabelSum:
         return ONE * np.array([np.count_nonzero(block.target == code) for code in self.codes], dtype=np.int64)
 
 
-class Histogram(Task, Protocol):
-    """Cumulative counts of one number per record on a public grid, and last how many numbers there are."""
+class RowStatistic(Protocol):
+    """One number per record that is not null."""
 
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that it depends on."""
+
+    def values(self, block: Block) -> FloatArray:
+        """The numbers of the records of a block."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CumulativeCounts:
+    """How many values of a statistic are at most each point of a public grid, and last how many there are."""
+
+    statistic: RowStatistic
     grid: tuple[float, ...]
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that are read."""
+        return self.statistic.columns
+
+    def __call__(self, block: Block) -> IntArray:
+        """The counts of a block."""
+        return cumulative_counts(self.statistic.values(block), self.grid)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetMagnitudes:
-    """The absolute value of the target less a public mean, in mapped units.
-
-    Parameters
-    ----------
-    mean : int
-        In lattice units.
-    """
+    """The absolute value of the target less a public mean, in mapped units; ``mean`` is in lattice units."""
 
     mean: int = 0
-    grid: tuple[float, ...] = ()
     columns: IndexArray = field(default_factory=_no_columns)
 
-    def __call__(self, block: Block) -> IntArray:
-        """Cumulative counts."""
-        return cumulative_counts(np.abs((block.target - self.mean).astype(np.float64)) / ONE, self.grid)
+    def values(self, block: Block) -> FloatArray:
+        """The magnitudes of a block."""
+        return np.abs((block.target - self.mean).astype(np.float64)) / ONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowNorms:
-    """L2 norms of the rows of records that are not null, in units of scaled features.
+    """L2 norms of the rows, in units of scaled features.
 
     Parameters
     ----------
@@ -113,12 +130,12 @@ class RowNorms:
     centre: FloatArray | None = None
     layout: str | None = "csr"
     one_pass: bool = False
-    grid: tuple[float, ...] = ()
 
-    def __call__(self, block: Block) -> IntArray:
-        """Cumulative counts."""
-        norms = row_norms(block, self.columns, self.centre, self.layout, one_pass=self.one_pass)
-        return cumulative_counts(np.sqrt(norms[self.loss.present(block.target)]) / ONE, self.grid)
+    def values(self, block: Block) -> FloatArray:
+        """The norms of a block."""
+        squares = row_norms(block, self.columns, self.centre, self.layout, one_pass=self.one_pass)
+        norms: FloatArray = np.sqrt(squares[self.loss.present(block.target)]) / ONE
+        return norms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,14 +147,13 @@ class KeptShares:
 
     loss: Loss
     entry: float
-    grid: tuple[float, ...] = ()
     columns: IndexArray | None = None
 
-    def __call__(self, block: Block) -> IntArray:
-        """Cumulative counts."""
+    def values(self, block: Block) -> FloatArray:
+        """The shares of a block."""
         norms = row_norms(block, self.columns, None, "csr", one_pass=True)
         shares = kept_shares(block.design(self.columns, "csr"), norms, self.entry)
-        return cumulative_counts(shares[self.loss.present(block.target)], self.grid)
+        return shares[self.loss.present(block.target)]
 
 
 def kept_shares(design: Design, norms: FloatArray, entry: float) -> FloatArray:
@@ -174,12 +190,7 @@ def row_norms(
 
 
 def private_median(
-    source: Source,
-    statistic: Histogram,
-    grid: FloatArray,
-    relation: str,
-    selection_range: float,
-    stream: Stream,
+    source: Source, statistic: RowStatistic, grid: FloatArray, relation: str, selection_range: float, stream: Stream
 ) -> float:
     """A point of the grid near the median of a statistic, by the exponential mechanism.
 
@@ -187,8 +198,8 @@ def private_median(
     ----------
     source : Source
         Counts the records.
-    statistic : Histogram
-        What is counted; its grid is replaced.
+    statistic : RowStatistic
+        What is counted.
     grid : ndarray
         Public points in increasing order.
     relation : str
@@ -199,7 +210,7 @@ def private_median(
         Its noise.
     """
     mechanism = PrivateQuantile(tuple(grid), 0.5, relation, selection_range)
-    return mechanism.release_counts(source.total(replace(statistic, grid=mechanism.grid)), stream)
+    return mechanism.release_counts(source.total(CumulativeCounts(statistic, mechanism.grid)), stream)
 
 
 def largest_row_norm(source: Source, norms: RowNorms) -> float:
@@ -213,7 +224,7 @@ def largest_row_norm(source: Source, norms: RowNorms) -> float:
     below, above = -1, 4 * ONE * ONE * n_columns
     while above - below > 1:
         squares = np.rint(np.linspace(below + 1, above, min(_SEARCH_POINTS, above - below))).astype(np.int64)
-        counts = source.total(replace(norms, grid=tuple((np.sqrt(squares) / ONE).tolist())))
+        counts = source.total(CumulativeCounts(norms, tuple((np.sqrt(squares) / ONE).tolist())))
         place = int(np.searchsorted(counts[:-1], counts[-1]))
         above = int(squares[place])
         below = int(squares[place - 1]) if place else below

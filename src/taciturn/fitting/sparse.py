@@ -124,7 +124,7 @@ class _Model:
     @property
     def n_columns(self) -> int:
         """How many columns are in."""
-        return self.weights.shape[1]
+        return int(self.weights.shape[1])
 
     def keep_heaviest(self, k: int) -> _Model:
         """The same with the k heaviest columns alone."""

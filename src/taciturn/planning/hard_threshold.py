@@ -165,34 +165,14 @@ def plan_hard_threshold(
     ----------
     budget : Budget
         For all releases together; an infinite epsilon means no noise.
-    loss : Loss
-        The loss of one record.
-    relation : str
-        The neighbouring relation.
-    n_rows : int
-        The public number of records.
-    n_features, n_outputs : int
-        Columns without the intercept's, and rows of the coefficient matrix.
-    intercept : bool
-        Whether there is a constant column.
-    n_nonzero : int
-        Columns kept.
-    row_bound : float or None
-        L2 bound on rows in units of scaled features; None for a private median.
-    auto_clip : bool
-        Whether the residual clip follows from a private median.
+    loss, relation, n_rows, n_features, n_outputs, intercept, n_nonzero, row_bound, step, radius, average, auto_clip
+        As in :class:`HardThresholdPlan`.
     clip_share : float
         A third of it goes to each median, and to the length of the steps where it is not given.
     threshold : {"gaussian", "peeling"}
         Noise on all coordinates, or a private choice of columns and noise on these.
     n_steps : int or "auto"
         Number of steps; "auto" is a function of public facts.
-    step : float or None
-        Length of a step in units of scaled features; None: from the curvature.
-    radius : float or None
-        L2 bound on the coefficients in units of scaled features.
-    average : bool
-        Whether to average the second half of the iterates.
     """
     if row_bound is not None and row_bound < LEAST_ROW_BOUND:
         raise ParameterError("row_bound", row_bound, "at least x_bound / 256", "lower x_bound to what features can be")

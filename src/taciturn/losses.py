@@ -32,33 +32,22 @@ __all__ = ["HuberLoss", "LogisticLoss", "Loss", "ScalarLoss", "SoftmaxLoss", "Sq
 class Loss(ABC):
     """One record's loss in the linear predictor.
 
-    Attributes
-    ----------
-    labelled : bool
-        Whether targets are classes. A record with a negative class code is null: it contributes nothing.
-    multiclass : bool
-        Whether a record has one margin per class instead of a single one.
-    smoothness : float
-        Bound on the second derivative in the margin; on the largest eigenvalue of the Hessian in several margins.
-    l1_factor, squared_l2_factor : float
-        Bounds on the L1 norm and on the squared L2 norm of a record's derivative in all its margins, in units of the
-        Lipschitz constant and of its square.
-    fixed_sign : bool
-        Whether the target alone decides the sign of the derivative.
-    largest_radius : float
-        Largest radius for which :meth:`condition` is accurate in double precision.
+    What is abstract has no default: a loss that leaves it out cannot be instantiated. The other members have defaults
+    that hold for every loss.
     """
 
     __slots__ = ()
 
-    # What holds for every loss; a loss of which more is known says so.
     fixed_sign: ClassVar[bool] = False
+    """Whether the target alone decides the sign of the derivative."""
+
     largest_radius: ClassVar[float] = math.inf
+    """Largest radius for which :meth:`condition` is accurate in double precision."""
 
     @property
     @abstractmethod
     def labelled(self) -> bool:
-        """Whether targets are classes."""
+        """Whether targets are classes. A record with a negative class code is null: it contributes nothing."""
 
     @property
     @abstractmethod
@@ -68,7 +57,7 @@ class Loss(ABC):
     @property
     @abstractmethod
     def smoothness(self) -> float:
-        """Bound on the second derivative."""
+        """Bound on the second derivative; on the largest eigenvalue of the Hessian in several margins."""
 
     @property
     @abstractmethod

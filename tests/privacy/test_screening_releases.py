@@ -184,6 +184,42 @@ def test_the_way_a_fit_takes_suits_its_noise(monkeypatch, parameters, kind):
     assert type(opened[0]) is kind
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "parameters",
+    [{"rule": "adp"}, {"rule": "tested"}, {"rule": "adp", "loss": "squared"}, {"rule": "select", "delta": 0.0}],
+    ids=str,
+)
+def test_the_lattice_is_built_once_per_fit(monkeypatch, parameters, layout):
+    built, build = [], Design._build
+    monkeypatch.setattr(Design, "_build", lambda self, dtype: built.append(dtype) or build(self, dtype))
+    X, y = records("huber", np.random.default_rng(0), 60)
+    ScreenedRegressor(n_steps=20, screen_at=5, permanent=True, **parameters).fit(layout(X), y)
+    assert len(built) == 1
+
+
+@pytest.mark.parametrize("radius", [1e-9, 1e-4, 1.0, 300.0])
+@pytest.mark.parametrize("threshold", [1e-12, 1e-6, 0.5])
+def test_full_gradients_state_how_far_their_derivatives_are_from_the_loss(radius, threshold):
+    rng = np.random.default_rng(3)
+    X, loss = rng.choice([-1.0, 1.0], (400, 40)), HuberLoss(threshold)
+    weights = rng.uniform(-1, 1, 40)
+    weights *= radius / np.abs(weights).sum()
+    margins = X @ weights
+    # Residuals within the threshold, where the derivative moves with the margin.
+    y = np.rint(np.clip(margins, -1, 1) * 65536)
+    worst = 0.0
+    for shift in (-1, 0, 1):
+        run = PlainRun(Design(X, 1.0), y + shift, loss, radius, 1, 1.0, 400)
+        run.weights[0] = weights
+        lattice = np.rint(np.ldexp(run.weights, run._bits))
+        integers = loss.integer_derivatives(run.design.matvec(lattice.T), run._unit, y + shift, radius, 65536)
+        exact = loss.derivative(margins, (y + shift) / 65536)
+        worst = max(worst, np.abs(integers[:, 0] / 65536 * run.influence - exact).max())
+    assert worst <= run.derivative_error
+    assert run.derivative_error <= 2.1 * run.influence
+
+
 def test_losses_of_a_fit_without_privacy_do_not_outlive_it():
     X, y = records("huber", np.random.default_rng(0), 60)
     for kind, target in ((ScreenedRegressor, y), (ScreenedClassifier, y > 0)):

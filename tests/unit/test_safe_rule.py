@@ -7,10 +7,22 @@ from scipy.special import expit
 
 from taciturn import FrankWolfeRegressor, ScreenedClassifier, ScreenedRegressor
 from taciturn.core.errors import ParameterError
-from taciturn.fitting.safe_rule import safe_rule_scores
+from taciturn.fitting.safe_rule import column_norms, safe_rule_scores
 from taciturn.published.screening_rule import ScreeningRule
 
 N_PROBLEMS, N, D = 200, 40, 12
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, sp.csc_array])
+def test_column_norms_are_exact_and_leave_null_records_out(layout):
+    # More entries than a block holds, at the edge of the lattice, where 32-bit squares would overflow.
+    rng = np.random.default_rng(0)
+    X = rng.choice([-65536, 0, 12345, 65536], (30_000, 11)).astype(np.int32)
+    present = rng.random(30_000) < 0.7
+    squares = [sum(int(v) ** 2 for v in column) for column in X[present].T]
+    assert max(squares) > 2**45
+    np.testing.assert_array_equal(column_norms(layout(X), present), np.sqrt(np.array(squares, dtype=np.float64)))
+    np.testing.assert_array_equal(column_norms(layout(X)), np.sqrt(np.square(X, dtype=np.float64).sum(axis=0)))
 
 
 def problems(loss, seed=0):

@@ -65,8 +65,10 @@ class PlainRun:
         self.influence = loss.lipschitz(radius)
         self.sensitivity = gradient_scores(1.0, self.influence, relation)
         self.grain = self.influence / (ONE * ONE)
-        # Half a unit of the weights, and what the rounding of the coefficients does to a margin.
-        self.derivative_error = self.influence / ONE
+        # Half a unit of the derivatives, and the change of a derivative when rounded coefficients move its margin.
+        moved = loss.smoothness * design.shape[1] * 2.0 ** -(self._bits + 1)
+        rounded = 0.5 * self.influence / ONE + min(moved, 2.0 * self.influence)
+        self.derivative_error = max(rounded, self.influence / ONE)
         self.rounding = ROUNDING_PER_RECORD * n_rows
         self._loss, self._target, self._unit = loss, target, 2.0 ** -(self._bits + FRACTION_BITS)
 

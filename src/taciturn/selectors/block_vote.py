@@ -46,7 +46,7 @@ class BlockVoteSelector(BoundedSelector):
     delta : float, default=1e-6
         Probability beyond epsilon. Left unused, and certified as 0, where the mechanism is pure.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means. Blocks are slices of the list of records, except under add-remove, where
+        The neighbouring relation. Blocks are slices of the list of records, except under add-remove, where
         each record is assigned at random.
     n_public : int, default=None
         A public row count. Needed for ``n_blocks="auto"`` under add-remove.

@@ -61,7 +61,7 @@ class CorrelationSelector(BoundedSelector):
     delta : float, default=1e-6
         Probability beyond epsilon. Left unused, and certified as 0, where the mechanism is pure.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
+        The neighbouring relation.
     n_public : int, default=None
         A public row count, shown on the certificate under add-remove. Selections do not need it.
     x_bound : float, default=1.0

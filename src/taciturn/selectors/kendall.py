@@ -49,7 +49,7 @@ class KendallSelector(PrivateSelector):
     delta : float, default=1e-6
         Probability beyond epsilon. With 0 every round is a permute-and-flip, with more an exponential mechanism.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
+        The neighbouring relation.
     n_public : int, default=None
         A public row count, shown on the certificate under add-remove. Selections do not need it.
     classes : sequence, default=None

@@ -51,9 +51,9 @@ class _SparsePath(FrankWolfePath):
     def _keep(self, places: IntArray) -> None:
         new = np.full(self.names.size, -1, dtype=np.int64)
         new[places] = np.arange(places.size)
-        row_starts, *others = keep_columns(self.matrix, new, places.size)
+        row_starts, row_entries, column_starts, column_entries = keep_columns(self.matrix, new, places.size)
         # Read-only as before: another type would be compiled anew, in the middle of a run.
-        self.matrix = (_frozen(row_starts, np.int64), *others)
+        self.matrix = _frozen(row_starts, np.int64), row_entries, column_starts, column_entries
 
 
 class SublinearPath(_SparsePath):

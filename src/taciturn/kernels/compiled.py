@@ -15,13 +15,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, update_wrapper
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 __all__ = ["Kernel", "compiled"]
 
+Result = TypeVar("Result")
+
+
+@overload
+def compiled(function: Callable[..., Result]) -> Callable[..., Result]: ...
+
+
+@overload
+def compiled(**options: Any) -> Callable[[Callable[..., Result]], Callable[..., Result]]: ...
+
 
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """``numba.njit`` on the first call, as a decorator with or without options."""
+    """``numba.njit`` on the first call, as a decorator with or without options.
+
+    The kernel keeps the type of its result. Its arguments are numba's to check: it takes numpy's scalars for numbers.
+    """
     if function is None:
         return lambda decorated: Kernel(decorated, options)
     return Kernel(function, options)
@@ -32,7 +45,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
-        self._options = options
+        self._function, self._options = function, options
 
     def __call__(self, *args: Any) -> Any:
         """Call the compiled function."""
@@ -44,10 +57,10 @@ class Kernel:
         from numba import njit
         from numba.core.caching import FunctionCache
 
-        dispatcher = njit(**self._options)(self.__wrapped__)
+        dispatcher = njit(**self._options)(self._function)
         # Without a cache where numba finds no folder that can be written (RuntimeError) or cannot look (OSError).
         with suppress(Exception):
-            dispatcher._cache = _Cache(FunctionCache(self.__wrapped__))
+            dispatcher._cache = _Cache(cast(Any, FunctionCache)(self._function))
         return dispatcher
 
     @property

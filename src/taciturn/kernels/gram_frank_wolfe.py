@@ -12,7 +12,7 @@ first needed, and as many as there are slots for are kept, those used last.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,9 +70,10 @@ def fetch_column(k: int, t: int, halvings: int, matrix: Matrix, columns: Columns
     values, slots, owners, used = columns
     if slots[k] != _NONE:
         used[slots[k]] = t
-        return np.int64(slots[k])
+        kept: Any = np.int64(slots[k])
+        return kept
     n_slots, d = values.shape
-    slot = n_slots - 1
+    slot: Any = n_slots - 1
     mean_row = row_entries.size // max(row_starts.size - 1, 1) + 1
     if 4 * mean_row * (column_starts[k + 1] - column_starts[k]) > d:
         slot = np.int64(np.argmin(used[:-1]))
@@ -134,6 +135,7 @@ def advance_by_columns(
     """
     values = columns[0]
     cursor = np.zeros(1, dtype=np.int64)
+    k: Any
     while t < vertices.size:
         for k in range(a.size):
             scores[k] = a[k] + scales[t] * b[k]

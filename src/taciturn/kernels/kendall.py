@@ -12,6 +12,7 @@ runs, and the ranking with fewer distinct values gives fewer of them: a column o
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,7 @@ def _starts_of(ranks: Int32Array, n_ranks: int) -> Int32Array:  # pragma: no cov
 def _tied_pairs(starts: Int32Array) -> int:  # pragma: no cover (compiled)
     pairs = 0
     for rank in range(starts.size - 1):
-        count = np.int64(starts[rank + 1] - starts[rank])
+        count: Any = np.int64(starts[rank + 1] - starts[rank])
         pairs += count * (count - 1) // 2
     return pairs
 
@@ -88,9 +89,9 @@ def _lay_out(
         by_value[free[value]] = i
         free[value] += 1
     free = run_starts.copy()
-    for i in by_value:
-        run = runs[i]
-        laid_out[free[run]] = values[i]
+    for record in by_value:
+        run = runs[record]
+        laid_out[free[run]] = values[record]
         free[run] += 1
     return laid_out
 
@@ -132,7 +133,8 @@ def _merge(
         target[place] = source[right]
         right += one
         place += one
-    return np.int64(inversions)
+    merged: Any = np.int64(inversions)
+    return merged
 
 
 @compiled

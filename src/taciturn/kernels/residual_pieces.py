@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,8 @@ def logistic_pieces(error: float = _LOGISTIC_ERROR) -> tuple[tuple[float, ...], 
     on it), falls to ``error`` below it where the tangents agree, and ends where it is ``error`` above again.
     The last one ends at height 1 - ``error``, from where L is constant.
     """
-    knots, slopes = [], []
+    knots: list[float] = []
+    slopes: list[float] = []
     start, height = 0.0, 0.5
 
     def largest_gap(slope: float) -> float:
@@ -251,5 +252,5 @@ def exact_residual(
         value = curve[cell] + (at - cell) * (curve[cell + 1] - curve[cell])
     else:
         value = margin
-    psi = np.int64(np.rint(value)) - y
+    psi: Any = np.int64(np.rint(value)) - y
     return min(max(psi, -bound), bound)

@@ -13,6 +13,7 @@ All of that decides how long a step takes. A, B, P and q do not depend on any of
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -145,6 +146,7 @@ def advance(
     tally = rows[9]
     n_steps, d = vertices.size, a.size
     at = 0
+    k: Any
     # What a walk over all columns costs, in proposals.
     worth = 2 * d // (sampler[1].size + (1 << sampler[5])) + 8
     while t < n_steps:

@@ -24,11 +24,11 @@ its proof.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from taciturn.core.arrays import AnyArray, FloatArray, Int32Array, IntArray
+from taciturn.core.arrays import FloatArray, Int32Array, IntArray
 from taciturn.core.lattice import ONE
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import ResidualPieces, locate, slope_part
@@ -149,17 +149,17 @@ def pack(
     # Two places ahead, so that the pass that fills the columns leaves the starts where they belong.
     column_starts = np.zeros(ranks.size + 2, dtype=np.int64)
     for place in range(indices.size):
-        k = np.int64(ranks[indices[place]])
-        row_entries[place] = np.int64(values[place]) << 32 | k
-        column_starts[k + 2] += 1
+        column = np.int64(ranks[indices[place]])
+        row_entries[place] = np.int64(values[place]) << 32 | column
+        column_starts[column + 2] += 1
     for k in range(ranks.size):
         column_starts[k + 2] += column_starts[k + 1]
     for i in range(row_starts.size - 1):
         for place in span(row_starts, i):
             entry = row_entries[place]
-            k = np.uint32(entry)
-            column_entries[column_starts[k + 1]] = entry >> 32 << 32 | i
-            column_starts[k + 1] += 1
+            place_of = np.uint32(entry)
+            column_entries[column_starts[place_of + 1]] = entry >> 32 << 32 | i
+            column_starts[place_of + 1] += 1
     return row_starts, row_entries, column_starts[:-1], column_entries
 
 
@@ -200,19 +200,19 @@ def new_rows(targets: IntArray, n_steps: int) -> Rows:
     """Records before the first step; :func:`reset` cuts them."""
     n = targets.size
 
-    def nothing(size: int, kind: type) -> AnyArray:
-        return np.full(size, _NONE, dtype=kind)
+    def nothing(size: int) -> Int32Array:
+        return np.full(size, _NONE, dtype=np.int32)
 
     return Rows(
         u=np.zeros(n, dtype=np.int64),
         y=targets,
         p=np.zeros(n, dtype=np.int64),
         q=np.zeros(n, dtype=np.int64),
-        due=nothing(n, np.int32),
-        after=nothing(n, np.int32),
-        before=nothing(n, np.int32),
-        heads=nothing(n_steps + 1, np.int32),
-        touched=nothing(2 * n, np.int32),
+        due=nothing(n),
+        after=nothing(n),
+        before=nothing(n),
+        heads=nothing(n_steps + 1),
+        touched=nothing(2 * n),
         tally=np.zeros(3, dtype=np.int64),
     )
 
@@ -243,7 +243,7 @@ def _due(
         return _NONE
     # c is proportional to 1 / (t (t + 1)).
     product = scales[t] * r / leaving * max(t * (t + 1), 2)
-    due = min(max(np.int64(math.ceil(0.5 * (math.sqrt(1.0 + 4.0 * product) - 1.0))), t + 1), last)
+    due: Any = min(max(np.int64(math.ceil(0.5 * (math.sqrt(1.0 + 4.0 * product) - 1.0))), t + 1), last)
     # The formula rounds; what counts is that the row is on its piece until then.
     while due > t + 1 and locate(scales[due - 1] * r - shift * y, knots) != piece:
         due -= 1
@@ -338,7 +338,8 @@ def move(
         waiting = after[waiting]
 
     now, last, halvings = scales[t], lasts[t], shifts[t]
-    n_changed = n_entries = drift = 0
+    n_changed = n_entries = 0
+    drift: Any = 0
     for number in range(n_rows):
         i = touched[number]
         r = _coarse(u[i], halvings)

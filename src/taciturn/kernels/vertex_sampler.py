@@ -32,7 +32,7 @@ underflow. Altogether each vertex is returned with its weight at the computed x_
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,7 @@ def set_levels(sampler: Sampler, bounds: FloatArray, largest: float) -> None:  #
             bound = math.exp((level - top) / _FINENESS) * (1.0 + math.exp(-2.0 * level / _FINENESS))
             table[i] = np.uint64(np.int64(unit * bound)) + _ONE
     total = _ZERO
-    size = np.int64(1) << log2_block
+    size: Any = np.int64(1) << log2_block
     for b in range(blocks.size):
         subtotal = _ZERO
         for k in range(b * size, min((b + 1) * size, levels.size)):
@@ -202,7 +202,7 @@ def propose(sampler: Sampler, word: np.uint64) -> np.int64:  # pragma: no cover 
 
 
 @compiled
-def _happens(probability: float, word: np.uint64, tail: np.uint64) -> bool:  # pragma: no cover (compiled)
+def _happens(probability: float, word: np.uint64, tail: np.uint64) -> bool | np.bool_:  # pragma: no cover (compiled)
     """Whether a uniform number, of which ``tail`` holds the lower 64 bits, is below ``probability``."""
     if word >= _SHORT:
         return np.float64(word) + 0.5 < probability * _TWO64
@@ -248,7 +248,7 @@ def choose_vertex(
     names: Int32Array,
     words: WordArray,
     cursor: IntArray,
-) -> tuple[int, int]:  # pragma: no cover (compiled)
+) -> tuple[int | np.int64, int]:  # pragma: no cover (compiled)
     """One draw in O(d), from bounds that fit these scores: at least three proposals in four are kept.
 
     Without noise it is :func:`best_vertex`.
@@ -282,12 +282,13 @@ def choose_vertex(
         largest = max(largest, bounds[k])
     set_levels(sampler, bounds, largest)
     while cursor[0] + WORDS_PER_PROPOSAL <= words.size:
-        k = propose(sampler, words[cursor[0]])
+        vertex = propose(sampler, words[cursor[0]])
         cursor[0] += 1
-        if k == RETRY:
+        if vertex == RETRY:
             continue
-        sign = settle(sampler, k, inverse_temperature * scores[k], words, cursor[0]) if names[k] >= 0 else 0
+        score = inverse_temperature * scores[vertex]
+        sign = settle(sampler, vertex, score, words, cursor[0]) if names[vertex] >= 0 else 0
         cursor[0] += WORDS_PER_PROPOSAL - 1
         if sign != 0:
-            return k, sign
+            return vertex, sign
     return DRY, 0

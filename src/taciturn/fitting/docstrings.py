@@ -130,6 +130,24 @@ n_blocks : int or "auto", default="auto"
 selection_share : float, default=0.8
     Share of the selection in the plan's squared parameter, in (0, 1).
 """,
+    "selected_target": """
+y_bounds : tuple of float, default=(-1.0, 1.0)
+    Public range of a numeric target.
+classes : sequence, default=None
+    Public labels of a categorical target; a record with another label is a null record. None: the target holds
+    numbers, or false and true. Whole numbers that are codes of categories need their ``classes``.
+""",
+    "n_features_to_select": """
+n_features_to_select : int, default=10
+    Number of features to select. Selecting all of them costs nothing.
+""",
+    "top_k": """
+mechanism : {"auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"}, default="auto"
+    The private top-k mechanism. "auto": the one that distinguishes the smallest differences of scores; with
+    delta = 0 one of the pure mechanisms.
+gamma : float, default=0.5
+    Parameter of the canonical Lipschitz mechanism, in [0, 1).
+""",
     "n_jobs": """
 n_jobs : int, default=None
     Number of joblib workers for the blocks. The result is the same for any number.

@@ -48,38 +48,27 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` takes the exact quantiles, on the same grid, and certifies nothing.
-    delta : float, default=1e-6
-        Probability beyond epsilon; 0 for pure privacy, which needs more records.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        The neighbouring relation.
-    n_public : int, default=None
-        A public row count, required under add-remove.
+    %(epsilon)s
+        The exact quantiles are then taken, on the same grid.
+    %(delta)s
+        0 is pure privacy, which needs more records.
+    %(relation)s
+    %(n_public_required)s
     smallest, largest : float or array-like of shape (n_features,), default=1e-3, 1e6
-        Public ends of the grid: sizes below and above which values of a column need not be told apart. One number for
-        all columns, or one for each. A wide range costs little: the noise matters in proportion to the logarithm of
-        the number of points, 90 for each power of ten.
+        Public ends of the grid: sizes below and above which values of a column need not be distinguished. One number
+        for all columns, or one for each. A wide range costs little: the noise matters in proportion to the logarithm
+        of the number of points, 90 for each power of ten.
     tail : float, default=0.05
-        The share of values to be clipped at each end, at least 0.001 and less than 0.5.
-    invalid : {"raise", "null"}, default="raise"
-        What becomes of a record that is not admissible: one with a missing or infinite cell, or a cell that is no
-        number. "raise" refuses the table, which tells of the record. "null" makes it a null record, absent from every
-        statistic; ``transform`` then leaves NaN in place of such a cell, for the next step to see.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
-        says so.
+        Share of values to clip at each end, at least 0.001 and less than 0.5.
+    %(invalid)s
+        ``transform`` then leaves NaN in place of such a cell, for the next step to see.
+    %(random_state)s
 
     Attributes
     ----------
     lower_, upper_ : ndarray of shape (n_features_in_,)
         The bounds, one per column.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the features, where X has string names.
+    %(common_attributes)s
 
     See Also
     --------

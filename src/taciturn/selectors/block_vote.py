@@ -41,51 +41,28 @@ class BlockVoteSelector(BoundedSelector):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` takes the most voted features and certifies nothing.
-    delta : float, default=1e-6
-        Probability beyond epsilon. Left unused, and certified as 0, where the mechanism is pure.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        The neighbouring relation. Blocks are slices of the list of records, except under add-remove, where
-        each record is assigned at random.
-    n_public : int, default=None
-        A public row count. Needed for ``n_blocks="auto"`` under add-remove.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    y_bounds : tuple of float, default=(-1.0, 1.0)
-        Public range of a numeric target.
-    classes : sequence, default=None
-        Public labels of a categorical target; records with another label count as null records: they keep their slots
-        and have no part in the vote. None: y is a numeric target, or true and false. Whole numbers that are codes of
-        categories need their ``classes``.
-    n_features_to_select : int, default=10
-        How many features to select, and for how many a block votes. All of them cost nothing.
+    %(epsilon)s
+    %(delta)s
+    %(relation)s
+        Blocks are slices of the table, except under add-remove, where each record is assigned at random.
+    %(n_public)s
+        ``n_blocks="auto"`` needs it.
+    %(x_bound)s
+    %(selected_target)s
+    %(n_features_to_select)s
+        A block votes for as many.
     n_blocks : int or "auto", default="auto"
-        "auto" is the square root of the public number of records, rounded down. The noise is of the order of
-        ``n_features_to_select / epsilon`` votes: more and smaller blocks drown it where features are easy to find.
-    mechanism : {"auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"}, default="auto"
-        "auto" takes the one that tells the smallest differences apart; with delta = 0 only the pure ones compete.
-    gamma : float, default=0.5
-        Parameter of the canonical Lipschitz mechanism, in [0, 1).
-    n_jobs : int, default=None
-        Number of joblib workers over which the blocks are shared. The result is the same for any number.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
-        says so.
+        Number of blocks. "auto": the square root of the public number of records, rounded down. The noise is of the
+        order of ``n_features_to_select / epsilon`` votes, so that more and smaller blocks help where features are easy
+        to find.
+    %(top_k)s
+    %(n_jobs)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    support_ : ndarray of bool, shape (n_features_in_,)
-        The selected features.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the features, where X has string names.
+    %(selector_attributes)s
 
     References
     ----------

@@ -54,57 +54,34 @@ class CorrelationSelector(BoundedSelector):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` selects without noise and certifies nothing; bounds are there for
-        privacy alone, so nothing is clipped or rounded then. On standardised columns the result is the top of
-        ``abs(sklearn.feature_selection.r_regression(X, y))``, whatever the bounds.
-    delta : float, default=1e-6
-        Probability beyond epsilon. Left unused, and certified as 0, where the mechanism is pure.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        The neighbouring relation.
-    n_public : int, default=None
-        A public row count, shown on the certificate under add-remove. Selections do not need it.
-    x_bound : float, default=1.0
-        Public bound on every feature value. Centre and scale features by public constants first.
-    y_bounds : tuple of float, default=(-1.0, 1.0)
-        Public range of a numeric target.
-    classes : sequence, default=None
-        Public labels of a categorical target; records with another label count as null records. None: y is a numeric
-        target, or true and false. Whole numbers that are codes of categories need their ``classes``.
-    n_features_to_select : int, default=10
-        How many features to select. All of them cost nothing.
-    mechanism : {"auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"}, default="auto"
-        "auto" takes the one that tells the smallest differences apart; with delta = 0 only the pure ones compete.
-    gamma : float, default=0.5
-        Parameter of the canonical Lipschitz mechanism, in [0, 1).
+    %(epsilon)s
+        Nothing is clipped or rounded then, since bounds serve privacy alone: on standardised columns the result is the
+        top of ``abs(sklearn.feature_selection.r_regression(X, y))``, whatever the bounds.
+    %(delta)s
+    %(relation)s
+    %(n_public)s
+        It is shown on the certificate; selections do not need it.
+    %(x_bound)s
+        Centre and scale features by public constants first.
+    %(selected_target)s
+    %(n_features_to_select)s
+    %(top_k)s
     score_func : {"correlation", "sign", "quadrant"} or callable, default="correlation"
         What is summed. "correlation": the products above. "sign": a numeric target counts by the side of the middle
-        of ``y_bounds`` on which it lies (-1, 0 or +1), which wastes no budget on bounds that are wide beside most
-        targets; labels are signs already. "quadrant": features too count by their signs, about 0.
+        of ``y_bounds`` on which it lies (-1, 0 or +1), so that bounds may be wide compared with most targets; labels
+        are signs already. "quadrant": features count by their signs too, about 0.
 
         A callable is called as ``score_func(X, y)`` and returns one finite number per feature, the larger the better.
         X is clipped to ``[-x_bound, x_bound]``; y is mapped to [-1, 1], or consists of -1 and +1, with one column per
         class if there are more than two. Null records are rows of zeros with y = 0, except under add-remove, where they
         are left out. Its method ``sensitivity(relation)`` returns a ``data.sensitivity.Sensitivity`` in the linf norm:
-        the most that any score can change when one row becomes null, is left out, or becomes another, as the relation
-        has it. The guarantee is as good as that statement.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
-        says so.
+        the most that any score can change between neighbours. The guarantee is as good as that statement.
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    support_ : ndarray of bool, shape (n_features_in_,)
-        The selected features.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the features, where X has string names.
+    %(selector_attributes)s
 
     References
     ----------

@@ -44,36 +44,22 @@ class KendallSelector(PrivateSelector):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` selects without noise and certifies nothing.
-    delta : float, default=1e-6
-        Probability beyond epsilon. With 0 every round is a permute-and-flip, with more an exponential mechanism.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        The neighbouring relation.
-    n_public : int, default=None
-        A public row count, shown on the certificate under add-remove. Selections do not need it.
+    %(epsilon)s
+    %(delta)s
+        With 0 every round is a permute-and-flip, with more an exponential mechanism.
+    %(relation)s
+    %(n_public)s
+        It is shown on the certificate; selections do not need it.
     classes : sequence, default=None
-        The two public labels of a categorical target; records with another label count as null records, absent from
-        every pair. None: y is a numeric target, or true and false.
-    n_features_to_select : int, default=10
-        How many features to select. All of them cost nothing.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate
-        says so.
+        The two public labels of a categorical target; a record with another label is a null record, absent from every
+        pair. None: the target holds numbers, or false and true.
+    %(n_features_to_select)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    support_ : ndarray of bool, shape (n_features_in_,)
-        The selected features.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the features, where X has string names.
+    %(selector_attributes)s
 
     Notes
     -----

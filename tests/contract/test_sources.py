@@ -7,6 +7,7 @@ import inspect
 import pickle
 import pkgutil
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -153,8 +154,16 @@ class TestEverySource:
 
     @pytest.mark.parametrize(
         "hide",
-        [lambda s: s, lambda s: (1, s), lambda s: {"noise": [s]}, lambda s: np.array([s], dtype=object), Noisy],
-        ids=["bare", "tuple", "mapping", "object array", "dataclass"],
+        [
+            lambda s: s,
+            lambda s: (1, s),
+            lambda s: {"noise": [s]},
+            lambda s: np.array([s], dtype=object),
+            Noisy,
+            lambda s: SimpleNamespace(noise=s),
+            lambda s: lambda: s,
+        ],
+        ids=["bare", "tuple", "mapping", "object array", "dataclass", "object", "closure"],
     )
     def test_tasks_that_hold_a_stream_are_refused(self, build, hide):
         with pytest.raises(TypeError, match="Noisy holds a random stream"):

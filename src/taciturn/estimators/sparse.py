@@ -20,7 +20,6 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import public_rows
 from taciturn.data.target import check_y_bounds, numeric_target
 from taciturn.estimators._linear import PrivateLinearModel, PrivateRegressorMixin, given
-from taciturn.fitting.releases import list_spends
 from taciturn.fitting.sparse import SparseResult, run_sparse
 from taciturn.kernels import softmax
 from taciturn.losses import Loss
@@ -109,7 +108,7 @@ class Sparse(PrivateLinearModel):
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
         self.certificate_ = certify(
-            list_spends(result.spends),
+            result.releases,
             plan.budget,
             relation=self.relation,
             public=public | facts,

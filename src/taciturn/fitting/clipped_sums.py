@@ -178,9 +178,9 @@ class CorrelationSum(_ClippedSum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryCorrelationSum(_ClippedSum):
-    """The same for rows whose entries are clipped to a share of their bound, one row per feature.
+    """The sum of entries, clipped to a share of their bound, times clipped derivatives at constant margins.
 
-    Rows are not clipped to a norm: the ``clipping`` gives loss, outputs and derivatives alone.
+    One row per feature. Rows are not clipped to a norm: of ``clipping`` the loss and the bounds on derivatives count.
     """
 
     margins: FloatArray

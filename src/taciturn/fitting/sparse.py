@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.accounting.filter import Spend
+from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
@@ -26,7 +26,7 @@ from taciturn.fitting.gradient_descent import (
     heaviest_columns,
     noise_amplification,
 )
-from taciturn.fitting.releases import Releases
+from taciturn.fitting.releases import Releases, list_spends
 from taciturn.fitting.row_statistics import RowNorms
 from taciturn.fitting.sparse_n_nonzero import choose_n_nonzero
 from taciturn.fitting.sparse_screening import (
@@ -82,14 +82,14 @@ class SparseResult:
         Bounds on the standard deviation that noise gives a coefficient, 0 for features that are not in the model.
     n_steps : int
         Steps of both phases.
-    spends : tuple of Spend
+    releases : tuple of Release
         What the privacy filter paid for, for the certificate.
     """
 
     coefficients: FloatArray
     deviations: FloatArray
     n_steps: int
-    spends: tuple[Spend, ...]
+    releases: tuple[Release, ...]
 
 
 def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult:
@@ -299,4 +299,4 @@ class _SparseRun:
             coefficients[:, -1] = model.constants + self._target_mean / ONE
         if model.centre is not None:
             coefficients[:, -1] -= model.weights @ model.centre / ONE
-        return SparseResult(coefficients, deviations, model.n_steps, self._budget.spent())
+        return SparseResult(coefficients, deviations, model.n_steps, list_spends(self._budget.spent()))

@@ -8,7 +8,7 @@ and as sensitive as the records: they belong to the driver, which adds the noise
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from types import ModuleType
 from typing import Protocol
 
 import numpy as np
@@ -86,13 +86,29 @@ def add_partitions(parts: Iterable[IntArray]) -> IntArray:
     return total
 
 
-def _holds_stream(value: object) -> bool:
-    if isinstance(value, Stream):
-        return True
-    if is_dataclass(value):
-        return any(_holds_stream(getattr(value, field.name)) for field in fields(value))
+def _holds_stream(task: object) -> bool:
+    pending, seen = [task], set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Stream):
+            return True
+        if id(value) not in seen:
+            seen.add(id(value))
+            pending.extend(_contents(value))
+    return False
+
+
+def _contents(value: object) -> Iterable[object]:
+    """What a container or an object holds; nothing for numbers, words, classes and arrays of numbers."""
     if isinstance(value, Mapping):
-        return any(_holds_stream(part) for pair in value.items() for part in pair)
+        return [*value.keys(), *value.values()]
     if isinstance(value, tuple | list | set | frozenset):
-        return any(_holds_stream(part) for part in value)
-    return isinstance(value, np.ndarray) and value.dtype == object and any(_holds_stream(part) for part in value.flat)
+        return value
+    if isinstance(value, np.ndarray):
+        return value.flat if value.dtype == object else ()
+    if isinstance(value, type | ModuleType):
+        return ()
+    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if name != "__dict__"]
+    held = [getattr(value, name) for name in names if hasattr(value, name)]
+    closure = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+    return [*held, *getattr(value, "__dict__", {}).values(), *closure]

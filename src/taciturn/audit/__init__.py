@@ -1,4 +1,4 @@
-"""Attacks on claims: what a release gives away on two neighbouring data sets, against what it promises.
+"""Attacks on privacy claims: lower bounds on epsilon from runs on two neighbouring data sets.
 
 Lower bounds on epsilon, from the strongest to the most general:
 

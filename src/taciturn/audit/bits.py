@@ -28,7 +28,7 @@ _OPAQUE = "cannot be compared"
 
 
 class _Incomparable:
-    """Differs from everything, itself included."""
+    """A value that equals nothing, not even itself."""
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -37,12 +37,12 @@ class _Incomparable:
 
 
 def differing_facts(first: Any, second: Any) -> list[str]:
-    """Names of what differs between two objects: attributes, entries, arrays bit by bit, certificates as text."""
+    """Names of the parts that differ between two objects: attributes, entries, arrays bit by bit, certificates as text."""
     return differing_names(facts_of(first), facts_of(second))
 
 
 def facts_of(thing: Any) -> Facts:
-    """All that an object holds, as it is now: work in place that comes later does not change it."""
+    """Return a snapshot of all that an object holds; later changes in place do not affect it."""
     facts: Facts = {}
     for name, content in _facts(thing, "", ()):
         facts.setdefault(name, []).append(content)
@@ -50,13 +50,13 @@ def facts_of(thing: Any) -> Facts:
 
 
 def differing_names(one: Facts, other: Facts) -> list[str]:
-    """Names of what differs, and of what could not be compared."""
+    """Names of the parts that differ or cannot be compared."""
     names = [*one, *(name for name in other if name not in one)]
     return [name or "the result" for name in names if one.get(name) != other.get(name)]
 
 
 def _facts(thing: Any, name: str, above: tuple[int, ...]) -> Iterator[tuple[str, object]]:
-    """What there is to compare, each with the way that leads to it."""
+    """Iterate over the parts to compare, each with its path."""
     if id(thing) in above:
         yield f"{name} (loop)", above.index(id(thing))
         return
@@ -77,11 +77,11 @@ def _facts(thing: Any, name: str, above: tuple[int, ...]) -> Iterator[tuple[str,
 
 
 def _contents(thing: Any, name: str, inside: tuple[int, ...]) -> Generator[tuple[str, object], None, bool]:
-    """What is inside the kinds that are known; returns whether there may be more than that and attributes."""
+    """Iterate over the contents of known kinds; return whether an object may hold more than these and its attributes."""
     if isinstance(thing, _TEXT):
         yield name, repr(thing)
     elif isinstance(thing, float | complex) and not isinstance(thing, np.generic):
-        # Two zeros have different bits, and so have two that are not a number.
+        # Signed zeros, and NaNs of different payload, differ in their bits.
         yield name, struct.pack("<2d", thing.real, thing.imag)
     elif isinstance(thing, np.generic | np.ndarray) and not thing.dtype.hasobject:
         yield name, (thing.dtype.str, str(thing.dtype), thing.shape, np.asarray(thing).tobytes())
@@ -113,7 +113,7 @@ def _contents(thing: Any, name: str, inside: tuple[int, ...]) -> Generator[tuple
 
 
 def _function(thing: types.FunctionType, name: str, inside: tuple[int, ...]) -> Iterator[tuple[str, object]]:
-    """By its code and by all that it carries; globals are no part of it."""
+    """A function by its code, closure, defaults and attributes, without globals."""
     yield name, (thing.__module__, thing.__qualname__)
     cells = thing.__closure__ or ()
     carried = {
@@ -139,7 +139,7 @@ def _within(cell: Any) -> list[object]:
 
 
 def _state(thing: Any, name: str, inside: tuple[int, ...], *, seen: bool) -> Iterator[tuple[str, object]]:
-    """What pickling would write, of one level, where attributes are not known to be all."""
+    """One level of what pickling would write, for objects that may hold more than their attributes."""
     kind: Any = type(thing)
     try:
         reduced = thing.__reduce_ex__(4)
@@ -147,7 +147,7 @@ def _state(thing: Any, name: str, inside: tuple[int, ...], *, seen: bool) -> Ite
         yield f"{name} ({_OPAQUE})" if name else _OPAQUE, _Incomparable()
         return
     if seen and kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
-        # An ordinary object: these are its attributes once more.
+        # The state of an ordinary object is its attributes, which were compared already.
         return
     if isinstance(reduced, str):
         yield f"{name} (global)", reduced
@@ -159,7 +159,7 @@ def _state(thing: Any, name: str, inside: tuple[int, ...], *, seen: bool) -> Ite
 
 
 def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Of an object with a dictionary, with slots, or with both."""
+    """Attributes of an object with a dictionary, with slots, or with both."""
     for kind in type(thing).__mro__:
         slots = vars(kind).get("__slots__", ())
         for key in (slots,) if isinstance(slots, str) else slots:
@@ -170,7 +170,7 @@ def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _name_of(kind: type) -> tuple[str, int]:
-    """A class is known by its name; one that cannot be found under it may hold anything, and is like itself alone."""
+    """The name of a class; a class that cannot be imported by its name equals only itself."""
     found: Any = sys.modules.get(kind.__module__)
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)

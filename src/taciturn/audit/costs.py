@@ -42,14 +42,14 @@ __all__ = ["certificate_in", "uncovered"]
 Recorded = tuple[object, np.ndarray]
 """A mechanism and its value before noise."""
 
-# Scales are stated as quotients of numbers that were quotients themselves.
+# Stated scales are quotients of rounded quotients.
 _ROUNDING = 1e-12
-# As for the lines of a filter themselves.
+# The same tolerance as for the lines of a filter.
 _FILTER_ROUNDING = 1e-9
 
 
 def certificate_in(result: Any) -> Certificate | None:
-    """The certificate of a fitted estimator or pipeline, of a score, or the result itself; None if there is none."""
+    """Find the certificate of a fitted estimator or pipeline, of a score, or the result itself; None if there is none."""
     for found in (result, getattr(result, "certificate", None), getattr(result, "certificate_", None)):
         if isinstance(found, Certificate):
             return found
@@ -60,7 +60,7 @@ def certificate_in(result: Any) -> Certificate | None:
 
 
 def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | None:
-    """One sentence about the releases that a certificate does not cover; None if it covers them all.
+    """Describe the releases that a certificate does not cover in one sentence; None if it covers them all.
 
     Statements without a proved number cover everything.
     """
@@ -103,7 +103,7 @@ def _proved(certificate: Certificate, event: Event) -> bool:
 
 
 def _holds(certificate: Certificate) -> bool:
-    """Whether what the certificate states follows from its own lines."""
+    """Whether the claim of the certificate follows from its own lines."""
     try:
         check_claim(certificate)
     except CertificateError:
@@ -112,7 +112,7 @@ def _holds(certificate: Certificate) -> bool:
 
 
 def _bought(certificate: Certificate, events: Iterable[Event]) -> bool:
-    """Whether the whole of a filter, which the certificate's lines spend, pays for the releases and their samplers."""
+    """Whether the budget of a privacy filter, which the certificate's lines spend, covers the releases."""
     lines = certificate.events
     spent = [(line.count, line.event) for line in lines if isinstance(line.event, GaussianEvent)]
     if len(spent) < len(lines) or any(line.remaining is None for line in lines):
@@ -125,7 +125,7 @@ def _bought(certificate: Certificate, events: Iterable[Event]) -> bool:
 
 
 def _runs(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
-    """Single releases of each event, which are all of one kind, and their number."""
+    """Single releases of each event, and their numbers."""
     for event in events:
         yield from fold(event).items()
 
@@ -140,7 +140,7 @@ def _listed(certificate: Certificate, events: Iterable[Event]) -> bool:
     made: dict[type[Event], list[float]] = {}
     for event, count in fold(ComposedEvent(tuple(events))).items():
         made.setdefault(type(event), []).extend([_scale_of(event)] * count)
-    # Scales in increasing order: if any assignment works, that of the smallest to the smallest does.
+    # In increasing order of scales: if any assignment works, then that of smallest to smallest does.
     return all(
         len(scales) <= len(stated.get(kind, ()))
         and all(
@@ -151,7 +151,7 @@ def _listed(certificate: Certificate, events: Iterable[Event]) -> bool:
 
 
 def _scale_of(event: Event) -> float:
-    """As a certificate states scales: in units of the sensitivity."""
+    """Scale of the noise in units of the sensitivity, as a certificate states it."""
     if isinstance(event, GaussianEvent):
         return event.noise_multiplier
     if isinstance(event, ExponentialEvent):

@@ -1,4 +1,4 @@
-"""How far two values before noise are apart, as shares of what was declared."""
+"""Distances between two values before noise, as shares of the declared sensitivity."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _exact_share(moves: list[int], norm: str, limit: float) -> float:
         distance = max((abs(move) for move in moves), default=0)
     allowed = Fraction(limit) ** 2 if squared else Fraction(limit)
     share = _ratio(distance, allowed)
-    # Doubles between the two sides of a comparison of fractions could blur it.
+    # A comparison of fractions by doubles could be wrong by rounding.
     if distance > allowed:
         return max(math.sqrt(share) if squared else share, math.nextafter(1.0, 2.0))
     return min(math.sqrt(share) if squared else share, 1.0)

@@ -1,4 +1,4 @@
-"""Runs on two neighbouring data sets, and what they show."""
+"""Runs on two neighbouring data sets, and the lower bound on epsilon that they give."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["audit"]
 Run = Callable[[Any, int], Any]
 
 _SIDES = ("first", "second")
-# Enough runs to be worth a message between processes, in few enough chunks to share them out and to show progress.
+# Large enough for a message between processes, small enough to share the work and to show progress.
 _CHUNK_RUNS, _CHUNKS = 500, 50
 
 
@@ -174,7 +174,7 @@ def _check_callables(run: object, event: object, delta: float) -> None:
 
 
 def _chosen(event: str, first: Outcomes, second: Outcomes, delta: float, tail: float) -> tuple[float, str]:
-    """A bound for the best event of the first half, from the second half."""
+    """Bound epsilon by the best event of the first half of the runs, on the second half."""
     gaussian = event == "gaussian"
     if gaussian and isinstance(first, list):
         raise DataError("event='gaussian': expected outcomes that are arrays, got discrete ones; set event='auto'.")
@@ -194,7 +194,7 @@ def _chosen(event: str, first: Outcomes, second: Outcomes, delta: float, tail: f
 
 
 def _halves(outcomes: Outcomes) -> tuple[Outcomes, Outcomes]:
-    """Runs that choose the event, and runs that bound it."""
+    """Split runs into those that choose the event and those that bound it."""
     middle = len(outcomes) // 2
     return outcomes[:middle], outcomes[middle:]
 
@@ -202,7 +202,7 @@ def _halves(outcomes: Outcomes) -> tuple[Outcomes, Outcomes]:
 def _given(
     event: Callable[[Any], bool], first: Outcomes, second: Outcomes, delta: float, tail: float
 ) -> tuple[float, str]:
-    """A bound for an event fixed in advance, from all runs, on both sides of it and in both directions."""
+    """Bound epsilon by an event fixed in advance, or its complement, in both directions, on all runs."""
     trials = len(first)
     bound = ratio_bound(trials, delta, tail)
     happened = [sum(bool(event(outcome)) for outcome in outcomes) for outcomes in (first, second)]
@@ -258,7 +258,7 @@ def _run_chunk(run: Run, data: Any, seeds: list[int]) -> list[Any]:
 
 
 def _checked(outcome: Any) -> Any:
-    """A discrete outcome as it is, an array as doubles."""
+    """Convert an array outcome to doubles; return a discrete outcome unchanged."""
     if isinstance(outcome, np.ndarray):
         usable = outcome.ndim == 1 and outcome.size > 0 and outcome.dtype.kind in "biuf"
         if usable and np.isfinite(outcome).all():
@@ -291,7 +291,7 @@ def _of_one_kind(first: list[Any], second: list[Any]) -> tuple[Outcomes, Outcome
 
 @contextmanager
 def _progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int], object]]:
-    """A function that is told how many more runs are done, with a progress bar behind it if one is to be shown."""
+    """Yield a function that advances the progress bar, if one is shown."""
     if not shown:
         yield lambda done: None
         return

@@ -1,4 +1,4 @@
-r"""Which event tells two data sets apart: the choice, from outcomes of runs on both.
+r"""The choice of an event that distinguishes two data sets, from outcomes of runs on both.
 
 Every candidate is a statistic of the outcome beside a threshold. Statistics are made from the even runs and compared,
 threshold by threshold, on the odd ones, so that one with many parameters is not preferred for fitting noise. Candidates
@@ -62,7 +62,7 @@ def clopper_pearson(successes: Any, trials: int, tail: float) -> tuple[FloatArra
     """
     hits = np.asarray(successes, dtype=np.float64)
     misses = trials - hits
-    # The clipped arguments stand where the bound is 0 or 1.
+    # Clipped arguments are for bounds of 0 or 1.
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1.0), misses + 1.0, tail), 0.0)
     high = np.where(misses > 0, betainccinv(hits + 1.0, np.maximum(misses, 1.0), tail), 1.0)
     return low, high
@@ -137,12 +137,12 @@ class OutcomeEvent:
     likelier: int
 
     def count(self, outcomes: Outcomes) -> int:
-        """How often it happened."""
+        """Count how often the event happened."""
         return int(np.sum(_COMPARISONS[self.comparison](self.statistic.of(outcomes), self.threshold)))
 
     @property
     def words(self) -> str:
-        """The event in words."""
+        """Describe the event in words."""
         return self.statistic.words(self.comparison, self.threshold)
 
 
@@ -177,7 +177,7 @@ def _best_threshold(
     pooled = np.sort(np.concatenate(samples))
     places = np.linspace(0, pooled.size - 1, min(pooled.size, _THRESHOLDS)).astype(np.int64)
     thresholds = np.unique(pooled[places])
-    # Between values as well: where they fall into two heaps, other runs should not spill over an edge.
+    # Also between values: if these form two clusters, a threshold at the edge of one would misplace later runs.
     thresholds = np.unique(np.concatenate((thresholds, (thresholds[1:] + thresholds[:-1]) / 2.0)))
     below = np.array([np.searchsorted(sample, thresholds, side="left") for sample in samples])
     up_to = np.array([np.searchsorted(sample, thresholds, side="right") for sample in samples])
@@ -229,7 +229,7 @@ def linear_score(first: FloatArray, second: FloatArray) -> Statistic:
 
 
 def _likelihood_order(first: list[Hashable], second: list[Hashable], tail: float, name: str) -> Iterable[Statistic]:
-    """Places in the order of the ratios that can be relied on, from each data set's point of view."""
+    """Ranks of outcomes by confident likelihood ratios, in each direction."""
     counts = Counter(first), Counter(second)
     seen = list(counts[0] | counts[1])
     times = [np.array([count[outcome] for outcome in seen]) for count in counts]
@@ -241,7 +241,7 @@ def _likelihood_order(first: list[Hashable], second: list[Hashable], tail: float
 
 
 def _places_of(places: dict[Hashable, int], outcomes: list[Hashable]) -> FloatArray:
-    """Outcomes that were never seen come last."""
+    """Ranks of outcomes; unseen ones come last."""
     return np.array([places.get(outcome, len(places)) for outcome in outcomes], dtype=np.float64)
 
 
@@ -261,7 +261,7 @@ def _is_zero(column: int, outcomes: FloatArray) -> FloatArray:
 
 
 def outcomes_in_words(name: str, outcomes: list[Hashable], *, none: bool = False) -> str:
-    """That an outcome is one of these, or none of them."""
+    """Describe the event that an outcome is one of these, or none of them."""
     if not outcomes:
         return f"{name} is {'anything' if none else 'nothing'}"
     listed = ", ".join(map(_outcome_in_words, outcomes[:_LISTED]))
@@ -279,7 +279,7 @@ def _outcome_in_words(outcome: Hashable) -> str:
 def _places_in_words(places: dict[Hashable, int], name: str, comparison: str, threshold: float) -> str:
     compare = _COMPARISONS[comparison]
     unseen = bool(compare(len(places), threshold))
-    # Whether outcomes that were never seen belong to the event decides which of the two lists is complete.
+    # If unseen outcomes belong to the event, only the list of the other outcomes is complete.
     listed = [outcome for outcome, place in places.items() if bool(compare(place, threshold)) != unseen]
     return outcomes_in_words(name, listed, none=unseen)
 

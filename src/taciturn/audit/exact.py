@@ -1,4 +1,4 @@
-"""Two laws side by side: the smallest epsilon, without statistics."""
+"""The smallest epsilon of two laws in closed form."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from taciturn.core.validation import check_delta, check_real
 
 __all__ = ["audit_exact"]
 
-# How far from 1 the sum of all probabilities may be.
+# Tolerance for the sum of all probabilities.
 _SUM_SLACK = 1e-9
-# Sets whose epsilons differ by less are equally bad, and a share of delta that is smaller is rounding.
+# Smaller differences between epsilons, and smaller shares of delta, are rounding.
 _TIE = 1e-12
 
 
@@ -30,7 +30,7 @@ def audit_exact(
     claimed: float | None = None,
     name: str = "",
 ) -> AuditResult:
-    r"""The smallest epsilon of a release whose law can be written down, on one pair of neighbours.
+    r"""The smallest epsilon of a release whose law has a closed form, on one pair of neighbours.
 
     With P and Q the laws on the two data sets, in both orders,
 
@@ -109,7 +109,7 @@ def _law_of(law: Callable[[Any], Mapping[Hashable, float]], data: Any) -> dict[H
 def _worst_set(law: np.ndarray, other: np.ndarray, delta: float) -> tuple[float, list[int]]:
     """The largest ``ln((P(S) - delta) / Q(S))``, and S."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        # What neither law allows has no ratio and comes last.
+        # Outcomes of probability zero under both laws have no ratio and come last.
         ratios = np.nan_to_num(np.log(law) - np.log(other), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
         order = np.argsort(-ratios, kind="stable")
         above = np.cumsum(law[order]) - delta

@@ -1,4 +1,4 @@
-"""What a caller sees of a run: its result, what it warns of, raises, prints and logs."""
+"""What a caller observes of a run: its result, warnings, errors, output and logs."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import Any
 
 from taciturn.audit.bits import Facts, facts_of
 
-__all__ = ["Observed", "observed"]
+__all__ = ["Observed", "observe"]
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Everything that a caller sees of a run.
+    """Everything that a caller observes of a run.
 
     Parameters
     ----------
     result : object
-        What it returned.
+        Return value.
     facts : Facts
-        What that held at the end of the run.
+        Content of the result at the end of the run.
     error : str or None
-        What it raised.
+        The error.
     raised : tuple of str
-        The error, and every error that led to it, with all that they hold and where they were raised.
+        The error and every error that led to it, with their contents and where they were raised.
     warnings, printed, logged : tuple of str
-        In their order; printed text on standard output, then on standard error.
+        In order; printed text of standard output, then of standard error.
     """
 
     result: Any
@@ -44,8 +44,8 @@ class Observed:
     logged: tuple[str, ...]
 
 
-def observed(run: Callable[[], Any]) -> Observed:
-    """Run, and look."""
+def observe(run: Callable[[], Any]) -> Observed:
+    """Run, and record what a caller observes."""
     result, error = None, None
     raised: tuple[str, ...] = ()
     out, err = io.StringIO(), io.StringIO()
@@ -73,7 +73,7 @@ def observed(run: Callable[[], Any]) -> Observed:
 
 
 def _chain(raised: BaseException) -> Iterator[BaseException]:
-    """An error, its causes and what was being handled, whether or not it would be printed; groups with their parts."""
+    """An error, its causes and contexts, suppressed ones included, and the members of groups."""
     waiting: list[BaseException] = [raised]
     seen: list[BaseException] = []
     while waiting:
@@ -91,10 +91,10 @@ def _described(raised: BaseException) -> str:
     places = [
         f"{frame.f_code.co_qualname}:{line}"
         for frame, line in traceback.walk_tb(raised.__traceback__)
-        # Outcomes are drawn in one fit and forced in the other, by us.
+        # This room draws outcomes in one fit and forces them in the other.
         if not _is_ours(frame.f_globals.get("__name__", ""))
     ]
-    # All that it holds may be a table: a digest is as different.
+    # An error may hold a whole table; a digest differs if the table does.
     held = hashlib.blake2b(repr(facts_of([raised.args, vars(raised)])).encode(), digest_size=4).hexdigest()
     return f"{kind.__module__}.{kind.__qualname__}: {raised} (at {' > '.join(places)}, holding {held})"
 
@@ -105,7 +105,7 @@ def _is_ours(module: str) -> bool:
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """The records that loggers make, at the levels to which they are set, whatever becomes of them."""
+    """Collect all records that loggers create at their levels, whether or not a handler shows them."""
     records: list[str] = []
     before = logging.getLogRecordFactory()
 

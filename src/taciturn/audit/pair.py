@@ -38,7 +38,7 @@ class Pair:
 
 
 def check_text(**named: object) -> str:
-    """Words."""
+    """Raise if the value is not text."""
     ((name, value),) = named.items()
     if not isinstance(value, str):
         raise ParameterError(name, value, "text", "describe it in words")
@@ -46,9 +46,9 @@ def check_text(**named: object) -> str:
 
 
 def check_pair(neighbours: object) -> Pair:
-    """The pair, if it is one."""
+    """Return the pair; raise if it is none."""
     if not isinstance(neighbours, Pair):
-        # The value itself would be two whole data sets.
+        # The value itself is two whole data sets, too long for a message.
         raise ParameterError(
             "neighbours", type(neighbours).__name__, "a Pair", "build Pair(first, second, relation, words)"
         )

@@ -38,7 +38,7 @@ from sklearn.base import clone
 from taciturn.audit.bits import Facts, differing_names, facts_of
 from taciturn.audit.costs import certificate_in, uncovered
 from taciturn.audit.distances import shares_of_limits
-from taciturn.audit.observing import Observed, observed
+from taciturn.audit.observing import Observed, observe
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import check_relation
@@ -48,7 +48,7 @@ __all__ = ["Difference", "Replay", "ReplayError", "replay"]
 
 OutcomeT = TypeVar("OutcomeT")
 
-# Secrets that are no noise, such as a record's block, have to be the same in both fits.
+# Secrets other than noise, such as the block of a record, must be the same in both fits.
 _SEED = 0
 
 
@@ -58,7 +58,7 @@ class ReplayError(TaciturnError, AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way in which the fit of the neighbour was another one.
+    """One difference between the fits of the two neighbours.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a replay found.
+    """Result of a replay.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Replay:
 
     @property
     def largest_share(self) -> float:
-        """The largest share of a declared sensitivity that was used up; 1 is all of it."""
+        """Largest change between the neighbours as a share of the declared sensitivity."""
         return max((share for _, share in self.releases), default=0.0)
 
     def raise_if_any(self) -> None:
@@ -170,9 +170,9 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
     _check_relation_of(estimator, data, relation)
     _check_numbers(data, neighbour, relation)
     recorder = _Recorder()
-    first = observed(lambda: _with(recorder, run, data))
+    first = observe(lambda: _with(recorder, run, data))
     player = _Player(entries=recorder.entries)
-    second = observed(lambda: _with(player, run, neighbour))
+    second = observe(lambda: _with(player, run, neighbour))
     differences = [*_costs(first.result, recorder), *_draws(recorder, player), *player.differences]
     if not player.diverged:
         differences += _blocks(recorder, player)
@@ -190,7 +190,7 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entry:
-    """A release as it was made."""
+    """A release of the first fit."""
 
     mechanism: object
     limits: tuple[Limit, ...]
@@ -232,25 +232,25 @@ class _Transcript:
 
 @dataclass(slots=True)
 class _Recorder(_Transcript):
-    """Draws, and remembers."""
+    """Draws outcomes and records them."""
 
     entries: list[_Entry] = field(default_factory=list)
 
     def answer(self, call: Call, draw: Callable[[], OutcomeT]) -> OutcomeT:
         outcome = draw()
-        # Copies: what comes later may work in place.
+        # Copies, since later steps may work in place.
         value = np.array(call.value(outcome))
         self.entries.append(_Entry(call.mechanism, call.limits, value, deepcopy(outcome), self.block()))
         return outcome
 
 
 class _DivergedError(BaseException):
-    """Ends a fit whose releases are not those of the record; no handler of an ordinary error may catch it."""
+    """Ends a fit whose releases differ from the recorded ones; handlers of ordinary errors do not catch it."""
 
 
 @dataclass(slots=True)
 class _Player(_Transcript):
-    """Answers with the outcomes of a record."""
+    """Answers with recorded outcomes."""
 
     entries: list[_Entry] = field(default_factory=list)
     place: int = 0
@@ -299,7 +299,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _run_of(estimator: Any) -> Callable[..., Any]:
-    """What is run twice, with secrets that are the same."""
+    """Return the function that is run twice, with the same secrets."""
     if hasattr(estimator, "fit"):
 
         def run(**data: Any) -> Any:
@@ -332,7 +332,7 @@ def _check_relation_of(estimator: Any, data: Mapping[str, Any], relation: str) -
 
 
 def _check_numbers(data: Mapping[str, Any], neighbour: Mapping[str, Any], relation: str) -> None:
-    """Refuse what cannot be neighbours."""
+    """Raise if two data sets cannot be neighbours."""
     counts = [np.shape(each["X"])[0] if "X" in each else None for each in (data, neighbour)]
     if set(data) != set(neighbour) and relation != "add-remove":
         raise DataError("neighbour: expected the same arguments as in data, got others; pass both by name.")
@@ -368,7 +368,7 @@ def _compare(first: Observed, second: Observed) -> list[Difference]:
 
 
 def _costs(result: Any, recorder: _Recorder) -> list[Difference]:
-    """Where the releases cost more than the certificate states, to a record of some block."""
+    """Differences between the cost of the releases, for a record of any block, and the certificate."""
     certificate = certificate_in(result)
     if certificate is None:
         return []
@@ -381,7 +381,7 @@ def _costs(result: Any, recorder: _Recorder) -> list[Difference]:
 
 
 def _blocks(recorder: _Recorder, player: _Player) -> list[Difference]:
-    """One record is in one block, or blocks do not share what they cost."""
+    """Releases by block: a record is in one block, and pays for the releases of that block alone."""
     changed = [
         label for label, facts in recorder.blocks.items() if differing_names(facts, player.blocks.get(label, {}))
     ]

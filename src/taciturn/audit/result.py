@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Results of audits."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ROUTES = ("Clopper-Pearson", "Gaussian", "exact")
 _FORMAT = "taciturn-audit"
 _SCHEMA = 1
 _NUMBERS = ("lower_bound", "claimed")
-# Laws are given in double precision; this much beyond the claim is rounding.
+# Laws are in double precision; a smaller excess over the claim is rounding.
 _EXACT_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """A lower bound on epsilon, and whether it refutes a claim.
+    """A lower bound on epsilon, and the claim that it may refute.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class AuditResult:
         return "violated" if violated else "no violation found"
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The result as JSON text; :meth:`from_json` reads it back."""
+        """Return the result as JSON text; :meth:`from_json` restores it."""
         content = asdict(self)
         for field in _NUMBERS:
             # JSON has no infinity.
@@ -99,7 +99,7 @@ class AuditResult:
 
     @classmethod
     def from_json(cls, text: str) -> AuditResult:
-        """Read what :meth:`to_json` wrote; the verdict is drawn anew."""
+        """Read what :meth:`to_json` wrote; the verdict is computed again."""
         try:
             content = json.loads(text)
         except json.JSONDecodeError:
@@ -136,7 +136,7 @@ class AuditResult:
 
 
 def _rounded_down(number: float) -> str:
-    """Four digits, never more than the number: a lower bound that is rounded up is none."""
+    """Round a lower bound down to four digits."""
     if number == 0.0 or math.isinf(number):
         return f"{number:.4g}"
     step = 10.0 ** (math.floor(math.log10(number)) - 3)

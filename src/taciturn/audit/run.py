@@ -13,7 +13,7 @@ from taciturn.core.validation import check_real
 __all__ = ["audit_all", "audit_entry"]
 
 _CONFIDENCE = 0.95
-# Pairs have as many records as the noise asks for: near ties in a table of some thousand rows, at the lower end.
+# The noise decides on the size of the pairs: at the least epsilon, near ties take some thousand rows.
 _SMALLEST, _LARGEST = 0.01, 10.0
 
 
@@ -88,7 +88,7 @@ def audit_all(
     n_jobs: int = 1,
     progress: bool = False,
 ) -> Iterator[AuditResult]:
-    """Audit some entries, each result as soon as it is there.
+    """Audit entries and yield each result as soon as it is complete.
 
     All bounds together are true with probability ``confidence``: each of them is made with as much less doubt as there
     are more of them. So none of many sound mechanisms is flagged for being one of many.

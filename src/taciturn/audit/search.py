@@ -1,4 +1,4 @@
-"""A climb to the neighbours on which a statistic changes most."""
+"""Hill climbing for the neighbours between which a statistic changes most."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["SearchResult", "sensitivity_search"]
 Table = tuple[FloatArray, np.ndarray]
 Function = Callable[[FloatArray, np.ndarray], Any]
 
-# Beyond this the change is more than the declared one, not its rounding.
+# A larger excess over the declared sensitivity is not rounding.
 _SLACK = 1e-9
 _NORMS: dict[str, Callable[[FloatArray], float]] = {
     "linf": lambda change: float(np.max(np.abs(change))),
@@ -34,7 +34,7 @@ _NORMS: dict[str, Callable[[FloatArray], float]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """The largest change that a search found.
+    """Largest change that a search found.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SearchResult:
 
     @property
     def ratio(self) -> float | None:
-        """How much of the declared sensitivity was found."""
+        """Largest change as a share of the declared sensitivity."""
         return None if self.declared is None else self.change / self.declared
 
     @property
@@ -73,7 +73,7 @@ class SearchResult:
 
 @dataclass(slots=True)
 class _State:
-    """A table, which of its records is the one that changes, and under replace-one, in the last row, into what."""
+    """A table and the index of its changing record; under replace-one the last row is its replacement."""
 
     X: FloatArray
     y: np.ndarray
@@ -142,12 +142,12 @@ def sensitivity_search(
     tables = _Tables(*_check_bounds(bounds), *shape, relation == "replace-one")
 
     def climbed() -> tuple[float, _State]:
-        state = tables.drawn(rng)
+        state = tables.draw(rng)
         change = _change(function, tables.neighbours(state), norm)
         for _ in range(rounds):
-            proposal = tables.moved(state, rng)
+            proposal = tables.move(state, rng)
             proposed = _change(function, tables.neighbours(proposal), norm)
-            # Equal ones are kept too: many statistics are flat almost everywhere.
+            # Ties are accepted, too: many statistics are constant almost everywhere.
             if proposed >= change:
                 state, change = proposal, proposed
         return change, state
@@ -181,7 +181,7 @@ def _check_bounds(bounds: Any) -> tuple[float, tuple[float, float] | np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """Tables within the bounds, and the moves between them."""
+    """Random tables within the bounds, and moves between them."""
 
     x_bound: float
     target: tuple[float, float] | np.ndarray
@@ -189,14 +189,14 @@ class _Tables:
     n_columns: int
     replace: bool
 
-    def drawn(self, rng: Generator) -> _State:
-        """A random table: values anywhere or, as often, at the ends."""
+    def draw(self, rng: Generator) -> _State:
+        """Draw a random table: on average half of its rows are uniform, half at the bounds."""
         n_rows = self.n_records + self.replace
         X = np.where(rng.random((n_rows, 1)) < 0.5, self._corners(n_rows, rng), self._inside(n_rows, rng))
         return _State(X, self._targets(n_rows, rng), int(rng.integers(self.n_records)))
 
-    def moved(self, state: _State, rng: Generator) -> _State:
-        """A copy after one move or a few."""
+    def move(self, state: _State, rng: Generator) -> _State:
+        """Return a copy after one or a few random moves."""
         state = _State(state.X.copy(), state.y.copy(), state.changing)
         for _ in range(rng.geometric(0.6)):
             self._move(state, rng)
@@ -224,7 +224,7 @@ class _Tables:
                 state.changing = int(rng.integers(self.n_records))
 
     def neighbours(self, state: _State) -> tuple[Table, Table]:
-        """The table, and the table with one record left out or replaced."""
+        """Return the table and its neighbour, with one record left out or replaced."""
         X, y = state.X[: self.n_records], state.y[: self.n_records]
         if not self.replace:
             return (X, y), (np.delete(X, state.changing, axis=0), np.delete(y, state.changing))

@@ -52,7 +52,9 @@ Relation = Annotated[Literal["zero-out", "add-remove", "replace-one"], typer.Opt
 NPublic = Annotated[int | None, typer.Option(min=1, help="Public number of records, for add-remove.")]
 Invalid = Annotated[
     Literal["raise", "null"],
-    typer.Option(help="A record with a cell that cannot be used: raise refuses the table, null leaves the record out."),
+    typer.Option(
+        help="A record with a cell that cannot be used: raise refuses the table, null leaves the record out of every sum."
+    ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed for reproduction; whoever knows it can remove the noise.")]
 Public = Annotated[

@@ -1,4 +1,4 @@
-"""Everything of the package that is audited: every mechanism, selector, estimator, scaler and score, by name.
+"""The catalogue of audits: every mechanism, selector, estimator, scaler and score, by name.
 
 An :class:`Entry` makes a case at a given epsilon: an object of the package, two neighbouring data sets that are hard to
 protect, and the claim that the object makes of itself.

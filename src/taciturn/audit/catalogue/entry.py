@@ -1,4 +1,4 @@
-"""What is audited: an entry by name, and the case that it makes at a given epsilon."""
+"""Entries of the catalogue, and the cases that they make at a given epsilon."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class SampledCase:
     pair : Pair
         The two data sets.
     delta, claimed : float
-        The claim, read off the object itself: its certificate, or its event.
+        The claim of the object itself: its certificate, or its event.
     event : {"auto", "gaussian"}
-        How the audit looks at outcomes.
+        How the audit chooses events.
     trials : int
-        Number of runs on each data set, unless told otherwise.
+        Default number of runs on each data set.
     """
 
     run: Run
@@ -63,7 +63,7 @@ class SampledCase:
 
 @dataclass(frozen=True, slots=True)
 class ExactCase:
-    """Two laws that can be written down, for :func:`~taciturn.audit.audit_exact`.
+    """Two laws in closed form, for :func:`~taciturn.audit.audit_exact`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ExactCase:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something to audit.
+    """One subject of an audit.
 
     Parameters
     ----------
@@ -137,19 +137,19 @@ class Fit:
 def fit(model: Any, data: Any, random_state: int) -> Any:
     """A fitted clone."""
     with warnings.catch_warnings():
-        # Where data sets are this small the noise is all there is, which is no disadvantage here.
+        # On data sets this small the noise dominates, which the audit does not mind.
         warnings.simplefilter("ignore", WeakBudgetWarning)
         return clone(model).set_params(random_state=random_state).fit(*data)
 
 
 def case_of_fit(model: Any, pair: Pair, trials: int, *, event: str = "auto", discrete: bool = False) -> SampledCase:
-    """The case of a model: every run is a whole fit, and the claim is that of its certificate."""
+    """Make the case of a model: every run is a whole fit, and the claim is that of its certificate."""
     certificate: Certificate = fit(model, pair.first, 0).certificate_
     return SampledCase(Fit(model, discrete), pair, certificate.delta, certificate.epsilon, event, trials)
 
 
 def exact_case_of_fit(model: Any, pair: Pair, law: Callable[[Any], Mapping[Hashable, float]]) -> ExactCase:
-    """The same for a law that can be written down."""
+    """Make the case of a model whose law has a closed form."""
     claim = case_of_fit(model, pair, trials=0)
     return ExactCase(law, pair, claim.delta, claim.claimed)
 
@@ -157,5 +157,5 @@ def exact_case_of_fit(model: Any, pair: Pair, law: Callable[[Any], Mapping[Hasha
 def case_of_event(
     cost: Event, run: Run, pair: Pair, trials: int, *, delta: float = 0.0, event: str = "auto"
 ) -> SampledCase:
-    """The case of a release with this cost, which is accounted at a delta."""
+    """Make the case of a release with this cost, at a delta."""
     return SampledCase(run, pair, delta, epsilon_of(cost, delta), event, trials)

@@ -44,25 +44,25 @@ from taciturn.planning.sparse import METHODS
 __all__ = ["ESTIMATORS"]
 
 _GAUSSIAN = {"delta": GAUSSIAN_DELTA}
-# Runs are whole fits of milliseconds: fewer of them where little can be found, and few where one look shows all.
+# Runs are whole fits of milliseconds: fewer of them where little can be found, and few where a violation is obvious.
 _TRIALS, _SLOW_TRIALS, _FEW_TRIALS = 6_000, 2_000, 500
-# Gaussian noise in several gradients shows only in many runs.
+# An audit of Gaussian noise in several gradients takes many runs.
 _GAUSSIAN_TRIALS = 20_000
 _REGRESSION, _CLASSIFICATION = "add-remove", "zero-out"
-"""Of a classifier's records a label makes null ones; those of a regression have to be left out."""
+"""A label can make a record of a classifier null; a record of a regression has to be left out."""
 
-# In units of 1 / epsilon, like the noise: how far one column trails another, and how far both lead no column at all.
+# In units of 1 / epsilon, like the noise: the lead of one column over another, and of both over no column.
 _LEAD, _LEVEL = 4.5, 12.0
-# Weights this small leave derivatives where they are at zero, and bounds on them hardly above.
+# With weights this small, derivatives and their bounds stay near those at zero.
 _SMALL = 0.01
-# A target of one is so far beyond that no noise brings its residual back within.
+# The residual of a target of one stays beyond the clipping bound under any noise.
 _CLIP = 0.1
-# Noise on the mean gradient then is small beside the weights that a first step makes.
+# The noise of the mean gradient is then small beside the weights after the first step.
 _MANY = 200
 
 
 def _model(kind: type, pair: Pair, epsilon: float, own: dict[str, Any]) -> Any:
-    """A model in mapped units, with what it has to know of the data."""
+    """Make a model with the public facts of the data, in mapped units."""
     _, y = pair.first
     given = {"n_public": y.size} if pair.relation == "add-remove" else {}
     if y.dtype.kind == "i":
@@ -99,7 +99,7 @@ def _fitted_exactly(epsilon: float) -> Pair:
 
 def _frank_wolfe(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> SampledCase:
     pair = pair_of(epsilon)
-    # Screenings share the budget with steps, and show little; a change of the order shows at once or never.
+    # Screenings share the budget with steps and reveal little; a change of the order is found quickly or never.
     trials = _SLOW_TRIALS if "rule" in own or own.get("n_nonzero") == "private-count" else _TRIALS
     few = pair_of in (_numbers_in_order, _labels_in_order)
     return case_of_fit(_model(kind, pair, epsilon, own), pair, _FEW_TRIALS if few else trials, discrete=True)
@@ -165,7 +165,7 @@ def _alone(row: tuple[float, ...], labelled: bool, epsilon: float) -> Pair:
 
 def _objective(kind: type, pair_of: Callable[[float], Pair], own: dict[str, Any], epsilon: float) -> SampledCase:
     pair = pair_of(epsilon)
-    # So much that Jacobians take a small part of epsilon, which shows less than noise does.
+    # Large enough that the Jacobian takes a small part of epsilon, of which the audit sees less than of the noise.
     own = {"row_bound": 1.0, "regularisation": 8.0 / epsilon} | own
     return case_of_fit(_model(kind, pair, epsilon, _GAUSSIAN | own), pair, _SLOW_TRIALS)
 
@@ -190,7 +190,7 @@ _TWO_STEPS = {"n_steps": 2, "radius": 1.0}
 _SQUARED = _TWO_STEPS | {"loss": "squared"}
 _COUNT = {"n_nonzero": "private-count", "count_range": (1, 2), "count_share": 0.5}
 _SCREENED = {"n_steps": 2, "radius": _SMALL, "screen_at": "last", "screen_share": 0.8, "rule": "select"}
-# These may leave the coefficient as it is, and then all that shows is the step.
+# A screening with these settings may keep the coefficient, so that only the step reveals the record.
 _HARDLY_SCREENED = _GAUSSIAN | {"n_steps": 1, "radius": _SMALL, "screen_at": "last", "screen_share": 0.2}
 _NEVER_SCREENED = _HARDLY_SCREENED | {"threshold": 0.0, "rule": "none-option"}
 _GIVEN = {"row_bound": 1.0, "residual_clip": _CLIP, "step_size": 1e-3, "n_steps": 2}
@@ -238,7 +238,7 @@ ESTIMATORS = (
         _entry(kind, f"{rule}-order", "the order changes", _frank_wolfe, pair, own | {"rule": rule})
         for kind, pair in ((ScreenedRegressor, _numbers_in_order), (ScreenedClassifier, _labels_in_order))
         for rule, own in (
-            # A step after the screening shows what leads.
+            # A step after the screening reveals the leading column.
             ("select", _SCREENED | {"n_steps": 3, "screen_at": 2}),
             ("none-option", _NEVER_SCREENED),
             ("tested", _HARDLY_SCREENED),

@@ -35,7 +35,7 @@ Law = dict[Any, float]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 # Laplace noise beyond this has a probability below 1e-30.
 _FAR, _PIECES = 70.0, 40
-# Noise within these many scales is told apart; what lies beyond counts as one outcome on either side.
+# Outcomes within this many noise scales are distinct; those beyond count as one outcome on each side.
 _GEOMETRIC_REACH, _GAUSSIAN_REACH = 40.0, 9.0
 
 
@@ -102,7 +102,7 @@ def _(mechanism: PeelingTopK, scores: FloatArray) -> Law:
 
 @law_of.register
 def _(mechanism: LaplaceTopK, scores: FloatArray) -> Law:
-    """Of the sets: the order within them is more than what a test on them can use."""
+    """The law of the selected sets: a test on sets does not use their order."""
     return _laplace_sets(scores / mechanism.scale, mechanism.k)
 
 
@@ -120,7 +120,7 @@ def _(mechanism: CanonicalLipschitz, scores: FloatArray) -> Law:
 
 
 def _rounds(one: Callable[[FloatArray], FloatArray], scores: FloatArray, k: int) -> Law:
-    """One candidate after the other, each among those left."""
+    """Candidates are chosen one after the other, without replacement."""
     law: Law = {}
     for winners in permutations(range(scores.size), k):
         left, probability = list(range(scores.size)), 1.0
@@ -151,7 +151,7 @@ def _laplace_sets(utilities: FloatArray, k: int) -> Law:
 
 
 def _between_kinks(utilities: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of an integral over the line, in pieces that densities are smooth on."""
+    """Nodes and weights of an integral over the line, in pieces on which densities are smooth."""
     kinks = np.unique(np.concatenate((utilities, [np.min(utilities) - _FAR, np.max(utilities) + _FAR])))
     edges = np.unique(np.concatenate([np.linspace(a, b, _PIECES + 1) for a, b in pairwise(kinks)]))
     middles, halves = (edges[1:] + edges[:-1]) / 2.0, (edges[1:] - edges[:-1]) / 2.0
@@ -163,7 +163,7 @@ def _between_kinks(utilities: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @law_of.register
 def _(mechanism: PrivateQuantile, values: FloatArray) -> Law:
-    """Bins score what their edges miss the quantile by, in ranks."""
+    """The score of a bin is the distance of its edges to the quantile, in ranks."""
     edges = [-math.inf, *mechanism.grid[:-1], math.inf]
     below = np.array([np.sum(values <= edge) for edge in edges])
     ranks = below - mechanism.quantile * len(values)
@@ -177,7 +177,7 @@ def _(mechanism: TwoSidedGeometric, value: int) -> Law:
     reach = math.ceil(_GEOMETRIC_REACH / rate)
     unit = math.tanh(rate / 2.0)
     law: Law = {k: unit * math.exp(-rate * abs(k - value)) for k in range(-reach, reach + 1)}
-    # The rest of a geometric series, on either side.
+    # The remainder of a geometric series, on each side.
     law["less"] = math.exp(-rate * (reach + 1 + value)) / (1.0 + math.exp(-rate))
     law["more"] = math.exp(-rate * (reach + 1 - value)) / (1.0 + math.exp(-rate))
     return law
@@ -188,7 +188,7 @@ def _(mechanism: RoundedGaussian, value: int) -> Law:
     scale = 2.0**mechanism.log2_scale
     reach = math.ceil(_GAUSSIAN_REACH * scale)
     edges = np.arange(-reach, reach + 2) - 0.5 - value
-    # Differences of the smaller tail, which does not lose digits.
+    # Differences of the smaller tail keep their digits.
     lower, upper = ndtr(edges / scale), ndtr(-edges / scale)
     inside = np.where(edges[1:] <= 0.0, np.diff(lower), -np.diff(upper))
     law: Law = dict(zip(range(-reach, reach + 1), inside.tolist(), strict=True))

@@ -42,14 +42,14 @@ GAUSSIAN_DELTA = 0.01
 _TRIALS, _FEW_TRIALS = 60_000, 4_000
 _UNIT = Sensitivity(1.0, "linf", "zero-out")
 _K = 2
-# For the canonical Lipschitz mechanism, which at its default of one half spends hardly more than half its epsilon on
+# For the canonical Lipschitz mechanism, which at its default of one half uses little more than half its epsilon on
 # the pairs that are known.
 _GAMMA = 0.9
-# So far behind, in noise scales, that candidates are chosen now and then, or hardly ever.
+# Distances to the leader, in noise scales, at which candidates are chosen sometimes, or rarely.
 _NOW_AND_THEN, _SELDOM, _HARDLY_EVER = 1.0, 2.5, 25.0
-# A lead that one record turns into a tie.
+# A lead that one record makes a tie.
 _TO_A_TIE = 2.0
-# One that it turns round.
+# A lead that one record reverses.
 _TO_AND_FRO = 1.0
 _GRID = tuple(float(point) for point in range(400))
 _LOG2_SCALE = 10
@@ -224,7 +224,7 @@ def _both(
     often: Callable[[Any], Pair],
     run: Callable[[Any], Run] = Choice,
 ) -> tuple[Entry, Entry]:
-    """The law on a pair that shows the most, and the sampler on one that shows much in few runs."""
+    """Entries for the law on the pair with the largest epsilon, and for the sampler on a pair that needs few runs."""
     return (
         Entry(f"{name}/exact", "mechanism", "law of all outcomes", partial(_exact, make, seldom)),
         Entry(f"{name}/sampled", "mechanism", "sampler", partial(_sampled, run, make, often)),
@@ -232,7 +232,7 @@ def _both(
 
 
 def _order(name: str, make: Callable[[float], Any], k: int) -> Entry:
-    """The sampler where one record changes the order, which nobody sees but through too little noise."""
+    """Entry for the sampler where one record changes the order, which is visible only if the noise is too small."""
     case = partial(_sampled, Choice, make, partial(_swapped, k), trials=_FEW_TRIALS)
     return Entry(f"{name}/order", "mechanism", "sampler when the order changes", case)
 

@@ -42,7 +42,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """From which sizes tables are drawn.
+    """Sizes of the random tables.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _dense(X: Any) -> Any:
 
 
 def _constant_model(n_classes: int, n_columns: int) -> Any:
-    """Predicts the same for every record, so that rows which change places do not change bits."""
+    """A model with constant predictions, so that the order of the rows does not change bits."""
     if n_classes:
         labels = np.arange(n_classes)
         return DummyClassifier(strategy="constant", constant=0).fit(np.zeros((n_classes, n_columns)), labels)

@@ -1,4 +1,4 @@
-"""Scalers: the law of the bounds that one releases, and that the other one says nothing of anybody."""
+"""Scalers: the law of the bounds that PrivateScaler releases, and that BoundedScaler depends on no record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TRIALS, _FEW_TRIALS = 6_000, 500
 _TAIL, _SMALLEST, _LARGEST = 0.49, 1.0, 5.0
 # Enough for the two bounds of one column, in units of 1 / epsilon.
 _HALF = 20.0
-# So many values below and above a gap that all of it holds the upper quantile.
+# With this many values below and above a gap, the upper quantile is anywhere in the gap.
 _TIED = (51, 49)
 _PROBE = np.array([[-2.0, 0.5], [0.25, 1.5]])
 
@@ -49,7 +49,7 @@ class BoundsLaw:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """What a scaler leaves behind, and what it makes of other rows: one outcome, with certainty.
+    """The attributes of a fitted scaler and its transform of other rows, which are deterministic.
 
     Parameters
     ----------

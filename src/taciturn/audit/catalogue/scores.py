@@ -1,4 +1,4 @@
-"""Scores of a model that always predicts the same: the law of its accuracy, and its squared error as released."""
+"""Scores of a model with constant predictions: the law of its accuracy, and samples of its squared error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _N_OTHERS = 6
 
 @dataclass(frozen=True, slots=True)
 class ScoreRun:
-    """A whole score, plan and certificate included.
+    """A private score, with its plan and certificate.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ScoreRun:
     relation: str
 
     def release(self, data: Table, random_state: int) -> PrivateScore:
-        """The score of some records, of which one more or less is no news."""
+        """Score the records, with a public number of records."""
         return private_score(
             self.model,
             *data,
@@ -58,7 +58,7 @@ class ScoreRun:
         return np.array([self.release(data, random_state).value])
 
     def certificate(self, pair: Pair) -> Certificate:
-        """What it claims."""
+        """Certificate of the score."""
         return self.release(pair.first, 0).certificate
 
 
@@ -86,7 +86,7 @@ class AccuracyLaw:
 
 
 def _accuracy_law(epsilon: float) -> ExactCase:
-    # The model is right about the one record that differs, and wrong about all others.
+    # The model predicts the differing record correctly, and all others wrongly.
     pair = mislabelled_record(_N_OTHERS, "zero-out")
     model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
     claim = ScoreRun(model, epsilon, pair.relation).certificate(pair)

@@ -26,14 +26,14 @@ Selected = tuple[int, ...]
 _RELATION = "add-remove"
 _DELTA = 1e-6
 _TRIALS, _FEW_TRIALS = 6_000, 500
-# Pure plans are made in no time, so that their fits are quick.
+# Plans under pure differential privacy are fast.
 _PURE_TRIALS = 20_000
-# For the canonical Lipschitz mechanism, whose utilities see gamma times the lead.
+# For the canonical Lipschitz mechanism, whose utilities scale the lead by gamma.
 _GAMMA = 0.9
-# In units of 1 / epsilon, like the noise: a candidate that trails by so much is chosen now and then, or seldom.
+# In units of 1 / epsilon, like the noise: distances to the leader at which a candidate is chosen sometimes, or rarely.
 _SHORT_LEAD, _LONG_LEAD = 4.0, 10.0
 _PRIVATE_MECHANISMS = TOP_K_MECHANISMS[1:]
-# Of so many records, and so many of them in reverse order, which leaves the reversed column behind.
+# Number of records, and of those in reverse order, which put the reversed column behind.
 _RANKED, _REVERSED = 30, 15
 _N_PAIRS = 1
 

@@ -37,7 +37,7 @@ class _Incomparable:
 
 
 def differing_facts(first: Any, second: Any) -> list[str]:
-    """Names of the parts that differ between two objects: attributes, entries, arrays bit by bit, certificates as text."""
+    """Names of the differing parts of two objects: attributes, entries, bits of arrays, certificates as text."""
     return differing_names(facts_of(first), facts_of(second))
 
 
@@ -77,7 +77,7 @@ def _facts(thing: Any, name: str, above: tuple[int, ...]) -> Iterator[tuple[str,
 
 
 def _contents(thing: Any, name: str, inside: tuple[int, ...]) -> Generator[tuple[str, object], None, bool]:
-    """Iterate over the contents of known kinds; return whether an object may hold more than these and its attributes."""
+    """Iterate over the contents of known kinds; return whether an object may hold more, besides attributes."""
     if isinstance(thing, _TEXT):
         yield name, repr(thing)
     elif isinstance(thing, float | complex) and not isinstance(thing, np.generic):

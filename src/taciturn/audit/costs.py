@@ -49,7 +49,7 @@ _FILTER_ROUNDING = 1e-9
 
 
 def certificate_in(result: Any) -> Certificate | None:
-    """Find the certificate of a fitted estimator or pipeline, of a score, or the result itself; None if there is none."""
+    """Find the certificate of an estimator, a pipeline or a score, or the result itself; None if there is none."""
     for found in (result, getattr(result, "certificate", None), getattr(result, "certificate_", None)):
         if isinstance(found, Certificate):
             return found

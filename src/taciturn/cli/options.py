@@ -53,7 +53,7 @@ NPublic = Annotated[int | None, typer.Option(min=1, help="Public number of recor
 Invalid = Annotated[
     Literal["raise", "null"],
     typer.Option(
-        help="A record with a cell that cannot be used: raise refuses the table, null leaves the record out of every sum."
+        help="A record with an unusable cell: raise refuses the table, null leaves the record out of all sums."
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed for reproduction; whoever knows it can remove the noise.")]

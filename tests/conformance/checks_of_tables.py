@@ -49,8 +49,8 @@ def degenerate_tables():
     }
 
 
-def is_finite(model):
-    """Whether all that was learned is finite, and no more than a table of that width can have."""
+def assert_finite(model):
+    """Assert that all that was learned is finite and as wide as the table."""
     for name in ("coef_", "intercept_", "coef_std_", "lower_", "upper_"):
         assert np.isfinite(getattr(model, name, 0.0)).all(), name
     support = getattr(model, "support_", np.ones(model.n_features_in_, dtype=bool))
@@ -82,7 +82,7 @@ def degenerate_tables_are_fitted(entry):
                 # For what is public about the table, so for any other of its shape too.
                 assert refusal(model.fit, np.random.default_rng(2).normal(size=X.shape), y) == refused
                 continue
-            is_finite(model)
+            assert_finite(model)
             for method, result in results(model, X).items():
                 assert np.isfinite(result).all(), (name, given, method)
                 assert result.shape[0] == X.shape[0]
@@ -92,7 +92,7 @@ def degenerate_tables_are_fitted(entry):
 def more_coefficients_than_features_are_all_features(entry):
     X, y = data_for(entry, n=60, d=5)
     model = entry(n_nonzero=50, count_range=None).fit(X, y)
-    is_finite(model)
+    assert_finite(model)
     assert model.support_.sum() <= 5
 
 
@@ -112,7 +112,7 @@ def one_class_is_enough_where_labels_are_public(entry):
     X, _ = records(60)
     for label in (0, 1, 2):
         model = entry(classes=(0, 1)).fit(X, np.full(60, label))
-        is_finite(model)
+        assert_finite(model)
         assert model.classes_.tolist() == [0, 1]
         assert model.certificate_.public["classes"] == [0, 1]
         assert "the set of labels is public" not in model.certificate_.assumptions
@@ -136,7 +136,7 @@ def no_records_are_refused_unless_their_number_is_private(entry):
         entry(relation="zero-out").fit(X, y)
     if entry.proved and "relation" in entry.parameters and not entry.needs_records:
         given = {"relation": "add-remove", "n_public": 120, "invalid": "null", **public_labels(entry)}
-        is_finite(entry(**given).fit(X, y))
+        assert_finite(entry(**given).fit(X, y))
 
 
 # ------------------------------------------------------------------ dense and sparse

@@ -15,7 +15,7 @@ from taciturn.estimators.objective_perturbation import (
     ObjectivePerturbationClassifier,
     ObjectivePerturbationRegressor,
 )
-from taciturn.fitting import objective_perturbation as solver_module
+from taciturn.fitting import minimiser
 
 ALL = [ObjectivePerturbationRegressor, ObjectivePerturbationClassifier]
 
@@ -147,7 +147,7 @@ def test_a_fit_without_newton_steps_finds_the_same_model(kind, monkeypatch):
     """Descent is slower and provably arrives; what is released differs by less than the noise for it."""
     X, y = data(kind, n=300)
     usual = kind(random_state=5).fit(X, y)
-    monkeypatch.setattr(solver_module, "_NEWTON_STEPS", 0)
+    monkeypatch.setattr(minimiser, "_NEWTON_STEPS", 0)
     slow = kind(random_state=5).fit(X, y)
     public = usual.certificate_.public
     apart = 2 * public["gradient_tolerance"] / public["regularisation"]

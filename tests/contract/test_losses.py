@@ -18,7 +18,7 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.target import numeric_target
 from taciturn.fitting.frank_wolfe import open_run, run_frank_wolfe
-from taciturn.fitting.minimiser import Goal, gradient, minimise
+from taciturn.fitting.minimiser import StoppingCriterion, gradient, minimise
 from taciturn.fitting.plain import PlainRun
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, ScalarLoss, SoftmaxLoss, SquaredLoss
 from taciturn.planning import plan_frank_wolfe
@@ -221,5 +221,5 @@ def test_no_record_moves_the_scores_by_more_than_declared():
 def test_objective_perturbation_minimises_it_to_a_verified_gradient():
     X, y = regression()
     loss, tilt = PseudoHuberLoss(0.5), np.array([1.0, -2.0, 0.0, 0.5])
-    weights = minimise(X, y, loss, 3.0, tilt, Goal(1e-9))
+    weights = minimise(X, y, loss, 3.0, tilt, StoppingCriterion(1e-9))
     assert np.linalg.norm(gradient(X, y, loss, 3.0, tilt, weights)) <= 1e-9

@@ -122,9 +122,9 @@ def spied(monkeypatch, blocks, n_steps):
     seen = []
     true = perturbed_objective.minimise
 
-    def spy(rows, targets, loss, regularisation, tilt, goal):
+    def spy(rows, targets, loss, regularisation, tilt, criterion):
         seen.append((rows, tilt.copy()))
-        return true(rows, targets, loss, regularisation, tilt, goal)
+        return true(rows, targets, loss, regularisation, tilt, criterion)
 
     n_columns = blocks[0][0].shape[1]
     plan = planned(n_columns, n_steps, len(blocks))
@@ -191,7 +191,7 @@ def test_what_a_local_problem_is_tied_to_is_allowed_for(monkeypatch):
     plan = planned(10, 8).minimisers
     near, far = plan.resolution(), plan.resolution(1e8)
     # Within the tolerance of the near problem the far one could not be solved at all.
-    assert far.goal.tolerance > 2.0**-53 * 1e8 > near.goal.tolerance
+    assert far.criterion.tolerance > 2.0**-53 * 1e8 > near.criterion.tolerance
     declared = plan.releases[1].event.noise_multiplier
     assert min(near.output.event.noise_multiplier, far.output.event.noise_multiplier) >= declared
     monkeypatch.setattr(solver, "descend", None)

@@ -126,7 +126,7 @@ def test_coefficients_lie_on_a_public_lattice():
         Budget(1.0, 1e-6), HuberLoss(1.0), row_bound=2.0, relation="zero-out", n_rows=200, n_features=4
     )
     found = plan.resolution()
-    assert (public["gradient_tolerance"], public["output_noise"]) == (found.goal.tolerance, found.deviation)
+    assert (public["gradient_tolerance"], public["output_noise"]) == (found.criterion.tolerance, found.deviation)
     assert not np.remainder(np.append(model.coef_, model.intercept_) / found.step, 1.0).any()
     assert np.remainder(np.append(model.coef_, model.intercept_) / found.step / 2, 1.0).any()
 
@@ -146,7 +146,7 @@ def test_a_private_number_of_records_is_taken_at_its_most():
         plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation=relation, n_rows=n, **facts)
         for relation, n in (("add-remove", 1000), ("zero-out", 2000))
     ]
-    assert plans[0].resolution().goal == plans[1].resolution().goal
+    assert plans[0].resolution().criterion == plans[1].resolution().criterion
     with pytest.raises(ParameterError, match="^n_public="):
         plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation="add-remove", n_rows=2**32, **facts)
 

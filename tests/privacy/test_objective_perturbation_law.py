@@ -231,7 +231,7 @@ def test_the_plan_declares_what_it_draws():
             assert minimiser.event.distance == 5 * 2.0**-118 + 2.0**-121
             assert output.event.distance == 5 * 2.0**-118
             found = plan.resolution()
-            misses = 2 * found.goal.tolerance / plan.regularisation / found.step + math.sqrt(5)
+            misses = 2 * found.criterion.tolerance / plan.regularisation / found.step + math.sqrt(5)
             assert found.output.l2_sensitivity == pytest.approx(misses)
             # The lattice's step is a power of two: up to twice the noise that is declared, never less.
             assert 1.0 <= found.deviation / found.step / misses / output.event.noise_multiplier < 2.0

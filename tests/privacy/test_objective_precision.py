@@ -20,7 +20,7 @@ from taciturn.fitting.objective_perturbation import bounded_rows
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.mechanisms.rounded_gaussian import rounded_normals
 from taciturn.planning.objective_perturbation import plan_objective_perturbation
-from taciturn.planning.precision import Goal, goal_of, noise_bound
+from taciturn.planning.precision import StoppingCriterion, noise_bound, stopping_criterion
 
 LOSSES = [HuberLoss(0.3), LogisticLoss()]
 
@@ -67,9 +67,9 @@ def off(rows, y, loss, ridge, tilt, w):
 # ------------------------------------------------------------------ what rounding does
 
 
-def rounding(goal, loss, row_bound, bound):
+def rounding(criterion, loss, row_bound, bound):
     """The part of a tolerance that is for rounding, which covers 3.5 times what gradient and step may be off."""
-    return goal.tolerance - 2.0**-30 * loss.lipschitz(math.inf) * row_bound - 2.0**-44 * bound
+    return criterion.tolerance - 2.0**-30 * loss.lipschitz(math.inf) * row_bound - 2.0**-44 * bound
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -81,14 +81,14 @@ def test_computed_gradients_are_off_by_less_than_the_tolerance_allows(loss, ridg
     scattered, y, _ = problem(loss, n=n)
     # Rows that do not see one direction: along it margins are small differences of large products.
     blind = np.tile(rng.uniform(-0.5, 0.5, (d - 1, d)), (n // (d - 1) + 1, 1))[:n]
-    goal = goal_of(loss, 1.5, ridge, n, d, bound)
-    allowed = rounding(goal, loss, 1.5, bound) / 3.5
+    criterion = stopping_criterion(loss, 1.5, ridge, n, d, bound)
+    allowed = rounding(criterion, loss, 1.5, bound) / 3.5
     worst = 0.0
     for case in range(12):
         rows, direction = scattered, rng.standard_normal(d)
         if case % 2:
             rows, direction = blind, np.linalg.svd(blind[: d - 1])[2][-1]
-        weights = goal.reach * direction / np.linalg.norm(direction)
+        weights = criterion.largest_norm * direction / np.linalg.norm(direction)
         tilt = rng.standard_normal(d)
         tilt *= bound / np.linalg.norm(tilt)
         worst = max(worst, off(rows, y, loss, ridge, tilt, weights) / allowed)
@@ -96,7 +96,7 @@ def test_computed_gradients_are_off_by_less_than_the_tolerance_allows(loss, ridg
     if ridge == 1e-7:
         # Where coefficients are long the rounding of margins is what counts: without its term the bound would fail.
         n_slope = n * loss.lipschitz(math.inf) * 1.5
-        without = 8 * 2.0**-53 * (140 * n_slope + 3 * ridge * goal.reach + 3 * bound) / 3.5
+        without = 8 * 2.0**-53 * (140 * n_slope + 3 * ridge * criterion.largest_norm + 3 * bound) / 3.5
         assert worst * allowed > 3.0 * without
 
 
@@ -106,12 +106,12 @@ def test_the_minimiser_is_within_reach():
         for ridge in (1e-4, 0.1, 10.0):
             rows, y, tilt = problem(loss, n=40, d=3, seed=2)
             tilt = tilt * rng.uniform(0.01, 100.0)
-            goal = goal_of(loss, 1.5, ridge, 40, 4, float(np.linalg.norm(tilt)))
-            weights = minimise(rows, y, loss, ridge, tilt, Goal(1e-9))
-            assert np.linalg.norm(weights) <= goal.reach / 2
+            criterion = stopping_criterion(loss, 1.5, ridge, 40, 4, float(np.linalg.norm(tilt)))
+            weights = minimise(rows, y, loss, ridge, tilt, StoppingCriterion(1e-9))
+            assert np.linalg.norm(weights) <= criterion.largest_norm / 2
     # Without losses it is at its bound: b over the ridge, twice that in the reach.
-    goal = goal_of(HuberLoss(1e-9), 1.0, 2.0, 1, 3, 6.0)
-    assert goal.reach == pytest.approx(2 * 6.0 / 2.0, rel=1e-6)
+    criterion = stopping_criterion(HuberLoss(1e-9), 1.0, 2.0, 1, 3, 6.0)
+    assert criterion.largest_norm == pytest.approx(2 * 6.0 / 2.0, rel=1e-6)
 
 
 def test_noise_keeps_within_its_bound():
@@ -136,19 +136,19 @@ def test_minimisers_meet_their_tolerance(loss, sparse, dense_columns, monkeypatc
     monkeypatch.setattr(solver, "_MOST_DENSE_COLUMNS", dense_columns)
     for ridge in (0.01, 1.0, 100.0):
         rows, y, tilt = problem(loss, sparse=sparse)
-        weights = minimise(rows, y, loss, ridge, tilt, Goal(1e-8))
+        weights = minimise(rows, y, loss, ridge, tilt, StoppingCriterion(1e-8))
         assert exact_norm(rows, y, loss, ridge, tilt, weights) <= 1e-8
 
 
 def planned(loss, ridge, n, bound, d=9):
-    return goal_of(loss, 1.5, ridge, n, d, bound)
+    return stopping_criterion(loss, 1.5, ridge, n, d, bound)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_descent_arrives_where_newton_does_not(loss, monkeypatch):
     """No Newton step, or steps in the wrong direction: the answer is as good, and no zeros."""
     rows, y, tilt = problem(loss, n=60)
-    goal = planned(loss, 2.0, 60, float(np.linalg.norm(tilt)))
+    criterion = planned(loss, 2.0, 60, float(np.linalg.norm(tilt)))
     honest = solver._newton
 
     def backwards(*problem):
@@ -157,11 +157,11 @@ def test_descent_arrives_where_newton_does_not(loss, monkeypatch):
     for name, instead in (("_NEWTON_STEPS", 0), ("_newton", backwards)):
         with monkeypatch.context() as patch:
             patch.setattr(solver, name, instead)
-            weights = minimise(rows, y, loss, 2.0, tilt, goal)
-            assert exact_norm(rows, y, loss, 2.0, tilt, weights) <= goal.tolerance
-            # A goal that does not state a number of descents takes what there is.
-            hasty = minimise(rows, y, loss, 2.0, tilt, replace(goal, descents=0))
-            assert exact_norm(rows, y, loss, 2.0, tilt, hasty) > 100 * goal.tolerance
+            weights = minimise(rows, y, loss, 2.0, tilt, criterion)
+            assert exact_norm(rows, y, loss, 2.0, tilt, weights) <= criterion.tolerance
+            # A criterion that does not state a number of descents takes what there is.
+            hasty = minimise(rows, y, loss, 2.0, tilt, replace(criterion, descent_steps=0))
+            assert exact_norm(rows, y, loss, 2.0, tilt, hasty) > 100 * criterion.tolerance
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -172,12 +172,12 @@ def test_so_many_descents_are_enough_and_far_fewer_are_not(loss):
     y = (rows[:, 0] > 0).astype(float)
     tilt = np.array([1.0, -2.0, 3.0])
     ridge = 40 * loss.smoothness * 1.5**2 / 30
-    goal = planned(loss, ridge, 40, float(np.linalg.norm(tilt)), d=3)
-    assert goal.descents == pytest.approx(140 * 31, rel=0.01)
-    weights = descend(rows, y, loss, ridge, tilt, goal)
-    assert exact_norm(rows, y, loss, ridge, tilt, weights) <= goal.tolerance
-    early = descend(rows, y, loss, ridge, tilt, replace(goal, descents=goal.descents // 20))
-    assert exact_norm(rows, y, loss, ridge, tilt, early) > goal.tolerance
+    criterion = planned(loss, ridge, 40, float(np.linalg.norm(tilt)), d=3)
+    assert criterion.descent_steps == pytest.approx(140 * 31, rel=0.01)
+    weights = descend(rows, y, loss, ridge, tilt, criterion)
+    assert exact_norm(rows, y, loss, ridge, tilt, weights) <= criterion.tolerance
+    early = descend(rows, y, loss, ridge, tilt, replace(criterion, descent_steps=criterion.descent_steps // 20))
+    assert exact_norm(rows, y, loss, ridge, tilt, early) > criterion.tolerance
 
 
 def test_descent_does_not_stall_above_what_is_accepted():
@@ -187,11 +187,11 @@ def test_descent_does_not_stall_above_what_is_accepted():
     rows, y, _ = problem(loss, n=30)
     tilt = rng.standard_normal(9)
     tilt *= 1e9 / np.linalg.norm(tilt)
-    goal = planned(loss, ridge, 30, 1e9)
-    assert rounding(goal, loss, 1.5, 1e9) > 0.01 * goal.tolerance
-    weights = descend(rows, y, loss, ridge, tilt, goal)
-    assert np.linalg.norm(gradient(rows, y, loss, ridge, tilt, weights)) <= ACCEPTED * goal.tolerance
-    assert exact_norm(rows, y, loss, ridge, tilt, weights) <= goal.tolerance
+    criterion = planned(loss, ridge, 30, 1e9)
+    assert rounding(criterion, loss, 1.5, 1e9) > 0.01 * criterion.tolerance
+    weights = descend(rows, y, loss, ridge, tilt, criterion)
+    assert np.linalg.norm(gradient(rows, y, loss, ridge, tilt, weights)) <= ACCEPTED * criterion.tolerance
+    assert exact_norm(rows, y, loss, ridge, tilt, weights) <= criterion.tolerance
 
 
 def without_descent(monkeypatch):
@@ -222,11 +222,11 @@ def test_the_solver_arrives_whatever_the_clip(epsilon, clip, monkeypatch):
             n_rows=len(y),
             n_features=d,
         )
-        goal = plan.resolution().goal
+        criterion = plan.resolution().criterion
         for seed in range(5):
             tilt = plan.noise_scale * np.random.default_rng(seed).standard_normal(d)
-            weights = minimise(rows, y, plan.loss, plan.regularisation, tilt, goal)
-            assert exact_norm(rows, y, plan.loss, plan.regularisation, tilt, weights) <= goal.tolerance
+            weights = minimise(rows, y, plan.loss, plan.regularisation, tilt, criterion)
+            assert exact_norm(rows, y, plan.loss, plan.regularisation, tilt, weights) <= criterion.tolerance
 
 
 def test_hostile_tables_take_some_dozen_steps(monkeypatch):
@@ -253,7 +253,7 @@ def test_hostile_tables_take_some_dozen_steps(monkeypatch):
         rows, _ = bounded_rows(table, 1.0, row_bound, intercept=False)
         y = rng.integers(0, 2, 300).astype(float) if case % 4 == 0 else rng.uniform(-1, 1, 300)
         steps.append(0)
-        minimise(rows, y, loss, ridge, plan.noise_scale * rng.standard_normal(d), plan.resolution().goal)
+        minimise(rows, y, loss, ridge, plan.noise_scale * rng.standard_normal(d), plan.resolution().criterion)
     assert len(steps) > 30
     assert max(steps) <= 200
 
@@ -266,14 +266,14 @@ def test_tolerances_are_above_what_rounding_leaves_of_large_noise(budget, monkey
     plan = plan_objective_perturbation(
         budget, LogisticLoss(), row_bound=1.0, relation="zero-out", n_rows=1, n_features=5
     )
-    goal = plan.resolution().goal
+    criterion = plan.resolution().criterion
     given_up = 0
     for _ in range(60):
         tilt = plan.noise_scale * rng.standard_normal(5)
         table = np.full((1, 5), 0.4), np.ones(1), LogisticLoss(), plan.regularisation, tilt
-        minimise(*table, goal)
+        minimise(*table, criterion)
         try:
-            minimise(*table, replace(goal, tolerance=2.0**-30))
+            minimise(*table, replace(criterion, tolerance=2.0**-30))
         except AssertionError:
             given_up += 1
     if budget.epsilon == 1e-6:
@@ -285,7 +285,9 @@ def test_nobody_learns_that_columns_are_equal(ridge):
     """Equal columns make a Hessian that doubles cannot factor; without noise too that is no error."""
     rows, y, tilt = problem(HuberLoss(0.3), d=1)
     with np.errstate(all="ignore"):
-        weights = minimise(np.repeat(rows, 4, axis=1), y, HuberLoss(0.3), ridge, np.repeat(tilt, 4), Goal(1e-30))
+        weights = minimise(
+            np.repeat(rows, 4, axis=1), y, HuberLoss(0.3), ridge, np.repeat(tilt, 4), StoppingCriterion(1e-30)
+        )
     assert np.isfinite(weights).all()
 
 
@@ -293,19 +295,20 @@ def test_the_verification_sees_what_the_steps_do_not(monkeypatch):
     """A point is accepted by a gradient that is summed anew, and by its length."""
     loss = HuberLoss(0.3)
     rows, y, tilt = problem(loss, n=60)
-    goal = planned(loss, 2.0, 60, float(np.linalg.norm(tilt)))
+    criterion = planned(loss, 2.0, 60, float(np.linalg.norm(tilt)))
     looked = []
-    true = solver._arrived
+    true = solver._meets
 
-    def arrived(*problem):
+    def meets(*problem):
         looked.append(true(*problem))
         return looked[-1]
 
-    monkeypatch.setattr(solver, "_arrived", arrived)
-    near = minimise(rows, y, loss, 2.0, tilt, goal)
+    monkeypatch.setattr(solver, "_meets", meets)
+    near = minimise(rows, y, loss, 2.0, tilt, criterion)
     assert looked[-1]
-    assert not true(rows, y, loss, 2.0, tilt, near + goal.tolerance, goal)
-    assert not true(rows, y, loss, 2.0, tilt, near, replace(goal, reach=0.5 * float(np.linalg.norm(near))))
+    assert not true(rows, y, loss, 2.0, tilt, near + criterion.tolerance, criterion)
+    narrow = replace(criterion, largest_norm=0.5 * float(np.linalg.norm(near)))
+    assert not true(rows, y, loss, 2.0, tilt, near, narrow)
 
 
 def test_derivatives_are_as_accurate_as_is_assumed():

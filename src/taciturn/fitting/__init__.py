@@ -1,1 +1,1 @@
-"""Solvers: loops of gradient, release and step. They never see epsilon."""
+"""Executors: a plan and a source of records become releases. Solvers are here too; none of them sees epsilon."""

@@ -1,11 +1,11 @@
-r"""The minimiser of a regularised sum of losses with a linear term, to a gradient tolerance that is verified.
+r"""The minimiser of a regularised sum of losses with a linear term, to a verified gradient tolerance.
 
 .. math:: J(w) = \sum_i \phi(x_i \cdot w; y_i) + \tfrac{\Lambda}{2} \|w\|^2 + b \cdot w
 
-Damped Newton steps, with the Hessian written out for few columns and conjugate gradients for many. J is strongly
-convex, so they lead to the one minimiser from anywhere. Whether they have arrived is decided by a gradient that is
-summed anew, with more digits than the steps themselves use. Newton's steps have no proof in double precision; should
-they not arrive, gradient descent does, which has one (:func:`descend`).
+Newton's method with a line search, with an explicit Hessian for few columns and conjugate gradients for many. J is
+strongly convex, so that it converges to the one minimiser from any point. The stopping criterion is checked on a
+gradient that is summed again, with more digits than the steps use. Newton's method has no proof in double precision;
+should it fail to meet the criterion, gradient descent meets it, which has one (:func:`descend`).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from taciturn.core.arrays import FloatArray
 from taciturn.losses import ScalarLoss
-from taciturn.planning.precision import Goal
+from taciturn.planning.precision import StoppingCriterion
 
 __all__ = ["ACCEPTED", "data_gradient", "descend", "gradient", "minimise"]
 
 Pair = tuple[float, float]
 
 ACCEPTED = 0.7
-"""The part of a tolerance that a computed norm may use. The rest is for what rounding makes of it."""
+"""The part of a tolerance that a computed norm may use; the rest covers its rounding error."""
 
-# A dozen are usual, and some hundred the most that hostile tables have made them take.
+# A dozen are usual; adversarial tables took up to some hundred.
 _NEWTON_STEPS = 2000
 _MOST_DENSE_COLUMNS = 500
 _MOST_HALVINGS = 40
-# Sums over this many rows lose at most eight bits; they are added up without losing any.
+# Sums over this many rows lose at most eight bits; these sums are added up with compensation.
 _VERIFIED_ROWS = 256
 
 
@@ -43,8 +43,8 @@ def minimise(
     targets: FloatArray,
     loss: ScalarLoss,
     regularisation: float,
-    tilt: FloatArray,
-    goal: Goal,
+    linear_term: FloatArray,
+    criterion: StoppingCriterion,
 ) -> FloatArray:
     r"""The minimiser of J, to a verified gradient norm.
 
@@ -54,49 +54,49 @@ def minimise(
         One row per record.
     targets : ndarray
         As the loss needs them.
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         :math:`\phi`.
     regularisation : float
         :math:`\Lambda > 0`.
-    tilt : ndarray
+    linear_term : ndarray
         b, one number per column.
-    goal : Goal
-        Where to stop.
+    criterion : StoppingCriterion
+        When to stop.
 
     Returns
     -------
     ndarray
-        A point whose exact gradient is within the tolerance, if the goal states how many descents lead there.
+        A point whose exact gradient is within the tolerance, if the criterion has a number of descent steps.
     """
-    weights = np.zeros(tilt.size)
+    weights = np.zeros(linear_term.size)
     for _ in range(_NEWTON_STEPS):
         margins = rows @ weights
-        slope = rows.T @ loss.derivative(margins, targets) + regularisation * weights + tilt
-        if float(np.linalg.norm(slope)) <= goal.tolerance and _arrived(
-            rows, targets, loss, regularisation, tilt, weights, goal
+        grad = rows.T @ loss.derivative(margins, targets) + regularisation * weights + linear_term
+        if float(np.linalg.norm(grad)) <= criterion.tolerance and _meets(
+            rows, targets, loss, regularisation, linear_term, weights, criterion
         ):
             return weights
-        step = -_newton(rows, targets, loss, regularisation, margins, slope)
-        start = float(slope @ step)
+        step = -_newton(rows, targets, loss, regularisation, margins, grad)
+        start = float(grad @ step)
         if not -math.inf < start < 0.0:
             break
         along = rows @ step
-        known = float((regularisation * weights + tilt) @ step), regularisation * float(step @ step)
+        known = float((regularisation * weights + linear_term) @ step), regularisation * float(step @ step)
 
         def rise(share: float, at: FloatArray = margins, along: FloatArray = along, known: Pair = known) -> float:
             return float(loss.derivative(at + share * along, targets) @ along) + known[0] + share * known[1]
 
         weights = weights + _share(rise, start) * step
-    if goal.descents == 0 or _arrived(rows, targets, loss, regularisation, tilt, weights, goal):
+    if criterion.descent_steps == 0 or _meets(rows, targets, loss, regularisation, linear_term, weights, criterion):
         return weights
-    return descend(rows, targets, loss, regularisation, tilt, goal)
+    return descend(rows, targets, loss, regularisation, linear_term, criterion)
 
 
 def _share(rise: Callable[[float], float], start: float) -> float:
-    """How far to go along a step: all of it, or to where the value hardly falls any more.
+    """Line search: the whole step, or the share of it at which the derivative along the step nearly vanishes.
 
     A convex function falls as long as its derivative along the step, ``rise``, is negative, as it is at the ``start``.
-    Derivatives tell next to the minimum too, where values agree in all their digits.
+    Near the minimum values agree in all their digits, and derivatives still differ.
     """
     low, high, share = 0.0, 1.0, 1.0
     for _ in range(_MOST_HALVINGS):
@@ -108,17 +108,17 @@ def _share(rise: Callable[[float], float], start: float) -> float:
     return share
 
 
-def _arrived(
+def _meets(
     rows: Any,
     targets: FloatArray,
     loss: ScalarLoss,
     regularisation: float,
-    tilt: FloatArray,
+    linear_term: FloatArray,
     weights: FloatArray,
-    goal: Goal,
+    criterion: StoppingCriterion,
 ) -> bool:
-    norm = float(np.linalg.norm(gradient(rows, targets, loss, regularisation, tilt, weights)))
-    return norm <= ACCEPTED * goal.tolerance and float(np.linalg.norm(weights)) <= goal.reach
+    norm = float(np.linalg.norm(gradient(rows, targets, loss, regularisation, linear_term, weights)))
+    return norm <= ACCEPTED * criterion.tolerance and float(np.linalg.norm(weights)) <= criterion.largest_norm
 
 
 def descend(
@@ -126,13 +126,13 @@ def descend(
     targets: FloatArray,
     loss: ScalarLoss,
     regularisation: float,
-    tilt: FloatArray,
-    goal: Goal,
+    linear_term: FloatArray,
+    criterion: StoppingCriterion,
 ) -> FloatArray:
-    r"""The goal, by gradient descent in doubles with a public step and at most a public number of steps.
+    r"""Meet the criterion by gradient descent with a public step size and at most a public number of steps.
 
-    *Proof that it arrives.* Let L be the goal's curvature, g the exact gradient of J at a point, and let the computed
-    next point be :math:`\theta - (g + e)/L`, where e holds all that rounding does to the gradient and to the step,
+    *Proof.* Let L be the criterion's smoothness, g the exact gradient of J at a point, and let the computed next point
+    be :math:`\theta - (g + e)/L`, where e holds all rounding errors of the gradient and of the step,
     :math:`\|e\| \le e_0`. J is L-smooth, so that
 
     .. math:: J(\theta^+) \le J(\theta) - \frac{\|g\|^2 - \|e\|^2}{2L} .
@@ -142,16 +142,16 @@ def descend(
     minimum shrinks by a factor of :math:`1 - \Lambda / 2L` a step. It begins at :math:`L \|\theta^*\|^2/2` at most, and
     is more than :math:`e_0^2 / L` since :math:`\|g\|^2 \le 2L (J - J^*)`. So after
     :math:`2 (L/\Lambda) \ln(L^2 \|\theta^*\|^2 / 2 e_0^2)` steps at the latest :math:`\|g\| \le \sqrt2 e_0`, where the
-    computed norm is at most :math:`(\sqrt2 + 1) e_0`. Whoever states a goal sees to it that this is accepted
-    (:mod:`taciturn.planning.precision`). \square
+    computed norm is at most :math:`(\sqrt2 + 1) e_0`. :mod:`taciturn.planning.precision` chooses the tolerance
+    so that this is accepted. \square
     """
-    weights = np.zeros(tilt.size)
-    step = 1.0 / goal.curvature
-    for _ in range(goal.descents):
-        slope = gradient(rows, targets, loss, regularisation, tilt, weights)
-        if float(np.linalg.norm(slope)) <= ACCEPTED * goal.tolerance:
+    weights = np.zeros(linear_term.size)
+    step = 1.0 / criterion.smoothness
+    for _ in range(criterion.descent_steps):
+        grad = gradient(rows, targets, loss, regularisation, linear_term, weights)
+        if float(np.linalg.norm(grad)) <= ACCEPTED * criterion.tolerance:
             break
-        weights = weights - step * slope
+        weights = weights - step * grad
     return weights
 
 
@@ -161,28 +161,28 @@ def _newton(
     loss: ScalarLoss,
     regularisation: float,
     margins: FloatArray,
-    slope: FloatArray,
+    grad: FloatArray,
 ) -> FloatArray:
-    """The Hessian's solution for the gradient."""
+    """Newton's direction: the inverse of the Hessian times the gradient."""
     curvatures = loss.second_derivative(margins, targets)
-    n_columns = slope.size
+    n_columns = grad.size
     if n_columns <= _MOST_DENSE_COLUMNS:
         weighted = sp.diags_array(curvatures) @ rows if sp.issparse(rows) else rows * curvatures[:, None]
         gram = rows.T @ weighted
         hessian = gram.toarray() if sp.issparse(gram) else gram
         hessian[np.diag_indices(n_columns)] += regularisation
         try:
-            return np.asarray(cho_solve(cho_factor(hessian), slope))
+            return np.asarray(cho_solve(cho_factor(hessian), grad))
         except (LinAlgError, ValueError):
-            # Too ill-conditioned for doubles, which nobody must learn: a short step downhill, and verification decides.
-            return np.asarray(slope / np.trace(hessian))
+            # Too ill-conditioned for doubles, which must not show: a short step downhill, and the criterion decides.
+            return np.asarray(grad / np.trace(hessian))
 
     def product(v: FloatArray) -> FloatArray:
         return np.asarray(rows.T @ (curvatures * (rows @ v)) + regularisation * v)
 
-    norm = float(np.linalg.norm(slope))
+    norm = float(np.linalg.norm(grad))
     hessian = LinearOperator((n_columns, n_columns), matvec=product, dtype=np.float64)
-    solution, _ = cg(hessian, slope, rtol=min(0.1, math.sqrt(norm)), maxiter=1000)
+    solution, _ = cg(hessian, grad, rtol=min(0.1, math.sqrt(norm)), maxiter=1000)
     return np.asarray(solution)
 
 
@@ -191,17 +191,17 @@ def gradient(
     targets: FloatArray,
     loss: ScalarLoss,
     regularisation: float,
-    tilt: FloatArray,
+    linear_term: FloatArray,
     weights: FloatArray,
 ) -> FloatArray:
-    """J's gradient, from short sums over rows that are added up with what rounding would lose of them."""
-    return data_gradient(rows, targets, loss, weights, regularisation * weights, tilt)
+    """The gradient of J, from short sums over rows with compensated summation."""
+    return data_gradient(rows, targets, loss, weights, regularisation * weights, linear_term)
 
 
 def data_gradient(
     rows: Any, targets: FloatArray, loss: ScalarLoss, weights: FloatArray, *more: FloatArray
 ) -> FloatArray:
-    """The gradient of the losses alone, and ``more`` terms, added up in the same way."""
+    """The gradient of the losses alone plus ``more`` terms, by compensated summation."""
     total, lost = np.zeros(weights.size), np.zeros(weights.size)
     for term in more:
         total, lost = _two_sum(total, lost, term)

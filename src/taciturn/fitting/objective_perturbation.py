@@ -15,7 +15,7 @@ from taciturn.fitting.minimiser import minimise
 from taciturn.fitting.perturbed_objective import PerturbedObjective
 from taciturn.fitting.threads import one_thread_if_small
 from taciturn.planning.objective_perturbation import ObjectivePlan
-from taciturn.planning.precision import noiseless_goal
+from taciturn.planning.precision import noiseless_criterion
 from taciturn.sources import ArraySource
 
 __all__ = ["bounded_rows", "one_against_rest", "release_minimiser", "run_objective"]
@@ -79,12 +79,12 @@ def release_minimiser(
     """
     norm = float(np.linalg.norm(offset))
     if plan.noise_scale == 0.0:
-        goal = noiseless_goal(plan.loss, plan.row_bound, plan.n_records, norm)
-        return minimise(rows, targets, plan.loss, plan.regularisation, offset, goal)
+        criterion = noiseless_criterion(plan.loss, plan.row_bound, plan.n_records, norm)
+        return minimise(rows, targets, plan.loss, plan.regularisation, offset, criterion)
     found = plan.resolution(norm)
     tilt = objective_tilt(plan.loss.lipschitz(np.inf), plan.row_bound, plan.relation)
     objective = PerturbedObjective(
-        plan.loss, plan.regularisation, plan.noise_scale, tilt, found.goal, found.step, found.output
+        plan.loss, plan.regularisation, plan.noise_scale, tilt, found.criterion, found.step, found.output
     )
     return objective.release(rows, targets, offset, stream)
 

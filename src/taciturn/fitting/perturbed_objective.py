@@ -24,12 +24,12 @@ from taciturn.losses import ScalarLoss
 from taciturn.mechanisms import RoundedGaussian, rounded_gaussian
 from taciturn.mechanisms.transcript import Call, answer
 from taciturn.planning.objective_perturbation import objective_event
-from taciturn.planning.precision import MAGNITUDE, Goal
+from taciturn.planning.precision import MAGNITUDE, StoppingCriterion
 
 __all__ = ["PerturbedObjective"]
 
 
-# The linear term lies on a lattice of so fine a step that its rounding is below that of a product of doubles.
+# The lattice of the linear term is so fine that its rounding is below that of a product of doubles.
 _NOISE_BITS = 50
 
 
@@ -43,16 +43,16 @@ class PerturbedObjective:
 
     Parameters
     ----------
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         :math:`\phi`.
     regularisation : float
         :math:`\Lambda`.
     noise_scale : float
         :math:`\sigma`.
     tilt : Sensitivity
-        By how much one record moves the gradient of the losses.
-    goal : Goal
-        How near :math:`\theta` comes.
+        Of the gradient of the losses.
+    criterion : StoppingCriterion
+        Of the solver.
     step : float
         h.
     output : RoundedGaussian
@@ -63,7 +63,7 @@ class PerturbedObjective:
     regularisation: float
     noise_scale: float
     tilt: Sensitivity
-    goal: Goal
+    criterion: StoppingCriterion
     step: float
     output: RoundedGaussian
 
@@ -86,22 +86,22 @@ class PerturbedObjective:
 
         def draw() -> FloatArray:
             drawn.append(self._linear_term(noise, offset.size) + offset)
-            return minimise(rows, targets, self.loss, self.regularisation, drawn[0], self.goal)
+            return minimise(rows, targets, self.loss, self.regularisation, drawn[0], self.criterion)
 
         def moved(outcome: FloatArray) -> FloatArray:
-            # Seen from the minimiser, one record moves b. Of a point that was computed b is known, and of one that is
-            # forced it follows from the data: where no gradient vanishes at the point, the two are far apart.
+            # Given the minimiser, one record moves b. For a computed point b is known; for a forced one it follows
+            # from the data. Where no gradient vanishes at the point, the two are far apart.
             if drawn:
                 return -(self.regularisation * outcome + drawn[0])
             return data_gradient(rows, targets, self.loss, outcome)
 
-        # The computed point misses the minimiser, and the sums that tell are rounded, each within the tolerance.
-        limit = self.tilt.value + 2.0 * self.goal.tolerance
+        # The computed point differs from the minimiser, and the sums are rounded, each within the tolerance.
+        limit = self.tilt.value + 2.0 * self.criterion.tolerance
         point = answer(lambda: Call(self, (("l2", limit),), moved), draw)
         if not drawn:
-            # The minimiser is forced, by a transcript. What is computed for it is not.
+            # A transcript forces the minimiser, not the point that is computed for it.
             implied = -data_gradient(rows, targets, self.loss, point, self.regularisation * point)
-            point = minimise(rows, targets, self.loss, self.regularisation, implied, self.goal)
+            point = minimise(rows, targets, self.loss, self.regularisation, implied, self.criterion)
         lattice = np.clip(np.rint(point / self.step), -MAGNITUDE, MAGNITUDE).astype(np.int64)
         return np.asarray(self.output.release(lattice, output) * self.step, dtype=np.float64)
 

@@ -1,7 +1,7 @@
-"""Plans: a budget and public facts in, a mechanism and its certificate's releases out. No data.
+"""Plans: a budget and public facts become mechanisms, noise scales and the releases of a certificate.
 
-A plan is made before anything is read and depends on public numbers only. It is the one place where budgets
-become noise scales.
+A plan is a frozen value. It is made before any data are read, depends on public numbers alone and has no method that
+takes data or randomness: :mod:`taciturn.fitting` runs it.
 """
 
 from taciturn.planning.frank_wolfe import ClippedCount, FrankWolfePlan, plan_frank_wolfe

@@ -101,7 +101,7 @@ def plan_admm(
     ----------
     budget : Budget
         For all iterations together; an infinite epsilon means no noise.
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         The loss of one record in its linear predictor.
     row_bound : float
         R, the L2 bound on the rows.

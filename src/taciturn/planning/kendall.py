@@ -16,8 +16,8 @@ from taciturn.mechanisms.selection import Selection
 
 __all__ = ["KendallPlan", "plan_kendall"]
 
-# Rounding down by less than a step is lost in the noise. Scores are at most n k 2**19 steps, which is below 2**62 for
-# every table that a computer could hold.
+# Rounding down by less than a step is negligible beside the noise. Scores are at most n k 2**19 steps, below 2**62 for
+# every table that fits a computer.
 _FINEST = 1 << 20
 
 
@@ -58,8 +58,8 @@ class KendallPlan:
 def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_rows: int | None) -> KendallPlan:
     """Plan the private selection of k of ``n_candidates`` features by rank correlation.
 
-    Every round costs the same: its noise is proportional to its own sensitivity. With a delta the rounds are
-    exponential mechanisms, composed by the accountant; without one they are permute-and-flip, which does better then.
+    Every round costs the same: its noise is proportional to its own sensitivity. With delta > 0 the rounds are
+    exponential mechanisms, composed by the accountant; with delta = 0 they are permute-and-flip, which is better then.
 
     Parameters
     ----------

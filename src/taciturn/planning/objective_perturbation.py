@@ -21,12 +21,12 @@ from taciturn.planning.precision import (
     MOST_RECORDS,
     Resolution,
     check_resolved,
-    goal_of,
     is_resolved,
     noise_bound,
     noise_distance,
-    noiseless_goal,
+    noiseless_criterion,
     resolve,
+    stopping_criterion,
 )
 
 __all__ = [
@@ -39,14 +39,14 @@ __all__ = [
 
 
 MOST_PER_PUBLIC_ROW = 2
-"""Records that there may be under add-remove, per record of the public number."""
+"""Under add-remove, the assumed bound on the number of records over the public number."""
 
 # Output noise costs one part in 400 of the plan's squared parameter.
 _OUTPUT_NOISE = 20.0
-# What "auto" lets it do to predictions, at most.
+# The largest effect of output noise on predictions that "auto" accepts.
 _MOVED_BY_AUTO = 0.01
 _NOISELESS_REGULARISATION = 1.0
-# Beyond these products of doubles would overflow, or lose digits below the smallest of them.
+# Beyond these bounds products of doubles would overflow or underflow.
 _SMALLEST, _LARGEST = 2.0**-200, 2.0**200
 # The norm of coefficients that "auto" expects, in units of L sqrt(d) / R for a Lipschitz constant L: predicted numbers
 # stay within the target's range, logarithms of odds reach several units (benchmarks/study_two_stage.md).
@@ -61,7 +61,7 @@ class ObjectivePlan:
     ----------
     budget : Budget
         What all of the plan may cost.
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         :math:`\phi`.
     row_bound : float
         L2 bound on the rows.
@@ -109,33 +109,35 @@ class ObjectivePlan:
     def resolution(self, offset: float = 0.0) -> Resolution:
         """How precisely a minimiser is found and released, next to a known linear term of this norm."""
         bound = noise_bound(self.noise_scale, self.n_coefficients) + offset
-        goal = goal_of(self.loss, self.row_bound, self.regularisation, self.n_records, self.n_coefficients, bound)
-        return resolve(goal, self.regularisation, self.n_coefficients, _OUTPUT_NOISE * self.scale, self.relation)
+        criterion = stopping_criterion(
+            self.loss, self.row_bound, self.regularisation, self.n_records, self.n_coefficients, bound
+        )
+        return resolve(criterion, self.regularisation, self.n_coefficients, _OUTPUT_NOISE * self.scale, self.relation)
 
     @property
     def facts(self) -> dict[str, float]:
         """For the certificate: where the solver stops, and the noise that covers the remaining error."""
         if self.noise_scale == 0.0:
-            return {"gradient_tolerance": noiseless_goal(self.loss, self.row_bound, self.n_records, 0.0).tolerance}
+            return {"gradient_tolerance": noiseless_criterion(self.loss, self.row_bound, self.n_records, 0.0).tolerance}
         found = self.resolution()
-        return {"gradient_tolerance": found.goal.tolerance, "output_noise": found.deviation}
+        return {"gradient_tolerance": found.criterion.tolerance, "output_noise": found.deviation}
 
 
 def objective_event(
     loss: ScalarLoss, regularisation: float, row_bound: float, shift: float, relation: str, n_columns: int
 ) -> ObjectivePerturbationEvent:
-    r"""The cost of a minimiser, for labels of the logistic loss that are 0 or 1, never between.
+    r"""The cost of releasing a minimiser; labels of the logistic loss are 0 or 1, never between.
 
     Parameters
     ----------
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         :math:`\phi`.
     regularisation : float
         :math:`\Lambda`.
     row_bound : float
         L2 bound on the rows.
     shift : float
-        How far the neighbour can move b, in units of its noise.
+        The largest shift of b between neighbours, in standard deviations.
     relation : str
         The neighbouring relation.
     n_columns : int
@@ -177,7 +179,7 @@ def plan_objective_perturbation(
     r"""Plan objective perturbation.
 
     A larger :math:`\Lambda` spends less of epsilon on the ratio of Jacobians, :math:`\ln(1 + \beta/\Lambda)`, and
-    leaves more of it to the noise, but pulls the coefficients towards zero. What the minimiser misses is
+    leaves more of it to the noise, but shrinks the coefficients. The error of the minimiser is
     :math:`H^{-1}(b + \Lambda w)`, H being the Hessian: "auto" minimises :math:`E\|b\|^2 + \Lambda^2 \|w\|^2` for
     coefficients w of the size that a loss of this Lipschitz constant L and rows of this norm suggest,
     :math:`q L \sqrt{d} / R` with q = 0.3 for Huber's loss and q = 3 for the logistic. Both terms then
@@ -185,13 +187,13 @@ def plan_objective_perturbation(
 
     .. math:: \min_\lambda \; \frac{1}{\tau(\lambda)^2} + (q \lambda)^2, \qquad \Lambda = \lambda R^2,
 
-    :math:`1 / \tau` being the noise that the budget asks for, in units of what one record can do.
+    :math:`1 / \tau` being the noise scale for the budget, in units of the sensitivity of the gradient.
 
     Parameters
     ----------
     budget : Budget
         For all releases together; an infinite epsilon means no noise, and :math:`\Lambda = 1` for "auto".
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         The loss of one record in its linear predictor.
     row_bound : float
         R, the L2 bound on the rows.
@@ -225,7 +227,7 @@ def plan_objective_perturbation(
             "a public number of records under add-remove, which determines the precision of the solver",
             "pass one",
         )
-    # A private number of records is taken to be at most twice the public one: the certificate assumes it.
+    # The certificate assumes that a private number of records is at most twice the public one.
     records = MOST_PER_PUBLIC_ROW * n_rows if relation == "add-remove" else n_rows
     if records > MOST_RECORDS:
         raise ParameterError(
@@ -268,12 +270,12 @@ def plan_objective_perturbation(
         noise_scale = scale * sensitivity.value
         return ObjectivePlan(budget, loss, row_bound, ridge, noise_scale, scale, relation, records, *shape, releases)
 
-    # Below this the Jacobians alone would spend the budget.
+    # Below this the Jacobians alone would exceed the budget.
     least = curvature / math.expm1(min(budget.epsilon / n_outputs, 700.0))
     if regularisation == "auto":
         ridge = _best_regularisation(scale_of, least, loss, sensitivity.value / loss.lipschitz(math.inf), row_bound)
         plan = plan_of(ridge)
-        # Very many records or columns need a larger one for their minimiser to be known in double precision.
+        # With very many records or columns double precision resolves the minimiser only for a larger one.
         while not is_resolved(plan.resolution(), row_bound, plan.noise_scale, _MOVED_BY_AUTO):
             plan = plan_of(2.0 * plan.regularisation)
     else:
@@ -297,7 +299,7 @@ def _events(
 ) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
     objective = objective_event(loss, ridge, row_bound, 1.0 / scale, relation, n_coefficients)
     output = GaussianEvent(_OUTPUT_NOISE * scale, n_coefficients * DISTANCE_PER_VALUE)
-    # Records of one group can lie in all of the blocks, whose samplers then all count.
+    # The records of a group can lie in all blocks: the distances of all samplers count.
     return (
         replace(objective, distance=n_blocks * objective.distance),
         replace(output, distance=n_blocks * output.distance),
@@ -307,7 +309,7 @@ def _events(
 def _best_regularisation(
     scale_of: Callable[[float], float], least: float, loss: ScalarLoss, unit: float, row_bound: float
 ) -> float:
-    """The minimiser of noise and shrinkage together, to three digits, above the least admissible number."""
+    """The regularisation that minimises noise plus shrinkage, to three digits, above the least admissible one."""
     size = (_LOGISTIC_COEFFICIENTS if loss.labelled else _HUBER_COEFFICIENTS) / row_bound
 
     def cost(log_ridge: float) -> float:

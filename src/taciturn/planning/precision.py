@@ -1,22 +1,22 @@
-r"""How well double precision knows the minimiser of a perturbed objective, from public facts alone.
+r"""The precision to which the minimiser of a perturbed objective is found, from public facts alone.
 
 .. math:: J(\theta) = \sum_{i \le n} \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2}\|\theta\|^2 + b \cdot \theta,
           \qquad \|x_i\| \le R, \quad |\phi'| R \le G, \quad \phi'' R^2 \le \beta, \quad \phi \ge 0, \quad \|b\| \le B,
 
-in d dimensions. n is the number of records, or the most that there may be; B is the noise's bound
-(:func:`noise_bound`) and the length of what was added to b and is public. Where a
-solver stops, and the noise that covers what it leaves open, are functions of these, never of b or of the data.
+in d dimensions. n is an upper bound on the number of records; B is the bound on the noise (:func:`noise_bound`) plus
+the norm of the public part of b. Where a solver stops, and the noise that covers the remaining error, are functions of
+these numbers, never of b or of the data.
 
-**Where the minimiser is.** Its gradient vanishes, and :math:`J(\theta^*) \le J(0) \le n \phi_0` with
+**Norm of the minimiser.** Its gradient vanishes, and :math:`J(\theta^*) \le J(0) \le n \phi_0` with
 :math:`\phi_0 = \max_y \phi(0; y)`. So
 
 .. math:: \|\theta^*\| \le W = \frac{1}{\Lambda} \min\bigl(nG + B,\; B + \sqrt{B^2 + 2 \Lambda n \phi_0}\bigr),
 
 and every point where J is at most J(0) is within 2W: losses fall by at most :math:`n G \|\theta\|` from J(0).
 
-**How far computed gradients are off.** *Numerical assumption*: sums, products and roots of doubles are rounded as IEEE
+**Error of computed gradients.** *Numerical assumption*: sums, products and roots of doubles are rounded as IEEE
 754 says, and :math:`\phi'` is computed to 8 units in its last place. Let :math:`u = 2^{-53}`, :math:`du < 10^{-3}`,
-:math:`n \le 2^{32}` and :math:`\|\theta\| \le 2W`. In whatever order sums are taken,
+:math:`n \le 2^{32}` and :math:`\|\theta\| \le 2W`. For any order of summation,
 
 * a margin is off by at most :math:`1.01\, d u \cdot R \cdot 2W` (Cauchy and Schwarz), hence :math:`\phi'` by that
   times :math:`\max \phi''`, and by 8u of its own bound: the gradient by :math:`2.02\, u n \beta d W + 8 u n G`;
@@ -43,8 +43,8 @@ computed gradient within 0.7 t. (What rounding does to a norm, a relative du, is
   the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
 
 **The output noise** covers that two computed points with the same minimiser may be :math:`2t/\Lambda` apart. Where it
-would be more than a tenth of the range of a target, or a tenth of a logarithm of odds, in what is predicted for a row
-of length R, and also more than the least that b itself does to a coefficient, :math:`\sigma / L`, the model would be
+would move the prediction for a row of norm R by more than a tenth of the range of the target, or by a tenth of a log
+odds, and would also exceed the least effect of b itself on a coefficient, :math:`\sigma / L`, the model would be
 useless, and the setting is refused.
 """
 
@@ -63,15 +63,15 @@ from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian
 __all__ = [
     "MAGNITUDE",
     "MOST_RECORDS",
-    "Goal",
     "Resolution",
+    "StoppingCriterion",
     "check_resolved",
-    "goal_of",
     "is_resolved",
     "noise_bound",
     "noise_distance",
-    "noiseless_goal",
+    "noiseless_criterion",
     "resolve",
+    "stopping_criterion",
 ]
 
 MAGNITUDE = 1 << 62
@@ -82,11 +82,11 @@ MOST_RECORDS = 2**32
 
 _UNIT = 2.0**-53
 _PER_SLOPE, _PER_TERM = 2.0**-30, 2.0**-44
-_DESCENTS = 140.0
-# Without noise a solver stops where rounding usually lets it: nothing has to be proved.
+_STEPS_PER_CONDITION = 140.0
+# Without privacy a solver stops where rounding usually lets it: nothing has to be proved.
 _NOISELESS_PER_RECORD = 2.0**-42
 
-# Descent would take 140 times as many steps; Newton's are a handful.
+# Gradient descent would take 140 times as many steps; Newton's method takes a few.
 _LARGEST_CONDITION = 2.0**30
 _MOST_MOVED = 0.1
 # The lattice is so much finer than the noise that rounding to it costs an eighth of the noise at most.
@@ -108,31 +108,31 @@ def noise_bound(noise_scale: float, n_columns: int) -> float:
 
 
 def noise_distance(n_columns: int) -> float:
-    """How far b as sampled is from a normal vector that keeps within :func:`noise_bound`, in total variation."""
+    """Total variation distance of the sampled b from a normal vector within :func:`noise_bound`."""
     return n_columns * DISTANCE_PER_VALUE + _BEYOND_PROBABILITY
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """When a point is close enough to the minimiser, and how many steps lead there.
+class StoppingCriterion:
+    """When a solver stops: a point is accepted if its gradient and its own norm are small enough.
 
     Parameters
     ----------
     tolerance : float
         Bound on the norm of the exact gradient.
-    reach : float, default=inf
+    largest_norm : float, default=inf
         Bound on the norm of a point. Beyond it the rounding of gradients is not covered.
-    curvature : float, default=1.0
+    smoothness : float, default=1.0
         Bound on the eigenvalues of J's Hessian.
-    descents : int, default=0
-        So many steps of gradient descent lead from zero to the goal, whatever the data. 0: take what Newton's steps
-        have found, as one may where nothing is private.
+    descent_steps : int, default=0
+        Number of steps of gradient descent that meet the criterion from zero, whatever the data. 0: the result of
+        Newton's steps is taken as it is, which is for fits without privacy.
     """
 
     tolerance: float
-    reach: float = math.inf
-    curvature: float = 1.0
-    descents: int = 0
+    largest_norm: float = math.inf
+    smoothness: float = 1.0
+    descent_steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Resolution:
 
     Parameters
     ----------
-    goal : Goal
+    criterion : StoppingCriterion
         Where the solver stops.
     step : float
         Step of the output lattice, a power of two.
@@ -149,7 +149,7 @@ class Resolution:
         The noise on that lattice.
     """
 
-    goal: Goal
+    criterion: StoppingCriterion
     step: float
     output: RoundedGaussian
 
@@ -159,14 +159,14 @@ class Resolution:
         return float(self.step * 2.0**self.output.log2_scale)
 
 
-def goal_of(
+def stopping_criterion(
     loss: ScalarLoss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
-) -> Goal:
-    r"""The goal of the solver, as the module derives it.
+) -> StoppingCriterion:
+    r"""The stopping criterion of a private minimiser, as derived above.
 
     Parameters
     ----------
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         :math:`\phi`.
     row_bound, regularisation : float
         R and :math:`\Lambda`.
@@ -183,21 +183,25 @@ def goal_of(
     rounding = curvature * (n_columns + 1) * reach + 140.0 * n_records * slope + 6.0 * regularisation * reach
     tolerance = _PER_SLOPE * slope + _PER_TERM * bound + 8.0 * _UNIT * (rounding + 3.0 * bound)
     largest = (curvature + regularisation) * (1.0 + 2.0**-40)
-    return Goal(tolerance, 2.0 * reach, largest, math.ceil(_DESCENTS * largest / regularisation))
+    return StoppingCriterion(
+        tolerance, 2.0 * reach, largest, math.ceil(_STEPS_PER_CONDITION * largest / regularisation)
+    )
 
 
-def noiseless_goal(loss: ScalarLoss, row_bound: float, n_records: int, bound: float) -> Goal:
-    """The goal of a solver without privacy, whose result is taken as it is."""
+def noiseless_criterion(loss: ScalarLoss, row_bound: float, n_records: int, bound: float) -> StoppingCriterion:
+    """The stopping criterion without privacy: the result is taken as it is."""
     per_record = _PER_SLOPE + _NOISELESS_PER_RECORD * n_records
-    return Goal(loss.lipschitz(math.inf) * row_bound * per_record + _PER_TERM * bound)
+    return StoppingCriterion(loss.lipschitz(math.inf) * row_bound * per_record + _PER_TERM * bound)
 
 
-def resolve(goal: Goal, regularisation: float, n_columns: int, noise_multiplier: float, relation: str) -> Resolution:
-    r"""Choose the output lattice for a goal, and the noise on it.
+def resolve(
+    criterion: StoppingCriterion, regularisation: float, n_columns: int, noise_multiplier: float, relation: str
+) -> Resolution:
+    r"""Choose the output lattice for a criterion, and the noise on it.
 
     Parameters
     ----------
-    goal : Goal
+    criterion : StoppingCriterion
         Where the solver stops.
     regularisation : float
         :math:`\Lambda`.
@@ -213,20 +217,20 @@ def resolve(goal: Goal, regularisation: float, n_columns: int, noise_multiplier:
         raise ParameterError(
             "noise", noise_multiplier, "noise that integers of 64 bits leave room for", "raise epsilon or delta"
         )
-    exponent = math.frexp(goal.tolerance / regularisation)[1] - scale - 1
+    exponent = math.frexp(criterion.tolerance / regularisation)[1] - scale - 1
     while True:
         step = math.ldexp(1.0, exponent)
-        sensitivity = approximate_minimiser(goal.tolerance, regularisation, step, n_columns, relation)
+        sensitivity = approximate_minimiser(criterion.tolerance, regularisation, step, n_columns, relation)
         output = RoundedGaussian(sensitivity.value, scale, MAGNITUDE)
         # On a coarse lattice its own step is all that counts, and the noise is eight times that.
         if output.event.noise_multiplier >= noise_multiplier:
-            return Resolution(goal, step, output)
+            return Resolution(criterion, step, output)
         exponent += 1
 
 
 def is_resolved(resolution: Resolution, row_bound: float, noise_scale: float, most_moved: float = _MOST_MOVED) -> bool:
     """Whether the output noise moves predictions by little, or coefficients by less than the linear term does."""
-    return resolution.deviation <= max(most_moved / row_bound, noise_scale / resolution.goal.curvature)
+    return resolution.deviation <= max(most_moved / row_bound, noise_scale / resolution.criterion.smoothness)
 
 
 def check_resolved(
@@ -243,7 +247,7 @@ def check_resolved(
     row_bound, noise_scale : float
         R, and the deviation of the linear term.
     """
-    condition = resolution.goal.descents / _DESCENTS
+    condition = resolution.criterion.descent_steps / _STEPS_PER_CONDITION
     if condition > _LARGEST_CONDITION or not is_resolved(resolution, row_bound, noise_scale):
         raise ParameterError(
             name,

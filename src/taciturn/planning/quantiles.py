@@ -20,8 +20,8 @@ from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
 __all__ = ["BoundsPlan", "decimal_grid", "plan_bounds"]
 
 
-# How likely it may be, by a union bound, that some bound lies beyond all records of its column. The union bound counts
-# every point of the grid at its worst and none of the good ones, so that the truth is a small part of this.
+# Accepted probability, by a union bound, that some bound lies beyond all records of its column. The union bound takes
+# the worst case at every point of the grid: the true probability is much smaller.
 _CHANCE = 0.1
 
 
@@ -120,8 +120,8 @@ def _gumbel_scale(event: Event) -> float:
 def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:
     """Zero and, with either sign, all numbers of two significant digits from ``smallest`` to ``largest``.
 
-    So neighbours differ by 1 to 10 percent whatever the unit, and the bounds that columns of truth values, codes,
-    counts and percentages have are points of the grid, to the last bit.
+    Adjacent points differ by 1 to 10 percent whatever the unit, and the bounds of columns of truth values, codes,
+    counts and percentages are exactly points of the grid.
     """
     # One power more than needed at either end: logarithms are rounded.
     first, last = math.floor(math.log10(smallest)) - 2, math.floor(math.log10(largest))

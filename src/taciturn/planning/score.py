@@ -18,13 +18,13 @@ from taciturn.planning.lattice import term_noise
 __all__ = ["ScorePlan", "plan_score"]
 
 
-# Noise for less has a scale that is no double.
+# For a smaller epsilon the noise scale overflows.
 _LEAST_EPSILON = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
 class ScorePlan:
-    """With how much noise sums over records will be released.
+    """The noise with which sums over records will be released.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class ScorePlan:
 def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation: str, n_values: int) -> ScorePlan:
     r"""Plan the release of one sum of terms in [0, 1], or of the counts of right and wrong predictions by class.
 
-    Two-sided geometric noise, which is pure and leaves delta unused, or Gaussian noise where that deviates less. For
-    one number this is rare: delta has to be a good part of epsilon.
+    The noise is two-sided geometric, which is pure and leaves delta unused, or Gaussian where that has a smaller
+    standard deviation. For one number this is rare: delta must not be much smaller than epsilon.
 
     Parameters
     ----------

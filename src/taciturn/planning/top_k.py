@@ -72,8 +72,8 @@ def plan_top_k(
 ) -> TopKPlan:
     """Plan the private selection of k of ``n_candidates`` scores.
 
-    ``"auto"`` takes the mechanism that tells the smallest score gaps apart: the canonical Lipschitz mechanism or
-    peeling, which are pure and leave delta unused, or, where there is a delta to use, one-shot Gumbel noise.
+    ``"auto"`` takes the mechanism that distinguishes the smallest gaps between scores: the canonical Lipschitz
+    mechanism or peeling, which are pure and leave delta unused, or, with delta > 0, one-shot Gumbel noise.
 
     Parameters
     ----------

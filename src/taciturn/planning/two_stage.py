@@ -80,7 +80,7 @@ def plan_two_stage(
     ----------
     budget : Budget
         For both stages together; an infinite epsilon means no noise.
-    loss : HuberLoss or LogisticLoss
+    loss : ScalarLoss
         The loss of one record in its linear predictor.
     n_features, k : int
         ``1 <= k <= n_features``; a selection of all features costs nothing.

@@ -16,7 +16,7 @@ from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.fitting.admm import PENALTIES
 from taciturn.fitting.minimiser import minimise
 from taciturn.losses import LogisticLoss
-from taciturn.planning.precision import Goal
+from taciturn.planning.precision import StoppingCriterion
 from taciturn.published._base import SwitchedModel, state_claim
 
 __all__ = ["PrivateADMM", "gamma_noise"]
@@ -204,7 +204,7 @@ class PrivateADMM(SwitchedModel):
         for _ in range(self.n_steps):
             noise = gamma_noise(rate, n_columns, stream.spawn("noise")) if math.isfinite(rate) else 0.0
             tilt = weight * (noise - consensus - multiplier / self.coupling)
-            local = minimise(X, target, LogisticLoss(), weight, tilt, Goal(_TOLERANCE * n_rows))
+            local = minimise(X, target, LogisticLoss(), weight, tilt, StoppingCriterion(_TOLERANCE * n_rows))
             consensus = PENALTIES[self.penalty](local - multiplier / self.coupling, self.strength / self.coupling)
             multiplier += self.coupling * (consensus - local)
         return consensus

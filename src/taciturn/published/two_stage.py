@@ -17,7 +17,7 @@ from taciturn.core.validation import check_choice, check_claimed_epsilon, check_
 from taciturn.events import NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.fitting.minimiser import minimise
 from taciturn.losses import LogisticLoss
-from taciturn.planning.precision import Goal
+from taciturn.planning.precision import StoppingCriterion
 from taciturn.published._base import SwitchedModel, classifies, state_claim
 from taciturn.published.two_stage_selector import (
     COMPARED_PENALTIES,
@@ -230,7 +230,7 @@ class TwoStage(SwitchedModel):
 
     def _minimiser(self, table: Any, y: FloatArray, ridge: float, tilt: FloatArray, slope: float) -> FloatArray:
         if classifies(self):
-            return minimise(table, y, LogisticLoss(), ridge, tilt, Goal(slope * (1e-9 + 1e-13 * y.size)))
+            return minimise(table, y, LogisticLoss(), ridge, tilt, StoppingCriterion(slope * (1e-9 + 1e-13 * y.size)))
         gram = table.T @ table
         gram = gram.toarray() if sp.issparse(gram) else gram
         return smallest_in_ball(gram + ridge * np.eye(tilt.size), table.T @ y - tilt, float(self.radius))

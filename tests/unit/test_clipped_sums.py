@@ -1,12 +1,14 @@
 """Tasks on clipped records: what a block remembers changes no sum, and gradient descent is its definition."""
 
 import pickle
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import taciturn.data.design as designs
 from taciturn.core.lattice import ONE
 from taciturn.data.admission import PresentRecords
 from taciturn.fitting.clipped_sums import (
@@ -20,6 +22,7 @@ from taciturn.fitting.clipped_sums import (
     GramMatrix,
 )
 from taciturn.fitting.gradient_descent import Constraint, FixedStep, GaussianRelease, GradientDescent
+from taciturn.fitting.row_statistics import CumulativeCounts, KeptShares, RowNorms
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.sources import ArraySource
 
@@ -104,6 +107,39 @@ def test_correlations_are_gradients_at_constant_margins(kind):
         entries = source.total(EntryCorrelationSum(replace(wide, constant=0), margins, 1.0))
         # Rows that are never clipped, so that only the room for rounding tells them apart.
         assert np.abs(entries.T - gradient[:, :-1]).max() <= N_ROWS * ONE
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_one_pass_keeps_a_few_rows_of_the_lattice_at_a_time(monkeypatch, layout):
+    monkeypatch.setattr(designs, "_BLOCK_ENTRIES", 1 << 13)
+    X = np.random.default_rng(0).uniform(-1, 1, (3000, 100))
+    records = PresentRecords(layout(X), np.zeros(3000), np.arange(3000), 3000)
+    clipping = Clipping(None, 100, HuberLoss(0.3), 1, ONE * ONE, 0, 5000, 0.3)
+    passes = (
+        CumulativeCounts(RowNorms(HuberLoss(0.3), None, one_pass=True), (1.0, 2.0)),
+        CumulativeCounts(KeptShares(HuberLoss(0.3), 0.1), (0.1, 0.2)),
+        CorrelationSum(clipping, np.zeros(1)),
+        EntryCorrelationSum(clipping, np.zeros(1), 0.4),
+    )
+    source = ArraySource(records, 1.0, 3000)
+    for task in passes:
+        source.total(task)  # what is remembered is no part of a pass
+        tracemalloc.start()
+        try:
+            source.total(task)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < X.nbytes / 4
+    # The same comparison notices a sum that keeps the lattice.
+    source = ArraySource(records, 1.0, 3000)
+    tracemalloc.start()
+    try:
+        source.total(GradientSum(clipping, np.zeros((1, 100))))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak > X.nbytes / 2
 
 
 def plain_descent(sums, start, n_steps, unit, momentum, average, k, radius):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,14 +87,12 @@ class Clipping:
         )  # fmt: skip
         return block.recall("clipped records", key, lambda: self.clip(design, self.target(block), norms))
 
-    def passes(self, block: Block) -> list[ClippedRecords]:
-        """The same by parts of few rows, for a sum that is made once and keeps nothing but the row norms."""
+    def passes(self, block: Block) -> Iterator[ClippedRecords]:
+        """The same a few rows at a time, for a sum that is made once: only the row norms are kept."""
         norms = row_norms(block, self.columns, self.centre, self.layout, one_pass=True)
         target = self.target(block)
-        return [
-            self.clip(design, target[rows], norms[rows])
-            for rows, design in block.design(self.columns, self.layout).blocks()
-        ]
+        for rows, design in block.design(self.columns, self.layout).blocks():
+            yield self.clip(design, target[rows], norms[rows])
 
     def clip(self, design: Design, target: FloatArray | IntArray, norms: FloatArray) -> ClippedRecords:
         """Some records, clipped."""

@@ -1,10 +1,10 @@
-"""How well features were selected: against a known truth, against exact scores, and against repeats.
+"""Quality of a selection of features: against a known truth, against exact scores, and between repeats.
 
 Selections are boolean masks over the features, as in ``support_``; of a model, take ``coef_ != 0``.
 
-**Privacy.** The first three compare with what a private selection hides, so their values are not private: they are for
-data that nobody stands behind, and for reports that never leave the curator. The stability of several private
-selections is computed from those alone and costs nothing more.
+**Privacy.** The first three metrics compare a selection with exact results, so their values are not private: they are
+for public or synthetic data, and for reports that the curator keeps. The stability of several private selections is
+post-processing of these and costs nothing more.
 """
 
 from __future__ import annotations

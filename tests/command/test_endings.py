@@ -193,7 +193,7 @@ def test_a_score_that_dies_leaves_the_statement_of_what_was_spent(folder, monkey
     path = folder / f"dead-{error.__name__}.json"
     done = run("score", "model", "patients.csv", "--epsilon", 0.5, "-o", path.name, cwd=folder)
     assert done.code == (130 if error is KeyboardInterrupt else 1)
-    assert f"{path.name} says what is to be counted as spent" in done.err
+    assert f"{path.name} states what counts as spent" in done.err
     assert spending(path) == (0.5, 0.0, "zero-out")
 
 

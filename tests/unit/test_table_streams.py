@@ -195,7 +195,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
         stream = TableStream(path, '"t.csv"', gzipped=False, delimiter=",")
         stream.read(1 << 16)
         os.truncate(path, size)
-        with pytest.raises(DataError, match=r'"t.csv": expected a file that stays as it is .* wait until'):
+        with pytest.raises(DataError, match=r'"t.csv": expected a file that does not change .* wait until'):
             drain(stream)
         stream.close()
 

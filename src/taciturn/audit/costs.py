@@ -1,16 +1,16 @@
 """Whether a certificate covers the releases that a fit made.
 
-A certificate states epsilon and delta, and lists releases from which these follow. The releases that were recorded know
-what they cost by their own parameters. They are covered if one of three things is so:
+A certificate states epsilon and delta, and lists releases from which these follow. The cost of a recorded release
+follows from its own parameters. The recorded releases are covered in three cases:
 
-- an accountant proves what the certificate states from the recorded releases alone, in their order;
-- the certificate is that of a privacy filter (:mod:`taciturn.accounting.filter`), and the whole of the filter pays for
+- an accountant proves the claim of the certificate from the recorded releases alone, in their order;
+- the certificate is that of a privacy filter (:mod:`taciturn.accounting.filter`), and the budget of the filter covers
   the recorded releases in their order;
-- the certificate does not rely on an order, and each recorded release is one of those it lists: of the same noise, at
-  least as much of it, and no line is used more often than it says. That is for releases that share what they cost, such
-  as the two quantiles of a column, of which one record moves one only by much; the list says what they cost together.
+- the certificate does not rely on an order, and each recorded release matches one of its lines: the same kind of noise,
+  at least as large, and no line is used more often than it states. This is for releases with a joint cost, such as the
+  two quantiles of a column, where one record moves only one of them far; the lines state the joint cost.
 
-A release of which the parameters do not say what it costs is not covered.
+A release whose cost does not follow from its parameters is not covered.
 """
 
 from __future__ import annotations

@@ -62,8 +62,7 @@ def audit(
     (1 - confidence) / 2. So the stated bound exceeds epsilon with probability at most 1 - confidence, however the
     event was chosen.
 
-    **Privacy.** The result quotes outcomes of the runs and how often they happened: audit data that nobody stands
-    behind.
+    **Privacy.** The result quotes outcomes of the runs and their frequencies: audit public or synthetic data only.
 
     Parameters
     ----------

@@ -51,19 +51,19 @@ NULL_LABEL = 99
 
 
 def opposing_scores(lead: float, n_leading: int = 1, n_trailing: int = 1, relation: str = "zero-out") -> Pair:
-    """Scores of which the leading ones fall and the trailing ones rise by one, their sensitivity.
+    """Scores whose leading ones fall and whose trailing ones rise by one, the sensitivity.
 
-    A set of candidates that trails by much is chosen rarely, and its probability then changes by nearly all that a
-    selection may cost; where it is chosen half of the time, by about half of that.
+    A set of candidates far behind is chosen rarely, and the logarithm of its probability then changes by nearly the
+    whole epsilon of a selection; if it is chosen half of the time, by about half of that.
 
     Parameters
     ----------
     lead : float
-        By how much the leading ones are ahead on the first data set.
+        Lead of the leading scores on the first data set.
     n_leading, n_trailing : int
-        How many there are of each.
+        Numbers of leading and of trailing scores.
     relation : str
-        Under which one record moves scores by one.
+        The neighbouring relation, under which one record moves scores by one.
     """
     lead = check_real(0.0, math.inf, closed="left", lead=lead)
     counts = [check_integer(1, n_leading=n_leading), check_integer(1, n_trailing=n_trailing)]

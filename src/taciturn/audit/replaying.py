@@ -129,7 +129,7 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
     Everything that releases through the mechanisms of this package can be replayed: estimators, selectors, scalers,
     pipelines of these, functions such as :func:`~taciturn.private_score`, and your own.
 
-    **Privacy.** The result says what differs between two data sets: use data that nobody stands behind.
+    **Privacy.** The result quotes differences between two data sets: use public or synthetic data only.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class OutputFolder:
                 if path.name != CERTIFICATE_NAME:
                     path.unlink()
             self._move()
-            print_note(f"noise was drawn; {self._path / CERTIFICATE_NAME} says what is to be counted as spent.")
+            print_note(f"noise was drawn; {self._path / CERTIFICATE_NAME} states what counts as spent.")
         else:
             shutil.rmtree(self._part, ignore_errors=True)
             for parent in self._made[1:]:
@@ -160,7 +160,7 @@ class OutputFile:
         if isinstance(error, TaciturnError) and not self._finished:
             self._path.unlink()
         else:
-            print_note(f"noise was drawn; {self._path} says what is to be counted as spent.")
+            print_note(f"noise was drawn; {self._path} states what counts as spent.")
 
 
 def _spending(epsilon: float, delta: float, relation: str) -> dict[str, object]:

@@ -1,11 +1,11 @@
 """Data sets: the synthetic ones on which the papers report, large sparse ones for timing, and real ones from files.
 
-Every generator returns ``(X, y, coef)``. They draw from numpy, not from the package's noise streams: nobody
-stands behind these records. The papers scale by maxima of the drawn values, and so do these generators; with
-data about people that is a release, and the bounds have to be public instead.
+Every generator returns ``(X, y, coef)``. The generators draw from numpy, not from the noise streams of the package,
+because their records are not private. They scale by maxima of the drawn values, as the papers do; for data about people
+such a maximum is a release, and bounds have to be public instead.
 
-``load_dataset(name)`` reads a real data set from files that the user has, exactly as they are; ``DATASETS`` says
-which there are, what is known of them and where their publishers keep them. Nothing is ever downloaded.
+``load_dataset(name)`` reads a real data set from files of the user, unchanged; ``DATASETS`` lists the data sets, the
+known facts about them and where their publishers keep them. Nothing is ever downloaded.
 """
 
 from taciturn.datasets.dpsis import make_dpsis_instability, make_dpsis_linear

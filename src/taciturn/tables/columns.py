@@ -175,7 +175,7 @@ def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:
 def _inside(place: str, value: Any, lower: Any, upper: Any) -> float:
     number = _number(place, value)
     if not lower <= number <= upper:
-        raise refusal(place, value, f"a number within the bounds, from {lower!r} to {upper!r}", "fill in such a one")
+        raise refusal(place, value, f"a number within the bounds, from {lower!r} to {upper!r}", "fill in another")
     return number
 
 

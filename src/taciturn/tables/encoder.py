@@ -96,7 +96,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame of pandas or polars, pyarrow Table or RecordBatch
-            With the columns that enter the model, in any order; others are passed over.
+            A table with the columns that enter the model, in any order; other columns are ignored.
 
         Returns
         -------

@@ -63,7 +63,7 @@ def _find_repeated(names: tuple[str, ...]) -> tuple[int, int]:
 
 
 def is_index(name: str) -> bool:
-    """Whether the name is an index of a libsvm file. Such a file has a column for every index, of zeros if need be."""
+    """Whether the name is an index of a libsvm file. Such a file has a column, maybe of zeros, for every index."""
     return name.isdecimal() and name.isascii() and name == str(int(name[:20]))
 
 

@@ -89,7 +89,7 @@ class TableStream(io.RawIOBase):
             )
         if self._size is not None and (self._count > self._size or (not data and size and self._count < self._size)):
             raise DataError(
-                f"{self._name}: expected a file that stays as it is while it is read, got one that changed; wait until "
+                f"{self._name}: expected a file that does not change while it is read, got one that did; wait until "
                 "it is written, or copy it."
             )
         if self._quotes is not None:

@@ -42,7 +42,7 @@ def one_more(X, y, canary, answer, words):
 def residuals_unclipped():
     def weights(records, margins):
         residuals = margins[:, 0] - records._target
-        return np.rint(residuals * records._row_bounds / records.slope)[:, None]
+        return np.rint(residuals * records._row_bounds / records.derivative_bound)[:, None]
 
     return patch.object(ClippedRecords, "weights", weights)
 
@@ -71,7 +71,7 @@ def large_residual():
 def sum_clipped():
     def sums_at(records, margins):
         derivatives = records.loss.derivative(margins[:, 0], records._target)
-        weights = np.rint(derivatives * (records.weight_bound / records.slope))
+        weights = np.rint(derivatives * (records.weight_bound / records.derivative_bound))
         total = records.design.rmatvec(weights, records.weight_bound)
         longest = math.sqrt(records.row_squared) * records.weight_bound
         return np.trunc(total * min(1.0, longest / max(float(np.linalg.norm(total)), 1.0))).astype(np.int64)[None]

@@ -240,11 +240,11 @@ class UnclippedRows(ClippedRecords):
         self._row_bounds[:], self._factors[:] = self.weight_bound, 1.0
 
 
-class UnclippedSlope(ClippedRecords):
+class UnclippedDerivatives(ClippedRecords):
     """Residuals are put in units of their clip, but not clipped to it."""
 
     def weights(self, margins):
-        return np.rint((margins[:, 0] - self._target) * self._row_bounds / self.slope)[:, None]
+        return np.rint((margins[:, 0] - self._target) * self._row_bounds / self.derivative_bound)[:, None]
 
 
 class EigenvalueOfWholeRows(ClippedRecords):
@@ -286,7 +286,11 @@ def as_zero_out(budget, relation, source, stream):
 
 BROKEN = {
     "rows are not clipped": ([(clipped_sums, "ClippedRecords", UnclippedRows)], "zero-out", "moved too far"),
-    "the slope is ignored": ([(clipped_sums, "ClippedRecords", UnclippedSlope)], "zero-out", "moved too far"),
+    "the bound on derivatives is ignored": (
+        [(clipped_sums, "ClippedRecords", UnclippedDerivatives)],
+        "zero-out",
+        "moved too far",
+    ),
     "eigenvalue of whole rows": (
         [(clipped_sums, "ClippedRecords", EigenvalueOfWholeRows)],
         "zero-out",

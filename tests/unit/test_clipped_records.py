@@ -314,7 +314,7 @@ def test_no_direction_gathers_more_noise_than_the_flat_one(n_steps, average):
 
 def descend(records, step, momentum=0.0, average=False, radius=None):
     """400 steps without noise and without anything else that is not asked for."""
-    unit = step * records.slope / (ONE * records.weight_bound)
+    unit = step * records.derivative_bound / (ONE * records.weight_bound)
     constraint = Constraint(D, radius=radius)
     descent = GradientDescent(400, unit, GaussianRelease(None), FixedStep(1.0), constraint, momentum, average)
     return descent.run(records.sums, np.zeros((1, D)), None)

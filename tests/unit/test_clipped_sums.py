@@ -49,7 +49,7 @@ def clippings(kind):
         replace(first, row_squared=2 * ONE * ONE),
         replace(first, constant=0),
         replace(first, weight_bound=777),
-        replace(first, slope=0.95),
+        replace(first, derivative_bound=0.95),
         replace(first, centre=centre),
         replace(first, centre=-centre),
         replace(first, columns=COLUMNS, n_features=3),

@@ -90,7 +90,7 @@ class ClippedRecords:
         Entry of the intercept column in lattice units; 0 for no such column.
     weight_bound : int
         The integer that stands for a derivative at its bound.
-    slope : float, default=None
+    derivative_bound : float, default=None
         Bound on derivatives; if it is None, the loss's Lipschitz constant, which must be finite. For several classes
         predicted probabilities minus the label are scaled down to at most twice this sum of absolute values.
     centre : ndarray of shape (n_features,), default=None
@@ -107,12 +107,14 @@ class ClippedRecords:
         row_squared: int,
         constant: int,
         weight_bound: int,
-        slope: float | None = None,
+        derivative_bound: float | None = None,
         centre: FloatArray | None = None,
     ) -> None:
         self.design, self.loss, self.n_outputs, self.centre = design, loss, n_outputs, centre
         self.row_squared, self.constant, self.weight_bound = row_squared, constant, weight_bound
-        self.slope = check_positive(slope=loss.lipschitz(math.inf) if slope is None else slope)
+        self.derivative_bound = check_positive(
+            derivative_bound=loss.lipschitz(math.inf) if derivative_bound is None else derivative_bound
+        )
         factors = np.sqrt(row_squared / np.maximum(norms + float(constant) ** 2, 1.0)) * _ROOM
         # weight_bound times the factor of the row, rounded down: its square times that of the norm is in bounds.
         self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
@@ -166,15 +168,15 @@ class ClippedRecords:
         margins = _finite(margins)
         if not self.loss.multiclass:
             psi = self.loss.derivative(margins[:, 0], self._target)
-            psi *= self._row_bounds / self.slope
+            psi *= self._row_bounds / self.derivative_bound
             psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
         fine = 1 << 40
         margins = np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN)
         lattice = np.rint(margins * 2.0**32).astype(np.int64)
         integers = self.loss.integer_derivatives(lattice, 2.0**-32, self._codes, math.inf, fine)
-        scale = _ROOM * self.loss.lipschitz(math.inf) / (fine * self.slope)
-        if self.slope < 1.0:
+        scale = _ROOM * self.loss.lipschitz(math.inf) / (fine * self.derivative_bound)
+        if self.derivative_bound < 1.0:
             # For softmax the sum of absolute values is twice the missing probability of the label.
             scale = np.minimum(scale, self.loss.l1_factor * _ROOM / np.maximum(np.abs(integers).sum(axis=1), 1.0))
         integers *= (self._row_bounds * scale)[:, None]

@@ -46,7 +46,7 @@ class Clipping:
         The loss of one record.
     n_outputs : int
         Rows of the coefficient matrix.
-    row_squared, constant, weight_bound, slope, centre
+    row_squared, constant, weight_bound, derivative_bound, centre
         As in :class:`~taciturn.fitting.clipped_records.ClippedRecords`.
     target_mean : int, default=0
         Taken from a numeric target, in lattice units.
@@ -61,7 +61,7 @@ class Clipping:
     row_squared: int
     constant: int
     weight_bound: int
-    slope: float
+    derivative_bound: float
     centre: FloatArray | None = None
     target_mean: int = 0
     layout: str | None = "csr"
@@ -82,8 +82,8 @@ class Clipping:
         design = block.design(self.columns, self.layout)
         centre = None if self.centre is None else self.centre.tobytes()
         key = (
-            self.loss, self.n_outputs, self.row_squared, self.constant, self.weight_bound, self.slope, centre,
-            self.target_mean,
+            self.loss, self.n_outputs, self.row_squared, self.constant, self.weight_bound, self.derivative_bound,
+            centre, self.target_mean,
         )  # fmt: skip
         return block.recall("clipped records", key, lambda: self.clip(design, self.target(block), norms))
 
@@ -98,7 +98,7 @@ class Clipping:
         """Some records, clipped."""
         return ClippedRecords(
             design, target, self.loss, self.n_outputs, norms, self.row_squared, self.constant, self.weight_bound,
-            self.slope, self.centre,
+            self.derivative_bound, self.centre,
         )  # fmt: skip
 
     def target(self, block: Block) -> FloatArray | IntArray:
@@ -237,5 +237,5 @@ def record_losses(records: ClippedRecords, coefficients: FloatArray) -> FloatArr
     """
     if records.loss.labelled:
         return records.losses(coefficients)
-    residuals = np.abs(records.residuals(coefficients)) / records.slope
+    residuals = np.abs(records.residuals(coefficients)) / records.derivative_bound
     return 0.5 * np.square(np.minimum(residuals, _LARGEST_RESIDUAL))

@@ -62,16 +62,24 @@ def run_hard_threshold(plan: HardThresholdPlan, source: Source, stream: Stream) 
     n_columns = min(plan.n_features + 1, _MOST_COLUMNS_FOR_CONSTANT)
     constant = max(1, round(math.sqrt(row_squared / n_columns))) if plan.intercept else 0
     weight_bound, noise, top_k = plan.gradient_mechanisms(row_squared, constant)
-    slope = loss.lipschitz(math.inf)
+    derivative_bound = loss.lipschitz(math.inf)
     clipping = Clipping(
-        None, plan.n_features, loss, plan.n_outputs, row_squared, constant, weight_bound, slope, layout=_layout(plan)
+        None,
+        plan.n_features,
+        loss,
+        plan.n_outputs,
+        row_squared,
+        constant,
+        weight_bound,
+        derivative_bound,
+        layout=_layout(plan),
     )
     release: GradientRelease
     if noise is None or top_k is None:
         release = GaussianRelease(noise)
     else:
         release = PeelingRelease(top_k, noise, plan.n_features)
-    unit = slope / (float(ONE) * weight_bound * plan.n_rows)
+    unit = derivative_bound / (float(ONE) * weight_bound * plan.n_rows)
     deviation = 0.0 if noise is None else 2.0**noise.log2_scale * unit
     constraint = Constraint(plan.n_features, plan.n_nonzero, plan.radius)
     descent = GradientDescent(

@@ -158,7 +158,7 @@ class _Phase:
     label: str
     share: float
     eigenvalue_share: float
-    slope: float
+    derivative_bound: float
     bound: float | None
     room: float
     momentum: float
@@ -181,13 +181,13 @@ class _SparseRun:
         plan, source, releases = self._plan, self._source, self._releases
         self._target_mean, start = release_target_mean(plan, releases)
         clip = residual_clip(plan, releases, self._target_mean)
-        slope = _SELECTION_CLIP * clip if plan.regression else LABEL_CLIP
-        columns = screen_columns(plan, source, releases, self._target_mean, start, slope)
+        derivative_bound = _SELECTION_CLIP * clip if plan.regression else LABEL_CLIP
+        columns = screen_columns(plan, source, releases, self._target_mean, start, derivative_bound)
         centre = column_centre(plan, source, releases, columns)
         n_columns = plan.n_features if columns is None else columns.size
         model = _Model(columns, centre, np.zeros((plan.n_outputs, n_columns)), start)
         if plan.strategy.method == "two-phase":
-            model = self._descend(self._selection_phase(model, slope), model)
+            model = self._descend(self._selection_phase(model, derivative_bound), model)
             k = plan.strategy.n_nonzero
             if plan.chooses_n_nonzero:
                 k = self._choose_n_nonzero(_N_NONZERO_SHARE, 1.0, clip, model)
@@ -197,7 +197,7 @@ class _SparseRun:
             model = model.keep_heaviest(self._choose_n_nonzero(_PRUNING_SHARE, _PRUNING_SEVERITY, clip, model))
         return self._result(model)
 
-    def _selection_phase(self, model: _Model, slope: float) -> _Phase:
+    def _selection_phase(self, model: _Model, derivative_bound: float) -> _Phase:
         plan = self._plan
         screened = plan.strategy.n_screened is not None
         bound = None if screened else plan.row_bound
@@ -208,11 +208,11 @@ class _SparseRun:
         n_steps = self._n_steps(2.0 * plan.n_rows * math.sqrt(share) * self._budget.mu / width, 3, 30)
         momentum = 0.5 if screened and plan.strategy.strength > _ENOUGH_FOR_MOMENTUM else 0.0
         return _Phase(
-            "selection", "first descent", share, _EIGENVALUE_SHARE, slope, bound, 1.0, momentum, n_steps,
+            "selection", "first descent", share, _EIGENVALUE_SHARE, derivative_bound, bound, 1.0, momentum, n_steps,
             average=False, reach=None,
         )  # fmt: skip
 
-    def _estimation_phase(self, model: _Model, slope: float) -> _Phase:
+    def _estimation_phase(self, model: _Model, derivative_bound: float) -> _Phase:
         plan = self._plan
         bound = plan.row_bound if plan.strategy.method == "all columns" else None
         pruning = _PRUNING_SHARE * (plan.chooses_n_nonzero and self._prunes(model))
@@ -221,10 +221,10 @@ class _SparseRun:
         signal = plan.n_rows * math.sqrt(share) * self._budget.mu / k
         momentum = 0.7 if signal > _ENOUGH_FOR_MOMENTUM else 0.0
         n_steps = self._n_steps(signal / 4.0, 10, 60)
-        reach = 2.0 * slope * math.sqrt(k) if plan.regression else None
+        reach = 2.0 * derivative_bound * math.sqrt(k) if plan.regression else None
         return _Phase(
-            "estimation", "second descent", share, rest - share, slope, bound, _ROOM_FOR_ROWS, momentum, n_steps,
-            average=True, reach=reach,
+            "estimation", "second descent", share, rest - share, derivative_bound, bound, _ROOM_FOR_ROWS, momentum,
+            n_steps, average=True, reach=reach,
         )  # fmt: skip
 
     def _n_steps(self, wanted: float, least: int, most: int) -> int:
@@ -234,14 +234,14 @@ class _SparseRun:
         """Gradient descent from the model, and the model at its end."""
         plan, releases, d = self._plan, self._releases, model.n_columns
         width, bound = d + plan.intercept, phase.bound
-        loss = plan.loss_at(phase.slope)
+        loss = plan.loss_at(phase.derivative_bound)
         if bound is None:
             what = f"the median row norm in the {phase.name} phase"
             norms = RowNorms(loss, model.columns, model.centre)
             bound = median_row_norm(self._source, releases, what, norms, 2.0 * math.sqrt(d))
         bound *= phase.room
         clipping = clip_records(
-            plan, model.columns, bound, phase.slope, ONE, centre=model.centre, target_mean=self._target_mean
+            plan, model.columns, bound, phase.derivative_bound, ONE, centre=model.centre, target_mean=self._target_mean
         )
         what = f"the largest eigenvalue of the Gram matrix of {width:,} columns"
         steepness = releases.eigenvalue(what, phase.eigenvalue_share, clipping)
@@ -257,7 +257,7 @@ class _SparseRun:
         start = np.column_stack((model.weights, model.constants / constant)) if constant else model.weights
         descent = GradientDescent(
             n_steps=phase.n_steps,
-            unit=step * phase.slope / (float(ONE) * weight),
+            unit=step * phase.derivative_bound / (float(ONE) * weight),
             release=GaussianRelease(noise),
             step=FixedStep(1.0),
             constraint=Constraint(d, radius=None if phase.reach is None else phase.reach / bound),
@@ -268,7 +268,7 @@ class _SparseRun:
             lambda current: self._source.total(GradientSum(clipping, current)), start, self._stream.spawn(phase.label)
         )
 
-        deviation = 0.0 if noise is None else 2.0**noise.log2_scale * phase.slope / (float(ONE) * weight)
+        deviation = 0.0 if noise is None else 2.0**noise.log2_scale * phase.derivative_bound / (float(ONE) * weight)
         gathered = step * deviation * noise_amplification(phase.n_steps, phase.momentum, phase.average)
         model = replace(
             model,

@@ -112,7 +112,7 @@ def clip_records(
     plan: SparsePlan,
     columns: IndexArray | None,
     bound: float,
-    slope: float,
+    derivative_bound: float,
     weight: int,
     *,
     centre: FloatArray | None = None,
@@ -124,7 +124,16 @@ def clip_records(
     n_features = plan.n_features if columns is None else columns.size
     entry = min(round(math.sqrt(row_squared / (n_features + 1))), ONE) if plan.intercept and constant else 0
     return Clipping(
-        columns, n_features, plan.loss_at(slope), plan.n_outputs, row_squared, entry, weight, slope, centre, target_mean
+        columns,
+        n_features,
+        plan.loss_at(derivative_bound),
+        plan.n_outputs,
+        row_squared,
+        entry,
+        weight,
+        derivative_bound,
+        centre,
+        target_mean,
     )
 
 
@@ -134,7 +143,7 @@ def squared_in_lattice(bound: float) -> int:
 
 
 def screen_columns(
-    plan: SparsePlan, source: Source, releases: Releases, target_mean: int, start: FloatArray, slope: float
+    plan: SparsePlan, source: Source, releases: Releases, target_mean: int, start: FloatArray, derivative_bound: float
 ) -> IndexArray | None:
     """Columns that go on: those with the largest noisy correlations with the clipped target; None for all.
 
@@ -146,7 +155,7 @@ def screen_columns(
     k = strategy.n_screened
     if k is None:
         return None
-    loss, norm = plan.loss_at(slope), plan.row_bound
+    loss, norm = plan.loss_at(derivative_bound), plan.row_bound
     if norm is None:
         norms = RowNorms(loss, None, one_pass=True)
         norm = median_row_norm(source, releases, "the median row norm", norms, math.sqrt(d))
@@ -164,13 +173,13 @@ def screen_columns(
     if strategy.method == "two-phase" and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):
         k, share = more, _SHARE_OF_FEW
     if gumbel_is_smaller(k):
-        clipping = clip_records(plan, None, 1.0, slope, ONE, target_mean=target_mean, constant=False)
+        clipping = clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean=target_mean, constant=False)
         weight = ONE if plan.n_outputs == 1 else 2 * ONE
         correlations = EntryCorrelationSum(clipping, start, entry)
         return np.sort(releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight))
     what = f"correlations of {d:,} columns with the target"
     weight, noise = releases.noise(loss, squared_in_lattice(norm), what, share, plan.n_outputs * d)
-    clipping = clip_records(plan, None, norm, slope, weight, target_mean=target_mean, constant=False)
+    clipping = clip_records(plan, None, norm, derivative_bound, weight, target_mean=target_mean, constant=False)
     return heaviest_columns(releases.noisy_sums(CorrelationSum(clipping, start), noise), k)
 
 

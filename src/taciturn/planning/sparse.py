@@ -121,9 +121,9 @@ class SparsePlan:
         """Whether targets are numbers."""
         return self.loss is None
 
-    def loss_at(self, slope: float) -> Loss:
-        """The loss of a record whose derivative is clipped to ``slope``."""
-        return HuberLoss(slope) if self.loss is None else self.loss
+    def loss_at(self, derivative_bound: float) -> Loss:
+        """The loss of a record whose derivative is clipped to ``derivative_bound``."""
+        return HuberLoss(derivative_bound) if self.loss is None else self.loss
 
     def open_filter(self) -> PrivacyFilter:
         """The whole budget, to be spent along the way."""

@@ -31,7 +31,7 @@ class GramPath(QuadraticPath):
     targets : ndarray of shape (n,)
         Lattice integers.
     problem : FrankWolfeProblem
-        The public side.
+        The public numbers of the run.
     """
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
@@ -88,7 +88,7 @@ class DensePath(FrankWolfePath):
     targets : ndarray of shape (n,)
         Lattice integers, or labels 0 and 1.
     problem : FrankWolfeProblem
-        The public side.
+        The public numbers of the run.
     """
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:

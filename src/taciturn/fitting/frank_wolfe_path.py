@@ -1,4 +1,4 @@
-r"""The public side of a Frank-Wolfe run over an L1 ball, and what one record can do to its scores.
+r"""Frank-Wolfe over an L1 ball on integer scores: the public numbers of a run, and what all paths share.
 
 A run draws, at step t = 0, 1, .., the vertex ``sign * radius * e_j`` with probability proportional to ``exp(-sign
 g_j / noise_scale)``, ``g = sum_i psi_i x_i``, and moves ``w <- (1 - mu) w + mu * vertex``, ``mu = 2 / (t + 2)``,
@@ -57,7 +57,7 @@ _GONE = -1
 
 @dataclass(frozen=True, slots=True)
 class FrankWolfeProblem:
-    """The public side of a run.
+    """The public numbers of a run.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class FrankWolfeProblem:
 
 
 class FrankWolfePath:
-    """A run in progress: one way to keep the scores.
+    """A run in progress; subclasses differ in how they keep the scores.
 
     Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them, by
     their *places*.
@@ -140,7 +140,7 @@ class FrankWolfePath:
     Parameters
     ----------
     problem : FrankWolfeProblem
-        The public side.
+        The public numbers of the run.
     n_features : int
         Number of columns.
     """

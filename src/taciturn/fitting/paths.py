@@ -1,4 +1,4 @@
-r"""Private Frank-Wolfe with a scalar margin: five ways to the same selections, and which one to take.
+r"""Private Frank-Wolfe with a scalar margin: five paths to the same selections, and the choice among them.
 
 ==============  ======  =========  =============================================  ========  ===================
 path            data    losses     cost of a step                                 set-up    logistic derivative
@@ -103,7 +103,7 @@ def open_path(
     targets : ndarray of shape (n,)
         Lattice integers in [-ONE, ONE], or labels 0 and 1 for the logistic loss.
     problem : FrankWolfeProblem
-        The public side.
+        The public numbers of the run.
     valid : ndarray of bool, shape (n,), default=None
         False for null records, which contribute nothing. They count in n.
     path : str, default=None

@@ -112,7 +112,7 @@ class PlainRun:
             self.t += 1
 
     def _vertex(self, alive: IntArray, gradient: IntArray, stream: Stream) -> int:
-        """The place of the winner among the vertices of positive, then of negative sign."""
+        """The index of the chosen vertex: positive signs first, then negative ones."""
         scores = np.concatenate((-gradient, gradient))
         if self.noise_scale == 0.0:
             return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))

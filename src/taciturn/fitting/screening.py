@@ -93,7 +93,7 @@ def _select(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: S
 
 
 def _choose(plan: ScreenedPlan, scores: NumberArray, run: FrankWolfeRun, stream: Stream) -> int:
-    """The place of the winner."""
+    """The index of the chosen score."""
     if plan.selection_noise == 0.0:
         return first_of(*noisy_keys(scores, np.zeros(scores.size), 0.0))
     scale = plan.selection_noise * run.influence
@@ -112,8 +112,9 @@ def _select_or_none(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, s
     scores = -np.abs(run.scores()[support])
     none = -np.rint(plan.threshold * (plan.n_rows or 0) * run.influence / run.grain)
     # Integers stay integers, beyond the digits of doubles too.
-    winner = _choose(plan, np.append(scores, none.astype(scores.dtype)), run, stream)
-    return support[winner : winner + 1]
+    chosen = _choose(plan, np.append(scores, none.astype(scores.dtype)), run, stream)
+    # The last index is that of "none".
+    return support[chosen : chosen + 1]
 
 
 def _select_and_test(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:

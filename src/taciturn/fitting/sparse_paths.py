@@ -37,7 +37,7 @@ class _SparsePath(FrankWolfePath):
     X : sparse matrix or array
         Lattice integers, without duplicate entries.
     problem : FrankWolfeProblem
-        The public side.
+        The public numbers of the run.
     """
 
     def __init__(self, X: Any, problem: FrankWolfeProblem) -> None:
@@ -66,7 +66,7 @@ class SublinearPath(_SparsePath):
     targets : ndarray
         Lattice integers, or labels 0 and 1.
     problem : FrankWolfeProblem
-        The public side.
+        The public numbers of the run.
     """
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:

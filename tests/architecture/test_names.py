@@ -25,7 +25,6 @@ PRIVATE_ATTRIBUTES |= {
 }
 PRIVATE_MODULES = {
     ("published", "taciturn.estimators._linear"): "published methods derive from the bases of estimators",
-    ("published", "taciturn.selectors._base"): "published methods derive from the bases of selectors",
 }
 SHARED_CLASS_NAMES: dict[str, str] = {}
 

@@ -27,10 +27,11 @@ from taciturn.core.validation import (
     without_data_values,
 )
 from taciturn.data.admission import PresentRecords, blanked, finite_rows
-from taciturn.data.reading import admission_assumptions, check_invalid, judged_target, read_judged_table
-from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
+from taciturn.data.reading import admission_assumptions, judged_target, read_judged_table
+from taciturn.data.sensitivity import check_public_count, public_rows
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
+from taciturn.fitting.procedure import check_common_parameters
 from taciturn.fitting.score import OutcomeCounts, RightPredictions, release_sums, total_error
 from taciturn.planning.score import plan_score
 from taciturn.sources import ArraySource, Source
@@ -118,7 +119,7 @@ def private_score(
     epsilon : float, default=1.0
         Privacy budget of this score. ``float("inf")``: no noise, and no privacy.
     delta : float, default=0.0
-        Probability beyond epsilon. Only used where it makes for less noise.
+        Probability with which the guarantee of epsilon may fail. Used only where it reduces the noise.
     metric : {"auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"}, default="auto"
         The first two are for classifiers, the others for regressors. "auto": accuracy, or mean squared error. For
         balanced accuracy every class should have many more records than the deviation of the noise, 1.4 / epsilon (2.8
@@ -126,14 +127,14 @@ def private_score(
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
         The neighbouring relation.
     n_public : int, default=None
-        A public row count, required under add-remove, by which sums are divided.
+        Public number of records, required under add-remove; sums are divided by it.
     invalid : {"raise", "null"}, default="raise"
-        What becomes of a record that is not admissible: one from which the model cannot predict, or without a usable
-        target. "raise" refuses the score, which tells of the record. "null" makes it a null record: never right, no
-        error, but one of n. X then has to be a table of numbers, and a cell that is none makes its record null.
+        Treatment of records from which the model cannot predict, or without a usable target. "raise" refuses the score,
+        which reveals that there is such a record. "null" makes them null records: never right, no error, but counted
+        in n. X then has to be a table of numbers, and a cell that is no number makes its record null.
     random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only, and the certificate says
-        so.
+        None draws the noise from a cryptographic stream. An integer is for reproduction only; the certificate then says
+        that the noise was seeded.
 
     Returns
     -------
@@ -158,20 +159,28 @@ def private_score(
     >>> bool(score.value > 0.9)
     True
     """
-    budget = Budget(epsilon, delta)
-    stream = Stream.of(random_state)
-    relation = check_relation(relation)
-    check_invalid(invalid)
-    if n_public is not None:
-        check_integer(1, n_public=n_public)
+    check_common_parameters(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        n_public=n_public,
+        invalid=invalid,
+        random_state=random_state,
+    )
     check_public_count(relation, n_public)
     asked = _metric_of(estimator, metric)
     plan = plan_score(
-        budget, asked.what, finest=asked.finest, counts=asked.counts, relation=relation, n_values=asked.n_values
+        Budget(epsilon, delta),
+        asked.what,
+        finest=asked.finest,
+        counts=asked.counts,
+        relation=relation,
+        n_values=asked.n_values,
     )
     records = _read(estimator, X, y, asked, invalid=invalid, relation=relation)
     n_rows = check_integer(0, n_public=public_rows(relation, records.n_slots, n_public))
     source = ArraySource(records, math.inf, n_rows)
+    stream = Stream.of(random_state)
     sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
     value, std = asked.score(sums, n_rows, plan.deviation)
     certificate = certify(

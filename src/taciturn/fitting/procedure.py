@@ -37,7 +37,7 @@ from taciturn.data.reading import admission_assumptions, check_invalid, table_sh
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
 from taciturn.fitting.docstrings import fill
 
-__all__ = ["BOUNDS", "Plan", "PrivateEstimator", "PublicFacts"]
+__all__ = ["BOUNDS", "Plan", "PrivateEstimator", "PublicFacts", "check_common_parameters"]
 
 BOUNDS = "the bounds were chosen without looking at these data"
 """An assumption wherever bounds are parameters."""
@@ -88,6 +88,18 @@ class PublicFacts:
     assumptions: tuple[str, ...] = ()
 
 
+def check_common_parameters(
+    *, epsilon: float, delta: float, relation: str, n_public: int | None, invalid: str, random_state: int | None
+) -> None:
+    """Raise ParameterError for a value of a common parameter that nothing could be made with, whatever the data."""
+    check_invalid(invalid)
+    Budget(epsilon, delta)
+    Stream.of(random_state)
+    check_relation(relation)
+    if n_public is not None:
+        check_integer(1, n_public=n_public)
+
+
 class PrivateEstimator(Guarded, BaseEstimator):
     """Base of everything that is fitted to private data and leaves a certificate behind."""
 
@@ -107,12 +119,14 @@ class PrivateEstimator(Guarded, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
-        check_invalid(self.invalid)
-        Budget(self.epsilon, self.delta)
-        Stream.of(self.random_state)
-        check_relation(self.relation)
-        if self.n_public is not None:
-            check_integer(1, n_public=self.n_public)
+        check_common_parameters(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            n_public=self.n_public,
+            invalid=self.invalid,
+            random_state=self.random_state,
+        )
 
     def _require_public_count(self) -> None:
         """Raise where sums are divided by a number of records that is private."""

@@ -138,7 +138,7 @@ def fits_without_a_seed_differ(entry):
     # Nothing to find, so that noise decides; a scaler needs values that lie apart.
     X, y = data_for(entry, n=1000 if entry.scales else 120, d=6 if entry.scales else 60)
     X = np.random.default_rng(0).uniform(-1, 1, X.shape) if entry.scales else 0.0 * X
-    fits = [entry(epsilon=3.0, random_state=None).fit(X, y) for _ in range(6)]
+    fits = [entry(epsilon=3.0, random_state=None).fit(X, y) for _ in range(5)]
     assert not any(model.certificate_.seeded for model in fits)
     assert [entry(random_state=seed).__sklearn_tags__().non_deterministic for seed in (None, 3)] == [True, False]
     assert len({tuple(sorted(released(model).items())) for model in fits}) > 1
@@ -204,7 +204,7 @@ def a_private_number_of_records_decides_nothing_public(entry):
     for layout in layouts:
         for n_public in (120,) if entry.needs_n_public else (120, None):
             model = entry(relation="add-remove", n_public=n_public, classes=labels)
-            certificates = {model.fit(layout(X[:n]), y[:n]).certificate_ for n in (90, 120, 121)}
+            certificates = {model.fit(layout(X[:n]), y[:n]).certificate_ for n in (90, 121)}
             assert len(certificates) == 1
             (certificate,) = certificates
             assert certificate.public.get("records") == n_public

@@ -156,11 +156,11 @@ _PROVED = (
     ),
     *_both(*_SCREENINGS, **_SCREENED),
     *_both(*_SCREENINGS, "tested", rule="tested", permanent=True, **_SCREENED, **_GAUSSIAN),
-    *_both(*_SCREENINGS, "none-option", rule="none-option", permanent=True, needs_n_public=True, **_SCREENED),
-    *_both(*_SCREENINGS, "adp", rule="adp", **_SCREENED, **_GAUSSIAN),
+    _entry(_SCREENINGS[1], "none-option", rule="none-option", permanent=True, needs_n_public=True, **_SCREENED),
+    _entry(_SCREENINGS[0], "adp", rule="adp", **_SCREENED, **_GAUSSIAN),
     *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, **_SPARSE),
-    *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
-    *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
+    _entry(taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
+    _entry(taciturn.SparseRegressor, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
     *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
     _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),
     *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, n_blocks=4, **_OBJECTIVE),
@@ -175,8 +175,8 @@ _PUBLISHED = (
     _entry(published.PrivateLasso, "appendix", n_steps=20, literal_appendix=True, layouts="close"),
     _entry(published.RNMScreen, n_steps=20, layouts="close"),
     *_losses(published.Sparsifier, n_steps=20, n_count_steps=20, layouts="close", extras=frozenset({"count_"})),
-    *_losses(published.TwoStage, n_nonzero=2, n_blocks=4, layouts="close"),
-    _entry(published.TwoStageSelector, n_features_to_select=2, n_blocks=4),
+    *_losses(published.TwoStage, n_nonzero=2, layouts="close"),
+    _entry(published.TwoStageSelector, n_features_to_select=2),
 )
 
 ENTRIES = (*_PROVED, *_PUBLISHED)

@@ -7,7 +7,7 @@ import checks_of_tables
 import pytest
 from checks import CHECKS, pairs
 from every_class import ENTRIES, registered
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 import taciturn
 from taciturn import published
@@ -33,7 +33,12 @@ def test_class(check, entry):
     function(entry)
 
 
-# Seeded, so that checks of deterministic estimators run too. Tags are enough: no failure is expected.
-@parametrize_with_checks([entry.usual() for entry in ENTRIES])
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_scikit_learns_contract(entry):
+    """Tags are enough: no failure is expected, and seeds let the checks of deterministic estimators run too."""
+    results = check_estimator(entry.usual(), on_skip=None, on_fail=None)
+    assert {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"} == {}
+    # Without its environment variable scikit-learn does not try arrays of other packages.
+    skipped = {result["check_name"] for result in results if result["status"] == "skipped"}
+    assert skipped <= {"check_array_api_input"}
+    assert len(results) > 40

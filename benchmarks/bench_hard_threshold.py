@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from taciturn.datasets import make_power_law_sparse
-from taciturn.estimators.hard_threshold_classifier import HardThresholdClassifier
+from taciturn.estimators.hard_threshold import HardThresholdClassifier
 
 TARGET = 2.0
 """Margins, derivatives, exact sums, noise and thresholding may cost as much again as ``X.T @ r``."""

@@ -39,7 +39,7 @@ def rows() -> Iterator[dict[str, Any]]:
     squared: dict[str, Any] = {
         "loss": "squared",
         "y_bounds": (-6.0, 6.0),
-        "radius": 5 / 6,
+        "radius": 5.0,
         "n_steps": 5000,
         "screen_at": 100,
     }

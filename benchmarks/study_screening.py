@@ -41,7 +41,7 @@ def settings() -> list[tuple[str, Any, Any, dict[str, Any]]]:
     listed: list[tuple[str, Any, Any, dict[str, Any]]] = []
     for correlation in (0.0, 0.5):
         drawn = partial(_papers_set, correlation)
-        bounds = {"y_bounds": (-6.0, 6.0), "radius": 50 / 6, "residual_clip": 0.5 / 6, "fit_intercept": False}
+        bounds = {"y_bounds": (-6.0, 6.0), "radius": 50.0, "residual_clip": 0.5, "fit_intercept": False}
         for epsilon in (1.0, 5.0):
             name = f"papers' set, correlation {correlation:g}, eps {epsilon:g}"
             listed.append((name, ScreenedRegressor, drawn, {"epsilon": epsilon, **bounds}))

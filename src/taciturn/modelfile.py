@@ -23,16 +23,21 @@ from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.core.validation import check_choice
 from taciturn.data.target import check_y_bounds
-from taciturn.estimators import SparseRegressor
 from taciturn.tables import TableBounds, TableEncoder, TableSchema
 from taciturn.tables.files import check_readable
 
 __all__ = ["Model", "load"]
 
 _FORMAT = "taciturn model"
-_VERSION = 1
-# Files of version 0.1 do not have these parameters; version 0.1 behaved like their defaults.
+_VERSION = 2
+# Files of version 1 do not have these parameters; version 0.1 behaved like their defaults.
 _ADDED_PARAMETERS = frozenset({"invalid"})
+# Parameters of files of version 1 that have another name now.
+_RENAMED = {"HardThreshold": {"threshold": "mechanism", "radius": "coef_bound"}}
+# Parameters that were None in files of version 1 where they are "auto" now.
+_AUTOMATIC = ("residual_clip", "row_bound", "threshold")
+# Parameters that files of version 1 state for a target mapped to [-1, 1].
+_OF_MAPPED_TARGET = ("residual_clip", "radius", "coef_bound")
 _NAMED = {name: getattr(estimators, name) for name in estimators.__all__}
 _CLASSES: dict[str, Any] = {
     name: kind for name, kind in _NAMED.items() if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
@@ -115,9 +120,9 @@ class Model:
         parameters = {name: _plain(name, value) for name, value in estimator.get_params(deep=False).items()}
         # With the seed, a reader could remove the noise. The certificate says that there was one.
         del parameters["random_state"]
-        if "y_bounds" in parameters:
+        if self.task == "regress":
             # The bounds of the fit: the parameter may have been set since.
-            parameters["y_bounds"] = list(_fitted_y_bounds(estimator))
+            parameters["y_bounds"] = list(estimator.y_bounds_)
         sparse = sp.issparse(estimator.coef_)
         coefficients = estimator.coef_.toarray() if sparse else estimator.coef_
         content = {
@@ -201,11 +206,6 @@ def load(path: str | os.PathLike[str]) -> Pipeline:
     return Model.from_json(text).pipeline()
 
 
-def _fitted_y_bounds(estimator: Any) -> Any:
-    """The bounds of the target that the certificate states, or else those of the parameter."""
-    return next(iter(_public_facts("y_bounds", estimator.certificate_.public)), estimator.y_bounds)
-
-
 def _damaged(problem: str) -> str:
     return f"model: expected a complete model.json, found {problem}; the file is damaged, ask for a fresh copy."
 
@@ -221,7 +221,7 @@ def _parse(text: str) -> dict[str, Any]:
             f"model: expected JSON with format {_FORMAT!r}, got something else; pass what taciturn fit wrote as "
             "model.json."
         )
-    if content.get("version") != _VERSION or isinstance(content["version"], bool):
+    if content.get("version") not in (1, _VERSION) or isinstance(content["version"], bool):
         writer = content.get("taciturn")
         named = writer if isinstance(writer, str) and len(writer) < 20 and writer.isprintable() else "of that version"
         raise DataError(
@@ -244,14 +244,29 @@ def _new_estimator(content: dict[str, Any]) -> Any:
     stated = content["parameters"]
     if not isinstance(stated, dict) or "random_state" in stated:
         raise DataError(_damaged("parameters that an estimator does not have"))
+    if content["version"] == 1:
+        stated = _upgraded_parameters(kind.__name__, stated)
     known = set(kind().get_params(deep=False)) - {"random_state"}
     if not known - _ADDED_PARAMETERS <= set(stated) <= known:
         raise DataError(_damaged("parameters that the estimator does not have"))
     estimator = kind(**{parameter: _restored(value) for parameter, value in stated.items()})
-    estimator._check_public()
-    if hasattr(estimator, "y_bounds"):
-        check_y_bounds(estimator.y_bounds)
+    estimator.check_parameters()
     return estimator
+
+
+def _upgraded_parameters(kind: str, stated: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a file of version 1 in today's names, units and words for automatic choices."""
+    renamed = next((names for family, names in _RENAMED.items() if kind.startswith(family)), {})
+    parameters = {renamed.get(name, name): value for name, value in stated.items()}
+    for name in _AUTOMATIC:
+        if name in parameters and parameters[name] is None:
+            parameters[name] = "auto"
+    if "y_bounds" in parameters:
+        low, high = check_y_bounds(parameters["y_bounds"])
+        for name in _OF_MAPPED_TARGET:
+            if type(parameters.get(name)) in (int, float):
+                parameters[name] *= high / 2.0 - low / 2.0
+    return parameters
 
 
 def _set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> None:
@@ -270,6 +285,7 @@ def _set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> No
         if content["classes"] is not None:
             raise DataError(_damaged("classes of a number"))
         estimator.intercept_ = float(_numbers("intercept", content["intercept"], ()))
+        estimator.y_bounds_ = check_y_bounds(estimator.y_bounds)
     estimator.coef_ = _numbers("coefficients", content["coefficients"], shape)
     nonzero = estimator.coef_ != 0.0
     estimator.support_ = nonzero.any(axis=0) if nonzero.ndim == 2 else nonzero
@@ -279,8 +295,6 @@ def _set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> No
         if type(content["n_steps"]) is not int or content["n_steps"] < 0:
             raise DataError(_damaged("a number of steps that is none"))
         estimator.n_iter_ = content["n_steps"]
-    if isinstance(estimator, SparseRegressor):
-        estimator._y_bounds = check_y_bounds(estimator.y_bounds)
     if _truth("sparse", content):
         estimator.sparsify()
 

@@ -16,16 +16,7 @@ PRIVATE_ATTRIBUTES = {
     ("kernels", "dispatcher._cache"): "numba caches kernels by the file that defines them, and has no public setting",
     ("kernels", "self.dispatcher._numba_type_"): "numba asks a dispatcher for its type by this name",
 }
-# Until the base of estimators offers public methods.
-PRIVATE_ATTRIBUTES |= {
-    ("cli", "estimator._check_public"): "check_parameters",
-    ("cli", "model._warm_up"): "warm_up",
-    ("modelfile", "estimator._check_public"): "check_parameters",
-    ("modelfile", "estimator._y_bounds"): "the certificate states the bounds of the target",
-}
-PRIVATE_MODULES = {
-    ("published", "taciturn.estimators._linear"): "published methods derive from the bases of estimators",
-}
+PRIVATE_MODULES: dict[tuple[str, str], str] = {}
 SHARED_CLASS_NAMES: dict[str, str] = {}
 
 

@@ -145,7 +145,7 @@ _PROVED = (
     *_both(taciturn.FrankWolfeRegressor, taciturn.FrankWolfeClassifier, **_FRANK_WOLFE),
     _entry(taciturn.FrankWolfeRegressor, "squared", loss="squared", **_FRANK_WOLFE),
     *_both(taciturn.HardThresholdRegressor, taciturn.HardThresholdClassifier, **_HARD),
-    *_both(taciturn.HardThresholdRegressor, taciturn.HardThresholdClassifier, "peeling", threshold="peeling", **_HARD),
+    *_both(taciturn.HardThresholdRegressor, taciturn.HardThresholdClassifier, "peeling", mechanism="peeling", **_HARD),
     _entry(taciturn.KendallSelector, n_features_to_select=2),
     *_both(taciturn.ObjectivePerturbationRegressor, taciturn.ObjectivePerturbationClassifier, **_OBJECTIVE),
     # So few records suffice only for short grids and wide tails.

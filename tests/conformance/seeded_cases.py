@@ -95,10 +95,10 @@ def _ten(*options, target="numbers", without=()):
 
 
 def _plain_and_in_units(plain, in_units, **kind):
-    """Eight cases that set no radius, no residual_clip and no threshold, and two (the last) that do.
+    """Eight cases that set no parameter in units of the target, and two (the last) that do.
 
-    ``in_units`` is where arguments are written anew if such a parameter changes its units or its name. The results
-    stay.
+    The results were recorded when these parameters were stated for a target mapped to [-1, 1]; here they are four times
+    that, in the units of y. The results stay.
     """
     assert len(plain) == 8
     assert len(in_units) == 2
@@ -130,7 +130,7 @@ class PositivePart:
 PROVED = {
     "FrankWolfeRegressor": _plain_and_in_units(
         ({}, {}, _SQUARED, {"n_steps": 15}, _SQUARED, {}, {"n_steps": 200}, {"delta": 0.0, "n_steps": 20}),
-        ({"radius": 2.0, "residual_clip": 0.5}, {"radius": 1.5, **_SQUARED}),
+        ({"radius": 8.0, "residual_clip": 2.0}, {"radius": 6.0, **_SQUARED}),
     ),
     "FrankWolfeClassifier": _classifier(
         ({}, {}, _THREE, _TWO, _THREE, _THREE, {"n_steps": 200}, {"delta": 0.0, "n_steps": 20}),
@@ -147,7 +147,7 @@ PROVED = {
             {"n_nonzero": 5, "n_steps": 100},
             {"n_steps": 30},
         ),
-        ({"radius": 2.0, "residual_clip": 0.5, "n_nonzero": 3}, {"radius": 1.5, **_SQUARED}),
+        ({"radius": 8.0, "residual_clip": 2.0, "n_nonzero": 3}, {"radius": 6.0, **_SQUARED}),
     ),
     "SparsifiedClassifier": _classifier(
         (
@@ -174,8 +174,8 @@ PROVED = {
             {"delta": 0.0, "n_steps": 12, "screen_at": 4},
         ),
         (
-            {"radius": 2.0, "residual_clip": 0.5, "rule": "none-option", "threshold": 0.1, "n_steps": 20},
-            {"radius": 1.5, "rule": "none-option", "threshold": 0.02, "n_steps": 30, "screen_at": 3},
+            {"radius": 8.0, "residual_clip": 2.0, "rule": "none-option", "threshold": 0.1, "n_steps": 20},
+            {"radius": 6.0, "rule": "none-option", "threshold": 0.02, "n_steps": 30, "screen_at": 3},
         ),
     ),
     "ScreenedClassifier": _classifier(
@@ -206,8 +206,8 @@ PROVED = {
             {"n_nonzero": 5, "step_size": 0.5, "n_steps": 4},
         ),
         (
-            {"n_nonzero": 4, "residual_clip": 0.25, "radius": 1.0},
-            {"n_nonzero": 3, "residual_clip": 0.5, "row_bound": 3.0, "threshold": "peeling"},
+            {"n_nonzero": 4, "residual_clip": 1.0, "coef_bound": 4.0},
+            {"n_nonzero": 3, "residual_clip": 2.0, "row_bound": 3.0, "mechanism": "peeling"},
         ),
     ),
     "HardThresholdClassifier": _classifier(
@@ -221,7 +221,7 @@ PROVED = {
             {"n_nonzero": 4},
             {"n_nonzero": 5, "step_size": 0.5, "n_steps": 4},
         ),
-        ({"n_nonzero": 4, "radius": 1.0}, {"n_nonzero": 3, "row_bound": 3.0, "threshold": "peeling"}),
+        ({"n_nonzero": 4, "coef_bound": 1.0}, {"n_nonzero": 3, "row_bound": 3.0, "mechanism": "peeling"}),
     ),
     "SparseRegressor": _plain_and_in_units(
         (
@@ -235,8 +235,8 @@ PROVED = {
             {"n_nonzero": "auto", "row_bound": 1.5},
         ),
         (
-            {"n_nonzero": 4, "residual_clip": 0.25, "method": "two-phase"},
-            {"n_nonzero": 3, "residual_clip": 0.5, "row_bound": 3.0},
+            {"n_nonzero": 4, "residual_clip": 1.0, "method": "two-phase"},
+            {"n_nonzero": 3, "residual_clip": 2.0, "row_bound": 3.0},
         ),
     ),
     "SparseClassifier": _classifier(
@@ -254,7 +254,7 @@ PROVED = {
     ),
     "ObjectivePerturbationRegressor": _plain_and_in_units(
         ({}, {}, {}, {"regularisation": 20.0}, {}, {"row_bound": 2.0}, {}, {"row_bound": 1.0}),
-        ({"residual_clip": 0.5}, {"residual_clip": 0.25, "row_bound": 3.0, "regularisation": 30.0}),
+        ({"residual_clip": 2.0}, {"residual_clip": 1.0, "row_bound": 3.0, "regularisation": 30.0}),
     ),
     "ObjectivePerturbationClassifier": _classifier(
         ({}, {}, _THREE, {"regularisation": 20.0, **_TWO}, _THREE, {"row_bound": 2.0}, {}, {"row_bound": 1.0}),
@@ -271,7 +271,7 @@ PROVED = {
             {"n_nonzero": 4},
             {"n_nonzero": 5, "n_blocks": 20},
         ),
-        ({"n_nonzero": 4, "residual_clip": 0.5}, {"n_nonzero": 3, "residual_clip": 0.25, "row_bound": 3.0}),
+        ({"n_nonzero": 4, "residual_clip": 2.0}, {"n_nonzero": 3, "residual_clip": 1.0, "row_bound": 3.0}),
     ),
     "TwoStageClassifier": _classifier(
         (

@@ -75,7 +75,7 @@ def compiled_by(case, warm):
     if parameters.pop("sparse", False):
         X = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
     if not warm:
-        setattr(kind, "warm_up" if hasattr(kind, "warm_up") else "_warm_up", lambda self, *, sparse: None)
+        kind.warm_up = lambda self, *, sparse: None
     at_first = []
     draw = Stream.words
 

@@ -8,8 +8,7 @@ from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegre
 
 from taciturn.accounting import epsilon_of
 from taciturn.core.errors import ParameterError
-from taciturn.estimators.hard_threshold import HardThresholdRegressor
-from taciturn.estimators.hard_threshold_classifier import HardThresholdClassifier
+from taciturn.estimators.hard_threshold import HardThresholdClassifier, HardThresholdRegressor
 from taciturn.events import GaussianEvent
 
 ALL = [HardThresholdRegressor, HardThresholdClassifier]
@@ -24,11 +23,11 @@ def data(kind=None, n=6000, d=12, seed=0):
 
 
 @pytest.mark.parametrize("kind", ALL)
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "peeling"])
 @pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])
-def test_signals_are_found_and_certified(kind, relation, threshold):
+def test_signals_are_found_and_certified(kind, relation, mechanism):
     X, y = data(kind)
-    model = kind(n_nonzero=2, relation=relation, threshold=threshold, n_public=6000, random_state=1).fit(X, y)
+    model = kind(n_nonzero=2, relation=relation, mechanism=mechanism, n_public=6000, random_state=1).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [2, 7]
     assert model.score(X, y) > 0.9
     certificate = model.certificate_
@@ -36,27 +35,27 @@ def test_signals_are_found_and_certified(kind, relation, threshold):
     assert (certificate.relation, certificate.arithmetic) == (relation, "exact")
     gradients = certificate.events[-1]
     assert gradients.count == model.n_iter_ == certificate.public["n_steps"]
-    assert gradients.what.startswith("a gradient with 13" if threshold == "gaussian" else "a gradient with 3")
+    assert gradients.what.startswith("a gradient with 13" if mechanism == "gaussian" else "a gradient with 3")
     assert epsilon_of(certificate.event, 1e-6) <= 1.0
     assert certificate.public["records"] == 6000
 
 
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
-def test_what_is_given_costs_nothing(threshold):
+@pytest.mark.parametrize("mechanism", ["gaussian", "peeling"])
+def test_what_is_given_costs_nothing(mechanism):
     X, y = data()
     given = {"row_bound": 2.0, "residual_clip": 0.3, "step_size": 1.0}
     names = {"row_bound": "median row norm", "residual_clip": "magnitude of the target", "step_size": "curvature"}
-    model = HardThresholdRegressor(n_nonzero=2, n_steps=10, threshold=threshold)
+    model = HardThresholdRegressor(n_nonzero=2, n_steps=10, mechanism=mechanism)
     scales = {}
     for left_out in (None, *given):
         settings = {name: value for name, value in given.items() if name != left_out}
         certificate = clone(model).set_params(**settings).fit(X, y).certificate_
-        paid = [release.what for release in certificate.events[: -1 if threshold == "gaussian" else -2]]
+        paid = [release.what for release in certificate.events[: -1 if mechanism == "gaussian" else -2]]
         assert len(paid) == (left_out is not None)
         assert left_out is None or names[left_out] in paid[0]
         scales[left_out] = certificate.events[-1].scale
     assert all(scales[None] < scale < 1.03 * scales[None] for left_out, scale in scales.items() if left_out)
-    if threshold == "gaussian":
+    if mechanism == "gaussian":
         # T Gaussian steps are sqrt(T) / m - GDP, and the budget is spent to the last digit.
         from dp_accounting import gaussian_mechanism
 
@@ -68,10 +67,10 @@ def test_what_is_given_costs_nothing(threshold):
 def test_units_of_the_features_are_those_of_the_user(kind):
     X, y = data(kind)
     for step, radius in (("auto", None), (0.8, 0.5)):
-        bounds = {"row_bound": 2.0, "random_state": 3, "radius": radius, "step_size": step}
+        bounds = {"row_bound": 2.0, "random_state": 3, "coef_bound": radius, "step_size": step}
         unit = kind(**bounds).fit(X, y)
         bounds["step_size"] = step if step == "auto" else step / 1000**2
-        bounds |= {"row_bound": 2000.0, "x_bound": 1000.0, "radius": None if radius is None else radius / 1000}
+        bounds |= {"row_bound": 2000.0, "x_bound": 1000.0, "coef_bound": None if radius is None else radius / 1000}
         grams = kind(**bounds).fit(1000 * X, y)
         assert np.allclose(grams.coef_ * 1000, unit.coef_)
         assert np.allclose(grams.intercept_, unit.intercept_)
@@ -81,7 +80,7 @@ def test_units_of_the_features_are_those_of_the_user(kind):
 def test_the_ball_holds_and_averages_are_sparse(kind):
     X, y = data(kind)
     for average in (False, True):
-        model = kind(n_nonzero=3, radius=0.2, average=average, random_state=0).fit(X, y)
+        model = kind(n_nonzero=3, coef_bound=0.2, average=average, random_state=0).fit(X, y)
         assert 0.15 < np.linalg.norm(model.coef_) <= 0.2 * (1 + 1e-12)
         assert model.support_.sum() == 3
 
@@ -108,13 +107,13 @@ def test_intercepts_are_found():
     assert without.score(X, labels) < 0.8
 
 
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "peeling"])
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1, 2), ("a", "b", "c", "d")])
-def test_any_number_of_classes_is_learned(labels, threshold):
+def test_any_number_of_classes_is_learned(labels, mechanism):
     X, _ = data(n=12_000)
     cuts = np.quantile(X[:, 5], np.linspace(0, 1, len(labels) + 1))[1:-1]
     y = np.array(labels)[np.digitize(X[:, 5], cuts)]
-    model = HardThresholdClassifier(classes=labels, n_nonzero=1, threshold=threshold, random_state=0).fit(X, y)
+    model = HardThresholdClassifier(classes=labels, n_nonzero=1, mechanism=mechanism, random_state=0).fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [5]
     assert model.score(X, y) > 1.5 / len(labels)
 
@@ -144,7 +143,7 @@ def test_the_order_of_records_does_not_matter():
     assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
-@pytest.mark.parametrize(("parameter", "value"), [("row_bound", 1e-3), ("threshold", "laplace"), ("threshold", None)])
+@pytest.mark.parametrize(("parameter", "value"), [("row_bound", 1e-3), ("mechanism", "laplace"), ("threshold", None)])
 def test_bad_parameters_are_refused_in_one_sentence(parameter, value):
     model = HardThresholdRegressor(**{parameter: value})
     with pytest.raises(ParameterError, match=f"^{parameter}="):
@@ -204,11 +203,11 @@ def test_noiseless_classification_is_the_logistic_fit_on_its_support():
     assert np.allclose(model.intercept_, reference.intercept_, atol=5e-3)
 
 
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
-def test_a_million_sparse_columns_stay_sparse(threshold):
+@pytest.mark.parametrize("mechanism", ["gaussian", "peeling"])
+def test_a_million_sparse_columns_stay_sparse(mechanism):
     rng = np.random.default_rng(0)
     places = (rng.integers(0, 300, 6000), rng.integers(0, 1_000_000, 6000))
     X = sp.csr_array((rng.random(6000), places), shape=(300, 1_000_000))
     y = (np.arange(300) % 2).astype(int)
-    model = HardThresholdClassifier(n_steps=4, threshold=threshold, random_state=0).fit(X, y)
+    model = HardThresholdClassifier(n_steps=4, mechanism=mechanism, random_state=0).fit(X, y)
     assert model.support_.sum() == 10

@@ -72,7 +72,7 @@ SPARSE = {
 }
 HARD_THRESHOLD = {
     "gaussian": {},
-    "peeling": {"threshold": "peeling", "average": True},
+    "peeling": {"mechanism": "peeling", "average": True},
     "public step": {"step": 0.5, "row_bound": 1.5, "intercept": False},
     "no noise": {"epsilon": math.inf},
 }

@@ -203,29 +203,29 @@ def in_memory(X, y):
 def make_plan(**changes):
     settings = {
         "relation": "zero-out", "n_rows": 2, "n_features": 3, "n_outputs": 1, "intercept": False, "n_nonzero": 2,
-        "row_bound": 1.5, "auto_clip": False, "clip_share": 0.06, "threshold": "gaussian", "n_steps": 4, "step": 1e-9,
+        "row_bound": 1.5, "auto_clip": False, "clip_share": 0.06, "mechanism": "gaussian", "n_steps": 4, "step": 1e-9,
         "radius": None, "average": False,
     }  # fmt: skip
     epsilon = changes.pop("epsilon", 8.0)
     return plan_hard_threshold(Budget(epsilon, 1e-5), changes.pop("loss", HuberLoss(0.3)), **settings | changes)
 
 
-@pytest.mark.parametrize("threshold", ["gaussian", "peeling"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "peeling"])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 30.0])
-def test_mechanisms_cost_no_more_than_the_certificate_says(name, relation, threshold, epsilon):
+def test_mechanisms_cost_no_more_than_the_certificate_says(name, relation, mechanism, epsilon):
     loss, n_outputs = LOSSES[name]
-    plan = make_plan(loss=loss, relation=relation, threshold=threshold, epsilon=epsilon, n_outputs=n_outputs, step=None)
+    plan = make_plan(loss=loss, relation=relation, mechanism=mechanism, epsilon=epsilon, n_outputs=n_outputs, step=None)
     weight_bound, noise, top_k = plan.gradient_mechanisms(ROW_SQUARED, CONSTANT)
     factor = 2.0 if name == "softmax" else 1.0
     # Peeling releases two columns and the intercept, which bound a record as well.
-    squared = ROW_SQUARED if threshold == "gaussian" else min(ROW_SQUARED, 2 * ONE**2 + CONSTANT**2)
+    squared = ROW_SQUARED if mechanism == "gaussian" else min(ROW_SQUARED, 2 * ONE**2 + CONSTANT**2)
     assert noise.l2_sensitivity == derivative_sum(squared, weight_bound, factor, relation).value
     stated = plan.releases[-1].event.noise_multiplier
     actual = noise.event.noise_multiplier
     assert stated <= actual <= stated * (1 + 2e-3)
-    if threshold == "peeling":
+    if mechanism == "peeling":
         assert top_k.event == plan.releases[-2].event * 2
         assert plan.releases[-2].count == 2 * plan.n_steps
     _, curvature = plan.curvature_mechanism()
@@ -305,7 +305,7 @@ def test_peeled_columns_follow_their_exact_law():
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, (8, 4))
     y = rng.uniform(-1, 1, 8)
-    plan = make_plan(n_rows=8, n_features=4, threshold="peeling", n_steps=1, step=1.0, row_bound=1.0, epsilon=25.0)
+    plan = make_plan(n_rows=8, n_features=4, mechanism="peeling", n_steps=1, step=1.0, row_bound=1.0, epsilon=25.0)
     counts, stream, source = Counter(), Stream.of(1), in_memory(X, np.rint(y * ONE))
     for _ in range(2500):
         weights = run_hard_threshold(plan, source, stream.spawn("run"))

@@ -52,9 +52,9 @@ def listed(certificate):
 EXACTLY = [
     (HardThresholdRegressor(n_nonzero=2), 0),
     (HardThresholdRegressor(n_nonzero=2, n_steps=3, fit_intercept=False, step_size=0.5), 0),
-    (HardThresholdRegressor(n_nonzero=2, threshold="peeling"), 0),
+    (HardThresholdRegressor(n_nonzero=2, mechanism="peeling"), 0),
     (HardThresholdClassifier(n_nonzero=2, classes=(0, 1, 2)), 0),
-    (HardThresholdClassifier(n_nonzero=2, classes=(0, 1, 2), threshold="peeling"), 0),
+    (HardThresholdClassifier(n_nonzero=2, classes=(0, 1, 2), mechanism="peeling"), 0),
     (FrankWolfeRegressor(n_steps=25), 25),
     (FrankWolfeClassifier(n_steps=25, classes=(0, 1)), 25),
     (SparsifiedRegressor(n_steps=25, n_nonzero=2), 25),

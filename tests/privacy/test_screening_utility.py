@@ -15,8 +15,8 @@ SOUND = {
     "epsilon": 5.0,
     "delta": 1 / 3000,
     "y_bounds": (-HALF, HALF),
-    "radius": 50.0 / HALF,
-    "residual_clip": 0.5 / HALF,
+    "radius": 50.0,
+    "residual_clip": 0.5,
     "n_steps": 150,
     "fit_intercept": False,
 }

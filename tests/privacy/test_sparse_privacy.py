@@ -14,9 +14,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import taciturn.estimators._linear as linear
-import taciturn.estimators.sparse as estimators
 import taciturn.fitting.clipped_sums as clipped_sums
+import taciturn.fitting.procedure as procedure
 import taciturn.fitting.sparse as fits
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, calibrate
@@ -80,8 +79,7 @@ def transcript(monkeypatch, model, X, y, answers=None, n_held=None):
 
             patch.setattr(kind, "release", release)
         if n_held is not None:
-            for module in (linear, estimators):
-                patch.setattr(module, "public_rows", lambda *facts: n_held)
+            patch.setattr(procedure, "public_rows", lambda *facts: n_held)
         fitted = clone(model).fit(X, y)
     return steps, fitted
 
@@ -300,7 +298,7 @@ BROKEN = {
     "target's mean read off": ([(fits, "release_target_mean", true_mean)], "zero-out", "moved too far"),
     "medians read off the data": ([(Releases, "median", true_median)], "zero-out", "another release"),
     "number of records under add-remove": (
-        [(linear, "public_rows", true_number), (estimators, "public_rows", true_number)],
+        [(procedure, "public_rows", true_number)],
         "add-remove",
         "moved too far|something else on the certificate",
     ),

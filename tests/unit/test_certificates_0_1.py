@@ -179,3 +179,20 @@ def test_reading_is_fast():
         Certificate.from_json(text)
     # About 3 ms each on one core of 2020; ten times that is a change for the worse.
     assert (time.perf_counter() - start) / len(texts) < 0.1
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_of_a_model_of_0_1_keep_their_meaning(name):
+    stored = MODELS[name]["parameters"]
+    model = Model.from_json(json.dumps(MODELS[name])).estimator
+    # Half the width of a target that was mapped to [-1, 1]; labels are not mapped.
+    low, high = stored.get("y_bounds", (-1.0, 1.0))
+    renamed = {"threshold": "mechanism", "radius": "coef_bound"} if name.startswith("HardThreshold") else {}
+    for old, value in stored.items():
+        new = getattr(model, renamed.get(old, old))
+        if old in ("radius", "residual_clip") and isinstance(value, float):
+            assert new == value * (high - low) / 2.0
+        elif value is None and old in ("residual_clip", "row_bound", "threshold"):
+            assert new == "auto"
+        elif not isinstance(value, list):
+            assert new == (value if value != "inf" else float("inf")), old

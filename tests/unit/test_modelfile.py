@@ -206,6 +206,9 @@ def test_a_file_written_by_hand_predicts_what_its_numbers_say():
     assert model.pipeline().predict(table).tolist() == [50 + 4 + 2, 50 - 4 - 4, 50 + 8]
     assert model.feature_names == ("age", "region=north", "region=south")
     assert model.bounds.missing == {"age": 30}
+    # Files of version 1 state the radius for a target mapped to [-1, 1], and None for an automatic clip.
+    assert (model.estimator.radius, model.estimator.residual_clip) == (500.0, "auto")
+    assert json.loads(model.to_json())["version"] == 2
     # The page describes the same keys.
     described = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert described == list(by_hand)
@@ -249,7 +252,7 @@ WRONG = [
 DAMAGE = [
     *[("regress", [key], KeyError) for key in KEYS.split()],
     *WRONG,
-    ("regress", ["version"], 2),
+    ("regress", ["version"], 3),
     ("regress", ["task"], "classify"),
     ("classify", ["task"], "regress"),
     ("regress", ["estimator"], "SparseClassifier"),
@@ -313,8 +316,9 @@ def test_a_damaged_file_is_one_sentence(content, task, path, value):
 
 
 def test_a_file_of_another_version_names_the_program_to_use(content):
-    text = damaged(content["regress"], ["version"], 2).replace('"taciturn": "0.1.0"', '"taciturn": "3.4"', 1)
-    with pytest.raises(TaciturnError, match=r"^model: expected version 1, which .*; read it with taciturn 3\.4\.$"):
+    text = damaged(content["regress"], ["version"], 3)
+    text = text.replace(f'"taciturn": "{content["regress"]["taciturn"]}"', '"taciturn": "3.4"', 1)
+    with pytest.raises(TaciturnError, match=r"^model: expected version 2, which .*; read it with taciturn 3\.4\.$"):
         Model.from_json(text)
 
 

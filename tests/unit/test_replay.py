@@ -117,7 +117,7 @@ def test_a_transcript_is_closed_by_an_error():
 
 SOUND = [
     SparseClassifier(classes=(0, 1), n_nonzero=2),
-    HardThresholdClassifier(classes=(0, 1), n_nonzero=2, threshold="peeling"),
+    HardThresholdClassifier(classes=(0, 1), n_nonzero=2, mechanism="peeling"),
     FrankWolfeClassifier(classes=(0, 1), n_steps=5),
     FrankWolfeClassifier(classes=(0, 1), n_steps=5, delta=0.0),
     CorrelationSelector(classes=(0, 1), n_features_to_select=2),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import Method, Task, check_parameters, new_estimator, warm_up
+from taciturn.cli.methods import Method, Task, new_estimator, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -75,7 +75,7 @@ def fit(
         invalid=invalid,
         **budget,
     )
-    check_parameters(model)
+    model.check_parameters()
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_encoded_table(table, facts, invalid=invalid)

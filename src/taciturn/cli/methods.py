@@ -12,7 +12,6 @@ __all__ = [
     "Method",
     "SelectionMethod",
     "Task",
-    "check_parameters",
     "methods_for",
     "new_estimator",
     "new_selector",
@@ -66,19 +65,12 @@ def new_estimator(method: str, task: Task, nonzero: int | str | None, **paramete
     return kind(**parameters)
 
 
-def check_parameters(estimator: Any) -> None:
-    """Raise what a fit would raise because of its parameters, before anything is read or spent."""
-    estimator._check_public()
-
-
 def warm_up(model: Any, X: Any) -> None:
     """Compile what a fit to this table calls, before a file says that the budget is being spent."""
     import scipy.sparse as sp
 
     with stage("preparing"):
-        # Models follow when they have the public name too.
-        compile_kernels = model.warm_up if hasattr(model, "warm_up") else model._warm_up
-        compile_kernels(sparse=sp.issparse(X))
+        model.warm_up(sparse=sp.issparse(X))
 
 
 def new_selector(method: str, **parameters: Any) -> Any:

@@ -38,6 +38,7 @@ from taciturn.data.sparse_layout import canonical_layout, checked_layout
 __all__ = [
     "ADMISSIBLE",
     "LAYOUTS",
+    "PUBLIC_LABELS",
     "admission_assumptions",
     "check_invalid",
     "has_truth_values",
@@ -58,6 +59,9 @@ ADMISSIBLE = (
     "with any other record is refused, and the refusal tells of it"
 )
 """What the guarantee of a fit with ``invalid="raise"`` rests on."""
+
+PUBLIC_LABELS = "the set of labels is public"
+"""An assumption wherever labels are taken from the target: one record could change their set."""
 
 
 def check_invalid(invalid: object) -> str:

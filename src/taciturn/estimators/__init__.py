@@ -9,16 +9,14 @@ from taciturn.core.lazy import lazy_names
 if TYPE_CHECKING:
     from taciturn.estimators.admm import ADMMClassifier
     from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
-    from taciturn.estimators.hard_threshold import HardThresholdRegressor
-    from taciturn.estimators.hard_threshold_classifier import HardThresholdClassifier
+    from taciturn.estimators.hard_threshold import HardThresholdClassifier, HardThresholdRegressor
     from taciturn.estimators.objective_perturbation import (
         ObjectivePerturbationClassifier,
         ObjectivePerturbationRegressor,
     )
     from taciturn.estimators.scoring import private_score
     from taciturn.estimators.screened import ScreenedClassifier, ScreenedRegressor
-    from taciturn.estimators.sparse import SparseRegressor
-    from taciturn.estimators.sparse_classifier import SparseClassifier
+    from taciturn.estimators.sparse import SparseClassifier, SparseRegressor
     from taciturn.estimators.sparsified import SparsifiedClassifier, SparsifiedRegressor
     from taciturn.estimators.two_stage import TwoStageClassifier, TwoStageRegressor
 
@@ -27,13 +25,13 @@ _HOMES = {
     "ADMMClassifier": "admm",
     "FrankWolfeClassifier": "frank_wolfe",
     "FrankWolfeRegressor": "frank_wolfe",
-    "HardThresholdClassifier": "hard_threshold_classifier",
+    "HardThresholdClassifier": "hard_threshold",
     "HardThresholdRegressor": "hard_threshold",
     "ObjectivePerturbationClassifier": "objective_perturbation",
     "ObjectivePerturbationRegressor": "objective_perturbation",
     "ScreenedClassifier": "screened",
     "ScreenedRegressor": "screened",
-    "SparseClassifier": "sparse_classifier",
+    "SparseClassifier": "sparse",
     "SparseRegressor": "sparse",
     "SparsifiedClassifier": "sparsified",
     "SparsifiedRegressor": "sparsified",

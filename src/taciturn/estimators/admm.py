@@ -6,26 +6,24 @@ with Gaussian noise, an exact minimiser and one accountant over all iterations).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from taciturn.accounting import Budget
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_positive
-from taciturn.data.target import label_records
-from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
-from taciturn.estimators._objective import PrivateObjective
+from taciturn.core.validation import check_choice, check_integer
+from taciturn.estimators.base import PrivateClassifier, number_or_auto
+from taciturn.estimators.objective_perturbation import ObjectiveModel
 from taciturn.fitting.admm import PENALTIES, run_admm
-from taciturn.losses import LogisticLoss, ScalarLoss
+from taciturn.fitting.procedure import PublicFacts
+from taciturn.losses import LogisticLoss
 from taciturn.planning.admm import ADMMPlan, plan_admm
 from taciturn.sources import ArraySource
 
 __all__ = ["ADMMClassifier"]
 
 
-class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
+class ADMMClassifier(PrivateClassifier, ObjectiveModel):
     r"""Sparse logistic regression for two classes by private consensus ADMM.
 
     .. math:: \min_w \frac{1}{n} \sum_i \bigl( \log(1 + e^{\tilde x_i \cdot w}) - y_i\, \tilde x_i \cdot w \bigr)
@@ -44,58 +42,34 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` is the non-private twin: no noise, ``n_steps="auto"`` means 200.
-    delta : float, default=1e-6
-        Probability beyond epsilon; more than 0, since the noise is Gaussian.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
-    n_public : int, default=None
-        A public row count, required under add-remove.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    classes : sequence, default=None
-        The two public labels; records with another label count as null records. None: taken from y, and the
-        certificate then assumes that the set of labels is public.
-    row_bound : float, default=None
-        Public L2 bound on a row in the units of X, in which the intercept's entry counts as ``x_bound``. None: what
-        ``x_bound`` implies.
+    %(epsilon)s
+        ``n_steps="auto"`` means 200 then.
+    %(delta_positive)s
+    %(relation)s
+    %(n_public_required)s
+    %(x_bound)s
+    %(classes)s
+        Two of them.
+    %(row_bound_implied)s
     penalty : {"l1", "l1/2"}, default="l1"
-        P.
+        The penalty P.
     strength : float or "auto", default="auto"
-        :math:`\alpha`. "auto" screens what noise and chance alone would reach, by public facts.
+        :math:`\alpha`. "auto" suppresses what noise and chance alone would reach, by public facts.
     coupling : float or "auto", default="auto"
         :math:`\rho`. "auto" leaves three quarters of epsilon to the noise.
     n_steps : int or "auto", default="auto"
         Number of iterations; "auto" means 10.
     n_blocks : int, default=1
-        Into how many blocks the records are cut: slices of the table, or, under add-remove, at random.
-    fit_intercept : bool, default=True
-        Whether to add a constant column, which counts towards the row's length.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+        Number of blocks of records: slices of the table, or, under add-remove, blocks assigned at random.
+    %(fit_intercept)s
+        Its entry counts towards the norm of a row.
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels, sorted.
-    coef_ : ndarray of shape (1, n_features)
-        Coefficients in the units of X.
-    intercept_ : ndarray of shape (1,)
-        Intercept.
-    n_iter_ : int
-        Number of iterations made.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(n_iter)s
+    %(classifier_attributes)s
 
     References
     ----------
@@ -124,7 +98,7 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
         n_public: int | None = None,
         x_bound: float = 1.0,
         classes: Any = None,
-        row_bound: float | None = None,
+        row_bound: float | str = "auto",
         penalty: str = "l1",
         strength: float | str = "auto",
         coupling: float | str = "auto",
@@ -150,53 +124,33 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ADMMClassifier:
-        """Bound, plan, solve, certify.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Labels of any type, two of them.
-        """
-        self._check_public()
-        records = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(records.y, self.classes)
-        if labels.size > 2:
-            raise DataError(
-                f"y: Only binary classification is supported. Expected two classes, got {labels.size}; use "
-                "FrankWolfeClassifier, or one class against the rest."
-            )
-        records, codes = label_records(records, labels, self.invalid)
-        (weights,) = self._fit(replace(records, y=codes), LogisticLoss(), 1, {"classes": labels}, assumptions)
-        self.classes_ = labels
-        self.coef_ = weights[None, :-1] / self.x_bound
-        self.intercept_ = weights[-1:].copy()
-        self.support_ = self.coef_[0] != 0.0
-        return self
-
-    def _check_own(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
         check_choice(tuple(PENALTIES), penalty=self.penalty)
-        for name in ("strength", "coupling"):
-            value = getattr(self, name)
-            if isinstance(value, str):
-                check_choice(("auto",), **{name: value})
-            else:
-                check_positive(**{name: value})
+        number_or_auto(strength=self.strength)
+        number_or_auto(coupling=self.coupling)
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
         check_integer(1, n_blocks=self.n_blocks)
 
-    def _plan(self, loss: ScalarLoss, n_rows: int | None, n_columns: int, n_outputs: int) -> ADMMPlan:
+    def _check_regularisation(self) -> None:
+        """There is none: ``coupling`` takes its place."""
+
+    def _loss(self, facts: PublicFacts) -> tuple[LogisticLoss, int]:
+        _, n_outputs = super()._loss(facts)
+        if n_outputs > 1:
+            raise DataError(
+                f"y: Only binary classification is supported. Expected two classes, got {n_outputs}; use "
+                "FrankWolfeClassifier, or one class against the rest."
+            )
+        return LogisticLoss(), 1
+
+    def _plan(self, facts: PublicFacts) -> ADMMPlan:
+        problem = self._problem(facts, facts.n_features)
+        del problem["n_outputs"]
         return plan_admm(
-            Budget(self.epsilon, self.delta),
-            loss,
-            row_bound=self._row_bound(n_columns),
-            relation=self.relation,
-            n_rows=n_rows,
-            n_features=n_columns,
-            intercept=bool(self.fit_intercept),
+            **problem,
             n_blocks=int(self.n_blocks),
             n_steps=self.n_steps,
             penalty=self.penalty,
@@ -205,7 +159,6 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
         )
 
     def _run(self, plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
-        self.n_iter_ = plan.n_steps
         return run_admm(plan, source, stream)
 
     def _plan_facts(self, plan: ADMMPlan) -> dict[str, Any]:
@@ -218,6 +171,10 @@ class ADMMClassifier(PrivateClassifierMixin, PrivateObjective):
             "n_blocks": plan.n_blocks,
             **plan.minimisers.facts,
         }
+
+    def _store(self, plan: ADMMPlan, facts: PublicFacts, outcome: FloatArray) -> None:
+        super()._store(plan, facts, outcome)
+        self.n_iter_ = plan.n_steps
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,181 +8,133 @@ private and noise that is two to three times smaller than theirs).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
-from taciturn.certificate import certify
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import MOST_PRIVATE_ROWS
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_positive
-from taciturn.data.admission import PresentRecords
-from taciturn.data.sensitivity import public_rows
-from taciturn.data.target import check_y_bounds, label_records, numeric_target
-from taciturn.estimators._linear import (
-    PrivateClassifierMixin,
-    PrivateLinearModel,
-    PrivateRegressorMixin,
-    labels_of,
-)
+from taciturn.core.validation import check_choice, check_integer
+from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
 from taciturn.fitting import paths
-from taciturn.fitting.frank_wolfe import count_nonzero, run_frank_wolfe
+from taciturn.fitting.frank_wolfe import run_frank_wolfe
+from taciturn.fitting.procedure import PublicFacts
 from taciturn.kernels import softmax
-from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
-from taciturn.planning import ClippedCount, plan_frank_wolfe
+from taciturn.losses import HuberLoss, Loss, SquaredLoss
+from taciturn.planning.frank_wolfe import ClippedCount, plan_frank_wolfe
 from taciturn.sources import ArraySource
 
-__all__ = ["FrankWolfeClassifier", "FrankWolfeRegressor"]
+__all__ = ["FrankWolfeClassifier", "FrankWolfeModel", "FrankWolfeRegressor"]
+
+_AUTO_RADIUS = 10.0
 
 
-class _FrankWolfe(PrivateLinearModel):
-    """Bound, plan, solve, certify: shared by regressor and classifier."""
+class FrankWolfeModel(PrivateLinearModel):
+    """A linear model over an L1 ball: what regressor and classifier share."""
 
-    def _check_public(self) -> None:
-        super()._check_public()
-        check_positive(radius=self.radius)
-        if not 0.0 < self.radius * self.x_bound < math.inf:
+    radius: float | str
+    n_steps: int | str
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        number_or_auto(radius=self.radius)
+        if not 0.0 < self._mapped_radius < math.inf:
             raise ParameterError(
-                "radius", self.radius, "a positive finite number also times x_bound", "rescale the features"
+                "radius", self.radius, "a positive finite number also in units of x_bound", "rescale the features"
             )
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
 
-    def _warm_up(self, *, sparse: bool) -> None:
+    def warm_up(self, *, sparse: bool) -> None:
+        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
         paths.warm_up(sparse=sparse)
         if is_classifier(self):
             softmax.warm_up()
 
-    def _fit(
-        self,
-        records: PresentRecords,
-        target: np.ndarray,
-        loss: Loss,
-        n_outputs: int,
-        facts: dict[str, Any],
-        assumptions: tuple[str, ...],
-    ) -> np.ndarray:
-        """Coefficients in mapped units, one row per output, the intercept last."""
-        n_rows, n_columns = records.n_slots, records.n_features
-        stream = Stream.of(self.random_state)
-        n_records = public_rows(self.relation, n_rows, self.n_public)
-        plan = self._plan(loss, n_records, n_columns, n_outputs)
-        source = ArraySource(replace(records, y=target), self.x_bound, n_records)
-        coefficients = self._solve(plan, source, stream.spawn("frank-wolfe"))
-        if not self.fit_intercept:
-            coefficients = np.column_stack((coefficients, np.zeros(n_outputs)))
-        coefficients = self._thin(coefficients, lambda: count_nonzero(plan, source, stream.spawn("count")))
-        self.n_iter_ = plan.n_steps
-        if self.relation == "add-remove":
-            # Sums of more could leave 64-bit integers, and refusing them would tell their number.
-            assumptions = (*assumptions, f"there are at most {MOST_PRIVATE_ROWS:,} records")
-        public = self._public_facts(n_rows, n_columns)
-        public |= {"radius": float(self.radius), "n_steps": plan.n_steps, **facts}
-        self.certificate_ = certify(
-            plan.releases,
-            plan.budget,
-            relation=self.relation,
-            public=public,
-            assumptions=(*self._assumptions(), *assumptions),
-            seeded=stream.seeded,
-            arithmetic="exact",
-            ordered=plan.ordered,
-        )
-        return coefficients
+    @property
+    def _mapped_radius(self) -> float:
+        """The radius of the ball for scaled features and a mapped target."""
+        radius = number_or_auto(radius=self.radius)
+        return (_AUTO_RADIUS if radius is None else radius / self._target_unit) * self.x_bound
 
-    def _plan(self, loss: Loss, n_rows: int | None, n_features: int, n_outputs: int) -> Any:
-        """From the budget and public facts to steps and noise."""
-        return plan_frank_wolfe(
-            Budget(self.epsilon, self.delta),
-            loss,
-            radius=self.radius * self.x_bound,
-            relation=self.relation,
-            n_rows=n_rows,
-            n_features=n_features,
-            n_outputs=n_outputs,
-            intercept=bool(self.fit_intercept),
-            n_steps=self.n_steps,
-            count=self._count_mechanism(n_features),
-        )
+    def _problem(self, facts: PublicFacts) -> dict[str, Any]:
+        """What the plans of this family are made for."""
+        loss, n_outputs = self._loss(facts)
+        return {
+            "budget": Budget(self.epsilon, self.delta),
+            "loss": loss,
+            "radius": self._mapped_radius,
+            "relation": self.relation,
+            "n_rows": facts.n_records,
+            "n_features": facts.n_features,
+            "n_outputs": n_outputs,
+            "intercept": bool(self.fit_intercept),
+            "n_steps": self.n_steps,
+        }
 
-    def _solve(self, plan: Any, source: ArraySource, stream: Stream) -> np.ndarray:
-        return run_frank_wolfe(plan, source, stream)
+    def _plan(self, facts: PublicFacts) -> Any:
+        return plan_frank_wolfe(**self._problem(facts), count=self._count_mechanism(facts.n_features))
 
-    def _count_mechanism(self, n_columns: int) -> ClippedCount | None:
-        """How the number of coefficients is counted, where it is; Frank-Wolfe itself keeps them all."""
+    def _count_mechanism(self, n_features: int) -> ClippedCount | None:
+        """How the number of nonzero coefficients is released; None for a model that keeps them all."""
         return None
 
-    def _thin(self, coefficients: np.ndarray, count: Callable[[], int]) -> np.ndarray:
-        """Post-processing of the coefficients; ``count`` makes the release of :meth:`_count_mechanism`."""
-        return coefficients
+    def _run(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
+        weights = self._solve(plan, source, stream.spawn("frank-wolfe"))
+        return weights if self.fit_intercept else np.column_stack((weights, np.zeros(len(weights))))
+
+    def _solve(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
+        return run_frank_wolfe(plan, source, stream)
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        radius = number_or_auto(radius=self.radius)
+        stated = _AUTO_RADIUS * self._target_unit if radius is None else radius
+        return super()._described(plan, facts) | {"radius": stated, "n_steps": plan.n_steps}
+
+    def _store(self, plan: Any, facts: PublicFacts, outcome: FloatArray) -> None:
+        super()._store(plan, facts, outcome)
+        self.n_iter_ = plan.n_steps
 
 
-class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
+class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
     r"""Least squares over an L1 ball by private Frank-Wolfe.
 
     .. math:: \min_{\|w\|_1 \le r} \sum_i \phi(\tilde x_i^\top w - \tilde y_i)
 
     with :math:`\phi` the Huber function with threshold ``residual_clip`` (default) or the square,
-    :math:`\tilde x` clipped to ``[-x_bound, x_bound]`` and :math:`\tilde y` mapped from ``y_bounds`` to [-1, 1].
+    :math:`\tilde x` clipped to ``[-x_bound, x_bound]`` and :math:`\tilde y` clipped to ``y_bounds``.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: one coordinate and sign per step, hence ``coef_`` and
-    ``intercept_``. Sensitivity: ``data.sensitivity.gradient_scores``; one record moves the gradient of the Huber
-    objective by at most ``residual_clip * x_bound`` in every coordinate, whatever the radius, but that of the square
-    by ``(radius * x_bound + 1) * x_bound``. Public: the numbers of features and, except under add-remove, of records,
-    the bounds, the radius and the number of steps.
+    ``intercept_``. Sensitivity: ``data.sensitivity.gradient_scores``; for a target mapped to [-1, 1], one record moves
+    the gradient of the Huber objective by at most ``residual_clip * x_bound`` in every coordinate, whatever the radius,
+    but that of the square by ``(radius * x_bound + 1) * x_bound``. Public: the numbers of features and, except under
+    add-remove, of records, the bounds, the radius and the number of steps.
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` is the non-private twin: no noise, ``n_steps="auto"`` means 5000.
-    delta : float, default=1e-6
-        Probability beyond epsilon.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
-    n_public : int, default=None
-        A public row count, used under add-remove by ``n_steps="auto"``.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    y_bounds : tuple of float, default=(-1.0, 1.0)
-        Public range of the target.
-    radius : float, default=10.0
-        L1 bound on the coefficients for a target mapped to [-1, 1] and features in their own units: in the units of
-        y the bound is ``radius`` times half the width of ``y_bounds``.
-    loss : {"huber", "squared"}, default="huber"
-        "huber" needs noise for ``residual_clip`` only.
-    residual_clip : float, default=None
-        Threshold of the Huber loss, in mapped units. None: 1, the largest residual of a model that predicts nothing.
-    n_steps : int or "auto", default="auto"
-        Number of steps, a function of public facts.
-    fit_intercept : bool, default=True
-        Whether to add a constant column, which shares the ball.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+    %(epsilon)s
+        ``n_steps="auto"`` means 5000 then.
+    %(delta)s
+    %(relation)s
+    %(n_public)s
+        ``n_steps="auto"`` depends on it.
+    %(x_bound)s
+    %(y_bounds)s
+    %(radius_regressor)s
+    %(huber_loss)s
+    %(n_steps)s
+    %(fit_intercept)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the units of X and y.
-    intercept_ : float
-        Intercept in the units of y.
-    n_iter_ : int
-        Number of steps made.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(n_iter)s
+    %(regressor_attributes)s
 
     References
     ----------
@@ -209,9 +161,9 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
         n_public: int | None = None,
         x_bound: float = 1.0,
         y_bounds: tuple[float, float] = (-1.0, 1.0),
-        radius: float = 10.0,
+        radius: float | str = "auto",
         loss: str = "huber",
-        residual_clip: float | None = None,
+        residual_clip: float | str = "auto",
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
@@ -231,48 +183,23 @@ class FrankWolfeRegressor(PrivateRegressorMixin, _FrankWolfe):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> FrankWolfeRegressor:
-        """Bound, plan, solve, certify.
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_choice(("huber", "squared"), loss=self.loss)
+        self._mapped_clip()
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            The target.
-        """
-        self._check_public()
-        low, high = check_y_bounds(self.y_bounds)
-        loss = self._loss()
-        records = self._read(X, y, numeric=True)
-        facts: dict[str, Any] = {"y_bounds": (low, high), "loss": self.loss}
+    def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
+        return SquaredLoss() if self.loss == "squared" else HuberLoss(self._mapped_clip() or 1.0), 1
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        described = super()._described(plan, facts) | {"loss": self.loss}
         if self.loss == "huber":
-            facts["residual_clip"] = self._threshold()
-        target = numeric_target(records.y, (low, high))
-        (weights,) = self._fit(records, target, loss, 1, facts, ())
-        self._set_coefficients(weights, low, high)
-        return self
-
-    def _loss(self) -> Loss:
-        if check_choice(("huber", "squared"), loss=self.loss) == "squared":
-            return SquaredLoss()
-        return HuberLoss(self._threshold())
-
-    def _threshold(self) -> float:
-        return 1.0 if self.residual_clip is None else check_positive(residual_clip=self.residual_clip)
-
-    def _set_coefficients(self, weights: np.ndarray, low: float, high: float) -> None:
-        half = high / 2.0 - low / 2.0
-        self.coef_ = weights[:-1] * (half / self.x_bound)
-        self.intercept_ = float(low / 2.0 + high / 2.0 + half * weights[-1])
-        self.support_ = self.coef_ != 0.0
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predictions in the units of y."""
-        return self._margins(X).ravel()
+            described["residual_clip"] = (self._mapped_clip() or 1.0) * self._target_unit
+        return described
 
 
-class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
+class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
     r"""Logistic regression over an L1 ball by private Frank-Wolfe, for two classes or more.
 
     .. math:: \min_{\|W\|_{1,1} \le r} \sum_i \Bigl( \log \sum_k e^{w_k^\top \tilde x_i}
@@ -289,49 +216,24 @@ class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` is the non-private twin: no noise, ``n_steps="auto"`` means 5000.
-    delta : float, default=1e-6
-        Probability beyond epsilon.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
-    n_public : int, default=None
-        A public row count, used under add-remove by ``n_steps="auto"``.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    classes : sequence, default=None
-        Public labels; records with another label count as null records. None: taken from y, and the certificate
-        then assumes that the set of labels is public.
-    radius : float, default=10.0
-        L1 bound on the coefficients.
-    n_steps : int or "auto", default="auto"
-        Number of steps, a function of public facts.
-    fit_intercept : bool, default=True
-        Whether to add a constant column, which shares the ball.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+    %(epsilon)s
+        ``n_steps="auto"`` means 5000 then.
+    %(delta)s
+    %(relation)s
+    %(n_public)s
+        ``n_steps="auto"`` depends on it.
+    %(x_bound)s
+    %(classes)s
+    %(radius_classifier)s
+    %(n_steps)s
+    %(fit_intercept)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels, sorted.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients in the units of X.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
-    n_iter_ : int
-        Number of steps made.
-    support_ : ndarray of bool, shape (n_features,)
-        Which features have a coefficient that is not zero.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(n_iter)s
+    %(classifier_attributes)s
 
     References
     ----------
@@ -359,7 +261,7 @@ class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
         n_public: int | None = None,
         x_bound: float = 1.0,
         classes: Any = None,
-        radius: float = 10.0,
+        radius: float | str = "auto",
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
@@ -376,29 +278,3 @@ class FrankWolfeClassifier(PrivateClassifierMixin, _FrankWolfe):
         self.fit_intercept = fit_intercept
         self.invalid = invalid
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> FrankWolfeClassifier:
-        """Bound, plan, solve, certify.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        """
-        self._check_public()
-        records = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(records.y, self.classes)
-        records, codes = label_records(records, labels, self.invalid)
-        loss: Loss = LogisticLoss() if labels.size == 2 else SoftmaxLoss()
-        n_outputs = 1 if labels.size == 2 else labels.size
-        weights = self._fit(records, codes, loss, n_outputs, {"classes": labels}, assumptions)
-        self.classes_ = labels
-        self._set_coefficients(weights)
-        return self
-
-    def _set_coefficients(self, weights: np.ndarray) -> None:
-        self.coef_ = weights[:, :-1] / self.x_bound
-        self.intercept_ = weights[:, -1].copy()
-        self.support_ = (self.coef_ != 0.0).any(axis=0)

@@ -6,21 +6,96 @@ first (Kifer, Smith and Thakurta 2012, with the constants of a proof that wastes
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import Any
 
-import numpy as np
-
-from taciturn.core.validation import check_positive
-from taciturn.data.target import check_y_bounds, label_records, numeric_target
-from taciturn.estimators._linear import PrivateClassifierMixin, PrivateRegressorMixin, labels_of
-from taciturn.estimators._objective import PrivateObjective
+from taciturn.accounting import Budget
+from taciturn.core.arrays import FloatArray
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_real
+from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
+from taciturn.fitting.objective_perturbation import run_objective
+from taciturn.fitting.procedure import PublicFacts
 from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.planning.objective_perturbation import (
+    MOST_PER_PUBLIC_ROW,
+    check_regularisation,
+    plan_objective_perturbation,
+)
+from taciturn.sources import ArraySource
 
-__all__ = ["ObjectivePerturbationClassifier", "ObjectivePerturbationRegressor"]
+__all__ = ["ObjectiveModel", "ObjectivePerturbationClassifier", "ObjectivePerturbationRegressor"]
+
+# In units of x_bound: below it the curvature of a record would be lost beside the regularisation.
+_LEAST_ROW_BOUND = 2.0**-20
+
+ROUNDING = (
+    "the solver's arithmetic rounds as IEEE 754 says, and computes the derivative of the loss to 8 units in its last "
+    "place"
+)
+"""The numerical assumption of :mod:`taciturn.planning.precision`."""
 
 
-class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
+class ObjectiveModel(PrivateLinearModel):
+    """A model that minimises a perturbed objective: what regressors and classifiers share."""
+
+    row_bound: float | str
+    regularisation: float | str
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        self._require_delta()
+        self._require_public_count()
+        if number_or_auto(row_bound=self.row_bound) is not None:
+            check_real(self.x_bound * _LEAST_ROW_BOUND, math.inf, closed="left", row_bound=self.row_bound)
+        self._check_regularisation()
+
+    def _check_regularisation(self) -> None:
+        check_regularisation(self.regularisation)
+
+    def _problem(self, facts: PublicFacts, n_columns: int) -> dict[str, Any]:
+        """What the plans of this family are made for; ``n_columns`` of the features enter the objective."""
+        loss, n_outputs = self._loss(facts)
+        return {
+            "budget": Budget(self.epsilon, self.delta),
+            "loss": loss,
+            "row_bound": self._mapped_row_bound(n_columns),
+            "relation": self.relation,
+            "n_rows": facts.stated_records,
+            "n_features": facts.n_features,
+            "intercept": bool(self.fit_intercept),
+            "n_outputs": n_outputs,
+        }
+
+    def _plan(self, facts: PublicFacts) -> Any:
+        return plan_objective_perturbation(**self._problem(facts, facts.n_features), regularisation=self.regularisation)
+
+    def _mapped_row_bound(self, n_columns: int) -> float:
+        """``row_bound`` in units of ``x_bound``; for "auto" what the bounds on the entries imply."""
+        implied = math.sqrt(n_columns + bool(self.fit_intercept))
+        row_bound = number_or_auto(row_bound=self.row_bound)
+        return implied if row_bound is None else min(row_bound / self.x_bound, implied)
+
+    def _run(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
+        return run_objective(plan, source, stream)
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | self._plan_facts(plan)
+
+    def _plan_facts(self, plan: Any) -> dict[str, Any]:
+        """What the certificate says about the plan."""
+        return {"row_bound": plan.row_bound * self.x_bound, "regularisation": plan.regularisation, **plan.facts}
+
+    def _assumptions(self, plan: Any) -> tuple[str, ...]:
+        return *super()._assumptions(plan), ROUNDING
+
+    @property
+    def _most_records(self) -> int | None:
+        return None if self.n_public is None else MOST_PER_PUBLIC_ROW * self.n_public
+
+
+class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
     r"""Robust ridge regression by objective perturbation.
 
     .. math:: \min_w \sum_i \phi_C(\tilde x_i \cdot w - \tilde y_i) + \tfrac{\Lambda}{2} \|w\|^2 + b \cdot w,
@@ -40,54 +115,27 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` is the non-private twin: no noise, ``regularisation="auto"``
-        means 1.
-    delta : float, default=1e-6
-        Probability beyond epsilon; more than 0, since the noise is Gaussian.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
-    n_public : int, default=None
-        A public row count, required under add-remove.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    y_bounds : tuple of float, default=(-1.0, 1.0)
-        Public range of the target.
-    row_bound : float, default=None
-        Public L2 bound on a row in the units of X, in which the intercept's entry counts as ``x_bound``. None: what
-        ``x_bound`` implies, its product with the root of the number of columns. A bound near the typical length
-        costs the least noise.
-    residual_clip : float, default=None
-        C, the threshold of the Huber loss, in mapped units. None: 1, the largest residual of a model that predicts
-        nothing.
+    %(epsilon)s
+        ``regularisation="auto"`` means 1 then.
+    %(delta_positive)s
+    %(relation)s
+    %(n_public_required)s
+    %(x_bound)s
+    %(y_bounds)s
+    %(row_bound_implied)s
+    residual_clip : float or "auto", default="auto"
+        Threshold of the Huber loss, in the units of y. "auto": the half-width of ``y_bounds``.
     regularisation : float or "auto", default="auto"
-        :math:`\Lambda` in mapped units. "auto" balances noise and shrinkage by public facts.
-    fit_intercept : bool, default=True
-        Whether to add a constant column, which counts towards the row's length and is shrunk like the others.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+        :math:`\Lambda`, for features divided by ``x_bound`` and a target mapped to [-1, 1]. "auto" balances noise and
+        shrinkage by public facts.
+    %(fit_intercept)s
+        Its entry counts towards the norm of a row.
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the units of X and y.
-    intercept_ : float
-        Intercept in the units of y.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
-
-    Notes
-    -----
-    There is no ``n_iter_``: how many steps the solver makes depends on the data and would be a release.
+    %(regressor_attributes)s
 
     References
     ----------
@@ -115,8 +163,8 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
         n_public: int | None = None,
         x_bound: float = 1.0,
         y_bounds: tuple[float, float] = (-1.0, 1.0),
-        row_bound: float | None = None,
-        residual_clip: float | None = None,
+        row_bound: float | str = "auto",
+        residual_clip: float | str = "auto",
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
@@ -135,35 +183,20 @@ class ObjectivePerturbationRegressor(PrivateRegressorMixin, PrivateObjective):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ObjectivePerturbationRegressor:
-        """Bound, plan, solve, certify.
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        self._mapped_clip()
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            The target.
-        """
-        self._check_public()
-        low, high = check_y_bounds(self.y_bounds)
-        clip = 1.0 if self.residual_clip is None else check_positive(residual_clip=self.residual_clip)
-        records = self._read(X, y, numeric=True)
-        records = replace(records, y=numeric_target(records.y, (low, high)))
-        facts = {"y_bounds": (low, high), "residual_clip": clip}
-        (weights,) = self._fit(records, HuberLoss(clip), 1, facts, ())
-        half = high / 2.0 - low / 2.0
-        self.coef_ = weights[:-1] * (half / self.x_bound)
-        self.intercept_ = float(low / 2.0 + high / 2.0 + half * weights[-1])
-        self.support_ = self.coef_ != 0.0
-        return self
+    def _loss(self, facts: PublicFacts) -> tuple[HuberLoss, int]:
+        return HuberLoss(self._mapped_clip() or 1.0), 1
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predictions in the units of y."""
-        return self._margins(X).ravel()
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        clip = (self._mapped_clip() or 1.0) * self._target_unit
+        return super()._described(plan, facts) | {"residual_clip": clip}
 
 
-class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
+class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
     r"""Ridge-regularised logistic regression by objective perturbation, for two classes or more.
 
     .. math:: \min_w \sum_i \bigl( \log(1 + e^{\tilde x_i \cdot w}) - y_i\, \tilde x_i \cdot w \bigr)
@@ -183,55 +216,24 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit. ``float("inf")`` is the non-private twin: no noise, ``regularisation="auto"``
-        means 1.
-    delta : float, default=1e-6
-        Probability beyond epsilon; more than 0, since the noise is Gaussian.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means.
-    n_public : int, default=None
-        A public row count, required under add-remove.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    classes : sequence, default=None
-        Public labels; records with another label count as null records. None: taken from y, and the certificate
-        then assumes that the set of labels is public.
-    row_bound : float, default=None
-        Public L2 bound on a row in the units of X, in which the intercept's entry counts as ``x_bound``; longer rows
-        are shortened. None: what ``x_bound`` implies, its product with the root of the number of columns. A bound
-        near the typical length costs the least noise.
+    %(epsilon)s
+        ``regularisation="auto"`` means 1 then.
+    %(delta_positive)s
+    %(relation)s
+    %(n_public_required)s
+    %(x_bound)s
+    %(classes)s
+    %(row_bound_implied)s
     regularisation : float or "auto", default="auto"
-        :math:`\Lambda` in units of features divided by ``x_bound``. "auto" balances noise and shrinkage by public
-        facts.
-    fit_intercept : bool, default=True
-        Whether to add a constant column, which counts towards the row's length and is shrunk like the others.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+        :math:`\Lambda`, for features divided by ``x_bound``. "auto" balances noise and shrinkage by public facts.
+    %(fit_intercept)s
+        Its entry counts towards the norm of a row.
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels, sorted.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients in the units of X.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
-    support_ : ndarray of bool, shape (n_features,)
-        Which features have a coefficient that is not zero.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
-
-    Notes
-    -----
-    There is no ``n_iter_``: how many steps the solver makes depends on the data and would be a release.
+    %(classifier_attributes)s
 
     References
     ----------
@@ -259,7 +261,7 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
         n_public: int | None = None,
         x_bound: float = 1.0,
         classes: Any = None,
-        row_bound: float | None = None,
+        row_bound: float | str = "auto",
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
@@ -277,24 +279,7 @@ class ObjectivePerturbationClassifier(PrivateClassifierMixin, PrivateObjective):
         self.invalid = invalid
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ObjectivePerturbationClassifier:
-        """Bound, plan, solve, certify.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        """
-        self._check_public()
-        records = self._read(X, y, numeric=False)
-        labels, assumptions = labels_of(records.y, self.classes)
-        records, codes = label_records(records, labels, self.invalid)
-        n_outputs = 1 if labels.size == 2 else labels.size
-        weights = self._fit(replace(records, y=codes), LogisticLoss(), n_outputs, {"classes": labels}, assumptions)
-        self.classes_ = labels
-        self.coef_ = weights[:, :-1] / self.x_bound
-        self.intercept_ = weights[:, -1].copy()
-        self.support_ = (self.coef_ != 0.0).any(axis=0)
-        return self
+    def _loss(self, facts: PublicFacts) -> tuple[LogisticLoss, int]:
+        # One against the rest: the theorem is about losses of one linear predictor, which the softmax is not.
+        _, n_outputs = super()._loss(facts)
+        return LogisticLoss(), n_outputs

@@ -12,68 +12,77 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.accounting import Budget
+from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_truth
-from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
+from taciturn.core.validation import check_choice, check_truth
+from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeModel, FrankWolfeRegressor
+from taciturn.fitting.procedure import PublicFacts
 from taciturn.fitting.screening import run_screened
-from taciturn.losses import Loss
 from taciturn.mechanisms import rounded_gaussian
-from taciturn.planning import ScreenedPlan, check_screening, none_threshold, plan_screened
+from taciturn.planning.screened import ScreenedPlan, check_screening, none_threshold, plan_screened
 from taciturn.sources import ArraySource
 
 __all__ = ["ScreenedClassifier", "ScreenedRegressor"]
 
 
-class _Screened:
-    """Plan and solve with screening."""
+class ScreenedModel(FrankWolfeModel):
+    """Frank-Wolfe with screening: what regressor and classifier share."""
 
-    def _check_public(self) -> None:
-        super()._check_public()
-        check_screening(self.rule, self.screen_at, self.screen_share, self.threshold)
+    rule: str
+    screen_at: int | str
+    screen_share: float
+    threshold: float | str
+    permanent: bool
+    loss_curve_: FloatArray
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_screening(self.rule, self.screen_at, self.screen_share, self._given_threshold())
         check_truth(permanent=self.permanent)
 
-    def _warm_up(self, *, sparse: bool) -> None:
-        super()._warm_up(sparse=sparse)
+    def warm_up(self, *, sparse: bool) -> None:
+        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
+        super().warm_up(sparse=sparse)
         rounded_gaussian.warm_up()
 
-    def _plan(self, loss: Loss, n_rows: int | None, n_features: int, n_outputs: int) -> ScreenedPlan:
+    def _plan(self, facts: PublicFacts) -> ScreenedPlan:
         return plan_screened(
-            Budget(self.epsilon, self.delta),
-            loss,
-            radius=self.radius * self.x_bound,
-            relation=self.relation,
-            n_rows=n_rows,
-            n_features=n_features,
-            n_outputs=n_outputs,
-            intercept=bool(self.fit_intercept),
-            n_steps=self.n_steps,
+            **self._problem(facts),
             rule=self.rule,
             screen_at=self.screen_at,
             screen_share=self.screen_share,
-            threshold=self.threshold,
+            threshold=self._given_threshold(),
             permanent=bool(self.permanent),
         )
 
-    def _solve(self, plan: ScreenedPlan, source: ArraySource, stream: Stream) -> np.ndarray:
+    def _given_threshold(self) -> float | None:
+        """The threshold, or None for "auto"."""
+        if not isinstance(self.threshold, str):
+            return self.threshold
+        check_choice(("auto",), threshold=self.threshold)
+        return None
+
+    def _solve(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
         # What an earlier fit without privacy left must not outlive it.
-        vars(self).pop("loss_curve_", None)
+        if hasattr(self, "loss_curve_"):
+            del self.loss_curve_
         if not math.isinf(self.epsilon):
             return run_screened(plan, source, stream)
         losses: list[float] = []
-        coefficients = run_screened(plan, source, stream, losses.append)
+        weights = run_screened(plan, source, stream, losses.append)
         self.loss_curve_ = np.array(losses)
-        return coefficients
+        return weights
 
-    def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
-        facts = super()._public_facts(n_rows, n_columns)
-        facts |= {"rule": self.rule, "screen_at": self.screen_at, "screen_share": float(self.screen_share)}
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        described = super()._described(plan, facts)
+        described |= {"rule": self.rule, "screen_at": self.screen_at, "screen_share": float(self.screen_share)}
         if self.rule == "none-option":
-            facts["threshold"] = none_threshold(self.threshold, facts.get("records"))
-        return facts | {"permanent": bool(self.permanent)}
+            described["threshold"] = none_threshold(self._given_threshold(), facts.n_records)
+        return described | {"permanent": bool(self.permanent)}
 
 
-class ScreenedRegressor(_Screened, FrankWolfeRegressor):
+class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
     r"""Least squares over an L1 ball by private Frank-Wolfe with private screening.
 
     The objective and the steps are those of :class:`FrankWolfeRegressor`. After every ``screen_at``-th step
@@ -92,36 +101,31 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
 
     Parameters
     ----------
-    epsilon, delta, relation, n_public, x_bound, y_bounds, radius
-        As in :class:`FrankWolfeRegressor`. Every rule but "select" needs ``n_public`` under add-remove. With
-        ``epsilon=float("inf")``, ``rule="adp"``, ``permanent=True`` and ``loss="squared"`` this is Frank-Wolfe with
-        the safe rule itself: it drops columns that are proved to be zero in the solution, and is faster for that.
-    loss, residual_clip, n_steps, fit_intercept, invalid, random_state
-        As in :class:`FrankWolfeRegressor`. The rules "tested" and "adp" are derived for the squared loss; with "huber"
-        they are private all the same, but not safe even without noise.
-    rule : {"select", "tested", "none-option", "adp"}, default="select"
-        What a screening does. "select" chooses the coefficient with the smallest gradient by the exponential mechanism
-        and sets it to zero. "tested" does so only if the safe rule, on three noisy numbers, says that the coefficient
-        is zero at the optimum. "none-option" has one more candidate, "none". "adp" releases the safe rule's scores of
-        all features at once with Gaussian noise, which drowns them: a baseline to compare with.
-    screen_at : int, "every" or "last", default=10
-        After every how many steps coefficients are screened, or only after the last one; not at all where there are
-        fewer steps. With "select" each screening removes a coefficient, so that at most ``n_iter_`` less the number of
-        screenings are left; "every" leaves none.
-    screen_share : float, default=0.1
-        Share of the budget for screening, in (0, 1): of the sum of squared costs, or, with delta = 0, of epsilon.
-    threshold : float, default=None
-        For "none-option": the gradient below which a coefficient is rather screened than not, as a share of the
-        largest possible gradient, in [0, 1]. None: one over the root of the public number of records, what chance
-        alone may reach.
-    permanent : bool, default=False
-        Whether a screened coefficient can never be chosen again. Which ones these are is public by then, and the
-        columns are left out of what follows, which saves time.
+    %(epsilon)s
+        ``n_steps="auto"`` means 5000 then. With ``rule="adp"``, ``permanent=True`` and ``loss="squared"`` it is
+        Frank-Wolfe with the safe rule itself: it drops columns that are proved to be zero in the solution, and is
+        faster for that.
+    %(delta)s
+    %(relation)s
+    %(n_public)s
+        Every rule but "select" requires it there.
+    %(x_bound)s
+    %(y_bounds)s
+    %(radius_regressor)s
+    %(huber_loss)s
+        The rules "tested" and "adp" are derived for the squared loss; with "huber" they are private all the same, but
+        not safe even without noise.
+    %(n_steps)s
+    %(screening)s
+    %(fit_intercept)s
+        The intercept is never screened.
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, support_, certificate_, n_features_in_, feature_names_in_
-        As in :class:`FrankWolfeRegressor`.
+    %(n_iter)s
+    %(regressor_attributes)s
     loss_curve_ : ndarray
         Mean loss after each screening. Only with ``epsilon=float("inf")``: it is computed from the data.
 
@@ -152,14 +156,14 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
         n_public: int | None = None,
         x_bound: float = 1.0,
         y_bounds: tuple[float, float] = (-1.0, 1.0),
-        radius: float = 10.0,
+        radius: float | str = "auto",
         loss: str = "huber",
-        residual_clip: float | None = None,
+        residual_clip: float | str = "auto",
         n_steps: int | str = "auto",
         rule: str = "select",
         screen_at: int | str = 10,
         screen_share: float = 0.1,
-        threshold: float | None = None,
+        threshold: float | str = "auto",
         permanent: bool = False,
         fit_intercept: bool = True,
         invalid: str = "raise",
@@ -185,7 +189,7 @@ class ScreenedRegressor(_Screened, FrankWolfeRegressor):
         self.random_state = random_state
 
 
-class ScreenedClassifier(_Screened, FrankWolfeClassifier):
+class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
     r"""Logistic regression over an L1 ball by private Frank-Wolfe with private screening.
 
     The objective and the steps are those of :class:`FrankWolfeClassifier`; screening is that of
@@ -200,34 +204,27 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
 
     Parameters
     ----------
-    epsilon, delta, relation, n_public, x_bound, classes, radius
-        As in :class:`FrankWolfeClassifier`. Every rule but "select" needs ``n_public`` under add-remove. With
-        ``epsilon=float("inf")``, ``rule="adp"`` and ``permanent=True`` this is Frank-Wolfe with the safe rule itself.
-    n_steps, fit_intercept, invalid, random_state
-        As in :class:`FrankWolfeClassifier`.
-    rule : {"select", "tested", "none-option", "adp"}, default="select"
-        What a screening does. "select" chooses the coefficient with the smallest gradient by the exponential mechanism
-        and sets it to zero. "tested" does so only if the safe rule, on three noisy numbers, says that the coefficient
-        is zero at the optimum. "none-option" has one more candidate, "none". "adp" releases the safe rule's scores of
-        all features at once with Gaussian noise, which drowns them: a baseline to compare with.
-    screen_at : int, "every" or "last", default=10
-        After every how many steps coefficients are screened, or only after the last one; not at all where there are
-        fewer steps. With "select" each screening removes a coefficient, so that at most ``n_iter_`` less the number of
-        screenings are left; "every" leaves none.
-    screen_share : float, default=0.1
-        Share of the budget for screening, in (0, 1): of the sum of squared costs, or, with delta = 0, of epsilon.
-    threshold : float, default=None
-        For "none-option": the gradient below which a coefficient is rather screened than not, as a share of the
-        largest possible gradient, in [0, 1]. None: one over the root of the public number of records, what chance
-        alone may reach.
-    permanent : bool, default=False
-        Whether a screened coefficient can never be chosen again. Which ones these are is public by then, and the
-        columns are left out of what follows, which saves time.
+    %(epsilon)s
+        ``n_steps="auto"`` means 5000 then. With ``rule="adp"`` and ``permanent=True`` it is Frank-Wolfe with the safe
+        rule itself.
+    %(delta)s
+    %(relation)s
+    %(n_public)s
+        Every rule but "select" requires it there.
+    %(x_bound)s
+    %(classes)s
+    %(radius_classifier)s
+    %(n_steps)s
+    %(screening)s
+    %(fit_intercept)s
+        The intercept is never screened.
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, support_, certificate_, n_features_in_, feature_names_in_
-        As in :class:`FrankWolfeClassifier`.
+    %(n_iter)s
+    %(classifier_attributes)s
     loss_curve_ : ndarray
         Mean loss after each screening. Only with ``epsilon=float("inf")``: it is computed from the data.
 
@@ -256,12 +253,12 @@ class ScreenedClassifier(_Screened, FrankWolfeClassifier):
         n_public: int | None = None,
         x_bound: float = 1.0,
         classes: Any = None,
-        radius: float = 10.0,
+        radius: float | str = "auto",
         n_steps: int | str = "auto",
         rule: str = "select",
         screen_at: int | str = 10,
         screen_share: float = 0.1,
-        threshold: float | None = None,
+        threshold: float | str = "auto",
         permanent: bool = False,
         fit_intercept: bool = True,
         invalid: str = "raise",

@@ -8,57 +8,68 @@ integer range without which it would leak.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_real
-from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeRegressor
+from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeModel, FrankWolfeRegressor
+from taciturn.fitting.frank_wolfe import count_nonzero
+from taciturn.fitting.procedure import PublicFacts
 from taciturn.fitting.thresholding import keep_largest_columns
-from taciturn.planning import ClippedCount
+from taciturn.planning.frank_wolfe import ClippedCount
+from taciturn.sources import ArraySource
 
 __all__ = ["SparsifiedClassifier", "SparsifiedRegressor"]
 
 
-class _Sparsified:
-    """Keep the features with the largest coefficients, the intercept apart."""
+class SparsifiedModel(FrankWolfeModel):
+    """Frank-Wolfe whose largest coefficients are kept: what regressor and classifier share."""
 
-    def _check_public(self) -> None:
-        super()._check_public()
-        # The ends of a range that depends on the number of features are right for any number.
+    n_nonzero: int | str
+    count_range: tuple[int, int] | None
+    count_share: float
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        # The ends of a range that depends on the number of features are valid for any number.
         self._count_mechanism(1)
 
-    def _count_mechanism(self, n_columns: int) -> ClippedCount | None:
+    def _count_mechanism(self, n_features: int) -> ClippedCount | None:
         if self.n_nonzero != "private-count":
             check_integer(1, n_nonzero=self.n_nonzero)
             return None
         share = check_real(0.0, 1.0, closed="left", count_share=self.count_share)
         if share == 0.0:
             raise ParameterError("count_share", share, "a number in (0, 1)", "give the count a share of epsilon")
-        root = math.sqrt(n_columns)
-        low, high = (math.ceil(root), math.floor(2.0 * root)) if self.count_range is None else self._range()
+        root = math.sqrt(n_features)
+        low, high = (math.ceil(root), math.floor(2.0 * root)) if self.count_range is None else self._given_range()
         return ClippedCount(low, high, self.relation, share * self.epsilon)
 
-    def _range(self) -> tuple[int, int]:
-        """The two ends as they were given; :class:`ClippedCount` refuses what are no integers."""
+    def _given_range(self) -> tuple[int, int]:
+        """The two ends of ``count_range``; :class:`ClippedCount` refuses what are no integers."""
+        given: Any = self.count_range
         try:
-            low, high = self.count_range
+            low, high = given
         except (TypeError, ValueError):
             return 0, 0
-        return tuple(int(end) if isinstance(end, np.integer) else end for end in (low, high))
+        return (int(low) if isinstance(low, np.integer) else low, int(high) if isinstance(high, np.integer) else high)
 
-    def _public_facts(self, n_rows: int, n_columns: int) -> dict[str, Any]:
-        return super()._public_facts(n_rows, n_columns) | {"n_nonzero": self.n_nonzero}
+    def _run(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
+        weights = super()._run(plan, source, stream)
+        private = self.n_nonzero == "private-count"
+        k = count_nonzero(plan, source, stream.spawn("count")) if private else int(self.n_nonzero)
+        return np.column_stack((keep_largest_columns(weights[:, :-1], k), weights[:, -1]))
 
-    def _thin(self, coefficients: np.ndarray, count: Callable[[], int]) -> np.ndarray:
-        k = count() if self.n_nonzero == "private-count" else self.n_nonzero
-        kept = keep_largest_columns(coefficients[:, :-1], k)
-        return np.column_stack((kept, coefficients[:, -1]))
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"n_nonzero": self.n_nonzero}
 
 
-class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
+class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
     r"""Least squares over an L1 ball by private Frank-Wolfe, thinned to the largest coefficients.
 
     The objective and the solver are those of :class:`FrankWolfeRegressor`; afterwards all but the ``n_nonzero``
@@ -70,22 +81,26 @@ class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
 
     Parameters
     ----------
-    epsilon, delta, relation, n_public, x_bound, y_bounds, radius
-        As in :class:`FrankWolfeRegressor`.
-    loss, residual_clip, n_steps, fit_intercept, invalid, random_state
-        As in :class:`FrankWolfeRegressor`.
-    n_nonzero : int or "private-count", default=10
-        How many coefficients to keep. "private-count": as many as the noiseless solution has, clipped to
-        ``count_range`` and noised; at common budgets this is a coin flip between the ends of the range.
-    count_range : tuple of int, default=None
-        Public integer range of the count. None: from the square root of the number of features to twice that.
-    count_share : float, default=0.05
-        Share of epsilon for the count.
+    %(epsilon)s
+        ``n_steps="auto"`` means 5000 then.
+    %(delta)s
+    %(relation)s
+    %(n_public)s
+        ``n_steps="auto"`` depends on it.
+    %(x_bound)s
+    %(y_bounds)s
+    %(radius_regressor)s
+    %(huber_loss)s
+    %(private_count)s
+    %(n_steps)s
+    %(fit_intercept)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    coef_, intercept_, n_iter_, support_, certificate_, n_features_in_, feature_names_in_
-        As in :class:`FrankWolfeRegressor`.
+    %(n_iter)s
+    %(regressor_attributes)s
 
     References
     ----------
@@ -112,9 +127,9 @@ class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
         n_public: int | None = None,
         x_bound: float = 1.0,
         y_bounds: tuple[float, float] = (-1.0, 1.0),
-        radius: float = 10.0,
+        radius: float | str = "auto",
         loss: str = "huber",
-        residual_clip: float | None = None,
+        residual_clip: float | str = "auto",
         n_nonzero: int | str = 10,
         count_range: tuple[int, int] | None = None,
         count_share: float = 0.05,
@@ -143,7 +158,7 @@ class SparsifiedRegressor(_Sparsified, FrankWolfeRegressor):
         self.count_share = count_share
 
 
-class SparsifiedClassifier(_Sparsified, FrankWolfeClassifier):
+class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
     r"""Logistic regression over an L1 ball by private Frank-Wolfe, thinned to the largest coefficients.
 
     The objective and the solver are those of :class:`FrankWolfeClassifier`; afterwards only the ``n_nonzero``
@@ -156,20 +171,25 @@ class SparsifiedClassifier(_Sparsified, FrankWolfeClassifier):
 
     Parameters
     ----------
-    epsilon, delta, relation, n_public, x_bound, classes, radius, n_steps, fit_intercept, invalid, random_state
-        As in :class:`FrankWolfeClassifier`.
-    n_nonzero : int or "private-count", default=10
-        How many features to keep. "private-count": as many as the noiseless solution uses, clipped to
-        ``count_range`` and noised; at common budgets this is a coin flip between the ends of the range.
-    count_range : tuple of int, default=None
-        Public integer range of the count. None: from the square root of the number of features to twice that.
-    count_share : float, default=0.05
-        Share of epsilon for the count.
+    %(epsilon)s
+        ``n_steps="auto"`` means 5000 then.
+    %(delta)s
+    %(relation)s
+    %(n_public)s
+        ``n_steps="auto"`` depends on it.
+    %(x_bound)s
+    %(classes)s
+    %(radius_classifier)s
+    %(private_count)s
+    %(n_steps)s
+    %(fit_intercept)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, support_, certificate_, n_features_in_, feature_names_in_
-        As in :class:`FrankWolfeClassifier`.
+    %(n_iter)s
+    %(classifier_attributes)s
 
     References
     ----------
@@ -196,7 +216,7 @@ class SparsifiedClassifier(_Sparsified, FrankWolfeClassifier):
         n_public: int | None = None,
         x_bound: float = 1.0,
         classes: Any = None,
-        radius: float = 10.0,
+        radius: float | str = "auto",
         n_nonzero: int | str = 10,
         count_range: tuple[int, int] | None = None,
         count_share: float = 0.05,

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from taciturn.accounting import Budget
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
 from taciturn.estimators.objective_perturbation import (
+    ObjectiveModel,
     ObjectivePerturbationClassifier,
     ObjectivePerturbationRegressor,
 )
+from taciturn.fitting.procedure import PublicFacts
 from taciturn.fitting.two_stage import run_two_stage
-from taciturn.losses import ScalarLoss
 from taciturn.planning.block_vote import check_n_blocks, check_n_jobs
 from taciturn.planning.two_stage import TwoStagePlan, check_selection_share, plan_two_stage
 from taciturn.sources import ArraySource
@@ -25,30 +25,29 @@ from taciturn.sources import ArraySource
 __all__ = ["TwoStageClassifier", "TwoStageRegressor"]
 
 
-class _TwoStage:
-    """A selection before the fit: shared by regressor and classifier."""
+class TwoStageModel(ObjectiveModel):
+    """A selection before the fit: what regressor and classifier share."""
 
-    def _check_public(self) -> None:
-        super()._check_public()
+    n_nonzero: int
+    n_blocks: int | str
+    selection_share: float
+    n_jobs: int | None
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
         check_integer(1, n_nonzero=self.n_nonzero)
         check_selection_share(self.selection_share)
         check_n_blocks(self.n_blocks)
         check_n_jobs(self.n_jobs)
 
-    def _plan(self, loss: ScalarLoss, n_rows: int, n_columns: int, n_outputs: int) -> TwoStagePlan:
-        k = min(int(self.n_nonzero), n_columns)
+    def _plan(self, facts: PublicFacts) -> TwoStagePlan:
+        k = min(int(self.n_nonzero), facts.n_features)
         return plan_two_stage(
-            Budget(self.epsilon, self.delta),
-            loss,
-            n_features=n_columns,
+            **self._problem(facts, k),
             k=k,
-            selection_share=float(self.selection_share),
-            row_bound=self._row_bound(k),
-            relation=self.relation,
-            n_rows=n_rows,
-            intercept=bool(self.fit_intercept),
             n_blocks=self.n_blocks,
-            n_outputs=n_outputs,
+            selection_share=float(self.selection_share),
             regularisation=self.regularisation,
         )
 
@@ -56,16 +55,15 @@ class _TwoStage:
         return run_two_stage(plan, source, stream, n_jobs=self.n_jobs)
 
     def _plan_facts(self, plan: TwoStagePlan) -> dict[str, Any]:
-        facts: dict[str, Any] = super()._plan_facts(plan.objective)
-        selection = {
+        return {
             "selected": plan.votes.selection.k,
             "blocks": plan.votes.n_blocks,
             "selection_share": float(self.selection_share),
+            **super()._plan_facts(plan.objective),
         }
-        return selection | facts
 
 
-class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):
+class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
     r"""Select features by the votes of blocks of records, then fit robust ridge regression on them, privately.
 
     The records are cut into disjoint blocks. Each follows its own LASSO path until ``n_nonzero`` features are active
@@ -85,56 +83,31 @@ class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit, both stages together. ``float("inf")`` is the non-private twin: no noise,
-        ``regularisation="auto"`` means 1.
-    delta : float, default=1e-6
-        Probability beyond epsilon; more than 0, since the noise is Gaussian.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means. Blocks are slices of the list of records, except under add-remove, where
-        each record is assigned at random.
-    n_public : int, default=None
-        A public row count, required under add-remove.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    y_bounds : tuple of float, default=(-1.0, 1.0)
-        Public range of the target.
-    n_nonzero : int, default=10
-        How many features to select, and for how many a block votes. All of them cost nothing.
-    n_blocks : int or "auto", default="auto"
-        "auto" is the square root of the public number of records, rounded down.
-    selection_share : float, default=0.8
-        What the selection gets of the plan's squared parameter, in (0, 1).
-    row_bound : float, default=None
-        Public L2 bound on a row of selected features, as for :class:`ObjectivePerturbationRegressor`.
-    residual_clip : float, default=None
-        Threshold of the Huber loss of the fit, in mapped units. None: 1.
+    %(epsilon)s
+        Both stages share it; ``regularisation="auto"`` means 1 without privacy.
+    %(delta_positive)s
+    %(relation)s
+        Blocks are slices of the list of records, except under add-remove, where each record is assigned at random.
+    %(n_public_required)s
+    %(x_bound)s
+    %(y_bounds)s
+    %(block_votes)s
+    %(row_bound_implied)s
+        Here it is a bound on the selected features of a row.
+    residual_clip : float or "auto", default="auto"
+        Threshold of the Huber loss, in the units of y. "auto": the half-width of ``y_bounds``.
     regularisation : float or "auto", default="auto"
-        :math:`\Lambda` in mapped units. "auto" balances noise and shrinkage by public facts.
-    fit_intercept : bool, default=True
-        Whether the fit has a constant column, which counts towards the row's length.
-    n_jobs : int, default=None
-        Number of joblib workers over which the blocks are shared. The result is the same for any number.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+        :math:`\Lambda`, for features divided by ``x_bound`` and a target mapped to [-1, 1]. "auto" balances noise and
+        shrinkage by public facts.
+    %(fit_intercept)s
+        Its entry counts towards the norm of a row.
+    %(n_jobs)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients in the units of X and y.
-    intercept_ : float
-        Intercept in the units of y.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(regressor_attributes)s
 
     References
     ----------
@@ -164,8 +137,8 @@ class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):
         n_nonzero: int = 10,
         n_blocks: int | str = "auto",
         selection_share: float = 0.8,
-        row_bound: float | None = None,
-        residual_clip: float | None = None,
+        row_bound: float | str = "auto",
+        residual_clip: float | str = "auto",
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         n_jobs: int | None = None,
@@ -192,7 +165,7 @@ class TwoStageRegressor(_TwoStage, ObjectivePerturbationRegressor):
         self.n_jobs = n_jobs
 
 
-class TwoStageClassifier(_TwoStage, ObjectivePerturbationClassifier):
+class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
     r"""Select features by the votes of blocks of records, then fit logistic regression on them, privately.
 
     The records are cut into disjoint blocks. Each follows its own path of L1-regularised logistic regression until
@@ -209,58 +182,28 @@ class TwoStageClassifier(_TwoStage, ObjectivePerturbationClassifier):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget of this fit, both stages together. ``float("inf")`` is the non-private twin: no noise,
-        ``regularisation="auto"`` means 1.
-    delta : float, default=1e-6
-        Probability beyond epsilon; more than 0, since the noise is Gaussian.
-    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-        What one record more or less means. Blocks are slices of the list of records, except under add-remove, where
-        each record is assigned at random.
-    n_public : int, default=None
-        A public row count, required under add-remove.
-    x_bound : float, default=1.0
-        Public bound on every feature value.
-    classes : sequence, default=None
-        Public labels; records with another label count as null records. None: taken from y, and the certificate
-        then assumes that the set of labels is public.
-    n_nonzero : int, default=10
-        How many features to select, and for how many a block votes. All of them cost nothing.
-    n_blocks : int or "auto", default="auto"
-        "auto" is the square root of the public number of records, rounded down.
-    selection_share : float, default=0.8
-        What the selection gets of the plan's squared parameter, in (0, 1).
-    row_bound : float, default=None
-        Public L2 bound on a row of selected features, as for :class:`ObjectivePerturbationClassifier`.
+    %(epsilon)s
+        Both stages share it; ``regularisation="auto"`` means 1 without privacy.
+    %(delta_positive)s
+    %(relation)s
+        Blocks are slices of the list of records, except under add-remove, where each record is assigned at random.
+    %(n_public_required)s
+    %(x_bound)s
+    %(classes)s
+    %(block_votes)s
+    %(row_bound_implied)s
+        Here it is a bound on the selected features of a row.
     regularisation : float or "auto", default="auto"
-        :math:`\Lambda` in units of features divided by ``x_bound``. "auto" balances noise and shrinkage by public
-        facts.
-    fit_intercept : bool, default=True
-        Whether the fit has a constant column, which counts towards the row's length.
-    n_jobs : int, default=None
-        Number of joblib workers over which the blocks are shared. The result is the same for any number.
-    invalid : {"raise", "null"}, default="raise"
-        Records with a cell that is missing, infinite or no number, or without a usable target: "raise" refuses the fit,
-        which tells of them; "null" makes them null records, absent from every statistic.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer is for reproduction only.
+        :math:`\Lambda`, for features divided by ``x_bound``. "auto" balances noise and shrinkage by public facts.
+    %(fit_intercept)s
+        Its entry counts towards the norm of a row.
+    %(n_jobs)s
+    %(invalid)s
+    %(random_state)s
 
     Attributes
     ----------
-    classes_ : ndarray
-        The labels, sorted.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients in the units of X.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
-    support_ : ndarray of bool, shape (n_features,)
-        Which features have a coefficient that is not zero.
-    certificate_ : Certificate
-        The privacy statement of this fit.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(classifier_attributes)s
 
     References
     ----------
@@ -290,7 +233,7 @@ class TwoStageClassifier(_TwoStage, ObjectivePerturbationClassifier):
         n_nonzero: int = 10,
         n_blocks: int | str = "auto",
         selection_share: float = 0.8,
-        row_bound: float | None = None,
+        row_bound: float | str = "auto",
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         n_jobs: int | None = None,

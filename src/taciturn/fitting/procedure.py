@@ -87,6 +87,13 @@ class PublicFacts:
     labels: AnyArray | None = None
     assumptions: tuple[str, ...] = ()
 
+    @property
+    def stated_records(self) -> int:
+        """The public number of records, for plans that need one."""
+        if self.n_records is None:
+            raise TypeError("the parameters have to be checked before a number of records is needed")
+        return self.n_records
+
 
 def check_common_parameters(
     *, epsilon: float, delta: float, relation: str, n_public: int | None, invalid: str, random_state: int | None

@@ -70,6 +70,7 @@ class HardThresholdPlan:
     """
 
     ordered: ClassVar[bool] = False
+    arithmetic: ClassVar[str] = "exact"
 
     budget: Budget
     loss: Loss
@@ -153,7 +154,7 @@ def plan_hard_threshold(
     row_bound: float | None,
     auto_clip: bool,
     clip_share: float,
-    threshold: str,
+    mechanism: str,
     n_steps: int | str,
     step: float | None,
     radius: float | None,
@@ -169,7 +170,7 @@ def plan_hard_threshold(
         As in :class:`HardThresholdPlan`.
     clip_share : float
         A third of it goes to each median, and to the length of the steps where it is not given.
-    threshold : {"gaussian", "peeling"}
+    mechanism : {"gaussian", "peeling"}
         Noise on all coordinates, or a private choice of columns and noise on these.
     n_steps : int or "auto"
         Number of steps; "auto" is a function of public facts.
@@ -178,7 +179,7 @@ def plan_hard_threshold(
         raise ParameterError("row_bound", row_bound, "at least x_bound / 256", "lower x_bound to what features can be")
     private = not math.isinf(budget.epsilon)
     n_nonzero = min(n_nonzero, n_features)
-    peeling = threshold == "peeling" and n_nonzero < n_features
+    peeling = mechanism == "peeling" and n_nonzero < n_features
     if n_steps != "auto":
         steps = int(n_steps)
     else:

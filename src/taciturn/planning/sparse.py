@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -102,6 +103,9 @@ class SparsePlan:
     enough_records : int
         With fewer than these a fit may be worse than a constant.
     """
+
+    ordered: ClassVar[bool] = True
+    arithmetic: ClassVar[str] = "exact"
 
     budget: Budget
     relation: str

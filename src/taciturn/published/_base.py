@@ -16,8 +16,11 @@ from taciturn.accounting import epsilon_of
 from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import AnyArray, FloatArray
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.guard import Guarded
 from taciturn.core.validation import check_claimed_epsilon, check_delta, check_integer, check_positive
-from taciturn.estimators._linear import PrivateLinearModel, labels_of
+from taciturn.data.admission import PresentRecords
+from taciturn.data.reading import PUBLIC_LABELS, public_labels, read_records
+from taciturn.estimators.prediction import LinearPredictor
 from taciturn.events import ComposedEvent, LaplaceMaxEvent, NotPrivateEvent
 
 __all__ = [
@@ -91,10 +94,17 @@ def state_claim(
     )
 
 
-class ReproducedModel(PrivateLinearModel):
+class ReproducedModel(Guarded, LinearPredictor):
     """A linear model without intercept and with the parameters that all of these have."""
 
-    def _check_public(self) -> None:
+    invalid = "raise"
+    """These have no such parameter."""
+
+    def _read(self, X: Any, y: Any, *, numeric: bool) -> PresentRecords:
+        return read_records(self, X, y, invalid=self.invalid, numeric=numeric)
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_claimed_epsilon(epsilon=self.epsilon)
         if check_delta(delta=self.delta) == 0.0:
             raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
@@ -156,14 +166,14 @@ class SwitchedModel(ReproducedModel):
         X, y = records.X, records.y
         if not classifies(self):
             return X, y, ("every target lies in [-1, 1]",)
-        labels, assumptions = labels_of(y, None)
+        labels = public_labels(y, invalid=self.invalid)
         if labels.size > 2:
             raise DataError(
                 f"y: Only binary classification is supported. Expected two classes, got {labels.size}; use "
                 "MultinomialPrivateLasso."
             )
         self.classes_ = labels
-        return X, (y == labels[1]).astype(np.float64), assumptions
+        return X, (y == labels[1]).astype(np.float64), (PUBLIC_LABELS,)
 
     def _set_coefficients(self, weights: FloatArray) -> None:
         self.coef_ = weights[None, :] if classifies(self) else weights

@@ -15,7 +15,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer
 from taciturn.events import GaussianEvent, NotPrivateEvent
 from taciturn.published._base import classifies
-from taciturn.published.screening_rule import ScreenedModel, ScreeningRule
+from taciturn.published.screening_rule import ScreenedReproduction, ScreeningRule
 
 __all__ = ["ADPScreen", "negative_scores"]
 
@@ -36,7 +36,7 @@ def negative_scores(scores: FloatArray, noise_scale: float, stream: Stream) -> I
     return np.flatnonzero(scores < 0.0)
 
 
-class ADPScreen(ScreenedModel):
+class ADPScreen(ScreenedReproduction):
     r"""ADP-Screen as printed: Frank-Wolfe over an L1 ball that sets coefficients with negative noisy scores to zero.
 
     From :math:`w_0` uniform in the ball of radius :math:`\lambda`, step t = 1, .., T is one of :class:`PrivateLasso`,
@@ -169,9 +169,10 @@ class ADPScreen(ScreenedModel):
         self.gradient_bound = gradient_bound
         self.random_state = random_state
 
-    def _check_public(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_choice(("squared", "logistic"), loss=self.loss)
-        super()._check_public()
+        super().check_parameters()
         if isinstance(self.screen_at, str):
             check_choice(("every", "last"), screen_at=self.screen_at)
         else:

@@ -12,6 +12,7 @@ from taciturn.certificate import Certificate, Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
+from taciturn.data.reading import PUBLIC_LABELS
 from taciturn.events import Event, GaussianEvent, NotPrivateEvent
 from taciturn.fitting.thresholding import keep_largest_columns
 from taciturn.losses import LogisticLoss, SquaredLoss
@@ -192,7 +193,7 @@ class DPIGHT(SwitchedModel):
         y : array-like of shape (n_samples,)
             Two labels of any type, or numbers.
         """
-        self._check_public()
+        self.check_parameters()
         X, target, _ = self._read_both(X, y)
         stream = Stream.of(self.random_state)
         n_rows, n_columns = X.shape
@@ -217,7 +218,8 @@ class DPIGHT(SwitchedModel):
         self.certificate_ = self._claim(n_rows, n_columns, noise, stream.seeded)
         return self
 
-    def _check_public(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_claimed_epsilon(epsilon=self.epsilon)
         if check_delta(delta=self.delta) == 0.0:
             raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
@@ -255,7 +257,7 @@ class DPIGHT(SwitchedModel):
         bound = "no row is longer than gradient_bound" if classifies(self) else (
             "no record ever has a gradient longer than gradient_bound"
         )  # fmt: skip
-        assumptions = (bound, *(("the set of labels is public",) if classifies(self) else ()), ROUNDING)
+        assumptions = (bound, *((PUBLIC_LABELS,) if classifies(self) else ()), ROUNDING)
         own = {"corollary-5.6": LINEAR_NOISE, "corollary-5.8": LOGISTIC_NOISE}.get(self.variant)
         errata = (NEIGHBOURS, *([] if classifies(self) else [UNBOUNDED]), *([own] if own else []), TUNING)
         facts = {

@@ -171,7 +171,7 @@ class DPSIS(FeatureMask, BaseEstimator):
         y : array-like of shape (n_samples,)
             Numbers in [-1, 1].
         """
-        self._check_public()
+        self.check_parameters()
         records = read_records(self, X, y, invalid="raise", numeric=False)
         X, y = records.X, target_numbers(records.y, remedy="code two labels as -1 and 1")
         n_rows, n_columns = X.shape
@@ -191,7 +191,8 @@ class DPSIS(FeatureMask, BaseEstimator):
         )
         return self
 
-    def _check_public(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_claimed_epsilon(epsilon=self.epsilon)
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
         check_integer(1, n_features_to_select=self.n_features_to_select)

@@ -9,14 +9,15 @@ import numpy as np
 
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
-from taciturn.estimators._linear import PrivateClassifierMixin, labels_of
+from taciturn.data.reading import PUBLIC_LABELS, public_labels
+from taciturn.estimators.prediction import ClassPredictor
 from taciturn.losses import SoftmaxLoss
 from taciturn.published._base import OBSERVED_BOUNDS, STEPS, ReproducedModel, state_claim, vertex_releases
 
 __all__ = ["MultinomialPrivateLasso"]
 
 
-class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
+class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
     r"""Multinomial Private LASSO as printed: Frank-Wolfe with one noisy selection per feature and step.
 
     With K classes, d features and :math:`G = \nabla \mathcal L(W_t)`, a K x d matrix, step :math:`t = 1, \dots, T - 1`
@@ -119,10 +120,10 @@ class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
         y : array-like of shape (n_samples,)
             Labels of any type.
         """
-        self._check_public()
+        self.check_parameters()
         records = self._read(X, y, numeric=False)
         X, y = records.X, records.y
-        self.classes_, assumptions = labels_of(y, None)
+        self.classes_ = public_labels(y, invalid=self.invalid)
         n_rows, n_columns = X.shape
         n_classes = self.classes_.size
         stream = Stream.of(self.random_state)
@@ -142,7 +143,7 @@ class MultinomialPrivateLasso(PrivateClassifierMixin, ReproducedModel):
                 sensitivity=self.radius * slope / n_rows,
             ),
             public=self._facts(X) | {"classes": self.classes_},
-            assumptions=assumptions,
+            assumptions=(PUBLIC_LABELS,),
             errata=self._errata(n_columns, n_classes),
             seeded=stream.seeded,
         )

@@ -150,7 +150,7 @@ class PrivateADMM(SwitchedModel):
         y : array-like of shape (n_samples,)
             Two labels of any type.
         """
-        self._check_public()
+        self.check_parameters()
         stream = Stream.of(self.random_state)
         X, target, assumptions = self._read_both(X, y)
         n_rows, n_columns = X.shape
@@ -177,7 +177,8 @@ class PrivateADMM(SwitchedModel):
         )
         return self
 
-    def _check_public(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_claimed_epsilon(epsilon=self.epsilon)
         check_choice(tuple(PENALTIES), penalty=self.penalty)
         check_positive(strength=self.strength)

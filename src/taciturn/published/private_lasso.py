@@ -180,7 +180,7 @@ class PrivateLasso(SwitchedModel):
         y : array-like of shape (n_samples,)
             Two labels of any type, or numbers in [-1, 1].
         """
-        self._check_public()
+        self.check_parameters()
         X, target, assumptions = self._read_both(X, y)
         stream = Stream.of(self.random_state)
         self.n_iter_ = self.n_steps if self.literal_appendix else self.n_steps - 1
@@ -205,8 +205,9 @@ class PrivateLasso(SwitchedModel):
         )
         return self
 
-    def _check_public(self) -> None:
-        super()._check_public()
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
         check_choice(("logistic", "squared"), loss=self.loss)
 
     def _loss(self) -> Loss:

@@ -12,7 +12,7 @@ from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.rng import Stream
 from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.published.screening_rule import ScreenedModel, ScreeningRule
+from taciturn.published.screening_rule import ScreenedReproduction, ScreeningRule
 
 __all__ = ["RNMScreen", "smallest_score"]
 
@@ -36,7 +36,7 @@ def smallest_score(scores: FloatArray, noise_scale: float, stream: Stream) -> In
     return np.array([smallest] if scores[smallest] < 0.0 else [], dtype=np.intp)
 
 
-class RNMScreen(ScreenedModel):
+class RNMScreen(ScreenedReproduction):
     r"""RNM-Screen as printed: Frank-Wolfe over an L1 ball that sets at most one coefficient to zero after every step.
 
     The start and the steps are those of :class:`ADPScreen` for half the squared residual. After each step, with the

@@ -25,7 +25,7 @@ from taciturn.published.private_lasso import COMPOSITION
 __all__ = [
     "ByGram",
     "ByMargins",
-    "ScreenedModel",
+    "ScreenedReproduction",
     "ScreeningRule",
     "mean_loss",
     "random_start",
@@ -224,7 +224,7 @@ def screened_frank_wolfe(
     return weights
 
 
-class ScreenedModel(SwitchedModel):
+class ScreenedReproduction(SwitchedModel):
     """Frank-Wolfe with Laplace noise, and a screening rule with noise of its own after some of the steps."""
 
     watch: Watch | None = None
@@ -239,7 +239,7 @@ class ScreenedModel(SwitchedModel):
     n_steps: int
     gradient_bound: float
 
-    def fit(self, X: Any, y: Any) -> ScreenedModel:
+    def fit(self, X: Any, y: Any) -> ScreenedReproduction:
         """Run the algorithm and state its claim.
 
         Parameters
@@ -249,7 +249,7 @@ class ScreenedModel(SwitchedModel):
         y : array-like of shape (n_samples,)
             Numbers between -radius and radius, or two labels of any type for the logistic loss.
         """
-        self._check_public()
+        self.check_parameters()
         stream = Stream.of(self.random_state)
         X, target, assumptions = self._read_both(X, y)
         n_rows, n_columns = X.shape
@@ -286,8 +286,9 @@ class ScreenedModel(SwitchedModel):
         )
         return self
 
-    def _check_public(self) -> None:
-        super()._check_public()
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
         check_claimed_epsilon(epsilon_screen=self.epsilon_screen)
         if check_delta(delta_screen=self.delta_screen) == 0.0:
             raise ParameterError(

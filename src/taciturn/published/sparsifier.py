@@ -142,8 +142,9 @@ class Sparsifier(PrivateLasso):
         self.precision = precision
         self.n_count_steps = n_count_steps
 
-    def _check_public(self) -> None:
-        super()._check_public()
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
         check_claimed_epsilon(epsilon_count=self.epsilon_count)
         check_positive(precision=self.precision)
         check_integer(1, PRINTED_COUNT_STEPS, n_count_steps=self.n_count_steps)

@@ -160,7 +160,7 @@ class TwoStage(SwitchedModel):
         y : array-like of shape (n_samples,)
             Numbers, or two labels with ``loss="logistic"``.
         """
-        self._check_public()
+        self.check_parameters()
         X, y, assumptions = self._read_both(X, y)
         n_rows, n_columns = X.shape
         stream = Stream.of(self.random_state)
@@ -203,7 +203,8 @@ class TwoStage(SwitchedModel):
         )
         return self
 
-    def _check_public(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_choice(("squared", "logistic"), loss=self.loss)
         check_claimed_epsilon(epsilon=self.epsilon)
         if check_delta(delta=self.delta) == 0.0:

@@ -146,7 +146,7 @@ class TwoStageSelector(FeatureMask, BaseEstimator):
         y : array-like of shape (n_samples,)
             Numbers; the experiments take codes of classes for numbers.
         """
-        self._check_public()
+        self.check_parameters()
         records = read_records(self, X, y, invalid="raise", numeric=False)
         X, y = records.X, target_numbers(records.y, remedy="code labels as numbers")
         n_rows, n_columns = X.shape
@@ -159,7 +159,8 @@ class TwoStageSelector(FeatureMask, BaseEstimator):
         self.certificate_ = self._claim(n_rows, n_columns, n_blocks, k, stream.seeded)
         return self
 
-    def _check_public(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_claimed_epsilon(epsilon=self.epsilon)
         check_positive(alpha=self.alpha)
         check_integer(1, n_features_to_select=self.n_features_to_select)

@@ -270,7 +270,7 @@ ESTIMATORS = (
         _descent,
         _one_column,
         "auto",
-        _GIVEN | {"n_nonzero": 1, "threshold": "peeling"},
+        _GIVEN | {"n_nonzero": 1, "mechanism": "peeling"},
     ),
     _entry(
         HardThresholdClassifier,

@@ -173,7 +173,7 @@ REPLAYS = (
     *(
         ReplayCase(kind, targets, own)
         for kind, targets in ((HardThresholdRegressor, _NUMBERS), (HardThresholdClassifier, _LABELS))
-        for own in ({}, {"threshold": "peeling"}, {"step_size": 0.5, "row_bound": 2.0})
+        for own in ({}, {"mechanism": "peeling"}, {"step_size": 0.5, "row_bound": 2.0})
     ),
     *(
         ReplayCase(kind, targets, own)

@@ -100,7 +100,7 @@ def _linear(setting: Panel, coef: FloatArray) -> dict[str, Callable[..., Any]]:
     return _baselines(setting, gradient_bound=float(s)) | {
         DP_IGHT: partial(DPIGHT, gradient_bound=stated, n_nonzero=s, n_steps=STEPS, step_size=0.1),
         RESIDUALS_OF_1: partial(DPIGHT, gradient_bound=bound, n_nonzero=s, n_steps=STEPS, step_size=1.0),
-        "HardThresholdRegressor": partial(HardThresholdRegressor, threshold="peeling", **sound),
+        "HardThresholdRegressor": partial(HardThresholdRegressor, mechanism="peeling", **sound),
         "SparseRegressor": partial(SparseRegressor, **sound),
     }
 
@@ -112,7 +112,7 @@ def _logistic(setting: Panel, coef: FloatArray) -> dict[str, Callable[..., Any]]
     return _baselines(setting, gradient_bound=1.0) | {
         DP_IGHT: partial(DPIGHT, **ight),
         COROLLARY: partial(DPIGHT, variant="corollary-5.8", **ight),
-        "HardThresholdClassifier": partial(HardThresholdClassifier, threshold="peeling", **sound),
+        "HardThresholdClassifier": partial(HardThresholdClassifier, mechanism="peeling", **sound),
         "SparseClassifier": partial(SparseClassifier, **sound),
     }
 

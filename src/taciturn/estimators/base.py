@@ -1,0 +1,250 @@
+"""What every private linear model has in common: bounds, targets and classes, coefficients, predictions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import RegressorMixin
+
+from taciturn.certificate import Release, certify
+from taciturn.core.arrays import AnyArray, FloatArray
+from taciturn.core.errors import ParameterError
+from taciturn.core.lattice import MOST_PRIVATE_ROWS
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_choice, check_positive, check_truth
+from taciturn.data.admission import PresentRecords
+from taciturn.data.reading import PUBLIC_LABELS, public_labels, read_records
+from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
+from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
+from taciturn.fitting.procedure import BOUNDS, PrivateEstimator, PublicFacts
+from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.sources import ArraySource
+
+__all__ = ["PrivateClassifier", "PrivateLinearModel", "PrivateRegressor", "number_or_auto"]
+
+
+class PrivateLinearModel(LinearPredictor, PrivateEstimator):
+    """Base of the private linear models.
+
+    A run gives coefficients in mapped units, of features divided by ``x_bound`` and of targets mapped to [-1, 1]: one
+    row per output, the intercept last and zero where there is none.
+    """
+
+    x_bound: float
+    fit_intercept: bool
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model: validate public facts, plan, reserve, read, run, certify.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The target: numbers for a regressor, labels of any type for a classifier.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        self.check_parameters()
+        facts = self._public_facts(X, y)
+        plan = self._plan(facts)
+        self.warm_up(sparse=sp.issparse(X))
+        self._reserve(plan)
+        source = self._read(X, y, facts)
+        stream = Stream.of(self.random_state)
+        outcome = self._run(plan, source, stream)
+        self._certify(plan, facts, outcome, seeded=stream.seeded)
+        self._store(plan, facts, outcome)
+        return self
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_positive(x_bound=self.x_bound)
+        check_truth(fit_intercept=self.fit_intercept)
+
+    def _plan(self, facts: PublicFacts) -> Any:
+        """The mechanisms of a fit and their costs, from the budget and public facts."""
+        raise NotImplementedError
+
+    def _loss(self, facts: PublicFacts) -> tuple[Any, int]:
+        """The loss of one record, and the number of outputs."""
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any, facts: PublicFacts) -> ArraySource:
+        empty = self.relation == "add-remove"
+        records = read_records(self, X, y, invalid=self.invalid, numeric=facts.labels is None, empty=empty)
+        return ArraySource(self._map_target(records, facts), self.x_bound, n_records=facts.n_records)
+
+    @property
+    def _target_unit(self) -> float:
+        """What a mapped target of 1 is in the units of y: half the width of ``y_bounds``, 1 for labels."""
+        return 1.0
+
+    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
+        """The records with lattice numbers or class codes for targets."""
+        raise NotImplementedError
+
+    def _run(self, plan: Any, source: ArraySource, stream: Stream) -> Any:
+        """What the plan releases about the source."""
+        raise NotImplementedError
+
+    def _certify(self, plan: Any, facts: PublicFacts, outcome: Any, *, seeded: bool) -> None:
+        """Set the certificate."""
+        self.certificate_ = certify(
+            self._released(plan, outcome),
+            plan.budget,
+            relation=self.relation,
+            public=self._described(plan, facts),
+            assumptions=(*self._assumptions(plan), *facts.assumptions),
+            seeded=seeded,
+            arithmetic=plan.arithmetic,
+            ordered=plan.ordered,
+        )
+
+    def _released(self, plan: Any, outcome: Any) -> Iterable[Release]:
+        """The releases that were made."""
+        releases: tuple[Release, ...] = plan.releases
+        return releases
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        """Public facts for the certificate."""
+        return self._public_description(facts) | {"x_bound": float(self.x_bound)}
+
+    def _assumptions(self, plan: Any) -> tuple[str, ...]:
+        """What the guarantee rests on."""
+        return BOUNDS, *self._admission(self._most_records)
+
+    @property
+    def _most_records(self) -> int | None:
+        """The largest number of records for which the arithmetic is proved."""
+        # Sums of more could leave 64-bit integers.
+        return MOST_PRIVATE_ROWS
+
+    def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
+        """Set the fitted attributes: what was released, and public facts."""
+        self._set_coefficients(outcome)
+
+    def _set_coefficients(self, weights: FloatArray) -> None:
+        """Set ``coef_``, ``intercept_`` and ``support_`` in the user's units."""
+        raise NotImplementedError
+
+
+class PrivateRegressor(RegressorMixin, PrivateLinearModel):
+    """A linear model of a target with a public range."""
+
+    y_bounds: tuple[float, float]
+    residual_clip: float | str
+    y_bounds_: tuple[float, float]
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_y_bounds(self.y_bounds)
+
+    @property
+    def _target_unit(self) -> float:
+        low, high = check_y_bounds(self.y_bounds)
+        # Halving first keeps bounds near the largest double from overflowing.
+        return high / 2.0 - low / 2.0
+
+    def _mapped_clip(self) -> float | None:
+        """``residual_clip`` for a mapped target; None for "auto"."""
+        clip = number_or_auto(residual_clip=self.residual_clip)
+        if clip is None:
+            return None
+        if not 0.0 < clip / self._target_unit < math.inf:
+            raise ParameterError(
+                "residual_clip", clip, "a positive finite number also in units of y_bounds", "give one of their size"
+            )
+        return clip / self._target_unit
+
+    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
+        return replace(records, y=numeric_target(records.y, check_y_bounds(self.y_bounds)))
+
+    def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
+        self.y_bounds_ = check_y_bounds(self.y_bounds)
+        super()._store(plan, facts, outcome)
+
+    def _set_coefficients(self, weights: FloatArray) -> None:
+        low, high = check_y_bounds(self.y_bounds)
+        half = self._target_unit
+        self.coef_ = weights[0, :-1] * (half / self.x_bound)
+        self.intercept_ = low / 2.0 + high / 2.0 + half * float(weights[0, -1])
+        self.support_ = self.coef_ != 0.0
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"y_bounds": check_y_bounds(self.y_bounds)}
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions in the units of y, clipped to ``y_bounds_``."""
+        return np.clip(self._margins(X).ravel(), *self.y_bounds_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+class PrivateClassifier(ClassPredictor, PrivateLinearModel):
+    """A linear model of labels, with a softmax or logistic link."""
+
+    classes: Any
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        if self.classes is not None:
+            check_classes(self.classes)
+
+    def _public_facts(self, X: Any, y: Any) -> PublicFacts:
+        facts = super()._public_facts(X, y)
+        if self.classes is not None:
+            return replace(facts, labels=np.sort(check_classes(self.classes)))
+        labels = public_labels(y, invalid=self.invalid)
+        return replace(facts, labels=labels, assumptions=(PUBLIC_LABELS,))
+
+    def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
+        """The loss of one record, and the number of outputs."""
+        n_classes = _labels(facts).size
+        return (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
+
+    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
+        labels = _labels(facts)
+        records, codes = label_records(records, labels, self.invalid)
+        return replace(records, y=codes)
+
+    def _set_coefficients(self, weights: FloatArray) -> None:
+        self.coef_ = weights[:, :-1] / self.x_bound
+        self.intercept_ = weights[:, -1].copy()
+        self.support_ = (self.coef_ != 0.0).any(axis=0)
+
+    def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
+        self.classes_ = _labels(facts)
+        super()._store(plan, facts, outcome)
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"classes": _labels(facts)}
+
+
+def number_or_auto(**named: Any) -> float | None:
+    """A positive number, or None for "auto"."""
+    ((name, value),) = named.items()
+    if isinstance(value, str):
+        check_choice(("auto",), **named)
+        return None
+    return check_positive(**{name: value})
+
+
+def _labels(facts: PublicFacts) -> AnyArray:
+    if facts.labels is None:
+        raise TypeError("a classifier's public facts hold its labels")
+    return facts.labels

@@ -11,6 +11,7 @@ w alone, and the gradient is an exact integer sum: removing a record removes its
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -26,10 +27,10 @@ from taciturn.fitting.paths import choose_path, open_path
 from taciturn.fitting.plain import PlainRun
 from taciturn.fitting.safe_rule import column_norms
 from taciturn.losses import Loss
-from taciturn.planning.frank_wolfe import LARGEST_RADIUS, NOISELESS_STEPS, SMALLEST_RADIUS, FrankWolfePlan
+from taciturn.planning.frank_wolfe import LARGEST_RADIUS, NOISELESS_STEPS, SMALLEST_RADIUS, ClippedCount, FrankWolfePlan
 from taciturn.sources import ArraySource
 
-__all__ = ["FrankWolfeRun", "count_nonzero", "open_run", "run_frank_wolfe"]
+__all__ = ["FrankWolfeRun", "count_nonzero", "open_run", "release_count", "run_frank_wolfe"]
 
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
@@ -49,7 +50,15 @@ def count_nonzero(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -> 
     design = source.design(intercept=plan.intercept)
     coefficients = _advance(plan, design, source.records.y, NOISELESS_STEPS, 0.0, stream)
     used = coefficients[:, : design.n_features].any(axis=0)
-    return plan.counting.release(int(np.count_nonzero(used)), stream)
+    return release_count(plan.counting, int(np.count_nonzero(used)), stream)
+
+
+def release_count(count: ClippedCount, exact: int, stream: Stream) -> int:
+    """Release a clipped count with noise, clipped again."""
+    clipped = min(max(exact, count.low), count.high)
+    if count.low < count.high and not math.isinf(count.epsilon):
+        clipped = min(max(int(count.mechanism.release(clipped, stream)), count.low), count.high)
+    return clipped
 
 
 def _advance(

@@ -10,7 +10,6 @@ from taciturn.accounting import Budget
 from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
-from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import Event, ExponentialEvent
 from taciturn.kernels.vertex_sampler import LEFTOVER
@@ -80,20 +79,14 @@ class ClippedCount:
             return ()
         return (
             PlannedRelease(
-                what, "two-sided geometric", lambda b: self._mechanism.event, scale_of=lambda event: 1.0 / self.epsilon
+                what, "two-sided geometric", lambda b: self.mechanism.event, scale_of=lambda event: 1.0 / self.epsilon
             ),
         )
 
     @property
-    def _mechanism(self) -> TwoSidedGeometric:
+    def mechanism(self) -> TwoSidedGeometric:
+        """The noise, where the range has more than one number and epsilon is finite."""
         return TwoSidedGeometric(int(clipped_count(self.low, self.high, self.relation).value), self.epsilon)
-
-    def release(self, exact: int, stream: Stream) -> int:
-        """The noisy count, clipped again."""
-        clipped = min(max(exact, self.low), self.high)
-        if self.low < self.high and not math.isinf(self.epsilon):
-            clipped = min(max(int(self._mechanism.release(clipped, stream)), self.low), self.high)
-        return clipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,13 +123,13 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     .. math:: \min_{\|w\|_0 \le k,\, b} \; \sum_i h_C\bigl(\tilde x_i^\top w + b - \tilde y_i\bigr)
 
     with :math:`h_C` the Huber loss, rows :math:`\tilde x` centred and clipped to an L2 norm, :math:`\tilde y` mapped
-    from ``y_bounds`` to [-1, 1]. Clips are private medians; where there are many columns, noisy correlations leave a
-    few times k of them; a first noisy gradient descent on those tells which k stay, and a second one, on these alone,
-    fits them. Where the budget is too small for a first descent, correlations choose the k columns at once.
+    from ``y_bounds`` to [-1, 1]. Clipping norms are private medians. If there are many columns, noisy correlations keep
+    a few times k of them. The selection phase, private gradient descent on those, chooses k columns, and the estimation
+    phase fits these alone. If the budget is too small for a selection phase, correlations choose the k columns.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the mean of
-    the target, medians of its size and of row lengths, columns or correlations, column means, two largest eigenvalues,
-    noisy gradients, and with ``n_nonzero="auto"`` the size of the model. Sensitivities: ``data.sensitivity``
+    the target, medians of its magnitude and of row norms, columns or correlations, column means, two largest
+    eigenvalues, noisy gradients, and with ``n_nonzero="auto"`` k itself. Sensitivities: ``data.sensitivity``
     (``fixed_point_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``, ``loss_differences``). Later
     releases depend on earlier ones; prices are squared Gaussian parameters and never add up to more than the budget's
     (``accounting.filter`` has the theorem). Public: the numbers of features and of records (``n_public`` under
@@ -138,7 +138,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     Parameters
     ----------
     %(epsilon)s
-        Then clips do not bind, and each gradient descent makes 500 steps.
+        Then clipping is not active, and each phase makes 500 steps.
     %(delta_positive)s
     %(relation)s
     %(n_public_required)s
@@ -158,7 +158,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     Attributes
     ----------
     coef_std_ : ndarray of shape (n_features,)
-        A bound on the standard deviation that the noise of the descents gives each coefficient, in the quadratic
+        A bound on the standard deviation that the noise of the gradients gives each coefficient, in the quadratic
         approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
         released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
         not in it, nor is what noisy clips do, which shows at small budgets.
@@ -250,14 +250,14 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     .. math:: \min_{\|W\|_{0} \le k,\, b} \; \sum_i \ell\bigl(W \tilde x_i + b;\, y_i\bigr)
 
     with the logistic (two classes, one weight vector) or multinomial loss whose derivatives are clipped at one half,
-    rows :math:`\tilde x` centred and clipped to an L2 norm, and at most k features that matter to any class. Clips are
-    private medians; where there are many columns, noisy correlations leave a few times k of them; a first noisy
-    gradient descent on those tells which k stay, and a second one, on these alone, fits them. Where the budget is too
-    small for a first descent, correlations choose the k columns at once. All classes share one budget.
+    rows :math:`\tilde x` centred and clipped to an L2 norm, and at most k features that matter to any class. Clipping
+    norms are private medians. If there are many columns, noisy correlations keep a few times k of them. The selection
+    phase, private gradient descent on those, chooses k columns, and the estimation phase fits these alone. If the
+    budget is too small for a selection phase, correlations choose the k columns. All classes share one budget.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
-    the classes, medians of row lengths, columns or correlations, column means, two largest eigenvalues, noisy
-    gradients, and with ``n_nonzero="auto"`` the size of the model. Sensitivities: ``data.sensitivity``
+    the classes, medians of row norms, columns or correlations, column means, two largest eigenvalues, noisy gradients,
+    and with ``n_nonzero="auto"`` k itself. Sensitivities: ``data.sensitivity``
     (``fixed_point_sum`` or ``derivative_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``,
     ``loss_differences``). Later releases depend on earlier ones; prices are squared Gaussian parameters and never add
     up to more than the budget's (``accounting.filter`` has the theorem). Public: the numbers of features and of records
@@ -266,7 +266,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     Parameters
     ----------
     %(epsilon)s
-        Then clips do not bind, and each gradient descent makes 500 steps.
+        Then clipping is not active, and each phase makes 500 steps.
     %(delta_positive)s
     %(relation)s
     %(n_public_required)s
@@ -283,7 +283,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     Attributes
     ----------
     coef_std_ : ndarray of the shape of ``coef_``
-        A bound on the standard deviation that the noise of the descents gives each coefficient, in the quadratic
+        A bound on the standard deviation that the noise of the gradients gives each coefficient, in the quadratic
         approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
         released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
         not in it, nor is what noisy clips do, which shows at small budgets.

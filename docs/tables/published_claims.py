@@ -25,7 +25,6 @@ from taciturn.published import (
     TwoStage,
     TwoStageSelector,
 )
-from taciturn.published.screening_rule import ScreenedModel
 
 DELTA = 1e-5
 # The proved epsilons of a screening and of ADMM depend on the number of records; that of the screening papers.
@@ -75,7 +74,7 @@ HEADER = ("| method and setting | features | claimed ε | proved ε | claim prov
 
 def certificate_of_run(model: object, n_features: int) -> object:
     """A run on random records, few where their number does not matter."""
-    n_rows = N_COUNTED_ROWS if isinstance(model, ScreenedModel | PrivateADMM) else N_ROWS
+    n_rows = N_COUNTED_ROWS if isinstance(model, ADPScreen | RNMScreen | PrivateADMM) else N_ROWS
     X = np.random.default_rng(0).uniform(-1, 1, (n_rows, n_features))
     y = np.arange(n_rows) % (3 if isinstance(model, MultinomialPrivateLasso) else 2)
     return model.fit(X, y).certificate_

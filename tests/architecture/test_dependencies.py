@@ -158,3 +158,20 @@ def test_an_estimator_imports_what_scikit_learn_does_and_nothing_else():
     planted = IMPORTED.replace("from taciturn", f"import {', '.join(HEAVY)}\nfrom taciturn", 1)
     done = run(BASELINE + planted)
     assert set(HEAVY) <= set(ast.literal_eval(done.stdout.splitlines()[0].removesuffix(" False")))
+
+
+def memory_after(code):
+    """Largest resident memory, in kilobytes, of a new process that has run the code.
+
+    Not by ``getrusage``, which also counts the process that started it.
+    """
+    show = "\nprint(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    return int(run(blocked(["pandas", "pyarrow"]) + code + show).stdout)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to know the memory of a process")
+def test_importing_an_estimator_takes_little_more_memory_than_scikit_learns_linear_models():
+    theirs = memory_after("import sklearn.linear_model")
+    # 0.94 when this was written; with numba, which used to be imported at once, 1.36.
+    assert memory_after("from taciturn import SparseClassifier") < 1.1 * theirs
+    assert memory_after("from taciturn import SparseClassifier\nimport numba") > 1.2 * theirs

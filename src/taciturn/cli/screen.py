@@ -69,7 +69,8 @@ def format_command(context: typer.Context) -> str:
     parts = ["taciturn", str(context.info_name)]
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
-        if value is None or value == parameter.default:
+        # As text: older versions of typer give a path as it was typed.
+        if value is None or str(value) == str(parameter.default):
             continue
         if parameter.param_type_name == "option":
             parts.append(max(parameter.opts, key=len))

@@ -8,16 +8,13 @@ from __future__ import annotations
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer
 
-__all__ = ["FRACTION_BITS", "MOST_PRIVATE_ROWS", "ONE", "sum_magnitude"]
+__all__ = ["FRACTION_BITS", "ONE", "sum_magnitude"]
 
 FRACTION_BITS = 16
 """A value within a bound b is stored as the integer nearest to ``2**16 * value / b``."""
 
 ONE = 1 << FRACTION_BITS
 """The lattice image of the bound itself."""
-
-MOST_PRIVATE_ROWS = 1 << 26
-"""A private number of records is assumed to be at most this, so that sums fit 64 bits without a look at it."""
 
 _INT64 = 1 << 63
 

@@ -14,11 +14,11 @@ from sklearn.base import RegressorMixin
 from taciturn.certificate import Release, certify
 from taciturn.core.arrays import AnyArray, FloatArray
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import MOST_PRIVATE_ROWS
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_truth
 from taciturn.data.admission import PresentRecords
 from taciturn.data.reading import PUBLIC_LABELS, public_labels, read_records
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
 from taciturn.fitting.procedure import BOUNDS, PrivateEstimator, PublicFacts

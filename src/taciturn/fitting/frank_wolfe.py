@@ -18,10 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
-from taciturn.core.lattice import MOST_PRIVATE_ROWS, ONE
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Sensitivity, lattice_gradient_scores
 from taciturn.fitting.frank_wolfe_path import MOST_FEATURES, MOST_STEPS, FrankWolfeProblem
 from taciturn.fitting.paths import choose_path, open_path
 from taciturn.fitting.plain import PlainRun

@@ -11,10 +11,10 @@ from taciturn.accounting import PrivacyFilter
 from taciturn.accounting.filter import Spend
 from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IntArray
-from taciturn.core.lattice import MOST_PRIVATE_ROWS, ONE
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, loss_differences, proposal_scores
 from taciturn.data.sensitivity import largest_eigenvalue as eigenvalue_sensitivity
-from taciturn.data.sensitivity import loss_differences, proposal_scores
 from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, largest_eigenvalue
 from taciturn.fitting.clipped_sums import ClippedRowSum, Clipping, EntryCorrelationSum, ExcessLossSums, GramMatrix
 from taciturn.fitting.row_statistics import RowStatistic, private_median

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import MOST_PRIVATE_ROWS, ONE, sum_magnitude
+from taciturn.core.lattice import ONE, sum_magnitude
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum
 from taciturn.losses import Loss
 from taciturn.mechanisms import RoundedGaussian

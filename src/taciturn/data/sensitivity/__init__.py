@@ -19,6 +19,7 @@ adds) one record's contribution. Under the third a contribution is removed *and*
 """
 
 from taciturn.data.sensitivity.base import (
+    MOST_PRIVATE_ROWS,
     RELATIONS,
     Norm,
     Relation,
@@ -49,6 +50,7 @@ from taciturn.data.sensitivity.sums import (
 from taciturn.data.sensitivity.votes import block_votes
 
 __all__ = [
+    "MOST_PRIVATE_ROWS",
     "RELATIONS",
     "Norm",
     "Relation",

@@ -9,6 +9,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_positive
 
 __all__ = [
+    "MOST_PRIVATE_ROWS",
     "RELATIONS",
     "Norm",
     "Relation",
@@ -23,6 +24,9 @@ Relation = Literal["zero-out", "add-remove", "replace-one"]
 Norm = Literal["linf", "l1", "l2"]
 
 RELATIONS: tuple[Relation, ...] = ("zero-out", "add-remove", "replace-one")
+
+MOST_PRIVATE_ROWS = 1 << 26
+"""A private number of records is assumed to be at most this, so that sums fit 64 bits without a look at it."""
 
 
 def check_relation(relation: str) -> Relation:

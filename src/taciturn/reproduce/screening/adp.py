@@ -28,7 +28,7 @@ from taciturn.reproduce.experiment import (
 )
 from taciturn.reproduce.numbers import Numbers, Row
 from taciturn.reproduce.screening.measures import Curve
-from taciturn.reproduce.screening.synthetic import ADP, SOUND, SOUND_BUDGET, TARGET_BOUND
+from taciturn.reproduce.screening.synthetic import ADP, SOUND, SOUND_BUDGET
 
 __all__ = ["ADP_SYNTHETIC", "LossSetting", "draw_sets", "left_rows"]
 
@@ -83,15 +83,14 @@ class LossSetting:
             sparse: type[Any] = SparseRegressor
             common |= {"y_bounds": SOUND["y_bounds"]}
             own = {"radius": SOUND["radius"], "residual_clip": SOUND["residual_clip"]}
-            ball = 5.0 / TARGET_BOUND
         else:
             screened, sparse = ScreenedClassifier, SparseClassifier
             common |= {"classes": (0, 1)}
-            own, ball = {"radius": 50.0}, 5.0
+            own = {"radius": 50.0}
         bare = {**common, "fit_intercept": False}
         models: dict[tuple[str, str], Any] = {
             (f"{screened.__name__}, rule 'adp'", screening): screened(
-                **bare, radius=ball, n_steps=self.n_steps, rule="adp", screen_at=screen_at
+                **bare, radius=5.0, n_steps=self.n_steps, rule="adp", screen_at=screen_at
             )
             for screening, screen_at in SCHEDULES.items()
         }

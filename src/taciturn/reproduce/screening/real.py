@@ -87,7 +87,7 @@ def _fits(
         "random_state": seed_of(seed, "sound"),
     }
     for model in (
-        ScreenedRegressor(**common, radius=radius / bound, fit_intercept=False),
+        ScreenedRegressor(**common, radius=radius, fit_intercept=False),
         SparseRegressor(**common, n_nonzero="auto"),
     ):
         model.fit(problem.X, problem.y)

@@ -44,10 +44,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
     ----------
     %(epsilon)s
         ``n_steps="auto"`` means 200 then.
-    %(delta_positive)s
-    %(relation)s
-    %(n_public_required)s
-    %(x_bound)s
+    %(gaussian_budget)s
     %(classes)s
         Two of them.
     %(row_bound_implied)s
@@ -68,8 +65,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
 
     Attributes
     ----------
-    %(n_iter)s
-    %(classifier_attributes)s
+    %(iterative_classifier_attributes)s
 
     References
     ----------

@@ -116,25 +116,15 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
 
     Parameters
     ----------
-    %(epsilon)s
-        ``n_steps="auto"`` means 5000 then.
-    %(delta)s
-    %(relation)s
-    %(n_public)s
-        ``n_steps="auto"`` depends on it.
-    %(x_bound)s
+    %(ball_budget)s
     %(y_bounds)s
     %(radius_regressor)s
     %(huber_loss)s
-    %(n_steps)s
-    %(fit_intercept)s
-    %(invalid)s
-    %(random_state)s
+    %(ball_steps)s
 
     Attributes
     ----------
-    %(n_iter)s
-    %(regressor_attributes)s
+    %(iterative_regressor_attributes)s
 
     References
     ----------
@@ -216,24 +206,14 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
 
     Parameters
     ----------
-    %(epsilon)s
-        ``n_steps="auto"`` means 5000 then.
-    %(delta)s
-    %(relation)s
-    %(n_public)s
-        ``n_steps="auto"`` depends on it.
-    %(x_bound)s
+    %(ball_budget)s
     %(classes)s
     %(radius_classifier)s
-    %(n_steps)s
-    %(fit_intercept)s
-    %(invalid)s
-    %(random_state)s
+    %(ball_steps)s
 
     Attributes
     ----------
-    %(n_iter)s
-    %(classifier_attributes)s
+    %(iterative_classifier_attributes)s
 
     References
     ----------

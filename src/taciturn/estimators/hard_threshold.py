@@ -137,17 +137,9 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
 
     Parameters
     ----------
-    %(epsilon)s
-        Then it is iterative hard thresholding itself: ``n_steps="auto"`` means 500, clips that are "auto" do not bind.
-    %(delta_positive)s
-    %(relation)s
-    %(n_public_required)s
-    %(x_bound)s
+    %(hard_threshold_budget)s
     %(y_bounds)s
-    n_nonzero : int, default=10
-        Number of features kept after every step, the intercept not counted.
-    %(row_bound_median)s
-        At least ``x_bound / 256``.
+    %(hard_threshold_rows)s
     residual_clip : float or "auto", default="auto"
         Bound to which residuals are clipped, in the units of y. "auto": half the private median of the target's
         distance from the middle of its range.
@@ -162,8 +154,7 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
 
     Attributes
     ----------
-    %(n_iter)s
-    %(regressor_attributes)s
+    %(iterative_regressor_attributes)s
 
     References
     ----------
@@ -259,17 +250,9 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
 
     Parameters
     ----------
-    %(epsilon)s
-        Then it is iterative hard thresholding itself: ``n_steps="auto"`` means 500, clips that are "auto" do not bind.
-    %(delta_positive)s
-    %(relation)s
-    %(n_public_required)s
-    %(x_bound)s
+    %(hard_threshold_budget)s
     %(classes)s
-    n_nonzero : int, default=10
-        Number of features kept after every step, the intercept not counted.
-    %(row_bound_median)s
-        At least ``x_bound / 256``.
+    %(hard_threshold_rows)s
     clip_share : float, default=0.06
         A third of this share of the budget is spent on each of ``row_bound`` and ``step_size`` that is "auto".
     %(hard_threshold)s
@@ -280,8 +263,7 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
 
     Attributes
     ----------
-    %(n_iter)s
-    %(classifier_attributes)s
+    %(iterative_classifier_attributes)s
 
     References
     ----------

@@ -117,19 +117,10 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
     ----------
     %(epsilon)s
         ``regularisation="auto"`` means 1 then.
-    %(delta_positive)s
-    %(relation)s
-    %(n_public_required)s
-    %(x_bound)s
+    %(gaussian_budget)s
     %(y_bounds)s
     %(row_bound_implied)s
-    residual_clip : float or "auto", default="auto"
-        Threshold of the Huber loss, in the units of y. "auto": the half-width of ``y_bounds``.
-    regularisation : float or "auto", default="auto"
-        :math:`\Lambda`, for features divided by ``x_bound`` and a target mapped to [-1, 1]. "auto" balances noise and
-        shrinkage by public facts.
-    %(fit_intercept)s
-        Its entry counts towards the norm of a row.
+    %(regularisation_regressor)s
     %(invalid)s
     %(random_state)s
 
@@ -218,16 +209,10 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
     ----------
     %(epsilon)s
         ``regularisation="auto"`` means 1 then.
-    %(delta_positive)s
-    %(relation)s
-    %(n_public_required)s
-    %(x_bound)s
+    %(gaussian_budget)s
     %(classes)s
     %(row_bound_implied)s
-    regularisation : float or "auto", default="auto"
-        :math:`\Lambda`, for features divided by ``x_bound``. "auto" balances noise and shrinkage by public facts.
-    %(fit_intercept)s
-        Its entry counts towards the norm of a row.
+    %(regularisation_classifier)s
     %(invalid)s
     %(random_state)s
 

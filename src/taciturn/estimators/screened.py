@@ -124,10 +124,8 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
 
     Attributes
     ----------
-    %(n_iter)s
-    %(regressor_attributes)s
-    loss_curve_ : ndarray
-        Mean loss after each screening. Only with ``epsilon=float("inf")``: it is computed from the data.
+    %(iterative_regressor_attributes)s
+    %(loss_curve)s
 
     References
     ----------
@@ -223,10 +221,8 @@ class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
 
     Attributes
     ----------
-    %(n_iter)s
-    %(classifier_attributes)s
-    loss_curve_ : ndarray
-        Mean loss after each screening. Only with ``epsilon=float("inf")``: it is computed from the data.
+    %(iterative_classifier_attributes)s
+    %(loss_curve)s
 
     References
     ----------

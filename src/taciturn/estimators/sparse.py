@@ -139,10 +139,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     ----------
     %(epsilon)s
         Then clipping is not active, and each phase makes 500 steps.
-    %(delta_positive)s
-    %(relation)s
-    %(n_public_required)s
-    %(x_bound)s
+    %(gaussian_budget)s
     %(y_bounds)s
     %(sparse)s
     %(row_bound_median)s
@@ -157,13 +154,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     Attributes
     ----------
-    coef_std_ : ndarray of shape (n_features,)
-        A bound on the standard deviation that the noise of the gradients gives each coefficient, in the quadratic
-        approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
-        released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
-        not in it, nor is what noisy clips do, which shows at small budgets.
-    n_iter_ : int
-        Number of gradient steps made.
+    %(coef_std)s
     %(regressor_attributes)s
 
     Warns
@@ -267,10 +258,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     ----------
     %(epsilon)s
         Then clipping is not active, and each phase makes 500 steps.
-    %(delta_positive)s
-    %(relation)s
-    %(n_public_required)s
-    %(x_bound)s
+    %(gaussian_budget)s
     %(classes)s
     %(sparse)s
     %(row_bound_median)s
@@ -282,13 +270,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
 
     Attributes
     ----------
-    coef_std_ : ndarray of the shape of ``coef_``
-        A bound on the standard deviation that the noise of the gradients gives each coefficient, in the quadratic
-        approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
-        released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
-        not in it, nor is what noisy clips do, which shows at small budgets.
-    n_iter_ : int
-        Number of gradient steps made.
+    %(coef_std)s
     %(classifier_attributes)s
 
     Warns

@@ -81,26 +81,16 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
 
     Parameters
     ----------
-    %(epsilon)s
-        ``n_steps="auto"`` means 5000 then.
-    %(delta)s
-    %(relation)s
-    %(n_public)s
-        ``n_steps="auto"`` depends on it.
-    %(x_bound)s
+    %(ball_budget)s
     %(y_bounds)s
     %(radius_regressor)s
     %(huber_loss)s
     %(private_count)s
-    %(n_steps)s
-    %(fit_intercept)s
-    %(invalid)s
-    %(random_state)s
+    %(ball_steps)s
 
     Attributes
     ----------
-    %(n_iter)s
-    %(regressor_attributes)s
+    %(iterative_regressor_attributes)s
 
     References
     ----------
@@ -171,25 +161,15 @@ class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
 
     Parameters
     ----------
-    %(epsilon)s
-        ``n_steps="auto"`` means 5000 then.
-    %(delta)s
-    %(relation)s
-    %(n_public)s
-        ``n_steps="auto"`` depends on it.
-    %(x_bound)s
+    %(ball_budget)s
     %(classes)s
     %(radius_classifier)s
     %(private_count)s
-    %(n_steps)s
-    %(fit_intercept)s
-    %(invalid)s
-    %(random_state)s
+    %(ball_steps)s
 
     Attributes
     ----------
-    %(n_iter)s
-    %(classifier_attributes)s
+    %(iterative_classifier_attributes)s
 
     References
     ----------

@@ -83,24 +83,12 @@ class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
 
     Parameters
     ----------
-    %(epsilon)s
-        Both stages share it; ``regularisation="auto"`` means 1 without privacy.
-    %(delta_positive)s
-    %(relation)s
-        Blocks are slices of the list of records, except under add-remove, where each record is assigned at random.
-    %(n_public_required)s
-    %(x_bound)s
+    %(two_stage_budget)s
     %(y_bounds)s
     %(block_votes)s
     %(row_bound_implied)s
         Here it is a bound on the selected features of a row.
-    residual_clip : float or "auto", default="auto"
-        Threshold of the Huber loss, in the units of y. "auto": the half-width of ``y_bounds``.
-    regularisation : float or "auto", default="auto"
-        :math:`\Lambda`, for features divided by ``x_bound`` and a target mapped to [-1, 1]. "auto" balances noise and
-        shrinkage by public facts.
-    %(fit_intercept)s
-        Its entry counts towards the norm of a row.
+    %(regularisation_regressor)s
     %(n_jobs)s
     %(invalid)s
     %(random_state)s
@@ -182,21 +170,12 @@ class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
 
     Parameters
     ----------
-    %(epsilon)s
-        Both stages share it; ``regularisation="auto"`` means 1 without privacy.
-    %(delta_positive)s
-    %(relation)s
-        Blocks are slices of the list of records, except under add-remove, where each record is assigned at random.
-    %(n_public_required)s
-    %(x_bound)s
+    %(two_stage_budget)s
     %(classes)s
     %(block_votes)s
     %(row_bound_implied)s
         Here it is a bound on the selected features of a row.
-    regularisation : float or "auto", default="auto"
-        :math:`\Lambda`, for features divided by ``x_bound``. "auto" balances noise and shrinkage by public facts.
-    %(fit_intercept)s
-        Its entry counts towards the norm of a row.
+    %(regularisation_classifier)s
     %(n_jobs)s
     %(invalid)s
     %(random_state)s

@@ -1,8 +1,8 @@
 """Descriptions of parameters and attributes that many classes share.
 
 A docstring holds ``%(name)s`` on a line of its own where the description of ``name`` belongs; lines that a class adds
-below it are indented like the description. :func:`fill` puts the descriptions in, when the class is defined, so that
-``help`` and the reference show whole docstrings.
+below it are indented like the description. A description may hold further ones. :func:`fill` puts the descriptions in,
+when the class is defined, so that ``help`` and the reference show whole docstrings.
 """
 
 from __future__ import annotations
@@ -183,6 +183,66 @@ random_state : int, default=None
 """,
 }
 
+_FAMILIES = {
+    "gaussian_budget": """
+%(delta_positive)s
+%(relation)s
+%(n_public_required)s
+%(x_bound)s
+""",
+    "ball_budget": """
+%(epsilon)s
+    ``n_steps="auto"`` means 5000 then.
+%(delta)s
+%(relation)s
+%(n_public)s
+    ``n_steps="auto"`` depends on it.
+%(x_bound)s
+""",
+    "ball_steps": """
+%(n_steps)s
+%(fit_intercept)s
+%(invalid)s
+%(random_state)s
+""",
+    "hard_threshold_budget": """
+%(epsilon)s
+    Then it is iterative hard thresholding itself: ``n_steps="auto"`` means 500, clips that are "auto" do not bind.
+%(gaussian_budget)s
+""",
+    "hard_threshold_rows": """
+n_nonzero : int, default=10
+    Number of features kept after every step, the intercept not counted.
+%(row_bound_median)s
+    At least ``x_bound / 256``.
+""",
+    "two_stage_budget": """
+%(epsilon)s
+    Both stages share it; ``regularisation="auto"`` means 1 without privacy.
+%(delta_positive)s
+%(relation)s
+    Blocks are slices of the list of records, except under add-remove, where each record is assigned at random.
+%(n_public_required)s
+%(x_bound)s
+""",
+    "regularisation_regressor": """
+residual_clip : float or "auto", default="auto"
+    Threshold of the Huber loss, in the units of y. "auto": the half-width of ``y_bounds``.
+regularisation : float or "auto", default="auto"
+    :math:`\\Lambda`, for features divided by ``x_bound`` and a target mapped to [-1, 1]. "auto" balances noise and
+    shrinkage by public facts.
+%(fit_intercept)s
+    Its entry counts towards the norm of a row.
+""",
+    "regularisation_classifier": """
+regularisation : float or "auto", default="auto"
+    :math:`\\Lambda`, for features divided by ``x_bound``. "auto" balances noise and shrinkage by public facts.
+%(fit_intercept)s
+    Its entry counts towards the norm of a row.
+""",
+}
+"""Descriptions that a family of classes shares, made of the others."""
+
 _COMMON_ATTRIBUTES = """
 certificate_ : Certificate
     The privacy statement of this fit.
@@ -219,6 +279,27 @@ support_ : ndarray of bool, shape (n_features,)
 n_iter_ : int
     Number of steps made.
 """,
+    "coef_std": """
+coef_std_ : ndarray of the shape of ``coef_``
+    A bound on the standard deviation that the noise of the gradients gives each coefficient, in the quadratic
+    approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
+    released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
+    not in it, nor is what noisy clips do, which shows at small budgets.
+n_iter_ : int
+    Number of gradient steps made.
+""",
+    "loss_curve": """
+loss_curve_ : ndarray
+    Mean loss after each screening. Only with ``epsilon=float("inf")``: it is computed from the data.
+""",
+    "iterative_regressor_attributes": """
+%(n_iter)s
+%(regressor_attributes)s
+""",
+    "iterative_classifier_attributes": """
+%(n_iter)s
+%(classifier_attributes)s
+""",
     "selector_attributes": """
 support_ : ndarray of bool, shape (n_features,)
     Mask of the selected features.
@@ -227,7 +308,7 @@ support_ : ndarray of bool, shape (n_features,)
     "common_attributes": _COMMON_ATTRIBUTES,
 }
 
-FRAGMENTS = {name: text.strip("\n") for name, text in (_PARAMETERS | _ATTRIBUTES).items()}
+FRAGMENTS = {name: text.strip("\n") for name, text in (_PARAMETERS | _FAMILIES | _ATTRIBUTES).items()}
 """The descriptions by name."""
 
 _PLACE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
@@ -241,6 +322,6 @@ def fill(docstring: str | None) -> str | None:
 
     def described(place: re.Match[str]) -> str:
         indent, name = place.groups()
-        return "\n".join(indent + line for line in FRAGMENTS[name].splitlines())
+        return "\n".join(indent + line for line in _PLACE.sub(described, FRAGMENTS[name]).splitlines())
 
     return _PLACE.sub(described, docstring)

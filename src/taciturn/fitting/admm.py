@@ -65,19 +65,7 @@ PENALTIES: dict[str, Callable[[FloatArray, float], FloatArray]] = {"l1": soft_th
 def run_admm(plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
     """Release the local minimisers of all iterations; return the last consensus.
 
-    Parameters
-    ----------
-    plan : ADMMPlan
-        For this number of features.
-    source : ArraySource
-        Records with class codes 0 and 1.
-    stream : Stream
-        Spawns a stream for the blocks, where they are random, and one for the iterations.
-
-    Returns
-    -------
-    ndarray of shape (1, n_features + 1)
-        Coefficients in units of features divided by their bound, the intercept last (0 without one).
+    One row of coefficients in units of features divided by their bound, the intercept last (0 without one).
     """
     local, records = plan.minimisers, source.records
     rows, _ = bounded_rows(records.X, source.x_bound, local.row_bound, intercept=local.intercept)
@@ -90,17 +78,7 @@ def run_admm(plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
 
 
 def solve_admm(plan: ADMMPlan, blocks: Sequence[tuple[Any, FloatArray]], stream: Stream) -> FloatArray:
-    """The consensus z after all iterations.
-
-    Parameters
-    ----------
-    plan : ADMMPlan
-        The penalty, the noise and the number of iterations.
-    blocks : sequence of (rows, targets)
-        The records of each block; a block may be empty.
-    stream : Stream
-        Spawns two streams per local minimiser.
-    """
+    """The consensus z after all iterations over blocks of rows and targets, which may be empty."""
     local, shrink = plan.minimisers, PENALTIES[plan.penalty]
     consensus = np.zeros(local.n_coefficients)
     multipliers = np.zeros((len(blocks), local.n_coefficients))

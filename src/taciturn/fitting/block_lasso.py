@@ -47,23 +47,8 @@ def first_features(X: Any, x_bound: float, targets: FloatArray, k: int, *, logis
     :math:`\phi` half the squared residual or the logistic loss. With several targets, one path each; the k features
     that became active at the largest penalties are taken. Ties go to the lower column.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The records of the block.
-    x_bound : float
-        Public bound to which entries are clipped.
-    targets : ndarray of shape (n_rows, n_targets)
-        Numbers, or 0 and 1 for the logistic loss.
-    k : int
-        How many features at most.
-    logistic : bool
-        The loss.
-
-    Returns
-    -------
-    ndarray of int
-        Column numbers in increasing order.
+    The targets have a column each, of numbers or of 0 and 1 for the logistic loss; entries of X are clipped to
+    ``x_bound``. Column numbers are in increasing order.
     """
     seen = None
     if sp.issparse(X):

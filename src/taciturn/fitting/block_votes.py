@@ -32,18 +32,8 @@ def run_block_vote(
 ) -> IntArray:
     """Let blocks of records vote, and release the features with the most votes.
 
-    Parameters
-    ----------
-    plan : BlockVotePlan
-        For this number of features.
-    source : ArraySource
-        Records with a numeric target on the lattice, or with class codes where the plan is logistic.
-    stream : Stream
-        Spawns a stream for the blocks, where they are random, and one for the selection.
-    keys : iterable, default=None
-        One per row of the table: records of one key are in one block.
-    n_jobs : int, default=None
-        Number of joblib workers over which the blocks are shared.
+    The target is numeric on the lattice, or of class codes where the plan is logistic. Records of one of the ``keys``,
+    which are one per row of the table, are in one block. ``n_jobs`` joblib workers share the blocks.
     """
     records = source.records
     blocks = assign_blocks(plan.relation, records, plan.n_blocks, stream, keys)

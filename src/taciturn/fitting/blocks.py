@@ -29,23 +29,8 @@ def assign_blocks(
 
     A null record keeps its slot, so that the others stay in their blocks. It is in no block itself.
 
-    Parameters
-    ----------
-    relation : str
-        The neighbouring relation.
-    records : PresentRecords
-        The records that are not null.
-    n_blocks : int
-        Number of blocks.
-    stream : Stream
-        Spawns one stream where blocks are random.
-    keys : iterable, default=None
-        One number or text per row of the table, under add-remove: records of one key are in one block.
-
-    Returns
-    -------
-    list of ndarray
-        For each block the positions of its records among those present, in increasing order.
+    ``keys`` are numbers or texts, one per row of the table, under add-remove: records of one key are in one block. For
+    each block the positions of its records among those present are returned, in increasing order.
     """
     if keys is not None:
         # One by one: a common type for all keys would let one of them change what the others say.

@@ -82,18 +82,9 @@ def declared_scores(
 ) -> FloatArray:
     """The scores of a callable with a declared sensitivity; its errors, which may quote data, are not passed on.
 
-    Parameters
-    ----------
-    score_func : callable
-        Called with the features and the mapped target.
-    source : ArraySource
-        The records.
-    weights : ndarray of shape (n_present, n_columns)
-        The mapped target; a single column is passed on as a vector.
-    clip : bool
-        Whether to clip the features to their bound.
-    in_slots : bool
-        Whether null records are rows of zeros: a callable may divide by the number of rows, where that is public.
+    ``weights`` are the columns of the mapped target; a single one is passed on as a vector. ``clip`` clips the features
+    to their bound. ``in_slots`` makes null records rows of zeros: a callable may divide by the number of rows, where
+    that is public.
     """
     X, bound = source.records.X, source.x_bound
     if clip:

@@ -22,17 +22,7 @@ _BLOCK_ENTRIES = 1 << 21
 
 
 class GramPath(QuadraticPath):
-    """The whole Gram matrix; squared loss.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Lattice integers.
-    targets : ndarray of shape (n,)
-        Lattice integers.
-    problem : FrankWolfeProblem
-        The public numbers of the run.
-    """
+    """The whole Gram matrix; squared loss."""
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(problem, X.shape[1])
@@ -79,17 +69,7 @@ class GramPath(QuadraticPath):
 
 
 class DensePath(FrankWolfePath):
-    """Exact margins and a full gradient per step; any loss.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Lattice integers.
-    targets : ndarray of shape (n,)
-        Lattice integers, or labels 0 and 1.
-    problem : FrankWolfeProblem
-        The public numbers of the run.
-    """
+    """Exact margins and a full gradient per step; any loss."""
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(problem, X.shape[1])

@@ -154,33 +154,12 @@ def open_run(
     The lattice of the features is built once: 32-bit integers that the path arranges in its own way, or the doubles
     that full gradients multiply.
 
-    Parameters
-    ----------
-    design : Design
-        The features, intercept column included.
-    target : ndarray of shape (n_samples,)
-        Lattice values for a regression, class codes (-1 for null records) for a classification.
-    loss : Loss
-        The loss of one record.
-    radius : float
-        Radius of the ball in units of scaled features.
-    n_steps : int
-        Number of steps.
-    n_outputs : int
-        Rows of the coefficient matrix: 1, or the number of classes.
-    noise_scale : float
-        Scale of the Gumbel noise in units of the largest influence of one record; 0 for none.
-    n_rows : int or None
-        The number of records where it is public; None where it is private, in which case nothing depends on it but
-        the time a step takes.
-    relation : str, default="zero-out"
-        The neighbouring relation, for the declared sensitivity of the scores; no step depends on it.
-    plainly : bool, default=False
-        Whether to weigh all vertices in every step: the fast samplers are up to 2**-110 a step away from the law.
-    by_margins : bool, default=False
-        Whether margins must be exact: some paths keep a rounded Gram matrix instead.
-    norms : bool, default=False
-        Whether the run states the norms of its columns.
+    The intercept column is one of the design's. The target holds lattice values, or class codes (-1 for null records).
+    ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, 0 for none. ``n_rows``
+    is None where the number of records is private: then nothing depends on it but the time a step takes. ``relation``
+    is for the declared sensitivity of the scores; no step depends on it. ``plainly`` weighs all vertices in every step,
+    since the fast samplers are up to 2**-110 a step away from the law; ``by_margins`` keeps margins exact, where some
+    paths keep a rounded Gram matrix; ``norms`` states the norms of the columns.
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
     derivative, present = loss.lattice_derivative(radius), loss.present(target)

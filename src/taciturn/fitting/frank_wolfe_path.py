@@ -136,13 +136,6 @@ class FrankWolfePath:
 
     Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them, by
     their *places*.
-
-    Parameters
-    ----------
-    problem : FrankWolfeProblem
-        The public numbers of the run.
-    n_features : int
-        Number of columns.
     """
 
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:

@@ -18,17 +18,7 @@ __all__ = ["RankCorrelations", "run_kendall", "select_by_rank"]
 
 
 def run_kendall(plan: KendallPlan, source: ArraySource, stream: Stream) -> IntArray:
-    """Release the selected features, in order of selection.
-
-    Parameters
-    ----------
-    plan : KendallPlan
-        For this number of features.
-    source : ArraySource
-        Records with a target of numbers or of class codes, which are ranked.
-    stream : Stream
-        Spawns one stream per round.
-    """
+    """Release the selected features, in order of selection, for a target of numbers or of class codes."""
     records = source.records
     # Null records keep their slots in a public count, and are no part of a private one.
     n_records = records.slots.size if plan.relation == "add-remove" else records.n_slots
@@ -41,17 +31,8 @@ def select_by_rank(
 ) -> IntArray:
     """Release the selected features, in order of selection.
 
-    Parameters
-    ----------
-    plan : KendallPlan
-        The mechanism of each round.
-    n_candidates : int
-        The number of features.
-    taus : callable
-        ``taus(s, columns)`` are the rank correlations of some columns with column s, or with the target where s
-        is None, in steps of the lattice.
-    stream : Stream
-        Spawns one stream per round.
+    ``taus(s, columns)`` are the rank correlations of some columns with column s, or with the target where s is None, in
+    steps of the lattice.
     """
     left = np.arange(n_candidates)
     if plan.method == "all":

@@ -46,28 +46,7 @@ def minimise(
     linear_term: FloatArray,
     criterion: StoppingCriterion,
 ) -> FloatArray:
-    r"""The minimiser of J, to a verified gradient norm.
-
-    Parameters
-    ----------
-    rows : ndarray or sparse matrix
-        One row per record.
-    targets : ndarray
-        As the loss needs them.
-    loss : ScalarLoss
-        :math:`\phi`.
-    regularisation : float
-        :math:`\Lambda > 0`.
-    linear_term : ndarray
-        b, one number per column.
-    criterion : StoppingCriterion
-        When to stop.
-
-    Returns
-    -------
-    ndarray
-        A point whose exact gradient is within the tolerance, if the criterion has a number of descent steps.
-    """
+    """The minimiser of J: a point whose exact gradient is within the tolerance, if the criterion has descent steps."""
     weights = np.zeros(linear_term.size)
     for _ in range(_NEWTON_STEPS):
         margins = rows @ weights

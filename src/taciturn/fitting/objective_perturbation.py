@@ -27,19 +27,8 @@ _WITHIN = 1.0 - 2.0**-36
 def run_objective(plan: ObjectivePlan, source: ArraySource, stream: Stream) -> FloatArray:
     """Release the minimiser of every objective of a plan.
 
-    Parameters
-    ----------
-    plan : ObjectivePlan
-        For this number of features.
-    source : ArraySource
-        Records with a numeric target on the lattice for Huber's loss, with class codes for the logistic loss.
-    stream : Stream
-        Spawns one stream for all objectives.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_features + 1)
-        Coefficients in mapped units, the intercept last (0 without one). For two classes one row, for more one each.
+    The target is numeric on the lattice for Huber's loss, and of class codes for the logistic loss. Coefficients are in
+    mapped units, the intercept last (0 without one): one row for two classes, for more one each.
     """
     records = source.records
     rows, factors = bounded_rows(records.X, source.x_bound, plan.row_bound, intercept=plan.intercept)
@@ -62,21 +51,7 @@ def run_objective(plan: ObjectivePlan, source: ArraySource, stream: Stream) -> F
 def release_minimiser(
     plan: ObjectivePlan, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream
 ) -> FloatArray:
-    """Release the minimiser of one objective.
-
-    Parameters
-    ----------
-    plan : ObjectivePlan
-        Its noise and precision.
-    rows : ndarray or sparse matrix of shape (n_present, n_coefficients)
-        Of L2 norm at most ``plan.row_bound``.
-    targets : ndarray of shape (n_present,)
-        Numbers for Huber's loss, 0 or 1 for the logistic loss.
-    offset : ndarray of shape (n_coefficients,)
-        A further linear term, which is known.
-    stream : Stream
-        Spawns two streams.
-    """
+    """Release the minimiser of one objective next to a known linear term ``offset``, for rows within the bound."""
     norm = float(np.linalg.norm(offset))
     if plan.noise_scale == 0.0:
         criterion = noiseless_criterion(plan.loss, plan.row_bound, plan.n_records, norm)
@@ -99,16 +74,8 @@ def one_against_rest(codes: Any, n_outputs: int) -> FloatArray:
 def bounded_rows(X: Any, x_bound: float, row_bound: float, *, intercept: bool) -> tuple[Any, FloatArray]:
     """Rows in units of ``x_bound`` with L2 norm at most ``row_bound``, and the factor by which each was multiplied.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-        Finite numbers. Entries are clipped first; sparse input stays sparse.
-    x_bound : float
-        Bound on every entry.
-    row_bound : float
-        Bound on every row in units of ``x_bound``.
-    intercept : bool
-        Whether to append an entry of 1, which counts towards the norm and shrinks with its row.
+    Entries are clipped first; sparse input stays sparse. An ``intercept`` appends an entry of 1, which counts towards
+    the norm and shrinks with its row.
     """
     if sp.issparse(X):
         rows = sp.csr_array(X, copy=True)

@@ -96,18 +96,9 @@ def open_path(
 ) -> FrankWolfePath:
     """A run from zero over the L1 ball, before its first step.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix/array of shape (n, d)
-        Lattice integers in [-ONE, ONE], of any numeric type; sparse ones without duplicates.
-    targets : ndarray of shape (n,)
-        Lattice integers in [-ONE, ONE], or labels 0 and 1 for the logistic loss.
-    problem : FrankWolfeProblem
-        The public numbers of the run.
-    valid : ndarray of bool, shape (n,), default=None
-        False for null records, which contribute nothing. They count in n.
-    path : str, default=None
-        A key of :data:`PATHS`; by default :func:`choose_path` decides.
+    X and targets hold lattice integers in [-ONE, ONE] of any numeric type, sparse X without duplicates; targets of the
+    logistic loss are labels 0 and 1. Records that are not ``valid`` are null: they contribute nothing, but count in n.
+    :func:`choose_path` decides, unless a key of :data:`PATHS` is given.
     """
     sparse = sp.issparse(X)
     name = choose_path(problem, X.shape[1], sparse=sparse) if path is None else path

@@ -24,24 +24,8 @@ class PlainRun:
 
     Coordinates are numbered output by output, column by column.
 
-    Parameters
-    ----------
-    design : Design
-        The features, intercept column included.
-    target : ndarray of shape (n_samples,)
-        Lattice values for a regression, class codes (-1 for null records) for a classification.
-    loss : Loss
-        The loss of one record.
-    radius : float
-        Radius of the ball in units of scaled features.
-    n_outputs : int
-        Rows of the coefficient matrix: 1, or the number of classes.
-    noise_scale : float
-        Scale of the Gumbel noise in units of the largest influence of one record; 0 for none.
-    n_rows : int
-        A public bound on the number of records.
-    relation : str, default="zero-out"
-        The neighbouring relation, for the declared sensitivity of the scores.
+    ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, ``n_rows`` a public
+    bound on the number of records; the rest is as for :func:`taciturn.fitting.frank_wolfe.open_run`.
     """
 
     def __init__(

@@ -52,17 +52,7 @@ class ColumnCounts:
 
 
 def release_bounds(plan: BoundsPlan, source: Source, stream: Stream) -> tuple[FloatArray, FloatArray]:
-    """Release a lower and an upper bound of every column, the lower ones below the upper ones.
-
-    Parameters
-    ----------
-    plan : BoundsPlan
-        For this number of columns.
-    source : Source
-        The columns in their own units.
-    stream : Stream
-        Spawns two streams per column.
-    """
+    """Release a lower and an upper bound of every column, the lower ones below the upper ones."""
     task = ColumnCounts(tuple(quantile.grid for quantile in plan.quantiles))
     counts = task.split(source.total(task))
     bounds = np.empty((2, len(plan.quantiles)))

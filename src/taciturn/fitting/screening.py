@@ -33,16 +33,7 @@ def run_screened(
 ) -> FloatArray:
     """The coefficients in mapped units, one row per output.
 
-    Parameters
-    ----------
-    plan : ScreenedPlan
-        Steps, screenings and their noise.
-    source : ArraySource
-        The records, with the mapped target.
-    stream : Stream
-        Randomness of this solution.
-    watch : callable, default=None
-        Receives the mean loss after each screening, which is not private.
+    ``watch`` receives the mean loss after each screening, which is not private.
     """
     private = plan.noise_scale > 0.0
     design = source.design(intercept=plan.intercept)

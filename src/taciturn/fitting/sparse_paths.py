@@ -30,15 +30,7 @@ def _frozen(array: Any, kind: type) -> NDArray[Any]:
 
 
 class _SparsePath(FrankWolfePath):
-    """A sparse matrix by row and by column; columns are numbered by falling popularity inside.
-
-    Parameters
-    ----------
-    X : sparse matrix or array
-        Lattice integers, without duplicate entries.
-    problem : FrankWolfeProblem
-        The public numbers of the run.
-    """
+    """A sparse matrix by row and by column; columns are numbered by falling popularity inside."""
 
     def __init__(self, X: Any, problem: FrankWolfeProblem) -> None:
         super().__init__(problem, X.shape[1])
@@ -57,17 +49,7 @@ class _SparsePath(FrankWolfePath):
 
 
 class SublinearPath(_SparsePath):
-    """Scores kept up to date row by row, vertices drawn without looking at all columns; any loss.
-
-    Parameters
-    ----------
-    X : sparse matrix or array
-        Lattice integers.
-    targets : ndarray
-        Lattice integers, or labels 0 and 1.
-    problem : FrankWolfeProblem
-        The public numbers of the run.
-    """
+    """Scores kept up to date row by row, vertices drawn without looking at all columns; any loss."""
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
@@ -121,13 +103,7 @@ class SublinearPath(_SparsePath):
 
 
 class ColumnPath(_SparsePath, QuadraticPath):
-    """Columns of the Gram matrix, computed as they are needed; squared loss.
-
-    Parameters
-    ----------
-    X, targets, problem
-        As for :class:`SublinearPath`.
-    """
+    """Columns of the Gram matrix, computed as they are needed; squared loss."""
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
@@ -167,13 +143,7 @@ class ColumnPath(_SparsePath, QuadraticPath):
 
 
 class MarginPath(_SparsePath):
-    """Exact margins and a full gradient per step; any loss.
-
-    Parameters
-    ----------
-    X, targets, problem
-        As for :class:`SublinearPath`.
-    """
+    """Exact margins and a full gradient per step; any loss."""
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)

@@ -19,21 +19,8 @@ __all__ = ["run_two_stage"]
 def run_two_stage(plan: TwoStagePlan, source: ArraySource, stream: Stream, *, n_jobs: int | None = None) -> FloatArray:
     """Release the selected features, then the minimisers on them.
 
-    Parameters
-    ----------
-    plan : TwoStagePlan
-        For this number of features.
-    source : ArraySource
-        Records with a numeric target on the lattice for Huber's loss, with class codes for the logistic loss.
-    stream : Stream
-        Spawns the streams of both stages.
-    n_jobs : int, default=None
-        Number of joblib workers over which the blocks are shared.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_features + 1)
-        As :func:`run_objective` returns it, with zeros for the other features.
+    As :func:`run_objective` returns them, with zeros for the other features; ``n_jobs`` joblib workers share the
+    blocks.
     """
     records, objective = source.records, plan.objective
     chosen = np.arange(records.n_features)

@@ -97,32 +97,8 @@ def plan_admm(
     s being the standard deviation of the loss's derivative (1/2 for the logistic one) and rows of length R being spread
     evenly over the d features.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all iterations together; an infinite epsilon means no noise.
-    loss : ScalarLoss
-        The loss of one record in its linear predictor.
-    row_bound : float
-        R, the L2 bound on the rows.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The public number of records.
-    n_features : int
-        Number of penalised columns.
-    intercept : bool
-        Whether the model has a constant column, which is not penalised.
-    n_blocks : int
-        Number of blocks of records.
-    n_steps : int or "auto"
-        Number of iterations.
-    penalty : {"l1", "l1/2"}
-        The penalty.
-    strength : float or "auto"
-        Its weight beside the mean loss.
-    coupling : float or "auto"
-        :math:`\rho`.
+    The budget is for all iterations together; an infinite epsilon means no noise. ``strength`` is the weight of the
+    penalty beside the mean loss, ``coupling`` is :math:`\rho`.
     """
     private = not math.isinf(budget.epsilon)
     steps = (ADMM_STEPS if private else NOISELESS_ADMM_STEPS) if n_steps == "auto" else int(n_steps)

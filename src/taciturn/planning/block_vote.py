@@ -74,24 +74,8 @@ def plan_block_vote(
 ) -> BlockVotePlan:
     """Plan the private selection of the k features with the most votes.
 
-    Parameters
-    ----------
-    budget : Budget
-        For the selection; an infinite epsilon selects without noise.
-    n_candidates, k : int
-        ``1 <= k <= n_candidates``; all features cost nothing.
-    relation : str
-        The neighbouring relation.
-    n_blocks : int or "auto"
-        Number of blocks; "auto" is the root of ``n_rows``, rounded down.
-    n_rows : int or None
-        The public number of records, if there is one.
-    logistic : bool
-        Whether the target holds labels.
-    n_outputs : int, default=1
-        Paths that a block follows: the number of classes if there are more than two.
-    method, gamma
-        As for :func:`taciturn.planning.plan_top_k`.
+    ``n_blocks`` is as for :func:`number_of_blocks`; ``method`` and ``gamma`` are as for
+    :func:`taciturn.planning.plan_top_k`.
     """
     blocks = number_of_blocks(n_blocks, n_rows)
     selection = plan_top_k(budget, n_candidates, k, block_votes(relation), method=method, gamma=gamma)
@@ -99,15 +83,7 @@ def plan_block_vote(
 
 
 def number_of_blocks(n_blocks: int | str, n_rows: int | None) -> int:
-    """The number of blocks, of which each has room for a record.
-
-    Parameters
-    ----------
-    n_blocks : int or "auto"
-        As many, or for "auto" the root of ``n_rows``, rounded down.
-    n_rows : int or None
-        The public number of records, if there is one.
-    """
+    """The number of blocks, of which each has room for a record; "auto" is the root of ``n_rows``, rounded down."""
     if isinstance(n_blocks, str):
         if n_rows is None:
             raise ParameterError(

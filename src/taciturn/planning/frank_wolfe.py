@@ -150,26 +150,7 @@ def plan_frank_wolfe(
 ) -> FrankWolfePlan:
     """Plan private Frank-Wolfe over an L1 ball.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all releases together; an infinite epsilon means no noise.
-    loss : Loss
-        The loss of one record.
-    radius : float
-        Radius of the ball in units of scaled features.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The public number of records, if there is one.
-    n_features, n_outputs : int
-        Columns without the intercept's, and rows of the coefficient matrix.
-    intercept : bool
-        Whether the design has a constant column.
-    n_steps : int or "auto"
-        Number of steps; "auto" is a function of public facts.
-    count : ClippedCount, default=None
-        A count that shares the budget.
+    An infinite epsilon means no noise. ``n_steps="auto"`` is a function of public facts; a ``count`` shares the budget.
     """
     private = not math.isinf(budget.epsilon)
     n_vertices = 2 * n_outputs * (n_features + intercept)

@@ -61,16 +61,7 @@ def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_row
     Every round costs the same: its noise is proportional to its own sensitivity. With delta > 0 the rounds are
     exponential mechanisms, composed by the accountant; with delta = 0 they are permute-and-flip, which is better then.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all rounds together; an infinite epsilon selects without noise.
-    n_candidates, k : int
-        ``1 <= k <= n_candidates``; all features cost nothing.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The number of records, None where it is private.
+    All features cost nothing. ``n_rows`` is None where the number of records is private.
     """
     k = check_integer(1, n_candidates, k=k)
     # With n - 1 steps to the unit the scores of the first round are numbers of pairs.

@@ -126,22 +126,9 @@ class ObjectivePlan:
 def objective_event(
     loss: ScalarLoss, regularisation: float, row_bound: float, shift: float, relation: str, n_columns: int
 ) -> ObjectivePerturbationEvent:
-    r"""The cost of releasing a minimiser; labels of the logistic loss are 0 or 1, never between.
+    """The cost of releasing a minimiser whose b moves by up to ``shift`` standard deviations between neighbours.
 
-    Parameters
-    ----------
-    loss : ScalarLoss
-        :math:`\phi`.
-    regularisation : float
-        :math:`\Lambda`.
-    row_bound : float
-        L2 bound on the rows.
-    shift : float
-        The largest shift of b between neighbours, in standard deviations.
-    relation : str
-        The neighbouring relation.
-    n_columns : int
-        Coordinates of the minimiser.
+    Labels of the logistic loss are 0 or 1, never between.
     """
     curvature = loss.smoothness * row_bound * row_bound
     return ObjectivePerturbationEvent(
@@ -189,34 +176,11 @@ def plan_objective_perturbation(
 
     :math:`1 / \tau` being the noise scale for the budget, in units of the sensitivity of the gradient.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all releases together; an infinite epsilon means no noise, and :math:`\Lambda = 1` for "auto".
-    loss : ScalarLoss
-        The loss of one record in its linear predictor.
-    row_bound : float
-        R, the L2 bound on the rows.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The public number of records.
-    n_features : int
-        Columns of the model, without an intercept's.
-    intercept : bool, default=False
-        Whether the model has a constant column, which counts in d.
-    n_outputs : int, default=1
-        How many objectives, each on all records, are minimised.
-    n_blocks : int, default=1
-        Number of blocks of records, each with an objective and a sampler of its own. One record is in one block, but a
-        group of records can be in several, so that the distances of all blocks' samplers count.
-    regularisation : float or "auto"
-        :math:`\Lambda`.
-    name : str
-        The name of the parameter :math:`\Lambda` in error messages.
-    before : callable, default=None
-        The event of earlier releases under the same budget, as a function of the noise scale in units of the largest
-        change of the gradient.
+    An infinite epsilon means no noise, and :math:`\Lambda = 1` for "auto". Each of ``n_blocks`` blocks of records has
+    an objective and a sampler of its own: one record is in one block, but a group of records can be in several, so that
+    the distances of all samplers count. ``name`` is what error messages call :math:`\Lambda`. ``before`` is the event
+    of earlier releases under the same budget, as a function of the noise scale in units of the largest change of the
+    gradient.
     """
     check_regularisation(regularisation)
     relation = check_relation(relation)

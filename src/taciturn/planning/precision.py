@@ -162,19 +162,7 @@ class Resolution:
 def stopping_criterion(
     loss: ScalarLoss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
 ) -> StoppingCriterion:
-    r"""The stopping criterion of a private minimiser, as derived above.
-
-    Parameters
-    ----------
-    loss : ScalarLoss
-        :math:`\phi`.
-    row_bound, regularisation : float
-        R and :math:`\Lambda`.
-    n_records, n_columns : int
-        n and d.
-    bound : float
-        B.
-    """
+    """The stopping criterion of a private minimiser, as derived above; ``bound`` is B."""
     slope = loss.lipschitz(math.inf) * row_bound
     curvature = n_records * loss.smoothness * row_bound * row_bound
     at_zero = float(loss.value(np.zeros(1), np.ones(1))[0])
@@ -197,21 +185,7 @@ def noiseless_criterion(loss: ScalarLoss, row_bound: float, n_records: int, boun
 def resolve(
     criterion: StoppingCriterion, regularisation: float, n_columns: int, noise_multiplier: float, relation: str
 ) -> Resolution:
-    r"""Choose the output lattice for a criterion, and the noise on it.
-
-    Parameters
-    ----------
-    criterion : StoppingCriterion
-        Where the solver stops.
-    regularisation : float
-        :math:`\Lambda`.
-    n_columns : int
-        d.
-    noise_multiplier : float
-        The least ratio of the noise's standard deviation to the sensitivity.
-    relation : str
-        The neighbouring relation.
-    """
+    """Choose the output lattice for a criterion, and noise on it of at least ``noise_multiplier`` sensitivities."""
     scale = max(5, math.frexp(noise_multiplier * math.sqrt(n_columns))[1] + _LATTICE_BITS)
     if scale > _LARGEST_SCALE:
         raise ParameterError(
@@ -236,17 +210,7 @@ def is_resolved(resolution: Resolution, row_bound: float, noise_scale: float, mo
 def check_resolved(
     name: str, value: float | str, resolution: Resolution, *, row_bound: float, noise_scale: float
 ) -> None:
-    """Refuse settings in which double precision does not tell minimisers apart.
-
-    Parameters
-    ----------
-    name, value
-        The parameter that the user can raise.
-    resolution : Resolution
-        What it leads to.
-    row_bound, noise_scale : float
-        R, and the deviation of the linear term.
-    """
+    """Refuse a ``value`` of the parameter ``name`` at which double precision does not tell minimisers apart."""
     condition = resolution.criterion.descent_steps / _STEPS_PER_CONDITION
     if condition > _LARGEST_CONDITION or not is_resolved(resolution, row_bound, noise_scale):
         raise ParameterError(

@@ -64,18 +64,8 @@ def plan_bounds(
     :math:`b \log(2 d m / p) \le \mathrm{tail} \cdot n` is required, with p = 0.1: else some of the 2 d bounds lies too
     often beyond all records, where nothing holds it back from the end of the grid.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all bounds together; an infinite epsilon means exact quantiles, rounded outwards to the grid.
-    relation : str
-        The neighbouring relation.
-    n_rows : int
-        The public number of records.
-    tail : float
-        The share of records beyond each bound.
-    smallest, largest : ndarray of shape (n_columns,)
-        The ends of each column's :func:`decimal_grid`.
+    An infinite epsilon means exact quantiles, rounded outwards to the :func:`decimal_grid` of each column, which ends
+    at its ``smallest`` and ``largest``.
     """
     n_columns = smallest.size
     private = not math.isinf(budget.epsilon)

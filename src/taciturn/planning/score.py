@@ -48,26 +48,14 @@ class ScorePlan:
 
 
 def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation: str, n_values: int) -> ScorePlan:
-    r"""Plan the release of one sum of terms in [0, 1], or of the counts of right and wrong predictions by class.
+    """Plan the release of one sum of terms in [0, 1], or of the counts of right and wrong predictions by class.
 
     The noise is two-sided geometric, which is pure and leaves delta unused, or Gaussian where that has a smaller
     standard deviation. For one number this is rare: delta must not be much smaller than epsilon.
 
-    Parameters
-    ----------
-    budget : Budget
-        For the release; an infinite epsilon means no noise.
-    what : str
-        What is released, in words.
-    finest : int
-        The integer that stands for a term of one where the noise does not ask for another one. Gaussian noise does:
-        terms are then rounded to about one part in 2**16.
-    counts : bool
-        Whether records are counted by class (``data.sensitivity.outcome_counts``) and not summed (``error_sum``).
-    relation : str
-        The neighbouring relation.
-    n_values : int
-        How many numbers are released.
+    ``finest`` is the integer that stands for a term of one where the noise does not ask for another one. Gaussian noise
+    does: terms are then rounded to about one part in 2**16. ``counts`` are of records by class
+    (``data.sensitivity.outcome_counts``); sums are of terms (``error_sum``).
     """
     if math.isinf(budget.epsilon):
         return ScorePlan(Budget(math.inf, 0.0), finest, None, 0.0, (Release(what, "none", 0.0, NotPrivateEvent()),))

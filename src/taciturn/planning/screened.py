@@ -150,34 +150,7 @@ def plan_screened(
     are in the ratio :math:`\sqrt{(1 - s) / T} : \sqrt{s / m}`, so that s is the screenings' share of the sum of
     squares; without a delta, where ranges add up, :math:`(1 - s) / T : s / m`.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all releases together; an infinite epsilon means no noise.
-    loss : Loss
-        The loss of one record.
-    radius : float
-        Radius of the ball in units of scaled features.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The public number of records, if there is one.
-    n_features, n_outputs : int
-        Columns without the intercept's, and rows of the coefficient matrix.
-    intercept : bool
-        Whether the design has a constant column.
-    n_steps : int or "auto"
-        Number of steps; "auto" is a function of public facts.
-    rule : {"select", "tested", "none-option", "adp"}
-        What a screening does.
-    screen_at : int, "every" or "last"
-        The public schedule of screenings.
-    screen_share : float
-        What they get of the budget.
-    threshold : float or None
-        For "none-option"; None: one over the root of ``n_rows``.
-    permanent : bool
-        Whether screened coefficients can never come back.
+    ``screen_at`` is the public schedule of screenings. A ``threshold`` of None is one over the root of ``n_rows``.
     """
     check_screening(rule, screen_at, screen_share, threshold)
     private = not math.isinf(budget.epsilon)

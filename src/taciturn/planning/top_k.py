@@ -75,18 +75,7 @@ def plan_top_k(
     ``"auto"`` takes the mechanism that distinguishes the smallest gaps between scores: the canonical Lipschitz
     mechanism or peeling, which are pure and leave delta unused, or, with delta > 0, one-shot Gumbel noise.
 
-    Parameters
-    ----------
-    budget : Budget
-        For the whole selection; an infinite epsilon selects without noise.
-    n_candidates, k : int
-        ``1 <= k <= n_candidates``; all candidates cost nothing.
-    sensitivity : Sensitivity
-        Of the scores, in the linf norm.
-    method : {"auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"}
-        The mechanism.
-    gamma : float
-        For the canonical Lipschitz mechanism, in [0, 1).
+    ``sensitivity`` is that of the scores in the linf norm. All candidates cost nothing.
     """
     check_choice(TOP_K_MECHANISMS, mechanism=method)
     k = check_integer(1, n_candidates, k=k)

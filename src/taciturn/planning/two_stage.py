@@ -76,20 +76,8 @@ def plan_two_stage(
 
     .. math:: e = 2 \tau \sqrt{\frac{s}{1 - s} \cdot \frac{\text{number of objectives}}{k}} .
 
-    Parameters
-    ----------
-    budget : Budget
-        For both stages together; an infinite epsilon means no noise.
-    loss : ScalarLoss
-        The loss of one record in its linear predictor.
-    n_features, k : int
-        ``1 <= k <= n_features``; a selection of all features costs nothing.
-    selection_share : float
-        s, in (0, 1).
-    n_blocks : int or "auto"
-        Number of blocks of records that vote; "auto" is the root of ``n_rows``, rounded down.
-    row_bound, relation, n_rows, intercept, n_outputs, regularisation
-        As for :func:`plan_objective_perturbation`, of the selected features.
+    A selection of all features costs nothing. ``n_blocks`` is as for :func:`number_of_blocks`, and what the fit needs
+    as for :func:`plan_objective_perturbation`.
     """
     check_selection_share(selection_share)
     k = check_integer(1, n_features, k=k)

@@ -308,7 +308,36 @@ support_ : ndarray of bool, shape (n_features,)
     "common_attributes": _COMMON_ATTRIBUTES,
 }
 
-FRAGMENTS = {name: text.strip("\n") for name, text in (_PARAMETERS | _FAMILIES | _ATTRIBUTES).items()}
+_PUBLISHED = {
+    "published_seed": """
+random_state : int, default=None
+    None draws all that is random from a cryptographic stream. An integer reproduces a run.
+""",
+    "published_statement": """
+certificate_ : Certificate
+    The claim, what can be proved, the errata.
+n_features_in_ : int
+    Number of features seen during fit.
+feature_names_in_ : ndarray of str
+    Names of the features, where X has string names.
+""",
+    "published_attributes": """
+support_ : ndarray of bool, shape (n_features,)
+    Mask of the features with a nonzero coefficient.
+%(published_statement)s
+""",
+    "published_model": """
+classes_ : ndarray of shape (2,)
+    The labels, sorted; of a classifier.
+coef_ : ndarray of shape (n_features,), or (1, n_features) of a classifier
+    Coefficients.
+intercept_ : float, or ndarray of shape (1,) of a classifier
+    Zero.
+%(published_attributes)s
+""",
+}
+
+FRAGMENTS = {name: text.strip("\n") for name, text in (_PARAMETERS | _FAMILIES | _ATTRIBUTES | _PUBLISHED).items()}
 """The descriptions by name."""
 
 _PLACE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)

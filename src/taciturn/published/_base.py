@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -17,18 +17,24 @@ from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import AnyArray, FloatArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
+from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_delta, check_integer, check_positive
 from taciturn.data.admission import PresentRecords
 from taciturn.data.reading import PUBLIC_LABELS, public_labels, read_records
 from taciturn.estimators.prediction import LinearPredictor
 from taciturn.events import ComposedEvent, LaplaceMaxEvent, NotPrivateEvent
+from taciturn.fitting.docstrings import fill
+from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 
 __all__ = [
     "OBSERVED_BOUNDS",
     "ROUNDING",
     "STEPS",
+    "BallModel",
     "ReproducedModel",
+    "Reproduction",
     "SwitchedModel",
+    "check_printed_delta",
     "classifies",
     "state_claim",
     "vertex_releases",
@@ -73,6 +79,8 @@ def state_claim(
     assumptions: Iterable[str],
     errata: Iterable[str],
     seeded: bool,
+    features: str = "every feature value lies in [-1, 1]",
+    relation: str = "zero-out",
 ) -> Certificate:
     """The certificate of a run: the claimed pair, and what its releases can be proved to cost at that delta."""
     releases = tuple(releases)
@@ -81,11 +89,11 @@ def state_claim(
     return Certificate(
         epsilon=epsilon,
         delta=delta if private else 0.0,
-        relation="zero-out",
+        relation=relation,
         status="as published" if private else "not private",
         events=releases,
         public=public,
-        assumptions=("every feature value lies in [-1, 1]", *assumptions, ROUNDING),
+        assumptions=(features, *assumptions, ROUNDING),
         seeded=seeded,
         arithmetic="float64",
         bound="none",
@@ -94,7 +102,47 @@ def state_claim(
     )
 
 
-class ReproducedModel(Guarded, LinearPredictor):
+def check_printed_delta(**named: Any) -> None:
+    """Raise ParameterError for what is no failure probability, or zero, for which no noise is printed."""
+    if check_delta(**named) == 0.0:
+        ((name, value),) = named.items()
+        raise ParameterError(name, value, "a number in (0, 1)", "the noise is calibrated to its logarithm")
+
+
+class Reproduction(Guarded):
+    """A published method: a fit runs the algorithm as printed and states its claim."""
+
+    random_state: int | None
+    certificate_: Certificate
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = fill(cls.__doc__)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Run the algorithm and state its claim.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features, in the range that the description of the method states.
+        y : array-like of shape (n_samples,)
+            Numbers in such a range, or labels of any type for a classifier.
+        """
+        self.check_parameters()
+        self.certificate_ = self._run(X, y, Stream.of(self.random_state))
+        return self
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        raise NotImplementedError
+
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
+        """Set the fitted attributes, and return the claim."""
+        raise NotImplementedError
+
+
+class ReproducedModel(Reproduction, LinearPredictor):
     """A linear model without intercept and with the parameters that all of these have."""
 
     invalid = "raise"
@@ -106,8 +154,7 @@ class ReproducedModel(Guarded, LinearPredictor):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_claimed_epsilon(epsilon=self.epsilon)
-        if check_delta(delta=self.delta) == 0.0:
-            raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
+        check_printed_delta(delta=self.delta)
         check_positive(radius=self.radius)
         check_positive(gradient_bound=self.gradient_bound)
         check_integer(1, n_steps=self.n_steps)
@@ -160,6 +207,9 @@ class SwitchedModel(ReproducedModel):
             tags.regressor_tags = RegressorTags(poor_score=True)
         return tags
 
+    def _loss(self) -> Loss:
+        return LogisticLoss() if classifies(self) else SquaredLoss()
+
     def _read_both(self, X: Any, y: Any) -> tuple[Any, FloatArray, tuple[str, ...]]:
         """Features, target as the loss needs it (labels as 0 and 1), and what is assumed of the target."""
         records = self._read(X, y, numeric=not classifies(self))
@@ -207,3 +257,22 @@ class SwitchedModel(ReproducedModel):
         """Accuracy of a classifier, coefficient of determination of a regressor."""
         kind = ClassifierMixin if classifies(self) else RegressorMixin
         return float(kind.score(self, X, y, sample_weight))
+
+
+class BallModel(SwitchedModel):
+    """Frank-Wolfe over an L1 ball with Laplace noise on the scores of the vertices."""
+
+    epsilon: float
+    delta: float
+    radius: float
+    n_steps: int
+    gradient_bound: float
+
+    def noise_scale(self, n_rows: int) -> float:
+        """Return the printed scale of the Laplace noise of a step, in the units of the mean gradient."""
+        root = math.sqrt(8.0 * self.n_steps * math.log(1.0 / self.delta))
+        return self.radius * self.gradient_bound * root / (n_rows * self.epsilon)
+
+    def _facts(self, X: Any) -> dict[str, Any]:
+        facts = super()._facts(X) | {"loss": self.loss}
+        return facts | {"classes": self.classes_} if classifies(self) else facts

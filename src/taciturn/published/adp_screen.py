@@ -92,27 +92,13 @@ class ADPScreen(ScreenedReproduction):
     gradient_bound : float, default=1.0
         The constant of the steps' noise. What is given is used; too small a value shows in ``proved_epsilon`` and in
         the errata.
-    random_state : int, default=None
-        None draws start and noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels, sorted; logistic loss only.
-    coef_ : ndarray of shape (1, n_features) or (n_features,)
-        Coefficients of the classifier, of the regressor.
-    intercept_ : ndarray of shape (1,) or float
-        Zero.
     n_iter_ : int
         Number of steps made.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_model)s
 
     Errata
     ------

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.accounting import epsilon_of
 from taciturn.certificate import Certificate, Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
+from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.data.reading import PUBLIC_LABELS
 from taciturn.events import Event, GaussianEvent, NotPrivateEvent
 from taciturn.fitting.thresholding import keep_largest_columns
-from taciturn.losses import LogisticLoss, SquaredLoss
-from taciturn.published._base import ROUNDING, SwitchedModel, classifies
+from taciturn.published._base import SwitchedModel, check_printed_delta, classifies, state_claim
 
 __all__ = ["DPIGHT", "printed_noise"]
 
@@ -42,6 +40,9 @@ TUNING = (
     "the experiments choose step size, number of steps and sparsity by cross-validation on the data, which the claimed "
     "epsilon does not pay for"
 )
+
+SHORT_ROWS = "no row is longer than gradient_bound"
+SHORT_GRADIENTS = "no record ever has a gradient longer than gradient_bound"
 
 
 def printed_noise(
@@ -107,27 +108,13 @@ class DPIGHT(SwitchedModel):
         Whose noise. Corollary 5.6 is about the squared loss, Corollary 5.8 about the logistic one.
     oracle : tuple of float, default=None
         For Corollary 5.6: the norm of the true coefficients, the noise level :math:`\nu`, and :math:`\lambda`.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels, sorted; of a classifier.
-    coef_ : ndarray of shape (n_features,), or (1, n_features) of a classifier
-        Coefficients.
-    intercept_ : float, or ndarray of shape (1,)
-        Zero.
     n_iter_ : int
         Number of steps made.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_model)s
 
     Errata
     ------
@@ -183,19 +170,8 @@ class DPIGHT(SwitchedModel):
         self.oracle = oracle
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> DPIGHT:
-        """Run the algorithm and state its claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Two labels of any type, or numbers.
-        """
-        self.check_parameters()
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, target, _ = self._read_both(X, y)
-        stream = Stream.of(self.random_state)
         n_rows, n_columns = X.shape
         noise = printed_noise(
             self.variant,
@@ -207,7 +183,7 @@ class DPIGHT(SwitchedModel):
             self.n_nonzero,
             self.oracle,
         )
-        loss = LogisticLoss() if classifies(self) else SquaredLoss()
+        loss = self._loss()
         weights, source = np.zeros(n_columns), stream.spawn("gradient")
         for _ in range(self.n_steps):
             gradient = np.asarray(X.T @ loss.derivative(X @ weights, target)).ravel() / n_rows
@@ -215,14 +191,12 @@ class DPIGHT(SwitchedModel):
             (weights,) = keep_largest_columns(proposal[None, :], self.n_nonzero)
         self.n_iter_ = int(self.n_steps)
         self._set_coefficients(weights)
-        self.certificate_ = self._claim(n_rows, n_columns, noise, stream.seeded)
-        return self
+        return self._claim(n_rows, n_columns, noise, stream.seeded)
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_claimed_epsilon(epsilon=self.epsilon)
-        if check_delta(delta=self.delta) == 0.0:
-            raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
+        check_printed_delta(delta=self.delta)
         check_positive(gradient_bound=self.gradient_bound)
         check_integer(1, n_nonzero=self.n_nonzero)
         check_integer(1, n_steps=self.n_steps)
@@ -253,13 +227,7 @@ class DPIGHT(SwitchedModel):
         cost: Event = GaussianEvent(noise / sensitivity) if bounded else NotPrivateEvent()
         scale = noise / sensitivity if bounded else 0.0
         what = f"a gradient with {n_columns:,} coordinates per step"
-        release = Release(what, "Gaussian" if private else "none", scale, cost, self.n_iter_)
-        bound = "no row is longer than gradient_bound" if classifies(self) else (
-            "no record ever has a gradient longer than gradient_bound"
-        )  # fmt: skip
-        assumptions = (bound, *((PUBLIC_LABELS,) if classifies(self) else ()), ROUNDING)
         own = {"corollary-5.6": LINEAR_NOISE, "corollary-5.8": LOGISTIC_NOISE}.get(self.variant)
-        errata = (NEIGHBOURS, *([] if classifies(self) else [UNBOUNDED]), *([own] if own else []), TUNING)
         facts = {
             "features": n_columns,
             "records": n_rows,
@@ -270,17 +238,14 @@ class DPIGHT(SwitchedModel):
             "loss": self.loss,
             "variant": self.variant,
         }
-        return Certificate(
-            epsilon=float(self.epsilon),
-            delta=self.delta if private else 0.0,
-            relation="replace-one",
-            status="as published" if private else "not private",
-            events=(release,),
+        return state_claim(
+            float(self.epsilon),
+            self.delta,
+            (Release(what, "Gaussian" if private else "none", scale, cost, self.n_iter_),),
             public=facts | ({"classes": self.classes_} if classifies(self) else {}),
-            assumptions=assumptions,
+            features=SHORT_ROWS if classifies(self) else SHORT_GRADIENTS,
+            assumptions=(PUBLIC_LABELS,) if classifies(self) else (),
+            errata=(NEIGHBOURS, *([] if classifies(self) else [UNBOUNDED]), *([own] if own else []), TUNING),
             seeded=seeded,
-            arithmetic="float64",
-            bound="none",
-            proved_epsilon=epsilon_of(cost * self.n_iter_, self.delta) if private else None,
-            errata=errata,
+            relation="replace-one",
         )

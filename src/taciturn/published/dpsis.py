@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from taciturn.certificate import Release
+from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_claimed_epsilon, check_integer, check_real
@@ -16,7 +16,7 @@ from taciturn.data.reading import read_records
 from taciturn.data.target import target_numbers
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.kernels.canonical import largest_noise
-from taciturn.published._base import state_claim
+from taciturn.published._base import Reproduction, state_claim
 from taciturn.selectors.base import FeatureMask
 
 __all__ = ["DPSIS", "printed_top_k"]
@@ -66,7 +66,7 @@ def printed_top_k(scores: FloatArray, k: int, epsilon: float, gamma: float, stre
     return np.concatenate((order[:h], body, order[t - 1 : t]))
 
 
-class DPSIS(FeatureMask, BaseEstimator):
+class DPSIS(FeatureMask, Reproduction, BaseEstimator):
     r"""DP-SIS as printed: the features with the largest correlations, by a canonical Lipschitz mechanism.
 
     With the scores :math:`x_i = |\langle X_{\cdot i}, y\rangle|` in decreasing order :math:`x_{[1]} \ge \dots \ge
@@ -101,19 +101,13 @@ class DPSIS(FeatureMask, BaseEstimator):
         Weight of the worst member against the best outsider, in [0, 1).
     n_features_to_select : int, default=10
         k. All features cost nothing.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
     support_ : ndarray of bool, shape (n_features_in_,)
         The selected features.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_statement)s
 
     Errata
     ------
@@ -161,26 +155,15 @@ class DPSIS(FeatureMask, BaseEstimator):
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> DPSIS:
-        """Run the algorithm and state its claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features, in [-1, 1].
-        y : array-like of shape (n_samples,)
-            Numbers in [-1, 1].
-        """
-        self.check_parameters()
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         records = read_records(self, X, y, invalid="raise", numeric=False)
         X, y = records.X, target_numbers(records.y, remedy="code two labels as -1 and 1")
         n_rows, n_columns = X.shape
         k = self._count(n_columns)
-        stream = Stream.of(self.random_state)
         scores = np.abs(np.asarray(X.T @ y))
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[self._selected(scores, k, stream)] = True
-        self.certificate_ = state_claim(
+        return state_claim(
             float(self.epsilon),
             0.0,
             self._releases(n_columns, k),
@@ -189,7 +172,6 @@ class DPSIS(FeatureMask, BaseEstimator):
             errata=(CLASS_SIZES, NEIGHBOURS, OBSERVED_MOMENTS) if k > 1 else (NEIGHBOURS, OBSERVED_MOMENTS),
             seeded=stream.seeded,
         )
-        return self
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from taciturn.certificate import Certificate
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.data.reading import PUBLIC_LABELS, public_labels
@@ -45,8 +46,7 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
         T, of which the noise is a function.
     gradient_bound : float, default=2.0
         The constant L; the default is that of the paper's Theorem 4.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
@@ -60,12 +60,7 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
         Number of steps made, each with a selection per feature.
     support_ : ndarray of bool, shape (n_features,)
         Which features have a coefficient that is not zero.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_statement)s
 
     Errata
     ------
@@ -110,30 +105,19 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
         self.gradient_bound = gradient_bound
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> MultinomialPrivateLasso:
-        """Run the algorithm and state its claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features, in [-1, 1].
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        """
-        self.check_parameters()
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         records = self._read(X, y, numeric=False)
         X, y = records.X, records.y
         self.classes_ = public_labels(y, invalid=self.invalid)
         n_rows, n_columns = X.shape
         n_classes = self.classes_.size
-        stream = Stream.of(self.random_state)
         self.n_iter_ = self.n_steps - 1
         one_hot = (y[:, None] == self.classes_).astype(np.float64)
         self.coef_ = self._solve(X, one_hot, stream.spawn("frank-wolfe"))
         self.intercept_ = np.zeros(n_classes)
         self.support_ = (self.coef_ != 0.0).any(axis=0)
         slope = SoftmaxLoss().lipschitz(self.radius)
-        self.certificate_ = state_claim(
+        return state_claim(
             float(self.epsilon),
             self.delta,
             vertex_releases(
@@ -147,7 +131,6 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
             errata=self._errata(n_columns, n_classes),
             seeded=stream.seeded,
         )
-        return self
 
     def noise_scale(self, n_rows: int, n_classes: int) -> float:
         """Return the printed scale of the Laplace noise, in the units of the mean gradient."""

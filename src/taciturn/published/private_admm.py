@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.certificate import Release
+from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
@@ -77,8 +77,7 @@ class PrivateADMM(SwitchedModel):
         c.
     n_steps : int, default=10
         T, of which the noise is a function.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
@@ -90,14 +89,7 @@ class PrivateADMM(SwitchedModel):
         Zero.
     n_iter_ : int
         Number of iterations made.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_attributes)s
 
     Errata
     ------
@@ -140,25 +132,14 @@ class PrivateADMM(SwitchedModel):
         self.n_steps = n_steps
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> PrivateADMM:
-        """Run the algorithm and state its claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features, in rows of norm at most 1.
-        y : array-like of shape (n_samples,)
-            Two labels of any type.
-        """
-        self.check_parameters()
-        stream = Stream.of(self.random_state)
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, target, assumptions = self._read_both(X, y)
         n_rows, n_columns = X.shape
         rate = self._rate(n_rows)
         weights = self._solve(X, target, rate, stream.spawn("admm"))
         self.n_iter_ = int(self.n_steps)
         self._set_coefficients(weights)
-        self.certificate_ = state_claim(
+        return state_claim(
             float(self.epsilon),
             0.0,
             (self._release(rate, n_rows),),
@@ -175,7 +156,6 @@ class PrivateADMM(SwitchedModel):
             errata=(INFERRED, ONE_DRAW, INEXACT),
             seeded=stream.seeded,
         )
-        return self
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from taciturn.certificate import Release
+from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice
-from taciturn.losses import LogisticLoss, Loss, SquaredLoss
-from taciturn.published._base import OBSERVED_BOUNDS, STEPS, SwitchedModel, classifies, state_claim, vertex_releases
+from taciturn.losses import Loss
+from taciturn.published._base import OBSERVED_BOUNDS, STEPS, BallModel, state_claim, vertex_releases
 
 __all__ = ["PrivateLasso", "noisy_frank_wolfe"]
 
@@ -65,7 +64,7 @@ def noisy_frank_wolfe(
     return weights
 
 
-class PrivateLasso(SwitchedModel):
+class PrivateLasso(BallModel):
     r"""Private LASSO as printed: Frank-Wolfe over an L1 ball with Laplace noise.
 
     From :math:`w_1 = 0`, for :math:`t = 1, \dots, T - 1`:
@@ -101,27 +100,13 @@ class PrivateLasso(SwitchedModel):
     literal_appendix : bool, default=False
         Follow the code of the appendix rather than the algorithm: T steps, to the vertex of the *largest* score. The
         code knows no L, which is the default of 1.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels, sorted; logistic loss only.
-    coef_ : ndarray of shape (1, n_features) or (n_features,)
-        Coefficients of the classifier, of the regressor.
-    intercept_ : ndarray of shape (1,) or float
-        Zero.
     n_iter_ : int
         Number of selections made.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_model)s
 
     Errata
     ------
@@ -170,19 +155,8 @@ class PrivateLasso(SwitchedModel):
         self.literal_appendix = literal_appendix
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> PrivateLasso:
-        """Run the algorithm and state its claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features, in [-1, 1].
-        y : array-like of shape (n_samples,)
-            Two labels of any type, or numbers in [-1, 1].
-        """
-        self.check_parameters()
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, target, assumptions = self._read_both(X, y)
-        stream = Stream.of(self.random_state)
         self.n_iter_ = self.n_steps if self.literal_appendix else self.n_steps - 1
         weights, others = self._solve(X, target, stream)
         self._set_coefficients(weights)
@@ -194,7 +168,7 @@ class PrivateLasso(SwitchedModel):
             noise_scale=self.noise_scale(n_rows),
             sensitivity=self.radius * slope / n_rows,
         )
-        self.certificate_ = state_claim(
+        return state_claim(
             self._claimed_epsilon(),
             self.delta,
             (*others, *releases),
@@ -203,20 +177,11 @@ class PrivateLasso(SwitchedModel):
             errata=self._errata(n_columns),
             seeded=stream.seeded,
         )
-        return self
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
         check_choice(("logistic", "squared"), loss=self.loss)
-
-    def _loss(self) -> Loss:
-        return LogisticLoss() if classifies(self) else SquaredLoss()
-
-    def noise_scale(self, n_rows: int) -> float:
-        """Return the printed scale of the Laplace noise, in the units of the mean gradient."""
-        root = math.sqrt(8.0 * self.n_steps * math.log(1.0 / self.delta))
-        return self.radius * self.gradient_bound * root / (n_rows * self.epsilon)
 
     def _solve(self, X: Any, target: FloatArray, stream: Stream) -> tuple[FloatArray, tuple[Release, ...]]:
         """Weights, and what was released besides the selections."""
@@ -236,8 +201,7 @@ class PrivateLasso(SwitchedModel):
         return float(self.epsilon)
 
     def _facts(self, X: Any) -> dict[str, Any]:
-        facts = super()._facts(X) | {"loss": self.loss, "literal_appendix": bool(self.literal_appendix)}
-        return facts | {"classes": self.classes_} if classifies(self) else facts
+        return super()._facts(X) | {"literal_appendix": bool(self.literal_appendix)}
 
     def _errata(self, n_columns: int) -> tuple[str, ...]:
         """The mistakes that concern this run."""

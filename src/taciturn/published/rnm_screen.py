@@ -77,8 +77,7 @@ class RNMScreen(ScreenedReproduction):
     gradient_bound : float, default=1.0
         The constant of the steps' noise. What is given is used; too small a value shows in ``proved_epsilon`` and in
         the errata.
-    random_state : int, default=None
-        None draws start and noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
@@ -88,14 +87,7 @@ class RNMScreen(ScreenedReproduction):
         Zero.
     n_iter_ : int
         Number of steps made, each with a screening.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_attributes)s
 
     Errata
     ------

@@ -11,15 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from taciturn.certificate import Release
+from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_claimed_epsilon, check_delta
+from taciturn.core.validation import check_claimed_epsilon
 from taciturn.data.sensitivity import unscaled_rule
 from taciturn.events import NotPrivateEvent
-from taciturn.losses import LogisticLoss, Loss, SquaredLoss
-from taciturn.published._base import SwitchedModel, classifies, state_claim, vertex_releases
+from taciturn.losses import Loss
+from taciturn.published._base import BallModel, check_printed_delta, classifies, state_claim, vertex_releases
 from taciturn.published.private_lasso import COMPOSITION
 
 __all__ = [
@@ -224,7 +224,7 @@ def screened_frank_wolfe(
     return weights
 
 
-class ScreenedReproduction(SwitchedModel):
+class ScreenedReproduction(BallModel):
     """Frank-Wolfe with Laplace noise, and a screening rule with noise of its own after some of the steps."""
 
     watch: Watch | None = None
@@ -233,31 +233,14 @@ class ScreenedReproduction(SwitchedModel):
     The gradient is exact: the certificate of a watched fit counts what is shown as a release without noise.
     """
 
-    epsilon: float
-    delta: float
-    radius: float
-    n_steps: int
-    gradient_bound: float
-
-    def fit(self, X: Any, y: Any) -> ScreenedReproduction:
-        """Run the algorithm and state its claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features, in [-1, 1].
-        y : array-like of shape (n_samples,)
-            Numbers between -radius and radius, or two labels of any type for the logistic loss.
-        """
-        self.check_parameters()
-        stream = Stream.of(self.random_state)
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, target, assumptions = self._read_both(X, y)
         n_rows, n_columns = X.shape
         rule = ScreeningRule.for_loss(self.loss, self.radius, n_rows)
         self.n_iter_ = self.n_steps
         noise_scale = self.noise_scale(n_rows)
         weights = screened_frank_wolfe(
-            mean_loss(X, target, LogisticLoss() if classifies(self) else SquaredLoss()),
+            mean_loss(X, target, self._loss()),
             rule,
             random_start(self.radius, n_columns, stream.spawn("start")),
             n_steps=self.n_steps,
@@ -275,7 +258,7 @@ class ScreenedReproduction(SwitchedModel):
             sensitivity=self.radius * rule.largest_residual / n_rows,
         )
         shown = () if self.watch is None else (Release(SHOWN, "none", 0.0, NotPrivateEvent(), self.n_steps),)
-        self.certificate_ = state_claim(
+        return state_claim(
             float(self.epsilon + self.epsilon_screen),
             self.delta + self.delta_screen,
             (*selections, self._screening_release(rule, n_columns), *shown),
@@ -284,16 +267,12 @@ class ScreenedReproduction(SwitchedModel):
             errata=self._errata(rule),
             seeded=stream.seeded,
         )
-        return self
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
         check_claimed_epsilon(epsilon_screen=self.epsilon_screen)
-        if check_delta(delta_screen=self.delta_screen) == 0.0:
-            raise ParameterError(
-                "delta_screen", self.delta_screen, "a number in (0, 1)", "the noise is calibrated to its logarithm"
-            )
+        check_printed_delta(delta_screen=self.delta_screen)
         if self.delta + self.delta_screen >= 1.0:
             raise ParameterError(
                 "delta_screen", self.delta_screen, "less than 1 together with delta", "choose both well below 1 / 2"
@@ -310,11 +289,6 @@ class ScreenedReproduction(SwitchedModel):
         X, target, assumptions = super()._read_both(X, y)
         return X, target, assumptions if classifies(self) else ("every target lies in [-radius, radius]",)
 
-    def noise_scale(self, n_rows: int) -> float:
-        """Return the printed scale of the Laplace noise of a step, in the units of the mean gradient."""
-        root = math.sqrt(8.0 * self.n_steps * math.log(1.0 / self.delta))
-        return self.radius * self.gradient_bound * root / (n_rows * self.epsilon)
-
     def _screenings(self) -> range:
         """The steps after which the rule is applied."""
         raise NotImplementedError
@@ -326,10 +300,6 @@ class ScreenedReproduction(SwitchedModel):
     def _screening_release(self, rule: ScreeningRule, n_columns: int) -> Release:
         """What the screenings release, at what it costs."""
         raise NotImplementedError
-
-    def _facts(self, X: Any) -> dict[str, Any]:
-        facts = super()._facts(X) | {"loss": self.loss}
-        return facts | {"classes": self.classes_} if classifies(self) else facts
 
     def _errata(self, rule: ScreeningRule) -> tuple[str, ...]:
         """The mistakes of both papers that concern this run."""

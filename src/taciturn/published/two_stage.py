@@ -9,16 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from taciturn.certificate import Release
+from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import FloatArray
-from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_claimed_epsilon, check_delta, check_integer, check_positive
+from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.events import NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.fitting.minimiser import minimise
 from taciturn.losses import LogisticLoss
 from taciturn.planning.precision import StoppingCriterion
-from taciturn.published._base import SwitchedModel, classifies, state_claim
+from taciturn.published._base import SwitchedModel, check_printed_delta, classifies, state_claim
 from taciturn.published.two_stage_selector import (
     COMPARED_PENALTIES,
     SHARED_SCALE,
@@ -82,25 +81,11 @@ class TwoStage(SwitchedModel):
         r, with ``loss="squared"`` only.
     loss : {"squared", "logistic"}, default="squared"
         "logistic" makes a classifier of two classes.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,) or (1, n_features)
-        Coefficients.
-    intercept_ : float or ndarray of shape (1,)
-        Zero.
-    classes_ : ndarray of shape (2,)
-        The labels, with ``loss="logistic"``.
-    support_ : ndarray of bool, shape (n_features,)
-        Which coefficients are not zero.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_model)s
 
     Errata
     ------
@@ -150,20 +135,9 @@ class TwoStage(SwitchedModel):
         self.loss = loss
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> TwoStage:
-        """Run both stages and state their claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Numbers, or two labels with ``loss="logistic"``.
-        """
-        self.check_parameters()
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, y, assumptions = self._read_both(X, y)
         n_rows, n_columns = X.shape
-        stream = Stream.of(self.random_state)
         k = min(int(self.n_nonzero), n_columns)
         selector = TwoStageSelector(
             epsilon=self.epsilon / 2.0, n_blocks=self.n_blocks, alpha=self.alpha, n_features_to_select=k
@@ -192,7 +166,7 @@ class TwoStage(SwitchedModel):
             EXACT_MINIMISER,
             OTHER_SPENDING,
         )
-        self.certificate_ = state_claim(
+        return state_claim(
             float(self.epsilon),
             float(self.delta),
             (*first.events, second),
@@ -201,14 +175,12 @@ class TwoStage(SwitchedModel):
             errata=errata if classifies(self) else (*errata, PRESUMED_BALL),
             seeded=stream.seeded,
         )
-        return self
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         check_choice(("squared", "logistic"), loss=self.loss)
         check_claimed_epsilon(epsilon=self.epsilon)
-        if check_delta(delta=self.delta) == 0.0:
-            raise ParameterError("delta", self.delta, "a number in (0, 1)", "the noise is calibrated to its logarithm")
+        check_printed_delta(delta=self.delta)
         check_positive(alpha=self.alpha)
         check_integer(1, n_nonzero=self.n_nonzero)
         check_positive(radius=self.radius)

@@ -22,6 +22,7 @@ from taciturn.data.target import target_numbers
 from taciturn.events import NotPrivateEvent
 from taciturn.fitting.blocks import blocks_by_slot
 from taciturn.mechanisms import LaplaceTopK
+from taciturn.published._base import Reproduction
 from taciturn.selectors.base import FeatureMask
 
 __all__ = ["TwoStageSelector", "lasso_counts"]
@@ -52,7 +53,7 @@ def lasso_counts(X: Any, y: FloatArray, n_blocks: int, alpha: float) -> IntArray
     return counts
 
 
-class TwoStageSelector(FeatureMask, BaseEstimator):
+class TwoStageSelector(FeatureMask, Reproduction, BaseEstimator):
     r"""The selection of the two-stage method, as the authors of DP-SIS use it for a baseline.
 
     The n records are cut into :math:`\lfloor\sqrt n\rfloor` slices. On each of them,
@@ -78,19 +79,13 @@ class TwoStageSelector(FeatureMask, BaseEstimator):
         :math:`\lambda`, the printed value.
     n_features_to_select : int, default=10
         k. All features cost nothing.
-    random_state : int, default=None
-        None draws the noise from a cryptographic stream. An integer reproduces a run.
+    %(published_seed)s
 
     Attributes
     ----------
     support_ : ndarray of bool, shape (n_features_in_,)
         The selected features.
-    certificate_ : Certificate
-        The claim, what can be proved, the errata.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has string names.
+    %(published_statement)s
 
     Errata
     ------
@@ -136,28 +131,16 @@ class TwoStageSelector(FeatureMask, BaseEstimator):
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> TwoStageSelector:
-        """Run the algorithm and state its claim.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Numbers; the experiments take codes of classes for numbers.
-        """
-        self.check_parameters()
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         records = read_records(self, X, y, invalid="raise", numeric=False)
         X, y = records.X, target_numbers(records.y, remedy="code labels as numbers")
         n_rows, n_columns = X.shape
         n_blocks = self._number_of_blocks(n_rows)
         k = self._count(n_columns)
-        stream = Stream.of(self.random_state)
         counts = lasso_counts(X, y, n_blocks, self.alpha)
         self.support_ = np.zeros(n_columns, dtype=bool)
         self.support_[self._selected(counts, k, stream.spawn("top-k"))] = True
-        self.certificate_ = self._claim(n_rows, n_columns, n_blocks, k, stream.seeded)
-        return self
+        return self._claim(n_rows, n_columns, n_blocks, k, stream.seeded)
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

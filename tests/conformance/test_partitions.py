@@ -52,7 +52,7 @@ def fit_sparse(kind, n_partitions, layout="dense", n_features=8, make=ArraySourc
 
 def fit_hard_threshold(kind, n_partitions, layout="dense", n_features=8, make=ArraySource, epsilon=8.0, **changes):
     loss, n_outputs = LOSSES[kind]
-    facts = {"threshold": "gaussian", "average": False, "row_bound": None, "step": None, "intercept": True}
+    facts = {"mechanism": "gaussian", "average": False, "row_bound": None, "step": None, "intercept": True}
     plan = plan_hard_threshold(
         Budget(epsilon, 1e-6), loss or HuberLoss(1.0), relation="zero-out", n_rows=N_ROWS, n_features=n_features,
         n_outputs=n_outputs, n_nonzero=3, auto_clip=loss is None, clip_share=0.06, n_steps="auto", radius=None,

@@ -18,13 +18,12 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
-from taciturn.fitting import admm, row_statistics
+from taciturn.fitting import admm, clipped_records
 from taciturn.fitting.admm import PENALTIES, soft_threshold
-from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
-from taciturn.fitting.clipped_sums import Clipping
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping, squared_row_norms
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.row_statistics import CumulativeCounts
 from taciturn.fitting.sparse_screening import squared_in_lattice
+from taciturn.fitting.sums import CumulativeCounts
 from taciturn.losses import HuberLoss
 from taciturn.sources import Block
 
@@ -42,7 +41,7 @@ def one_more(X, y, canary, answer, words):
 def residuals_unclipped():
     def weights(records, margins):
         residuals = margins[:, 0] - records._target
-        return np.rint(residuals * records._row_bounds / records.derivative_bound)[:, None]
+        return np.rint(residuals * records._row_bounds / records.clipping.derivative_bound)[:, None]
 
     return patch.object(ClippedRecords, "weights", weights)
 
@@ -70,10 +69,11 @@ def large_residual():
 
 def sum_clipped():
     def sums_at(records, margins):
-        derivatives = records.loss.derivative(margins[:, 0], records._target)
-        weights = np.rint(derivatives * (records.weight_bound / records.derivative_bound))
-        total = records.design.rmatvec(weights, records.weight_bound)
-        longest = math.sqrt(records.row_squared) * records.weight_bound
+        clipping = records.clipping
+        derivatives = clipping.loss.derivative(margins[:, 0], records._target)
+        weights = np.rint(derivatives * (clipping.weight_bound / clipping.derivative_bound))
+        total = records.design.rmatvec(weights, clipping.weight_bound)
+        longest = math.sqrt(clipping.row_squared) * clipping.weight_bound
         return np.trunc(total * min(1.0, longest / max(float(np.linalg.norm(total)), 1.0))).astype(np.int64)[None]
 
     return patch.object(ClippedRecords, "sums_at", sums_at)
@@ -86,7 +86,8 @@ def gradient_sums():
     def gradient(X, y):
         design = Design(X, 1.0)
         norms, target = squared_row_norms(design), numeric_target(y, UNITS)
-        records = ClippedRecords(design, target, HuberLoss(0.5), 1, norms, row_squared, 0, weight)
+        clipping = Clipping(None, design.n_features, HuberLoss(0.5), 1, row_squared, 0, weight, 0.5)
+        records = ClippedRecords(clipping, design, target, norms)
         return records.sums(np.zeros((1, design.n_features)))
 
     declared = fixed_point_sum(row_squared, weight, "add-remove").value
@@ -225,7 +226,7 @@ def decided_median():
 
 
 def norms_uncentred():
-    return patch.object(row_statistics, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
+    return patch.object(clipped_records, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
 
 
 def centred_sums():

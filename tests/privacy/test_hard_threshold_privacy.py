@@ -19,9 +19,9 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum, proposal_scores
-from taciturn.fitting.clipped_records import ClippedRecords, squared_row_norms
-from taciturn.fitting.clipped_sums import CurvatureSum
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping, squared_row_norms
 from taciturn.fitting.hard_threshold import run_hard_threshold
+from taciturn.fitting.sums import CurvatureSum
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.planning.hard_threshold import plan_hard_threshold
 from taciturn.sources import ArraySource
@@ -61,7 +61,9 @@ def make_coefficients(n_outputs, seed):
 
 def open_records(X, y, loss, n_outputs, constant=CONSTANT, kind=ClippedRecords, layout=np.asarray):
     design = Design(layout(X), 1.0)
-    return kind(design, y, loss, n_outputs, squared_row_norms(design), ROW_SQUARED, constant, WEIGHT_BOUND)
+    bound = loss.lipschitz(math.inf)
+    clipping = Clipping(None, design.n_features, loss, n_outputs, ROW_SQUARED, constant, WEIGHT_BOUND, bound)
+    return kind(clipping, design, y, squared_row_norms(design))
 
 
 def changes(X, y, loss, n_outputs, coefficients, statistic, **how):
@@ -106,17 +108,18 @@ class RoundedAfterClipping(ClippedRecords):
     """Softmax residuals rounded to the nearest integer, each on its own, at a coarse scale."""
 
     def weights(self, margins):
-        labels = np.eye(self.n_outputs)[self._codes]
-        raw = self.loss.derivative(margins, labels) * self._row_bounds[:, None] / 1e4
+        labels = np.eye(self.clipping.n_outputs)[self._codes]
+        raw = self.clipping.loss.derivative(margins, labels) * self._row_bounds[:, None] / 1e4
         return 1e4 * np.ceil(np.abs(raw)) * np.sign(raw)
 
 
 class CommonScale(ClippedRecords):
     """Rows are clipped to a multiple of the longest of all, which one record decides."""
 
-    def __init__(self, design, target, loss, n_outputs, norms, row_squared, constant, weight_bound):
-        super().__init__(design, target, loss, n_outputs, norms, row_squared, constant, weight_bound)
-        self._row_bounds[:] = np.floor(weight_bound * np.sqrt(row_squared / (norms.max() + constant**2)) * (1 - 1e-9))
+    def __init__(self, clipping, design, target, norms):
+        super().__init__(clipping, design, target, norms)
+        share = np.sqrt(clipping.row_squared / (norms.max() + clipping.constant**2)) * (1 - 1e-9)
+        self._row_bounds[:] = np.floor(clipping.weight_bound * share)
 
 
 @pytest.mark.parametrize(
@@ -335,9 +338,9 @@ def test_peeling_scores_are_the_proposed_coefficients():
             return solver.GaussianRelease.release(self, sums, current, grain, stream)
 
     def run(n_steps):
-        constraint = solver.Constraint(records.width, 6)
+        constraint = solver.Constraint(records.clipping.width, 6)
         descent = solver.GradientDescent(n_steps, grain / 0.7, Spy(None), solver.FixedStep(0.7), constraint)
-        return descent.run(records.sums, np.zeros((1, records.width)), Stream.of(0))
+        return descent.run(records.sums, np.zeros((1, records.clipping.width)), Stream.of(0))
 
     grain = 0.7 * 0.3 / (ONE * WEIGHT_BOUND * 30)
     iterates = [run(n_steps) for n_steps in (1, 2, 3)]

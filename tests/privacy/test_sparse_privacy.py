@@ -14,7 +14,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import taciturn.fitting.clipped_sums as clipped_sums
 import taciturn.fitting.procedure as procedure
 import taciturn.fitting.sparse as fits
 from taciturn import SparseClassifier, SparseRegressor
@@ -27,9 +26,9 @@ from taciturn.data.design import Design
 from taciturn.data.sensitivity import RELATIONS, largest_eigenvalue, loss_differences
 from taciturn.events import GaussianEvent
 from taciturn.fitting import clipped_records
-from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, squared_row_norms
+from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, Clipping, squared_row_norms
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.row_statistics import CumulativeCounts
+from taciturn.fitting.sums import CumulativeCounts
 from taciturn.losses import HuberLoss
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
 from taciturn.sources import ArraySource
@@ -235,14 +234,14 @@ class UnclippedRows(ClippedRecords):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self._row_bounds[:], self._factors[:] = self.weight_bound, 1.0
+        self._row_bounds[:], self._factors[:] = self.clipping.weight_bound, 1.0
 
 
 class UnclippedDerivatives(ClippedRecords):
     """Residuals are put in units of their clip, but not clipped to it."""
 
     def weights(self, margins):
-        return np.rint((margins[:, 0] - self._target) * self._row_bounds / self.derivative_bound)[:, None]
+        return np.rint((margins[:, 0] - self._target) * self._row_bounds / self.clipping.derivative_bound)[:, None]
 
 
 class EigenvalueOfWholeRows(ClippedRecords):
@@ -283,14 +282,14 @@ def as_zero_out(budget, relation, source, stream):
 
 
 BROKEN = {
-    "rows are not clipped": ([(clipped_sums, "ClippedRecords", UnclippedRows)], "zero-out", "moved too far"),
+    "rows are not clipped": ([(clipped_records, "ClippedRecords", UnclippedRows)], "zero-out", "moved too far"),
     "the bound on derivatives is ignored": (
-        [(clipped_sums, "ClippedRecords", UnclippedDerivatives)],
+        [(clipped_records, "ClippedRecords", UnclippedDerivatives)],
         "zero-out",
         "moved too far",
     ),
     "eigenvalue of whole rows": (
-        [(clipped_sums, "ClippedRecords", EigenvalueOfWholeRows)],
+        [(clipped_records, "ClippedRecords", EigenvalueOfWholeRows)],
         "zero-out",
         "moved too far: the largest eigenvalue",
     ),
@@ -341,7 +340,8 @@ def eigenvalue_of(X):
     """In units in which a clipped row has a squared norm of GRAM_ROW_SQUARED, for a bound of 1.2."""
     design, row_squared = Design(X, 1.0), (6 * ONE // 5) ** 2
     norms, target = squared_row_norms(design), np.zeros(len(X))
-    records = ClippedRecords(design, target, HuberLoss(0.3), 1, norms, row_squared, 0, ONE)
+    clipping = Clipping(None, X.shape[1], HuberLoss(0.3), 1, row_squared, 0, ONE, 0.3)
+    records = ClippedRecords(clipping, design, target, norms)
     return clipped_records.largest_eigenvalue(records.gram_matrix())
 
 
@@ -349,10 +349,10 @@ def scores_of(monkeypatch, relation, excesses):
     """What the choice among models selects from, for excess losses with one column per model."""
     seen, zeros = [], np.zeros(len(excesses))
     source = ArraySource(PresentRecords(np.zeros((1, 1)), np.zeros(1), np.arange(1), 1), 1.0, 1)
-    clipping = SimpleNamespace(columns=None, records=lambda block: None)
+    records = SimpleNamespace(losses=lambda j: zeros if j is None else excesses[:, j])
+    clipping = SimpleNamespace(columns=None, records=lambda block: records)
     with monkeypatch.context() as patch:
         patch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: seen.append(scores) or 0)
-        patch.setattr(clipped_sums, "record_losses", lambda records, j: zeros if j is None else excesses[:, j])
         releases = Releases(PrivacyFilter(Budget(1.0, 1e-6), 1e-20), relation, source, Stream.of(0))
         models = range(excesses.shape[1])
         releases.best_model("a model", 0.1, clipping, tuple(models), None, 3.0 * np.array(models), (0.15, 1.0))

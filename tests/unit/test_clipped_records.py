@@ -18,11 +18,12 @@ from taciturn.data.design import Design
 from taciturn.fitting.clipped_records import (
     GRAM_ROW_SQUARED,
     ClippedRecords,
+    Clipping,
     largest_eigenvalue,
     row_blocks,
+    row_norms,
     squared_row_norms,
 )
-from taciturn.fitting.clipped_sums import record_losses
 from taciturn.fitting.gradient_descent import (
     Constraint,
     FixedStep,
@@ -30,7 +31,7 @@ from taciturn.fitting.gradient_descent import (
     GradientDescent,
     noise_amplification,
 )
-from taciturn.fitting.row_statistics import kept_shares, row_norms
+from taciturn.fitting.sums import KeptShares
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.sources import Block
 
@@ -69,8 +70,8 @@ def centre_of(centred):
 def open_records(kind, X, y, centred=False, constant=0, layout="dense", weight=WEIGHT, row_squared=ROW_SQUARED):
     loss, n_outputs, slope = KINDS[kind]
     design, centre = Design(LAYOUTS[layout](X), 1.0), centre_of(centred)
-    norms = squared_row_norms(design, centre)
-    return ClippedRecords(design, y, loss, n_outputs, norms, row_squared, constant, weight, slope, centre)
+    clipping = Clipping(None, D, loss, n_outputs, row_squared, constant, weight, slope, centre)
+    return ClippedRecords(clipping, design, y, squared_row_norms(design, centre))
 
 
 def coefficients(kind, constant, seed=0):
@@ -199,7 +200,6 @@ def test_losses_are_those_of_the_definition(kind, centred, constant):
         expected = np.log(np.exp(margins - top[:, None]).sum(axis=1)) + top - margins[np.arange(N), y]
         expected[y < 0] = 0.0
         assert np.allclose(records.losses(w), expected, atol=1e-9)
-        assert np.array_equal(record_losses(records, w), records.losses(w))
 
 
 @every_room
@@ -208,13 +208,12 @@ def test_numbers_lose_half_a_square_up_to_a_bound(centred, constant):
     records = open_records("numbers", X, y, centred, constant)
     for w in coefficients("numbers", constant):
         residuals = records.margins(w)[:, 0] - y / ONE
-        assert np.array_equal(records.residuals(w), residuals)
-        assert np.allclose(record_losses(records, w), np.minimum(np.square(residuals / 0.3), 4.0) / 2)
+        assert np.allclose(records.losses(w), np.minimum(np.square(residuals / 0.3), 4.0) / 2)
 
 
 def everything(records, w):
     """All that is made of records, one array after the other."""
-    per_record = [records.margins(w), record_losses(records, w)[:, None], records.weights(records.margins(w))]
+    per_record = [records.margins(w), records.losses(w)[:, None], records.weights(records.margins(w))]
     return np.column_stack(per_record), [records.sums(w), records.row_sums(999), records.gram_matrix()]
 
 
@@ -278,7 +277,7 @@ def test_what_is_known_of_rows(monkeypatch, layout):
         assert np.array_equal(squared_row_norms(design, centre), np.square(integers - centre).sum(axis=1))
         norms = row_norms(Block(design, y), None, None, None, one_pass=True)
         assert np.array_equal(norms, np.square(integers).sum(axis=1))
-        assert np.array_equal(kept_shares(design, norms, share), kept)
+        assert np.array_equal(KeptShares(HuberLoss(1.0), share).values(Block(design, y)), kept)
     assert [len(block) for block in row_blocks(integers)] == [3] * 13 + [1]
     assert sum(block.shape[0] for _, block in design.blocks()) == N
 
@@ -314,7 +313,7 @@ def test_no_direction_gathers_more_noise_than_the_flat_one(n_steps, average):
 
 def descend(records, step, momentum=0.0, average=False, radius=None):
     """400 steps without noise and without anything else that is not asked for."""
-    unit = step * records.derivative_bound / (ONE * records.weight_bound)
+    unit = step * records.clipping.derivative_bound / (ONE * records.clipping.weight_bound)
     constraint = Constraint(D, radius=radius)
     descent = GradientDescent(400, unit, GaussianRelease(None), FixedStep(1.0), constraint, momentum, average)
     return descent.run(records.sums, np.zeros((1, D)), None)

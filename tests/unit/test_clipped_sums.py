@@ -11,18 +11,20 @@ import scipy.sparse as sp
 import taciturn.data.design as designs
 from taciturn.core.lattice import ONE
 from taciturn.data.admission import PresentRecords
-from taciturn.fitting.clipped_sums import (
+from taciturn.fitting.clipped_records import Clipping
+from taciturn.fitting.gradient_descent import Constraint, FixedStep, GaussianRelease, GradientDescent
+from taciturn.fitting.sums import (
     ClippedRowSum,
-    Clipping,
     CorrelationSum,
+    CumulativeCounts,
     CurvatureSum,
     EntryCorrelationSum,
     ExcessLossSums,
     GradientSum,
     GramMatrix,
+    KeptShares,
+    RowNorms,
 )
-from taciturn.fitting.gradient_descent import Constraint, FixedStep, GaussianRelease, GradientDescent
-from taciturn.fitting.row_statistics import CumulativeCounts, KeptShares, RowNorms
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.sources import ArraySource
 

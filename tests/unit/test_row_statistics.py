@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
-from taciturn.fitting.row_statistics import (
+from taciturn.fitting.sums import (
     CumulativeCounts,
     KeptShares,
-    LabelSum,
     RowNorms,
     TargetMagnitudes,
     TargetSum,
@@ -61,7 +60,7 @@ def test_cumulative_counts_include_the_points_themselves(values):
 
 def test_sums_of_targets():
     assert in_memory(NUMBERS).total(TargetSum()).tolist() == [int(NUMBERS.sum())]
-    assert in_memory(CODES).total(LabelSum((1, 0))).tolist() == [ONE * int((c == CODES).sum()) for c in (1, 0)]
+    assert in_memory(CODES).total(TargetSum((1, 0))).tolist() == [ONE * int((c == CODES).sum()) for c in (1, 0)]
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix, sp.csc_matrix])

@@ -10,26 +10,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigvalsh
 
-from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.arrays import FloatArray, IndexArray, IntArray, NumberArray
 from taciturn.core.lattice import FRACTION_BITS, ONE
 from taciturn.core.validation import check_positive
 from taciturn.data.design import Design
 from taciturn.losses import Loss
+from taciturn.sources import Block
 
 __all__ = [
     "GRAM_ROW_SQUARED",
     "ClippedRecords",
+    "Clipping",
     "largest_eigenvalue",
     "row_blocks",
+    "row_norms",
     "squared_row_norms",
 ]
-
 
 GRAM_ROW_SQUARED = 1 << 26
 """What the squared norm of a clipped row becomes in a Gram matrix, in integers."""
@@ -38,6 +41,8 @@ GRAM_ROW_SQUARED = 1 << 26
 _ROOM = 1.0 - 2.0**-28
 # Probabilities are zero or one long before.
 _LARGEST_MARGIN = 2.0**24
+# Squared residuals count up to this many residual clips.
+_LARGEST_RESIDUAL = 2.0
 # Entries of a block of rows that is looked at at once: few enough to stay in a cache from the margins to the sums.
 _BLOCK_ENTRIES = 1 << 18
 
@@ -55,6 +60,26 @@ def squared_row_norms(design: Design, centre: FloatArray | None = None) -> Float
     return np.concatenate(centred) if centred else np.zeros(0)
 
 
+def row_norms(
+    block: Block, columns: IndexArray | None, centre: FloatArray | None, layout: str | None, *, one_pass: bool = False
+) -> FloatArray:
+    """Squared L2 norms of the rows less a centre, in lattice units, which the block remembers.
+
+    In one pass the lattice is built for this sum alone, a few rows at a time.
+    """
+    design = block.design(columns, layout)
+
+    def compute() -> FloatArray:
+        if not one_pass:
+            return squared_row_norms(design, centre)
+        norms = np.empty(block.n_rows)
+        for rows, part in design.blocks():
+            norms[rows] = squared_row_norms(part, centre)
+        return norms
+
+    return block.recall("row norms", None if centre is None else centre.tobytes(), compute)
+
+
 def _finite(values: FloatArray) -> FloatArray:
     """The values, with zero for what is no number. Only steps beyond all reason overflow: their sum is tried first."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -69,73 +94,109 @@ def row_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
         yield matrix[start : start + step]
 
 
-class ClippedRecords:
-    """Sums over records, every row clipped to an L2 norm and every derivative to a bound.
+@dataclass(frozen=True, slots=True, eq=False)
+class Clipping:
+    """How records are clipped: public and released numbers.
 
     Parameters
     ----------
-    design : Design
-        The features, without an intercept column.
-    target : ndarray of shape (n_samples,)
-        Lattice values for a regression, class codes (-1 for null records) for a classification.
+    columns : ndarray of int or None
+        The features that are read; None for all.
+    n_features, n_outputs : int
+        How many they are, and rows of the coefficient matrix: 1, or the number of classes.
     loss : Loss
         The loss of one record.
-    n_outputs : int
-        Rows of the coefficient matrix: 1, or the number of classes.
-    norms : ndarray of shape (n_samples,)
-        Squared norms of the rows less the centre, in lattice units.
     row_squared : int
-        Public bound on the squared norm of a clipped row, the constant included, in lattice units.
+        Bound on the squared norm of a clipped row, the constant included, in lattice units.
     constant : int
         Entry of the intercept column in lattice units; 0 for no such column.
     weight_bound : int
         The integer that stands for a derivative at its bound.
-    derivative_bound : float, default=None
-        Bound on derivatives; if it is None, the loss's Lipschitz constant, which must be finite. For several classes
-        predicted probabilities minus the label are scaled down to at most twice this sum of absolute values.
+    derivative_bound : float
+        Bound on derivatives. For several classes predicted probabilities minus the label are scaled down to at most
+        twice this sum of absolute values.
     centre : ndarray of shape (n_features,), default=None
-        Public integers, at most ONE in absolute value, that are taken from every row.
+        Integers, at most ONE in absolute value, that are taken from every row.
+    target_mean : int, default=0
+        Taken from a numeric target, in lattice units.
+    layout : str or None, default="csr"
+        As in :meth:`~taciturn.sources.Block.design`.
     """
 
-    def __init__(
-        self,
-        design: Design,
-        target: FloatArray | IntArray,
-        loss: Loss,
-        n_outputs: int,
-        norms: FloatArray,
-        row_squared: int,
-        constant: int,
-        weight_bound: int,
-        derivative_bound: float | None = None,
-        centre: FloatArray | None = None,
-    ) -> None:
-        self.design, self.loss, self.n_outputs, self.centre = design, loss, n_outputs, centre
-        self.row_squared, self.constant, self.weight_bound = row_squared, constant, weight_bound
-        self.derivative_bound = check_positive(
-            derivative_bound=loss.lipschitz(math.inf) if derivative_bound is None else derivative_bound
-        )
-        factors = np.sqrt(row_squared / np.maximum(norms + float(constant) ** 2, 1.0)) * _ROOM
-        # weight_bound times the factor of the row, rounded down: its square times that of the norm is in bounds.
-        self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
-        self._factors = self._row_bounds / weight_bound
-        null = ~loss.present(target)
-        self._row_bounds[null], self._factors[null] = 0.0, 0.0
-        if loss.labelled:
-            self._codes = target.astype(np.int64)
-            self._target = np.where(null, 0.0, target)
-        else:
-            self._target = target.astype(np.float64) / ONE
+    columns: IndexArray | None
+    n_features: int
+    loss: Loss
+    n_outputs: int
+    row_squared: int
+    constant: int
+    weight_bound: int
+    derivative_bound: float
+    centre: FloatArray | None = None
+    target_mean: int = 0
+    layout: str | None = "csr"
+
+    def __post_init__(self) -> None:
+        check_positive(derivative_bound=self.derivative_bound)
 
     @property
     def width(self) -> int:
         """Columns of the coefficient matrix."""
-        return self.design.n_features + (self.constant > 0)
+        return self.n_features + (self.constant > 0)
 
     @property
     def norm(self) -> float:
         """The bound on a clipped row, in units of scaled features."""
         return math.sqrt(self.row_squared) / ONE
+
+    def records(self, block: Block) -> ClippedRecords:
+        """The records of a block, clipped; the block remembers them."""
+        norms = row_norms(block, self.columns, self.centre, self.layout)
+        design = block.design(self.columns, self.layout)
+        centre = None if self.centre is None else self.centre.tobytes()
+        key = (
+            self.loss, self.n_outputs, self.row_squared, self.constant, self.weight_bound, self.derivative_bound,
+            centre, self.target_mean,
+        )  # fmt: skip
+        return block.recall("clipped records", key, lambda: ClippedRecords(self, design, self.target(block), norms))
+
+    def passes(self, block: Block) -> Iterator[ClippedRecords]:
+        """The same a few rows at a time, for a sum that is made once: only the row norms are kept."""
+        norms = row_norms(block, self.columns, self.centre, self.layout, one_pass=True)
+        target = self.target(block)
+        for rows, design in block.design(self.columns, self.layout).blocks():
+            yield ClippedRecords(self, design, target[rows], norms[rows])
+
+    def target(self, block: Block) -> NumberArray:
+        """The target less its mean."""
+        return block.target - self.target_mean if self.target_mean else block.target
+
+
+class ClippedRecords:
+    """Some records, every row clipped to an L2 norm and every derivative to a bound, and sums over them.
+
+    Parameters
+    ----------
+    clipping : Clipping
+        The bounds.
+    design : Design
+        The features that it reads, without an intercept column.
+    target : ndarray of shape (n_samples,)
+        Lattice values for a regression, class codes (-1 for null records) for a classification.
+    norms : ndarray of shape (n_samples,)
+        Squared norms of the rows less the centre, in lattice units.
+    """
+
+    def __init__(self, clipping: Clipping, design: Design, target: NumberArray, norms: FloatArray) -> None:
+        self.clipping, self.design = clipping, design
+        weight_bound, loss = clipping.weight_bound, clipping.loss
+        factors = np.sqrt(clipping.row_squared / np.maximum(norms + float(clipping.constant) ** 2, 1.0)) * _ROOM
+        # weight_bound times the factor of the row, rounded down: its square times that of the norm is in bounds.
+        self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
+        self._factors = self._row_bounds / weight_bound
+        null = ~loss.present(target)
+        self._row_bounds[null], self._factors[null] = 0.0, 0.0
+        self._codes = target.astype(np.int64) if loss.labelled else np.zeros(0, dtype=np.int64)
+        self._target = np.where(null, 0.0, target) if loss.labelled else target.astype(np.float64) / ONE
 
     def margins(self, coefficients: FloatArray) -> FloatArray:
         """Products of clipped rows with coefficients, one column per output."""
@@ -150,45 +211,45 @@ class ClippedRecords:
         in_rows = lattice.format == "csr" if sp.issparse(lattice) else 2 * support.size > n_features
         if in_rows:
             # Taking columns out of rows is slower than a product with all of them.
-            spread = np.zeros((n_features, self.n_outputs))
+            spread = np.zeros((n_features, self.clipping.n_outputs))
             spread[support] = integers
             products = np.asarray(lattice @ spread)
         else:
             products = np.asarray(lattice[:, support] @ integers)
-        if self.centre is not None:
-            products -= self.centre[support] @ integers
+        if self.clipping.centre is not None:
+            products -= self.clipping.centre[support] @ integers
         products *= 2.0 ** -(bits + FRACTION_BITS)
-        if self.constant:
-            products += coefficients[:, n_features] * (self.constant / ONE)
+        if self.clipping.constant:
+            products += coefficients[:, n_features] * (self.clipping.constant / ONE)
         products *= self._factors[:, None]
         return products
 
     def weights(self, margins: FloatArray) -> FloatArray:
         """Derivatives at some margins as integer weights of the rows as they are, one column per output."""
-        margins = _finite(margins)
-        if not self.loss.multiclass:
-            psi = self.loss.derivative(margins[:, 0], self._target)
-            psi *= self._row_bounds / self.derivative_bound
+        loss, bound, margins = self.clipping.loss, self.clipping.derivative_bound, _finite(margins)
+        if not loss.multiclass:
+            psi = loss.derivative(margins[:, 0], self._target)
+            psi *= self._row_bounds / bound
             psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
         fine = 1 << 40
         margins = np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN)
         lattice = np.rint(margins * 2.0**32).astype(np.int64)
-        integers = self.loss.integer_derivatives(lattice, 2.0**-32, self._codes, math.inf, fine)
-        scale = _ROOM * self.loss.lipschitz(math.inf) / (fine * self.derivative_bound)
-        if self.derivative_bound < 1.0:
+        integers = loss.integer_derivatives(lattice, 2.0**-32, self._codes, math.inf, fine)
+        scale = _ROOM * loss.lipschitz(math.inf) / (fine * bound)
+        if bound < 1.0:
             # For softmax the sum of absolute values is twice the missing probability of the label.
-            scale = np.minimum(scale, self.loss.l1_factor * _ROOM / np.maximum(np.abs(integers).sum(axis=1), 1.0))
+            scale = np.minimum(scale, loss.l1_factor * _ROOM / np.maximum(np.abs(integers).sum(axis=1), 1.0))
         integers *= (self._row_bounds * scale)[:, None]
         np.trunc(integers, out=integers)
         # Never the case but for a defect of the exponential function; the bound must not rest on that.
-        beyond = np.square(integers).sum(axis=1) > self.loss.squared_l2_factor * np.square(self._row_bounds)
-        integers[beyond | (np.abs(integers).sum(axis=1) > self.loss.l1_factor * self._row_bounds)] = 0.0
+        beyond = np.square(integers).sum(axis=1) > loss.squared_l2_factor * np.square(self._row_bounds)
+        integers[beyond | (np.abs(integers).sum(axis=1) > loss.l1_factor * self._row_bounds)] = 0.0
         return integers
 
     def sums(self, coefficients: FloatArray) -> IntArray:
         """:meth:`sums_at` the margins of these coefficients."""
-        total = np.zeros((self.n_outputs, self.width), dtype=np.int64)
+        total = np.zeros((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
         for part in self._parts:
             total += part.sums_at(part.margins(coefficients))
         return total
@@ -198,7 +259,7 @@ class ClippedRecords:
         """The same records in blocks of rows, as views; all in one where they are stored sparsely."""
         if self.design.is_sparse:
             return [self]
-        n_rows, step = self._factors.size, max(1, _BLOCK_ENTRIES // max(1, self.width))
+        n_rows, step = self._factors.size, max(1, _BLOCK_ENTRIES // max(1, self.clipping.width))
         # Built once, for all blocks to share.
         self.design.lattice  # noqa: B018
         return [self._rows(slice(start, start + step)) for start in range(0, n_rows, step)]
@@ -206,37 +267,39 @@ class ClippedRecords:
     def _rows(self, rows: slice) -> ClippedRecords:
         part = copy(self)
         part.design = self.design.rows(rows.start, rows.stop)
-        part._row_bounds, part._factors, part._target = self._row_bounds[rows], self._factors[rows], self._target[rows]
-        if self.loss.labelled:
-            part._codes = self._codes[rows]
+        part._row_bounds, part._factors = self._row_bounds[rows], self._factors[rows]
+        part._target, part._codes = self._target[rows], self._codes[rows]
         return part
 
     def sums_at(self, margins: FloatArray) -> IntArray:
         """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
         weights = self.weights(margins)
-        sums = np.empty((self.n_outputs, self.width), dtype=np.int64)
-        sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.weight_bound).T
+        sums = np.empty((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
+        sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.clipping.weight_bound).T
         totals = weights.sum(axis=0).astype(np.int64)
-        if self.centre is not None:
-            sums[:, : self.design.n_features] -= totals[:, None] * self.centre.astype(np.int64)
-        if self.constant:
-            sums[:, -1] = totals * self.constant
+        if self.clipping.centre is not None:
+            sums[:, : self.design.n_features] -= totals[:, None] * self.clipping.centre.astype(np.int64)
+        if self.clipping.constant:
+            sums[:, -1] = totals * self.clipping.constant
         return sums
 
     def row_sums(self, weight_bound: int) -> IntArray:
         """The sum of clipped rows times ``weight_bound``, rounded down row by row; null records add nothing."""
         weights = np.floor(self._factors * weight_bound)
         sums = self.design.rmatvec(weights, weight_bound)
-        return sums if self.centre is None else sums - int(weights.sum()) * self.centre.astype(np.int64)
-
-    def residuals(self, coefficients: FloatArray) -> FloatArray:
-        """Margins minus targets, for a regression."""
-        return _finite(self.margins(coefficients))[:, 0] - self._target
+        centre = self.clipping.centre
+        return sums if centre is None else sums - int(weights.sum()) * centre.astype(np.int64)
 
     def losses(self, coefficients: FloatArray) -> FloatArray:
-        """The log-loss of every record, for classes; null records lose nothing."""
+        """The loss of each record: half a squared residual in units of the clip, up to a bound, or the log-loss.
+
+        Each number is a function of one record alone, to the last bit; null records lose nothing.
+        """
         margins = _finite(self.margins(coefficients))
-        if self.n_outputs == 1:
+        if not self.clipping.loss.labelled:
+            residuals = np.abs(margins[:, 0] - self._target) / self.clipping.derivative_bound
+            return 0.5 * np.square(np.minimum(residuals, _LARGEST_RESIDUAL))
+        if self.clipping.n_outputs == 1:
             margins = np.column_stack((np.zeros(len(margins)), margins))
         codes = np.maximum(self._codes, 0)
         # One by one and in order, where vector units could round the same number differently in different places.
@@ -245,7 +308,7 @@ class ClippedRecords:
 
     def curvature_terms(self, direction: FloatArray) -> FloatArray:
         """Per record the squared margin of a unit direction over its bound: numbers in [0, 1]."""
-        terms: FloatArray = np.square(self.margins(direction)).sum(axis=1) / self.norm**2
+        terms: FloatArray = np.square(self.margins(direction)).sum(axis=1) / self.clipping.norm**2
         return np.minimum(terms, 1.0)
 
     def gram_matrix(self) -> IntArray:
@@ -253,17 +316,17 @@ class ClippedRecords:
 
         Rows are cut to integers first, so that the matrix is exact.
         """
-        gram = np.zeros((self.width, self.width))
-        step = max(1, _BLOCK_ENTRIES // self.width)
+        gram = np.zeros((self.clipping.width, self.clipping.width))
+        step = max(1, _BLOCK_ENTRIES // self.clipping.width)
         for start in range(0, self._factors.size, step):
             block = self.design.lattice[start : start + step]
-            rows = np.empty((block.shape[0], self.width))
+            rows = np.empty((block.shape[0], self.clipping.width))
             rows[:, : self.design.n_features] = block.toarray() if sp.issparse(block) else block
-            if self.centre is not None:
-                rows[:, : self.design.n_features] -= self.centre
-            if self.constant:
-                rows[:, -1] = self.constant
-            unit = _ROOM * math.sqrt(GRAM_ROW_SQUARED / self.row_squared)
+            if self.clipping.centre is not None:
+                rows[:, : self.design.n_features] -= self.clipping.centre
+            if self.clipping.constant:
+                rows[:, -1] = self.clipping.constant
+            unit = _ROOM * math.sqrt(GRAM_ROW_SQUARED / self.clipping.row_squared)
             rows *= (unit * self._factors[start : start + step])[:, None]
             np.trunc(rows, out=rows)
             gram += rows.T @ rows

@@ -1,7 +1,7 @@
 r"""Gradient steps on clipped records, each followed by hard thresholding.
 
 One step is :math:`w \leftarrow H_k(w - \eta\, \tilde g / n)` with :math:`\tilde g` a noisy version of
-:math:`\sum_i \psi_i \tilde x_i`, an exact sum of integers (:mod:`~taciturn.fitting.clipped_sums`).
+:math:`\sum_i \psi_i \tilde x_i`, an exact sum of integers (:mod:`~taciturn.fitting.clipped_records`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from taciturn.core.arrays import FloatArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.fitting.clipped_sums import Clipping, CurvatureSum, GradientSum
+from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.gradient_descent import (
     Constraint,
     CurvatureStep,
@@ -24,7 +24,14 @@ from taciturn.fitting.gradient_descent import (
     PeelingRelease,
     StepRule,
 )
-from taciturn.fitting.row_statistics import RowNorms, TargetMagnitudes, largest_row_norm, private_median
+from taciturn.fitting.sums import (
+    CurvatureSum,
+    GradientSum,
+    RowNorms,
+    TargetMagnitudes,
+    largest_row_norm,
+    private_median,
+)
 from taciturn.losses import HuberLoss, Loss
 from taciturn.planning.hard_threshold import LEAST_ROW_BOUND, HardThresholdPlan
 from taciturn.sources import Source

@@ -15,9 +15,15 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, loss_differences, proposal_scores
 from taciturn.data.sensitivity import largest_eigenvalue as eigenvalue_sensitivity
-from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, largest_eigenvalue
-from taciturn.fitting.clipped_sums import ClippedRowSum, Clipping, EntryCorrelationSum, ExcessLossSums, GramMatrix
-from taciturn.fitting.row_statistics import RowStatistic, private_median
+from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, Clipping, largest_eigenvalue
+from taciturn.fitting.sums import (
+    ClippedRowSum,
+    EntryCorrelationSum,
+    ExcessLossSums,
+    GramMatrix,
+    RowStatistic,
+    private_median,
+)
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism, GumbelTopK, RoundedGaussian, first_k_of
 from taciturn.mechanisms.base import rounding_charge

@@ -17,7 +17,6 @@ from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.fitting.clipped_sums import GradientSum
 from taciturn.fitting.gradient_descent import (
     Constraint,
     FixedStep,
@@ -27,7 +26,6 @@ from taciturn.fitting.gradient_descent import (
     noise_amplification,
 )
 from taciturn.fitting.releases import Releases, list_spends
-from taciturn.fitting.row_statistics import RowNorms
 from taciturn.fitting.sparse_n_nonzero import choose_n_nonzero
 from taciturn.fitting.sparse_screening import (
     LABEL_CLIP,
@@ -39,6 +37,7 @@ from taciturn.fitting.sparse_screening import (
     screen_columns,
     squared_in_lattice,
 )
+from taciturn.fitting.sums import GradientSum, RowNorms
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.lattice import ONE
-from taciturn.fitting.clipped_sums import Clipping, CorrelationSum, EntryCorrelationSum
+from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.gradient_descent import heaviest_columns
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.row_statistics import (
+from taciturn.fitting.sums import (
+    CorrelationSum,
+    EntryCorrelationSum,
     KeptShares,
-    LabelSum,
     RowNorms,
     TargetMagnitudes,
     TargetSum,
@@ -75,7 +76,7 @@ def release_target_mean(plan: SparsePlan, releases: Releases) -> tuple[int, Floa
             return 0, start
         return round(float(np.clip(means[0], -1.0, 1.0)) * ONE), start
     codes = (1,) if plan.n_outputs == 1 else tuple(range(plan.n_outputs))
-    rates, deviation = releases.mean("the share of each class", _MEAN_SHARE, LabelSum(codes), len(codes), plan.n_rows)
+    rates, deviation = releases.mean("the share of each class", _MEAN_SHARE, TargetSum(codes), len(codes), plan.n_rows)
     least = max(_CLEAR_RATE * deviation, 1.0 / plan.n_rows)
     if plan.n_outputs == 1:
         if least < 0.5 and abs(rates[0] - 0.5) > _CLEAR_RATE * deviation:

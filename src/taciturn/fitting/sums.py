@@ -1,0 +1,284 @@
+"""Sums over records as tasks: what a fit asks of a source.
+
+A median by the exponential mechanism needs no more than how many values are at most each point of a public grid, which
+is a sum over records too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from taciturn.core.arrays import FloatArray, IndexArray, IntArray
+from taciturn.core.lattice import ONE
+from taciturn.core.rng import Stream
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping, row_norms
+from taciturn.losses import Loss
+from taciturn.mechanisms import PrivateQuantile
+from taciturn.mechanisms.quantile import cumulative_counts
+from taciturn.sources import Block, Source
+
+__all__ = [
+    "ClippedRowSum",
+    "CorrelationSum",
+    "CumulativeCounts",
+    "CurvatureSum",
+    "EntryCorrelationSum",
+    "ExcessLossSums",
+    "GradientSum",
+    "GramMatrix",
+    "KeptShares",
+    "RowNorms",
+    "RowStatistic",
+    "TargetMagnitudes",
+    "TargetSum",
+    "largest_row_norm",
+    "private_median",
+]
+
+# Thresholds of one round of the search for the largest row norm.
+_SEARCH_POINTS = 255
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ClippedSum:
+    clipping: Clipping
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that are read."""
+        return self.clipping.columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientSum(_ClippedSum):
+    """The sum of clipped gradients at some coefficients, one row per output, the intercept last."""
+
+    coefficients: FloatArray
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return self.clipping.records(block).sums(self.coefficients)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedRowSum(_ClippedSum):
+    """The sum of clipped rows times a weight, rounded down row by row."""
+
+    weight: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return self.clipping.records(block).row_sums(self.weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GramMatrix(_ClippedSum):
+    """The Gram matrix of clipped rows, in units where a row has a norm of at most 2**13."""
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return self.clipping.records(block).gram_matrix()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurvatureSum(_ClippedSum):
+    """The sum of squared margins of a unit direction, each in [0, 1] before it is put on the lattice."""
+
+    direction: FloatArray
+    term_bound: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        terms = self.clipping.records(block).curvature_terms(self.direction)
+        integers = np.clip(np.rint(terms * self.term_bound), 0, self.term_bound).astype(np.int64)
+        return np.array([integers.sum()], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrelationSum(_ClippedSum):
+    """The sum of clipped gradients at margins that are the same for every record, in one pass over the features."""
+
+    margins: FloatArray
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        total = np.zeros((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
+        for records in self.clipping.passes(block):
+            total += records.sums_at(np.broadcast_to(self.margins, (records.design.shape[0], self.margins.size)))
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryCorrelationSum(_ClippedSum):
+    """The sum of entries, clipped to a share of their bound, times clipped derivatives at constant margins.
+
+    One row per feature. Rows are not clipped to a norm: of ``clipping`` the loss and the bounds on derivatives count.
+    """
+
+    margins: FloatArray
+    entry: float
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        design = block.design(self.clipping.columns, self.clipping.layout)
+        # Without columns rows are never clipped, and weights are the derivatives themselves.
+        bare = design.columns(np.zeros(0, dtype=np.intp))
+        records = ClippedRecords(self.clipping, bare, self.clipping.target(block), np.zeros(block.n_rows))
+        weights = records.weights(np.broadcast_to(self.margins, (block.n_rows, self.margins.size)))
+        total = np.zeros((design.n_features, self.margins.size), dtype=np.int64)
+        for rows, part in design.clipped(self.entry).blocks():
+            total += part.rmatvec(weights[rows], self.clipping.weight_bound)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExcessLossSums(_ClippedSum):
+    """Per model the sum of differences from the losses of a reference, each clipped to ``clip`` and times ``unit``."""
+
+    models: tuple[FloatArray, ...]
+    reference: FloatArray
+    clip: float
+    unit: float
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        records = self.clipping.records(block)
+        base = records.losses(self.reference)
+        excesses = (records.losses(model) - base for model in self.models)
+        sums = [int(np.rint(np.clip(excess, -self.clip, self.clip) * self.unit).sum()) for excess in excesses]
+        return np.array(sums, dtype=np.int64)
+
+
+def _no_columns() -> IndexArray:
+    return np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetSum:
+    """The sum of a numeric target, or of one-hot labels over some class codes, in lattice units."""
+
+    codes: tuple[int, ...] | None = None
+    columns: IndexArray = field(default_factory=_no_columns)
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        if self.codes is None:
+            return np.array([block.target.astype(np.int64).sum()], dtype=np.int64)
+        return ONE * np.array([np.count_nonzero(block.target == code) for code in self.codes], dtype=np.int64)
+
+
+class RowStatistic(Protocol):
+    """One number per record that is not null."""
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that it depends on."""
+
+    def values(self, block: Block) -> FloatArray:
+        """The numbers of the records of a block."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CumulativeCounts:
+    """How many values of a statistic are at most each point of a public grid, and last how many there are."""
+
+    statistic: RowStatistic
+    grid: tuple[float, ...]
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that are read."""
+        return self.statistic.columns
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return cumulative_counts(self.statistic.values(block), self.grid)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetMagnitudes:
+    """The absolute value of the target less a public mean, in mapped units; ``mean`` is in lattice units."""
+
+    mean: int = 0
+    columns: IndexArray = field(default_factory=_no_columns)
+
+    def values(self, block: Block) -> FloatArray:
+        """The magnitudes of a block."""
+        return np.abs((block.target - self.mean).astype(np.float64)) / ONE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowNorms:
+    """L2 norms of the rows less a public centre, in units of scaled features.
+
+    The loss decides which records are null; the others are as in :func:`~taciturn.fitting.clipped_records.row_norms`.
+    """
+
+    loss: Loss
+    columns: IndexArray | None
+    centre: FloatArray | None = None
+    layout: str | None = "csr"
+    one_pass: bool = False
+
+    def values(self, block: Block) -> FloatArray:
+        """The norms of a block."""
+        squares = row_norms(block, self.columns, self.centre, self.layout, one_pass=self.one_pass)
+        norms: FloatArray = np.sqrt(squares[self.loss.present(block.target)]) / ONE
+        return norms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptShares:
+    """``sum_j |x_ij| min(|x_ij|, entry) / |x_i|**2``: what a row keeps of its squared norm when entries are clipped.
+
+    Zero rows keep everything. Sums are exact, so that a row's share does not depend on the rows around it.
+    """
+
+    loss: Loss
+    entry: float
+    columns: IndexArray | None = None
+
+    def values(self, block: Block) -> FloatArray:
+        """The shares of a block, by blocks of rows."""
+        norms = row_norms(block, self.columns, None, "csr", one_pass=True)
+        shares, cap = np.ones(block.n_rows), math.floor(self.entry * ONE)
+        for rows, part in block.design(self.columns, "csr").blocks():
+            products = part.lattice.copy()
+            entries = products.data if part.is_sparse else products
+            np.abs(entries, out=entries)
+            entries *= np.minimum(entries, cap)
+            np.divide(np.asarray(products.sum(axis=1)).ravel(), norms[rows], out=shares[rows], where=norms[rows] > 0.0)
+        return shares[self.loss.present(block.target)]
+
+
+def private_median(
+    source: Source, statistic: RowStatistic, grid: FloatArray, relation: str, selection_range: float, stream: Stream
+) -> float:
+    """A point of a public, increasing grid near the median of a statistic, by the exponential mechanism.
+
+    ``selection_range`` is the range of the selection: what it costs.
+    """
+    mechanism = PrivateQuantile(tuple(grid), 0.5, relation, selection_range)
+    return mechanism.release_counts(source.total(CumulativeCounts(statistic, mechanism.grid)), stream)
+
+
+def largest_row_norm(source: Source, norms: RowNorms) -> float:
+    """The largest row norm, exactly; 0 without any record. For fits without privacy.
+
+    Squared norms are integers in lattice units. The search counts how many rows are beyond some of them, and goes on
+    between the largest that some row passes and the smallest that none does.
+    """
+    n_columns = source.n_features if norms.columns is None else norms.columns.size
+    # Entries less a centre are at most two.
+    below, above = -1, 4 * ONE * ONE * n_columns
+    while above - below > 1:
+        squares = np.rint(np.linspace(below + 1, above, min(_SEARCH_POINTS, above - below))).astype(np.int64)
+        counts = source.total(CumulativeCounts(norms, tuple((np.sqrt(squares) / ONE).tolist())))
+        place = int(np.searchsorted(counts[:-1], counts[-1]))
+        above = int(squares[place])
+        below = int(squares[place - 1]) if place else below
+    return math.sqrt(above) / ONE

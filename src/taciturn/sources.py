@@ -1,0 +1,211 @@
+"""Tables in partitions, which answer with exact integer sums over their records.
+
+Integers add up to the same sum in any order. A fit that reads its data through :meth:`Source.total` alone therefore
+gives the same coefficients for the same seed, whatever the partitions are and wherever they are stored. Sums are exact
+and as sensitive as the records: they belong to the driver, which adds the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import cached_property
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from taciturn.core.arrays import IndexArray, IntArray, NumberArray
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_integer
+from taciturn.data.admission import PresentRecords
+from taciturn.data.design import Design
+
+__all__ = ["ArraySource", "Block", "Source", "Task", "add_partitions", "check_task"]
+
+Value = TypeVar("Value")
+
+
+class Block:
+    """The records of one partition on the lattice, and what tasks need again in the next round.
+
+    Parameters
+    ----------
+    design : Design
+        All features, without an intercept column.
+    target : ndarray of shape (n_rows,)
+        The mapped target: lattice numbers, or class codes with -1 for null records.
+
+    Notes
+    -----
+    A fit asks many sums of the same columns in a row, for instance one gradient per step. The block remembers what
+    they share: the columns, and one value per name that :meth:`recall` is called with. Keys are compared by content, so
+    that a task which was pickled finds what its predecessor left. Other columns begin another phase: everything that
+    belongs to the earlier ones is forgotten, and memory stays bounded.
+    """
+
+    def __init__(self, design: Design, target: NumberArray) -> None:
+        self._whole, self.target = design, target
+        self._phase: tuple[bytes | None, str | None] = (None, None)
+        self._design = design
+        self._memo: dict[str, tuple[Hashable, Any]] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """The number of records that are stored here."""
+        return self._whole.shape[0]
+
+    def design(self, columns: IndexArray | None, layout: str | None = None) -> Design:
+        """Some of the features, or all of them for None.
+
+        Sparse features are stored as ``layout`` says, "csr" or "csc"; None for as they are.
+        """
+        phase = None if columns is None else columns.tobytes(), layout
+        if phase != self._phase:
+            chosen = self._whole if columns is None else self._whole.columns(columns)
+            self._design = chosen if layout is None else chosen.in_layout(layout)
+            self._phase, self._memo = phase, {}
+        return self._design
+
+    def recall(self, name: str, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """What ``compute`` returned for this name and key since the columns of :meth:`design` were last changed.
+
+        One value is kept per name, that of the latest key. The key has to determine the value, by its content.
+        """
+        kept = self._memo.get(name)
+        if kept is None or kept[0] != key:
+            kept = self._memo[name] = key, compute()
+        value: Value = kept[1]
+        return value
+
+
+class Task(Protocol):
+    """A sum over the records of a block.
+
+    Tasks are frozen dataclasses of public and released numbers. They are pickled to reach a worker, they are
+    deterministic, and they hold no :class:`~taciturn.core.rng.Stream`: the driver draws all noise, after the sum.
+    """
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that the task reads, in increasing order; None for all, an empty array for the target alone."""
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of one block, of the same shape for every block."""
+
+
+class Source(Protocol):
+    """A table in partitions."""
+
+    @property
+    def n_records(self) -> int | None:
+        """The public number of records, or None under add-remove."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+
+    @property
+    def offsets(self) -> IntArray:
+        """The first row of each partition, so that halves and folds are the same on every engine."""
+
+    def total(self, task: Task) -> IntArray:
+        """The exact sum of the task over all partitions."""
+
+
+class ArraySource:
+    """A table in memory, in one partition or in several.
+
+    Parameters
+    ----------
+    records : PresentRecords
+        The records that are not null, with the mapped target: lattice numbers, or class codes.
+    x_bound : float
+        Public bound on every entry.
+    n_records : int or None
+        The public number of records, or None under add-remove.
+    n_partitions : int, default=1
+        Partitions of about equally many rows of the table, null records included. Sums are the same for any number.
+    """
+
+    def __init__(
+        self, records: PresentRecords, x_bound: float, n_records: int | None, *, n_partitions: int = 1
+    ) -> None:
+        check_integer(1, n_partitions=n_partitions)
+        self.records, self.x_bound, self.n_records = records, x_bound, n_records
+        self.n_features: int = records.n_features
+        self._designs: dict[bool, Design] = {}
+        self._edges: IntArray = np.arange(n_partitions + 1, dtype=np.int64) * records.n_slots // n_partitions
+
+    @property
+    def offsets(self) -> IntArray:
+        """The first row of each partition."""
+        return self._edges[:-1]
+
+    def total(self, task: Task) -> IntArray:
+        """The exact sum of the task over all partitions."""
+        check_task(task)
+        return add_partitions(task(block) for block in self._blocks)
+
+    def design(self, *, intercept: bool = False) -> Design:
+        """All features on the lattice, for solvers that need more than sums; made once."""
+        if intercept not in self._designs:
+            self._designs[intercept] = Design(self.records.X, self.x_bound, intercept=intercept)
+        return self._designs[intercept]
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        whole = self.design()
+        if self._edges.size == 2:
+            return [Block(whole, self.records.y)]
+        places = np.searchsorted(self.records.slots, self._edges)
+        return [Block(whole.rows(start, stop), self.records.y[start:stop]) for start, stop in pairwise(places.tolist())]
+
+
+def add_partitions(parts: Iterable[IntArray]) -> IntArray:
+    """The sum of what a task returned for each of at least one partition.
+
+    Raises
+    ------
+    TypeError
+        If a part is not an array of 64-bit integers: sums of floating-point numbers depend on their order.
+    """
+    total: IntArray | None = None
+    for part in parts:
+        if part.dtype != np.int64:
+            raise TypeError(f"a task returned {part.dtype} numbers, expected int64: other sums depend on their order")
+        # Never in place: a part may be what a block remembers.
+        total = part if total is None else total + part
+    if total is None:
+        raise ValueError("a source has at least one partition, which may be empty")
+    return total
+
+
+def check_task(task: Task) -> Task:
+    """Refuse a task that holds a random stream, at any depth, with a TypeError."""
+    pending: list[object] = [task]
+    seen: set[int] = set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Stream):
+            raise TypeError(f"{type(task).__name__} holds a random stream: draw noise in the driver, after the sum")
+        if id(value) not in seen:
+            seen.add(id(value))
+            pending.extend(_contents(value))
+    return task
+
+
+def _contents(value: object) -> Iterable[object]:
+    """What a container or an object holds; nothing for numbers, words, classes and arrays of numbers."""
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, tuple | list | set | frozenset):
+        return value
+    if isinstance(value, np.ndarray):
+        return value.flat if value.dtype == object else ()
+    if isinstance(value, type | ModuleType):
+        return ()
+    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if name != "__dict__"]
+    held = [getattr(value, name) for name in names if hasattr(value, name)]
+    closure = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+    return [*held, *getattr(value, "__dict__", {}).values(), *closure]

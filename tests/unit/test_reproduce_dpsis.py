@@ -11,7 +11,7 @@ from taciturn.datasets import DATASETS, Dataset, load_dataset, make_dpsis_instab
 from taciturn.published import DPSIS, TwoStageSelector
 from taciturn.reproduce.dpsis import EXPERIMENTS, accuracy, claims, common, instability, order_statistics, table_1
 from taciturn.reproduce.dpsis.selections import BLOCK_VOTE, CORRELATION, DP_SIS, TWO_STAGE, choose, score
-from taciturn.reproduce.numbers import Numbers
+from taciturn.reproduce.numbers import Numbers, sign_test
 from taciturn.reproduce.verdicts import judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
@@ -254,9 +254,9 @@ def cells(differences, n=20):
 
 
 def test_sign_test_and_holm_by_hand():
-    assert claims.sign_test([1.0] * 5, [0.0] * 5) == pytest.approx(1 / 32)
-    assert claims.sign_test([1.0, 1.0, 0.0], [0.0, 0.0, 1.0]) == pytest.approx(0.5)
-    assert claims.sign_test([0.3, 0.3], [0.3, 0.3]) == 1.0
+    assert sign_test([1.0] * 5, [0.0] * 5) == pytest.approx(1 / 32)
+    assert sign_test([1.0, 1.0, 0.0], [0.0, 0.0, 1.0]) == pytest.approx(0.5)
+    assert sign_test([0.3, 0.3], [0.3, 0.3]) == 1.0
     # Thresholds 0.0125, 0.0167, 0.025, 0.05: the third fails, and the fourth with it.
     assert claims.holm([0.03, 0.01, 0.016, 0.04]) == [False, True, True, False]
     assert claims.holm([0.02, 0.02, 0.02]) == [False] * 3

@@ -17,9 +17,9 @@ from taciturn.losses import SquaredLoss
 from taciturn.metrics import nonzeros_under_uniform_screening
 from taciturn.published import ADPScreen, RNMScreen
 from taciturn.published.screening_rule import ScreeningRule, mean_loss, random_start, screened_frank_wolfe
-from taciturn.reproduce.numbers import Numbers
+from taciturn.reproduce.numbers import Numbers, sign_test
 from taciturn.reproduce.screening import EXPERIMENTS, adp, claims, printed, real, synthetic, theorem
-from taciturn.reproduce.screening.measures import Curve, explained_share, recorded_steps, sign_test, support_rates
+from taciturn.reproduce.screening.measures import Curve, explained_share, recorded_steps, support_rates
 from taciturn.reproduce.screening.printed import (
     DP_FW,
     NP_FW,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec
 
 from taciturn.reproduce.numbers import Numbers, Row
 
@@ -19,8 +20,11 @@ __all__ = [
     "Picture",
     "Published",
     "Table",
+    "checker",
     "seed_of",
 ]
+
+P = ParamSpec("P")
 
 NOT_PRIVATE_SCALING = "scaled by the data's own values: not private"
 """The stamp on results of data whose bounds were read off the data, as the papers do."""
@@ -89,6 +93,20 @@ class Finding:
     evidence: str
 
 
+Check = Callable[[Numbers], Finding]
+"""Whether a claim is true of our numbers. Asking them for what was not run ends in "not run"."""
+
+
+def checker(check: Callable[Concatenate[Numbers, P], Finding]) -> Callable[P, Check]:
+    """Turn ``check(numbers, ...)`` into a function of the other arguments that returns the check."""
+
+    @wraps(check)
+    def bind(*args: P.args, **kwargs: P.kwargs) -> Check:
+        return lambda numbers: check(numbers, *args, **kwargs)
+
+    return bind
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a paper says without printing a number: an order of methods, a significant difference, "nothing".
@@ -100,14 +118,14 @@ class Claim:
     statement : str
         The claim in our words, one sentence.
     check : callable
-        ``check(numbers)``: the finding. Asking ``numbers`` for what was not run ends in "not run".
+        ``check(numbers)``: the finding.
     reason : str, default=""
         Why it fails, for the verdict.
     """
 
     item: str
     statement: str
-    check: Callable[[Numbers], Finding]
+    check: Check
     reason: str = ""
 
 

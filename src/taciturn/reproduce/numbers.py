@@ -1,13 +1,18 @@
-"""The numbers of all finished trials, and their means and standard deviations."""
+"""The numbers of all finished trials, their means and standard deviations, and a test of differences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-__all__ = ["Numbers", "Row", "Summary"]
+from scipy.stats import binomtest
+
+__all__ = ["LEVEL", "Numbers", "Row", "Summary", "sign_test"]
+
+LEVEL = 0.05
+"""At which a test calls a difference significant."""
 
 Row = dict[str, Any]
 """One number of one trial: its ``value``, and under the other keys what it is the value of."""
@@ -87,3 +92,10 @@ def _matches(of: Row, where: Mapping[str, Any]) -> bool:
         return key in of and (of[key] in wanted if isinstance(wanted, tuple | list) else of[key] == wanted)
 
     return all(agrees(key, wanted) for key, wanted in where.items())
+
+
+def sign_test(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """One-sided p-value of "ours is larger" over paired trials; ties count for neither."""
+    larger = sum(a > b for a, b in zip(ours, theirs, strict=True))
+    smaller = sum(a < b for a, b in zip(ours, theirs, strict=True))
+    return float(binomtest(larger, larger + smaller, alternative="greater").pvalue) if larger + smaller else 1.0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from scipy.stats import binomtest, spearmanr
+from scipy.stats import spearmanr
 
 from taciturn.reproduce.dpsis.selections import DP_SIS, TWO_STAGE
-from taciturn.reproduce.experiment import Finding
-from taciturn.reproduce.numbers import Numbers
+from taciturn.reproduce.experiment import Finding, checker
+from taciturn.reproduce.numbers import LEVEL, Numbers, sign_test
 
 __all__ = [
     "better_above",
@@ -21,23 +21,13 @@ __all__ = [
     "holm",
     "mean_at_least",
     "no_difference",
-    "sign_test",
     "two_stage_never_better",
 ]
-
-_LEVEL = 0.05
 
 Cell = tuple[str, str, float]
 
 
-def sign_test(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """One-sided p-value of "ours is larger" over paired trials; ties count for neither."""
-    wins = sum(a > b for a, b in zip(ours, theirs, strict=True))
-    losses = sum(a < b for a, b in zip(ours, theirs, strict=True))
-    return float(binomtest(wins, wins + losses, alternative="greater").pvalue) if wins + losses else 1.0
-
-
-def holm(p_values: Sequence[float], level: float = _LEVEL) -> list[bool]:
+def holm(p_values: Sequence[float], level: float = LEVEL) -> list[bool]:
     """Which hypotheses are rejected when the chance of any mistake is to stay below the level."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     rejected = [False] * len(p_values)
@@ -48,7 +38,7 @@ def holm(p_values: Sequence[float], level: float = _LEVEL) -> list[bool]:
     return rejected
 
 
-def gains(numbers: Numbers, **where: Any) -> dict[Cell, tuple[list[float], list[float]]]:
+def gains(numbers: Numbers, /, **where: Any) -> dict[Cell, tuple[list[float], list[float]]]:
     """Accuracies of DP-SIS and of two-stage over the trials, by cell."""
     found: dict[Cell, tuple[list[float], list[float]]] = {}
     for summary in numbers.summaries({**where, "method": DP_SIS}):
@@ -60,135 +50,112 @@ def gains(numbers: Numbers, **where: Any) -> dict[Cell, tuple[list[float], list[
     return found
 
 
-def two_stage_never_better(**where: Any) -> Callable[[Numbers], Finding]:
+@checker
+def two_stage_never_better(numbers: Numbers, /, **where: Any) -> Finding:
     """No cell in which two-stage is significantly better."""
-
-    def check(numbers: Numbers) -> Finding:
-        cells = gains(numbers, **where)
-        worse = holm([sign_test(two_stage, dp_sis) for dp_sis, two_stage in cells.values()])
-        better = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
-        return Finding(
-            not any(worse),
-            f"two-stage is significantly better in {sum(worse)} of {len(cells)} cells, DP-SIS in {sum(better)} (sign "
-            f"tests over the trials, Holm, level {_LEVEL:g})",
-        )
-
-    return check
+    cells = gains(numbers, **where)
+    worse = holm([sign_test(two_stage, dp_sis) for dp_sis, two_stage in cells.values()])
+    better = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
+    return Finding(
+        not any(worse),
+        f"two-stage is significantly better in {sum(worse)} of {len(cells)} cells, DP-SIS in {sum(better)} (sign "
+        f"tests over the trials, Holm, level {LEVEL:g})",
+    )
 
 
-def better_on_many_sets(**where: Any) -> Callable[[Numbers], Finding]:
+@checker
+def better_on_many_sets(numbers: Numbers, /, **where: Any) -> Finding:
     """More than half of the data sets have an epsilon at which DP-SIS is significantly better."""
-
-    def check(numbers: Numbers) -> Finding:
-        cells = gains(numbers, **where)
-        better = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
-        sets = {name for name, _, _ in cells}
-        won = {name for (name, _, _), wins in zip(cells, better, strict=True) if wins}
-        largest = {cell: fmean(dp_sis) - fmean(two_stage) for cell, (dp_sis, two_stage) in cells.items()}
-        name, k, epsilon = max(largest, key=lambda cell: largest[cell])
-        return Finding(
-            2 * len(won) > len(sets),
-            f"DP-SIS is significantly better somewhere on {len(won)} of {len(sets)} sets; the largest gain is "
-            f"{largest[name, k, epsilon]:.2f}, on {name} at epsilon = {epsilon:g}",
-        )
-
-    return check
+    cells = gains(numbers, **where)
+    better = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
+    sets = {name for name, _, _ in cells}
+    won = {name for (name, _, _), wins in zip(cells, better, strict=True) if wins}
+    largest = {cell: fmean(dp_sis) - fmean(two_stage) for cell, (dp_sis, two_stage) in cells.items()}
+    name, k, epsilon = max(largest, key=lambda cell: largest[cell])
+    return Finding(
+        2 * len(won) > len(sets),
+        f"DP-SIS is significantly better somewhere on {len(won)} of {len(sets)} sets; the largest gain is "
+        f"{largest[name, k, epsilon]:.2f}, on {name} at epsilon = {epsilon:g}",
+    )
 
 
-def better_above(name: str, epsilons: Sequence[float], sizes: Sequence[str]) -> Callable[[Numbers], Finding]:
+@checker
+def better_above(numbers: Numbers, name: str, epsilons: Sequence[float], sizes: Sequence[str]) -> Finding:
     """DP-SIS is better at each of these epsilons, significantly for every k."""
-
-    def check(numbers: Numbers) -> Finding:
-        cells = [
-            cell for k in sizes for epsilon in epsilons for cell in gains(numbers, **_cell(name, k, epsilon)).items()
-        ]
-        better = holm([sign_test(dp_sis, two_stage) for _, (dp_sis, two_stage) in cells])
-        parts = [
-            f"k = {k}, epsilon = {epsilon:g}: {fmean(dp_sis):.3f} against {fmean(two_stage):.3f}"
-            for (_, k, epsilon), (dp_sis, two_stage) in cells
-        ]
-        return Finding(all(better), f"significant in {sum(better)} of {len(cells)} cells: " + "; ".join(parts))
-
-    return check
+    cells = [cell for k in sizes for epsilon in epsilons for cell in gains(numbers, **_cell(name, k, epsilon)).items()]
+    better = holm([sign_test(dp_sis, two_stage) for _, (dp_sis, two_stage) in cells])
+    parts = [
+        f"k = {k}, epsilon = {epsilon:g}: {fmean(dp_sis):.3f} against {fmean(two_stage):.3f}"
+        for (_, k, epsilon), (dp_sis, two_stage) in cells
+    ]
+    return Finding(all(better), f"significant in {sum(better)} of {len(cells)} cells: " + "; ".join(parts))
 
 
-def no_difference(names: Sequence[str]) -> Callable[[Numbers], Finding]:
+@checker
+def no_difference(numbers: Numbers, names: Sequence[str]) -> Finding:
     """On these sets neither method is significantly better at any epsilon."""
-
-    def check(numbers: Numbers) -> Finding:
-        cells = {cell: pair for name in names for cell, pair in gains(numbers, **{"data set": name}).items()}
-        ours = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
-        theirs = holm([sign_test(two_stage, dp_sis) for dp_sis, two_stage in cells.values()])
-        largest = {cell: fmean(dp_sis) - fmean(two_stage) for cell, (dp_sis, two_stage) in cells.items()}
-        name, k, epsilon = max(largest, key=lambda cell: abs(largest[cell]))
-        return Finding(
-            not any(ours) and not any(theirs),
-            f"DP-SIS is significantly better in {sum(ours)}, two-stage in {sum(theirs)} of {len(cells)} cells; the "
-            f"largest difference is {largest[name, k, epsilon]:+.3f}, on {name} at k = {k}, epsilon = {epsilon:g}",
-        )
-
-    return check
+    cells = {cell: pair for name in names for cell, pair in gains(numbers, **{"data set": name}).items()}
+    ours = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
+    theirs = holm([sign_test(two_stage, dp_sis) for dp_sis, two_stage in cells.values()])
+    largest = {cell: fmean(dp_sis) - fmean(two_stage) for cell, (dp_sis, two_stage) in cells.items()}
+    name, k, epsilon = max(largest, key=lambda cell: abs(largest[cell]))
+    return Finding(
+        not any(ours) and not any(theirs),
+        f"DP-SIS is significantly better in {sum(ours)}, two-stage in {sum(theirs)} of {len(cells)} cells; the "
+        f"largest difference is {largest[name, k, epsilon]:+.3f}, on {name} at k = {k}, epsilon = {epsilon:g}",
+    )
 
 
-def mean_at_least(epsilons: Sequence[float]) -> Callable[[Numbers], Finding]:
+@checker
+def mean_at_least(numbers: Numbers, epsilons: Sequence[float]) -> Finding:
     """Over the data sets, DP-SIS is on average not below two-stage by more than noise at these epsilons."""
-
-    def check(numbers: Numbers) -> Finding:
-        holds, parts = True, []
-        for epsilon in epsilons:
-            cells = gains(numbers, epsilon=epsilon).values()
-            # Each trial gives one mean over all sets and sizes.
-            trials = min(len(dp_sis) for dp_sis, _ in cells)
-            per_trial = [fmean(ours[trial] - theirs[trial] for ours, theirs in cells) for trial in range(trials)]
-            error = stdev(per_trial) / trials**0.5
-            holds &= fmean(per_trial) >= -2.0 * error
-            parts.append(f"{fmean(per_trial):+.3f} ({error:.3f}) at epsilon = {epsilon:g}")
-        return Finding(holds, "mean difference (standard error) over all sets and k: " + ", ".join(parts))
-
-    return check
+    holds, parts = True, []
+    for epsilon in epsilons:
+        cells = gains(numbers, epsilon=epsilon).values()
+        # Each trial gives one mean over all sets and sizes.
+        trials = min(len(dp_sis) for dp_sis, _ in cells)
+        per_trial = [fmean(ours[trial] - theirs[trial] for ours, theirs in cells) for trial in range(trials)]
+        error = stdev(per_trial) / trials**0.5
+        holds &= fmean(per_trial) >= -2.0 * error
+        parts.append(f"{fmean(per_trial):+.3f} ({error:.3f}) at epsilon = {epsilon:g}")
+    return Finding(holds, "mean difference (standard error) over all sets and k: " + ", ".join(parts))
 
 
-def better_here_not_there(here: str, there: str, epsilon: float, sizes: Sequence[str]) -> Callable[[Numbers], Finding]:
+@checker
+def better_here_not_there(numbers: Numbers, here: str, there: str, epsilon: float, sizes: Sequence[str]) -> Finding:
     """At an epsilon DP-SIS is significantly better on one set for every k, on another for none."""
-
-    def check(numbers: Numbers) -> Finding:
-        cells = {
-            cell: pair
-            for name in (here, there)
-            for k in sizes
-            for cell, pair in gains(numbers, **_cell(name, k, epsilon)).items()
-        }
-        better = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
-        parts = [
-            f"{name}, k = {k}: {fmean(dp_sis):.3f} against {fmean(two_stage):.3f}"
-            for (name, k, _), (dp_sis, two_stage) in cells.items()
-        ]
-        return Finding(better == [name == here for name, _, _ in cells], "; ".join(parts))
-
-    return check
+    cells = {
+        cell: pair
+        for name in (here, there)
+        for k in sizes
+        for cell, pair in gains(numbers, **_cell(name, k, epsilon)).items()
+    }
+    better = holm([sign_test(dp_sis, two_stage) for dp_sis, two_stage in cells.values()])
+    parts = [
+        f"{name}, k = {k}: {fmean(dp_sis):.3f} against {fmean(two_stage):.3f}"
+        for (name, k, _), (dp_sis, two_stage) in cells.items()
+    ]
+    return Finding(better == [name == here for name, _, _ in cells], "; ".join(parts))
 
 
-def gain_follows_r2(r2: dict[str, float], epsilons: Sequence[float]) -> Callable[[Numbers], Finding]:
+@checker
+def gain_follows_r2(numbers: Numbers, r2: dict[str, float], epsilons: Sequence[float]) -> Finding:
     """At each of these epsilons the gain of DP-SIS goes with the printed R2 of the sets."""
-
-    def check(numbers: Numbers) -> Finding:
-        p_values, parts = [], []
-        for epsilon in epsilons:
-            by_set: dict[str, list[float]] = {}
-            for (name, _, _), (dp_sis, two_stage) in gains(numbers, epsilon=epsilon).items():
-                if name in r2:
-                    by_set.setdefault(name, []).append(fmean(dp_sis) - fmean(two_stage))
-            gain = [fmean(found) for found in by_set.values()]
-            # Where no set gains more than another there is no correlation.
-            rank, p_value = 0.0, 1.0
-            if max(gain) > min(gain):
-                rank, p_value = spearmanr([r2[name] for name in by_set], gain, alternative="greater")
-            p_values.append(float(p_value))
-            parts.append(f"{rank:.2f} (p = {p_value:.2g}) at epsilon = {epsilon:g}")
-        holds = all(p_value <= _LEVEL for p_value in p_values)
-        return Finding(holds, f"rank correlation with the printed R2: {', '.join(parts)}")
-
-    return check
+    p_values, parts = [], []
+    for epsilon in epsilons:
+        by_set: dict[str, list[float]] = {}
+        for (name, _, _), (dp_sis, two_stage) in gains(numbers, epsilon=epsilon).items():
+            if name in r2:
+                by_set.setdefault(name, []).append(fmean(dp_sis) - fmean(two_stage))
+        gain = [fmean(found) for found in by_set.values()]
+        # Where no set gains more than another there is no correlation.
+        rank, p_value = 0.0, 1.0
+        if max(gain) > min(gain):
+            rank, p_value = spearmanr([r2[name] for name in by_set], gain, alternative="greater")
+        p_values.append(float(p_value))
+        parts.append(f"{rank:.2f} (p = {p_value:.2g}) at epsilon = {epsilon:g}")
+    holds = all(p_value <= LEVEL for p_value in p_values)
+    return Finding(holds, f"rank correlation with the printed R2: {', '.join(parts)}")
 
 
 def _cell(name: str, k: str, epsilon: float) -> dict[str, Any]:

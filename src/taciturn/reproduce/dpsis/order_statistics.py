@@ -6,7 +6,6 @@ Swope, Khanna, Doldo, Roy and Raff, *Feature Selection from Differentially Priva
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from taciturn.core.arrays import BoolArray, IntArray
 from taciturn.datasets import Dataset
 from taciturn.reproduce.dpsis.common import PAPER, READING, SCALING, reference_top, scale_and_fit
 from taciturn.reproduce.dpsis.selections import DP_SIS, Scored, by_correlation, score
-from taciturn.reproduce.experiment import Case, Claim, Experiment, Finding, Picture, Published, Table, seed_of
+from taciturn.reproduce.experiment import Case, Claim, Experiment, Finding, Picture, Published, Table, checker, seed_of
 from taciturn.reproduce.numbers import Numbers, Row
 
 __all__ = ["FIGURE_8", "good", "great", "order_statistics_are_found", "top"]
@@ -79,16 +78,13 @@ def measures(prepared: Ranked, seed: int) -> list[Row]:
     return rows
 
 
-def order_statistics_are_found(name: str) -> Callable[[Numbers], Finding]:
+@checker
+def order_statistics_are_found(numbers: Numbers, name: str) -> Finding:
     """At epsilon = 20 GREAT and GOOD nearly always, and TOP more often than the accuracy would make one think."""
-
-    def check(numbers: Numbers) -> Finding:
-        place = {"data set": name, "method": DP_SIS, "epsilon": 20.0}
-        found = {measure: numbers.mean({**place, "measure": measure}) for measure in (*_SHARES, ACCURACY)}
-        holds = found["TOP"] > found[ACCURACY] and min(found["GREAT"], found["GOOD"]) >= 0.9
-        return Finding(holds, ", ".join(f"{measure} {value:.2f}" for measure, value in found.items()))
-
-    return check
+    place = {"data set": name, "method": DP_SIS, "epsilon": 20.0}
+    found = {measure: numbers.mean({**place, "measure": measure}) for measure in (*_SHARES, ACCURACY)}
+    holds = found["TOP"] > found[ACCURACY] and min(found["GREAT"], found["GOOD"]) >= 0.9
+    return Finding(holds, ", ".join(f"{measure} {value:.2f}" for measure, value in found.items()))
 
 
 _CLAIM = "At epsilon = 20 DP-SIS does very well by TOP, GREAT and GOOD, although its top-10 accuracy is low"

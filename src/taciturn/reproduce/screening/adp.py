@@ -5,7 +5,6 @@ Khanna, Lu and Raff, *The Challenge of Differentially Private Screening Rules*, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from taciturn.reproduce.experiment import (
     Picture,
     Published,
     Table,
+    checker,
     seed_of,
 )
 from taciturn.reproduce.numbers import Numbers, Row
@@ -137,90 +137,72 @@ def _of(loss: str, method: str, screening: str, coefficients: str) -> Row:
     return {"loss": loss, "method": method, "screening": screening, "coefficients": coefficients}
 
 
-Check = Callable[[Numbers], Finding]
-
-
-def no_discrimination(loss: str) -> Check:
+@checker
+def no_discrimination(numbers: Numbers, loss: str) -> Finding:
     """Shares of true and of other coefficients differ by no more than two standard deviations of a trial."""
-
-    def check(numbers: Numbers) -> Finding:
-        holds, parts = True, []
-        for screening in SCHEDULES:
-            true, other = (np.array(numbers.values(_of(loss, ADP, screening, among))) for among in (TRUE, OTHER))
-            holds &= bool(abs((true - other).mean()) <= 2.0 * np.std(true - other, ddof=min(1, true.size - 1)))
-            parts.append(f"{screening}: {true.mean():.3f} of the true ones and {other.mean():.3f} of the others")
-        return Finding(holds, "left after " + "; ".join(parts))
-
-    return check
+    holds, parts = True, []
+    for screening in SCHEDULES:
+        true, other = (np.array(numbers.values(_of(loss, ADP, screening, among))) for among in (TRUE, OTHER))
+        holds &= bool(abs((true - other).mean()) <= 2.0 * np.std(true - other, ddof=min(1, true.size - 1)))
+        parts.append(f"{screening}: {true.mean():.3f} of the true ones and {other.mean():.3f} of the others")
+    return Finding(holds, "left after " + "; ".join(parts))
 
 
-def overscreens(loss: str) -> Check:
+@checker
+def overscreens(numbers: Numbers, loss: str) -> Finding:
     """The more often it is screened, the less is left."""
-
-    def check(numbers: Numbers) -> Finding:
-        shares = {screening: numbers.mean(_of(loss, ADP, screening, TRUE)) for screening in SCHEDULES}
-        return Finding(
-            shares[EVERY] < shares[FIFTIETH] < shares[LAST],
-            ", ".join(f"{screening}: {share:.3f} of the true ones" for screening, share in shares.items()),
-        )
-
-    return check
+    shares = {screening: numbers.mean(_of(loss, ADP, screening, TRUE)) for screening in SCHEDULES}
+    return Finding(
+        shares[EVERY] < shares[FIFTIETH] < shares[LAST],
+        ", ".join(f"{screening}: {share:.3f} of the true ones" for screening, share in shares.items()),
+    )
 
 
-def screens_nothing(loss: str) -> Check:
+@checker
+def screens_nothing(numbers: Numbers, loss: str) -> Finding:
     """In no trial of experiment A is a coefficient zero."""
-
-    def check(numbers: Numbers) -> Finding:
-        least = {
-            screening: min(min(numbers.values(_of(loss, A, screening, among))) for among in (TRUE, OTHER))
-            for screening in SCHEDULES
-        }
-        return Finding(
-            min(least.values()) == 1.0,
-            "least share that is left in any trial: " + ", ".join(f"{name} {share:g}" for name, share in least.items()),
-        )
-
-    return check
+    least = {
+        screening: min(min(numbers.values(_of(loss, A, screening, among))) for among in (TRUE, OTHER))
+        for screening in SCHEDULES
+    }
+    return Finding(
+        min(least.values()) == 1.0,
+        "least share that is left in any trial: " + ", ".join(f"{name} {share:g}" for name, share in least.items()),
+    )
 
 
-def mimics(loss: str) -> Check:
+@checker
+def mimics(numbers: Numbers, loss: str) -> Finding:
     """Experiment B after every and after the last step is within two standard deviations of ADP-Screen."""
-
-    def check(numbers: Numbers) -> Finding:
-        holds, parts = True, []
-        for screening in (EVERY, LAST):
-            for among in (TRUE, OTHER):
-                ours, figure = (np.array(numbers.values(_of(loss, method, screening, among))) for method in (B, ADP))
-                spread = max(np.std(values, ddof=min(1, values.size - 1)) for values in (ours, figure))
-                holds &= bool(abs(ours.mean() - figure.mean()) <= 2.0 * spread)
-                parts.append(f"{screening}, {among}: {ours.mean():.3f} against {figure.mean():.3f}")
-        return Finding(holds, "; ".join(parts))
-
-    return check
+    holds, parts = True, []
+    for screening in (EVERY, LAST):
+        for among in (TRUE, OTHER):
+            ours, figure = (np.array(numbers.values(_of(loss, method, screening, among))) for method in (B, ADP))
+            spread = max(np.std(values, ddof=min(1, values.size - 1)) for values in (ours, figure))
+            holds &= bool(abs(ours.mean() - figure.mean()) <= 2.0 * spread)
+            parts.append(f"{screening}, {among}: {ours.mean():.3f} against {figure.mean():.3f}")
+    return Finding(holds, "; ".join(parts))
 
 
-def smaller_gap(loss: str) -> Check:
+@checker
+def smaller_gap(numbers: Numbers, loss: str) -> Finding:
     """From the fiftieth step on, the mean gap without noise in the steps is below that with noise."""
-
-    def check(numbers: Numbers) -> Finding:
-        curves = [
-            {
-                summary.of["step"]: summary.mean
-                for summary in numbers.summaries({"loss": loss, "measure": GAP, "method": name})
-                if summary.of["step"] >= _SETTLED
-            }
-            for name in (NONPRIVATE, PRIVATE)
-        ]
-        if not all(curves):
-            raise LookupError(f"no gaps for the {loss} loss")
-        without, noisy = curves
-        last = max(without)
-        return Finding(
-            all(without[step] < noisy[step] for step in without),
-            f"after step {last}: {without[last]:.3g} without noise, {noisy[last]:.3g} with it",
-        )
-
-    return check
+    curves = [
+        {
+            summary.of["step"]: summary.mean
+            for summary in numbers.summaries({"loss": loss, "measure": GAP, "method": name})
+            if summary.of["step"] >= _SETTLED
+        }
+        for name in (NONPRIVATE, PRIVATE)
+    ]
+    if not all(curves):
+        raise LookupError(f"no gaps for the {loss} loss")
+    without, noisy = curves
+    last = max(without)
+    return Finding(
+        all(without[step] < noisy[step] for step in without),
+        f"after step {last}: {without[last]:.3g} without noise, {noisy[last]:.3g} with it",
+    )
 
 
 _ONE_RUN = (

@@ -2,65 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
-from taciturn.reproduce.experiment import Claim, Finding
-from taciturn.reproduce.numbers import Numbers
-from taciturn.reproduce.screening.measures import LEVEL, sign_test
+from taciturn.reproduce.experiment import Claim, Finding, checker
+from taciturn.reproduce.numbers import LEVEL, Numbers, sign_test
 from taciturn.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, ORACLE, STEPWISE, row_keys
 from taciturn.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED
 from taciturn.reproduce.screening.synthetic import RNM
 
 __all__ = ["CLAIMS", "error_falls", "exactly_these", "identical", "lower_r2"]
 
-Check = Callable[[Numbers], Finding]
 
 ALL = tuple(known.label for known in SETS.values())
 LARGER = ALL[3:]
 """Sets of more than 20 features."""
 
 
+@checker
 def exactly_these(
-    transform: str, measure: str, larger: str, smaller: str, expected: Sequence[str], among: Sequence[str]
-) -> Check:
+    numbers: Numbers,
+    transform: str,
+    measure: str,
+    larger: str,
+    smaller: str,
+    expected: Sequence[str],
+    among: Sequence[str],
+) -> Finding:
     """Of the sets ``among``, those on which one method has a significantly larger measure are the expected ones."""
-
-    def check(numbers: Numbers) -> Finding:
-        found, parts = [], []
-        for label in among:
-            high, low = (numbers.values(row_keys(label, transform, method, measure)) for method in (larger, smaller))
-            p_value = sign_test(high, low)
-            if p_value <= LEVEL:
-                found.append(label)
-            parts.append(f"{label} {fmean(high):.3f} against {fmean(low):.3f} (p = {p_value:.2g})")
-        return Finding(
-            set(found) == set(expected),
-            f"{measure} of {larger} significantly above that of {smaller} on {', '.join(found) or 'none'}: "
-            + "; ".join(parts),
-        )
-
-    return check
+    found, parts = [], []
+    for label in among:
+        high, low = (numbers.values(row_keys(label, transform, method, measure)) for method in (larger, smaller))
+        p_value = sign_test(high, low)
+        if p_value <= LEVEL:
+            found.append(label)
+        parts.append(f"{label} {fmean(high):.3f} against {fmean(low):.3f} (p = {p_value:.2g})")
+    return Finding(
+        set(found) == set(expected),
+        f"{measure} of {larger} significantly above that of {smaller} on {', '.join(found) or 'none'}: "
+        + "; ".join(parts),
+    )
 
 
-def error_falls(labels: Sequence[str]) -> Check:
+@checker
+def error_falls(numbers: Numbers, labels: Sequence[str]) -> Finding:
     """The mean squared error after the last step is below that after the first."""
-
-    def check(numbers: Numbers) -> Finding:
-        ends = {}
-        for label in labels:
-            curve = numbers.summaries(row_keys(label, TRANSFORMED, RNM, STEPWISE))
-            if not curve:
-                raise LookupError(f"no errors along the steps on {label}")
-            curve.sort(key=lambda summary: summary.of["step"])
-            ends[label] = curve[0].mean, curve[-1].mean
-        return Finding(
-            all(last < first for first, last in ends.values()),
-            "; ".join(f"{label}: from {first:.2f} to {last:.2f}" for label, (first, last) in ends.items())
-            + " (always predicting zero has 1)",
-        )
-
-    return check
+    ends = {}
+    for label in labels:
+        curve = numbers.summaries(row_keys(label, TRANSFORMED, RNM, STEPWISE))
+        if not curve:
+            raise LookupError(f"no errors along the steps on {label}")
+        curve.sort(key=lambda summary: summary.of["step"])
+        ends[label] = curve[0].mean, curve[-1].mean
+    return Finding(
+        all(last < first for first, last in ends.values()),
+        "; ".join(f"{label}: from {first:.2f} to {last:.2f}" for label, (first, last) in ends.items())
+        + " (always predicting zero has 1)",
+    )
 
 
 def identical(numbers: Numbers) -> Finding:

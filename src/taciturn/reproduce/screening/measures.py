@@ -1,20 +1,16 @@
-"""What the trials of the screening papers measure, and the test with which their claims are checked."""
+"""What the trials of the screening papers measure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import binomtest
 
 from taciturn.core.arrays import BoolArray, FloatArray
 from taciturn.metrics import support_f1
 
-__all__ = ["LEVEL", "Curve", "explained_share", "recorded_steps", "sign_test", "support_rates"]
+__all__ = ["Curve", "explained_share", "recorded_steps", "support_rates"]
 
-
-LEVEL = 0.05
-"""At which a sign test calls a difference significant."""
 
 _POINTS = 50
 
@@ -76,10 +72,3 @@ class Curve:
         """Take down a step, if it is one of those recorded."""
         if step in self._steps:
             self.points.append((step, float(self._quantity(weights, gradient))))
-
-
-def sign_test(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """One-sided p-value of "ours is larger" over paired trials; ties count for neither."""
-    larger = sum(a > b for a, b in zip(ours, theirs, strict=True))
-    smaller = sum(a < b for a, b in zip(ours, theirs, strict=True))
-    return float(binomtest(larger, larger + smaller, alternative="greater").pvalue) if larger + smaller else 1.0

@@ -24,8 +24,8 @@ from taciturn.reproduce.experiment import (
     Table,
     seed_of,
 )
-from taciturn.reproduce.numbers import Numbers, Row
-from taciturn.reproduce.screening.measures import LEVEL, sign_test, support_rates
+from taciturn.reproduce.numbers import LEVEL, Numbers, Row, sign_test
+from taciturn.reproduce.screening.measures import support_rates
 
 __all__ = [
     "ADP",

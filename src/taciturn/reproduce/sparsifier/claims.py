@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from scipy.stats import wilcoxon
 
-from taciturn.reproduce.experiment import Finding
-from taciturn.reproduce.numbers import Numbers
+from taciturn.reproduce.experiment import Finding, checker
+from taciturn.reproduce.numbers import LEVEL, Numbers
 from taciturn.reproduce.sparsifier.printed import LASSO, REFERENCE, SPARSIFIER
 
 __all__ = [
@@ -25,12 +25,9 @@ __all__ = [
     "varies",
 ]
 
-_LEVEL = 0.05
 _MEASURES = ("accuracy", "AUC")
 # How far a share may be from a notice with two digits.
 _NEAR = 0.02
-
-Check = Callable[[Numbers], Finding]
 
 
 def signed_rank(ours: Sequence[float], theirs: Sequence[float]) -> float:
@@ -53,117 +50,94 @@ def denser_than_the_rest(numbers: Numbers) -> Finding:
     )
 
 
-def never_better(name: str, baseline: str) -> Check:
+@checker
+def never_better(numbers: Numbers, name: str, baseline: str) -> Finding:
     """On this set the baseline is not significantly better than Sparsifier, neither in accuracy nor in AUC."""
-
-    def check(numbers: Numbers) -> Finding:
-        gains = [_gain(numbers, name, baseline, measure) for measure in _MEASURES]
-        said = (
-            f"{measure} {ours:.1f} against {theirs:.1f} (p = {p:.2g})"
-            for measure, (ours, theirs, p) in zip(_MEASURES, gains, strict=True)
-        )
-        return Finding(not any(theirs > ours and p <= _LEVEL for ours, theirs, p in gains), "; ".join(said))
-
-    return check
+    gains = [_gain(numbers, name, baseline, measure) for measure in _MEASURES]
+    said = (
+        f"{measure} {ours:.1f} against {theirs:.1f} (p = {p:.2g})"
+        for measure, (ours, theirs, p) in zip(_MEASURES, gains, strict=True)
+    )
+    return Finding(not any(theirs > ours and p <= LEVEL for ours, theirs, p in gains), "; ".join(said))
 
 
-def often_better(baseline: str) -> Check:
+@checker
+def often_better(numbers: Numbers, baseline: str) -> Finding:
     """On more than half of the sets Sparsifier is significantly better than the baseline, in either measure."""
-
-    def check(numbers: Numbers) -> Finding:
-        names = _sets(numbers)
-        better = {
-            measure: [
-                name
-                for name, (ours, theirs, p) in ((name, _gain(numbers, name, baseline, measure)) for name in names)
-                if ours > theirs and p <= _LEVEL
-            ]
-            for measure in _MEASURES
-        }
-        said = (f"{measure} on {len(won)} ({', '.join(won) or 'none'})" for measure, won in better.items())
-        return Finding(
-            all(2 * len(won) > len(names) for won in better.values()),
-            f"of {len(names)} sets: {'; '.join(said)}; signed-rank tests over the trials, level {_LEVEL:g}",
-        )
-
-    return check
-
-
-def best_everywhere(name: str, measure: str, methods: Sequence[str], others: Sequence[str]) -> Check:
-    """At every epsilon each of the methods has a larger mean than each of the others."""
-
-    def check(numbers: Numbers) -> Finding:
-        curves = {method: _curve(numbers, name, method, measure) for method in (*methods, *others)}
-        epsilons = list(curves[methods[0]])
-        won = [
-            epsilon
-            for epsilon in epsilons
-            if min(curves[method][epsilon] for method in methods) > max(curves[other][epsilon] for other in others)
+    names = _sets(numbers)
+    better = {
+        measure: [
+            name
+            for name, (ours, theirs, p) in ((name, _gain(numbers, name, baseline, measure)) for name in names)
+            if ours > theirs and p <= LEVEL
         ]
-        said = "; ".join(
-            f"{method}: {', '.join(f'{curve[epsilon]:.3g}' for epsilon in epsilons)}"
-            for method, curve in curves.items()
-        )
-        budgets = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
-        return Finding(len(won) == len(epsilons), f"at {len(won)} of the {len(epsilons)} epsilons {budgets}. {said}")
+        for measure in _MEASURES
+    }
+    said = (f"{measure} on {len(won)} ({', '.join(won) or 'none'})" for measure, won in better.items())
+    return Finding(
+        all(2 * len(won) > len(names) for won in better.values()),
+        f"of {len(names)} sets: {'; '.join(said)}; signed-rank tests over the trials, level {LEVEL:g}",
+    )
 
-    return check
+
+@checker
+def best_everywhere(
+    numbers: Numbers, name: str, measure: str, methods: Sequence[str], others: Sequence[str]
+) -> Finding:
+    """At every epsilon each of the methods has a larger mean than each of the others."""
+    curves = {method: _curve(numbers, name, method, measure) for method in (*methods, *others)}
+    epsilons = list(curves[methods[0]])
+    won = [
+        epsilon
+        for epsilon in epsilons
+        if min(curves[method][epsilon] for method in methods) > max(curves[other][epsilon] for other in others)
+    ]
+    said = "; ".join(
+        f"{method}: {', '.join(f'{curve[epsilon]:.3g}' for epsilon in epsilons)}" for method, curve in curves.items()
+    )
+    budgets = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
+    return Finding(len(won) == len(epsilons), f"at {len(won)} of the {len(epsilons)} epsilons {budgets}. {said}")
 
 
-def few_lost(name: str, method: str, most: float) -> Check:
+@checker
+def few_lost(numbers: Numbers, name: str, method: str, most: float) -> Finding:
     """At every epsilon at most so many true coefficients are set to zero, on average."""
-
-    def check(numbers: Numbers) -> Finding:
-        curve = _curve(numbers, name, method, "incorrect zeros")
-        said = ", ".join(f"{mean:.3g} at epsilon = {epsilon:g}" for epsilon, mean in curve.items())
-        return Finding(max(curve.values()) <= most, said)
-
-    return check
+    curve = _curve(numbers, name, method, "incorrect zeros")
+    said = ", ".join(f"{mean:.3g} at epsilon = {epsilon:g}" for epsilon, mean in curve.items())
+    return Finding(max(curve.values()) <= most, said)
 
 
-def all_below(of: Mapping[str, Any], most: float) -> Check:
+@checker
+def all_below(numbers: Numbers, of: Mapping[str, Any], most: float) -> Finding:
     """The mean is below a number, or equal to it, wherever it was measured."""
-
-    def check(numbers: Numbers) -> Finding:
-        found = numbers.summaries(of)
-        if not found:
-            raise LookupError(f"no numbers with {dict(of)}")
-        said = ", ".join(f"{summary.mean:.3g} at epsilon = {summary.of['epsilon']:g}" for summary in found)
-        return Finding(all(summary.mean <= most for summary in found), said)
-
-    return check
+    found = numbers.summaries(of)
+    if not found:
+        raise LookupError(f"no numbers with {dict(of)}")
+    said = ", ".join(f"{summary.mean:.3g} at epsilon = {summary.of['epsilon']:g}" for summary in found)
+    return Finding(all(summary.mean <= most for summary in found), said)
 
 
-def above(of: Mapping[str, Any], least: float) -> Check:
+@checker
+def above(numbers: Numbers, of: Mapping[str, Any], least: float) -> Finding:
     """The mean is above a number."""
-
-    def check(numbers: Numbers) -> Finding:
-        mean = numbers.mean(of)
-        return Finding(mean > least, f"{mean:.3g} on average")
-
-    return check
+    mean = numbers.mean(of)
+    return Finding(mean > least, f"{mean:.3g} on average")
 
 
-def varies(of: Mapping[str, Any]) -> Check:
+@checker
+def varies(numbers: Numbers, of: Mapping[str, Any]) -> Finding:
     """The value differs between trials."""
-
-    def check(numbers: Numbers) -> Finding:
-        values = numbers.values(of)
-        least, most = min(values), max(values)
-        return Finding(least < most, f"from {least:g} to {most:g} in {len(values)} trials")
-
-    return check
+    values = numbers.values(of)
+    least, most = min(values), max(values)
+    return Finding(least < most, f"from {least:g} to {most:g} in {len(values)} trials")
 
 
-def between_ends(method: str, at_alpha: float, at_beta: float) -> Check:
+@checker
+def between_ends(numbers: Numbers, method: str, at_alpha: float, at_beta: float) -> Finding:
     """The shares of counts at the ends of the range are these, to within .02."""
-
-    def check(numbers: Numbers) -> Finding:
-        low, high = (numbers.mean({"method": method, "measure": f"counts at {end}"}) for end in ("alpha", "beta"))
-        holds = abs(low - at_alpha) <= _NEAR and abs(high - at_beta) <= _NEAR
-        return Finding(holds, f"{low:.3f} at alpha, {high:.3f} at beta, {1.0 - low - high:.3f} between")
-
-    return check
+    low, high = (numbers.mean({"method": method, "measure": f"counts at {end}"}) for end in ("alpha", "beta"))
+    holds = abs(low - at_alpha) <= _NEAR and abs(high - at_beta) <= _NEAR
+    return Finding(holds, f"{low:.3f} at alpha, {high:.3f} at beta, {1.0 - low - high:.3f} between")
 
 
 def _curve(numbers: Numbers, name: str, method: str, measure: str) -> dict[float, float]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -173,46 +173,6 @@ class ScalarLoss(Loss):
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredLoss(ScalarLoss):
-    """``(z - y)**2 / 2``. Its Lipschitz constant grows with the ball: ``radius + 1``, never 1."""
-
-    labelled: ClassVar[bool] = False
-    smoothness: ClassVar[float] = 1.0
-
-    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """Half the squared residual."""
-        return 0.5 * (margins - targets) ** 2
-
-    def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """The residual."""
-        return margins - targets
-
-    def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """One."""
-        return np.ones_like(margins)
-
-    def lipschitz(self, radius: float) -> float:
-        """``|z| + |y| <= radius + 1``."""
-        return radius + 1.0
-
-    def is_quadratic(self, radius: float) -> bool:
-        """Always."""
-        return True
-
-    def condition(self, radius: float) -> float:
-        """One: the second derivative is one everywhere."""
-        return 1.0
-
-    def opposing_terms(self, radius: float) -> tuple[float, float]:
-        """Those of the Huber loss whose threshold no residual reaches."""
-        return _residual_terms(radius + 1.0, radius)
-
-    def lattice_derivative(self, radius: float) -> LatticeDerivative | None:
-        """The residual, one linear piece."""
-        return residual_derivative(radius)
-
-
-@dataclass(frozen=True, slots=True)
 class HuberLoss(ScalarLoss):
     """``r**2 / 2`` for residuals up to ``threshold`` and linear beyond; the derivative is the clipped residual.
 
@@ -245,26 +205,44 @@ class HuberLoss(ScalarLoss):
         return (np.abs(margins - targets) <= self.threshold).astype(np.float64)
 
     def lipschitz(self, radius: float) -> float:
-        """The threshold, or the largest residual where that is smaller."""
-        return min(self.threshold, SquaredLoss().lipschitz(radius))
+        """The threshold, or the largest residual, ``|z| + |y| <= radius + 1``, where that is smaller."""
+        return min(self.threshold, radius + 1.0)
 
     def is_quadratic(self, radius: float) -> bool:
         """Where no residual reaches the threshold."""
-        return self.threshold >= SquaredLoss().lipschitz(radius)
+        return self.threshold >= radius + 1.0
 
     def condition(self, radius: float) -> float:
         """That of the squared loss, with which the safe rule screens. It is a heuristic beyond the threshold."""
         return 1.0
 
     def opposing_terms(self, radius: float) -> tuple[float, float]:
-        """As proved for the clipped residual."""
-        return _residual_terms(self.threshold, radius)
+        r"""Bounds for residuals clipped at a threshold C.
+
+        *Proof.* For :math:`z > 0` the derivative is at least :math:`-\min(C, 1 - z)`, so :math:`-z \phi' \le z \min(C,
+        1 - z)`: 1/4, or C (1 - C) for C < 1/2. For :math:`\phi' > 0` it is at most :math:`\min(C, z + 1)`, and
+        :math:`(\lambda - z) \min(C, z + 1)` is at most :math:`(\lambda + 1)^2 / 4`, or :math:`C (\lambda + 1 - C)` for
+        :math:`C < (\lambda + 1) / 2`.
+        """
+        below = 0.25 if self.threshold >= 0.5 else self.threshold * (1.0 - self.threshold)
+        half = (radius + 1.0) / 2.0
+        return below, half * half if self.threshold >= half else self.threshold * (radius + 1.0 - self.threshold)
 
     def lattice_derivative(self, radius: float) -> LatticeDerivative | None:
         """The clipped residual, three linear pieces; None where the threshold is below one lattice unit."""
         if self.is_quadratic(radius):
             return residual_derivative(radius)
         return None if self.threshold < 1.0 / ONE else residual_derivative(radius, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredLoss(HuberLoss):
+    """``(z - y)**2 / 2``: no threshold. The Lipschitz constant grows with the ball: ``radius + 1``, never 1."""
+
+    threshold: float = field(default=math.inf, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Nothing to check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,16 +339,3 @@ class SoftmaxLoss(Loss):
         codes: IntArray = np.asarray(target, dtype=np.int64)
         softmax_residuals(margins, unit, codes, bound, integers)
         return integers
-
-
-def _residual_terms(threshold: float, radius: float) -> tuple[float, float]:
-    r"""``Loss.opposing_terms`` for residuals clipped at a threshold C.
-
-    *Proof.* For :math:`z > 0` the derivative is at least :math:`-\min(C, 1 - z)`, so :math:`-z \phi' \le z \min(C, 1 -
-    z)`: 1/4, or C (1 - C) for C < 1/2. For :math:`\phi' > 0` it is at most :math:`\min(C, z + 1)`, and
-    :math:`(\lambda - z) \min(C, z + 1)` is at most :math:`(\lambda + 1)^2 / 4`, or :math:`C (\lambda + 1 - C)` for
-    :math:`C < (\lambda + 1) / 2`.
-    """
-    below = 0.25 if threshold >= 0.5 else threshold * (1.0 - threshold)
-    half = (radius + 1.0) / 2.0
-    return below, half * half if threshold >= half else threshold * (radius + 1.0 - threshold)

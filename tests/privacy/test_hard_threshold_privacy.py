@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -254,17 +255,17 @@ def test_softmax_sums_are_those_of_the_derivative():
 def transcripts(plan, X, y, n_runs, monkeypatch, halved=False):
     """Per run the projection of all noisy gradients on the worst record's, in units of its length times sqrt(T)."""
     recorded = []
-    original = solver.GaussianRelease.release
+    original = solver.GradientDescent.release
 
     def recording(self, sums, current, grain, stream):
-        mechanism = self.mechanism
+        mechanism = self.noise
         if halved:
             mechanism = solver.RoundedGaussian(mechanism.l2_sensitivity, mechanism.log2_scale - 1, mechanism.magnitude)
-        noisy, known = original(solver.GaussianRelease(mechanism), sums, current, grain, stream)
+        noisy, known = original(replace(self, noise=mechanism), sums, current, grain, stream)
         recorded.append(noisy[0] / mechanism.l2_sensitivity)
         return noisy, known
 
-    monkeypatch.setattr(solver.GaussianRelease, "release", recording)
+    monkeypatch.setattr(solver.GradientDescent, "release", recording)
     stream, source = Stream.of(len(y)), in_memory(X, y)
     for _ in range(n_runs):
         run_hard_threshold(plan, source, stream.spawn("run"))
@@ -332,15 +333,16 @@ def test_peeling_scores_are_the_proposed_coefficients():
     records = open_records(*make_records(LOSSES["huber"][0], 1, 0), *LOSSES["huber"], constant=0)
     seen = []
 
-    class Spy(solver.GaussianRelease):
+    class Spy(solver.GradientDescent):
         def release(self, sums, current, grain, stream):
             seen.append(current / grain - sums)
-            return solver.GaussianRelease.release(self, sums, current, grain, stream)
+            return solver.GradientDescent.release(self, sums, current, grain, stream)
 
     def run(n_steps):
         constraint = solver.Constraint(records.clipping.width, 6)
-        descent = solver.GradientDescent(n_steps, grain / 0.7, Spy(None), solver.FixedStep(0.7), constraint)
-        return descent.run(records.sums, np.zeros((1, records.clipping.width)), Stream.of(0))
+        return Spy(n_steps, grain / 0.7, None, 0.7, constraint).run(
+            records.sums, np.zeros((1, records.clipping.width)), Stream.of(0)
+        )
 
     grain = 0.7 * 0.3 / (ONE * WEIGHT_BOUND * 30)
     iterates = [run(n_steps) for n_steps in (1, 2, 3)]

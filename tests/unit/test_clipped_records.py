@@ -26,8 +26,6 @@ from taciturn.fitting.clipped_records import (
 )
 from taciturn.fitting.gradient_descent import (
     Constraint,
-    FixedStep,
-    GaussianRelease,
     GradientDescent,
     noise_amplification,
 )
@@ -315,7 +313,7 @@ def descend(records, step, momentum=0.0, average=False, radius=None):
     """400 steps without noise and without anything else that is not asked for."""
     unit = step * records.clipping.derivative_bound / (ONE * records.clipping.weight_bound)
     constraint = Constraint(D, radius=radius)
-    descent = GradientDescent(400, unit, GaussianRelease(None), FixedStep(1.0), constraint, momentum, average)
+    descent = GradientDescent(400, unit, None, 1.0, constraint, momentum, average)
     return descent.run(records.sums, np.zeros((1, D)), None)
 
 

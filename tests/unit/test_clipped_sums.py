@@ -12,7 +12,7 @@ import taciturn.data.design as designs
 from taciturn.core.lattice import ONE
 from taciturn.data.admission import PresentRecords
 from taciturn.fitting.clipped_records import Clipping
-from taciturn.fitting.gradient_descent import Constraint, FixedStep, GaussianRelease, GradientDescent
+from taciturn.fitting.gradient_descent import Constraint, GradientDescent
 from taciturn.fitting.sums import (
     ClippedRowSum,
     CorrelationSum,
@@ -181,8 +181,7 @@ def test_gradient_descent_is_its_definition(momentum, average, k, radius):
     expected = plain_descent(sums, start, 9, unit, momentum, average, k, radius)
     for scale in (1.0, 0.25):
         # A longer step on a smaller gradient is the same.
-        rule = FixedStep(1.0 / scale)
-        descent = GradientDescent(9, unit * scale, GaussianRelease(None), rule, constraint, momentum, average)
+        descent = GradientDescent(9, unit * scale, None, 1.0 / scale, constraint, momentum, average)
         before = start.copy()
         assert np.allclose(descent.run(sums, start, None), expected, rtol=1e-9)
         assert np.array_equal(start, before)

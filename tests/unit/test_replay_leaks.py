@@ -118,13 +118,13 @@ def test_releases_that_the_certificate_does_not_state_are_found(name, monkeypatc
 
 
 def test_gradients_that_are_averaged_are_found(monkeypatch):
-    release = gradient_descent.GaussianRelease.release
+    release = gradient_descent.GradientDescent.release
 
     def averaged(self, sums, current, grain, stream):
         found = [release(self, sums, current, grain, stream) for _ in range(9)]
         return np.mean([gradient for gradient, _ in found], axis=0), found[0][1]
 
-    monkeypatch.setattr(gradient_descent.GaussianRelease, "release", averaged)
+    monkeypatch.setattr(gradient_descent.GradientDescent, "release", averaged)
     found = replayed(HardThresholdClassifier(classes=(0, 1), n_nonzero=2))
     assert kinds(found) == {"cost"}
     assert "which the certificate states" in str(found)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -21,13 +20,7 @@ from taciturn.mechanisms import GumbelTopK, RoundedGaussian
 __all__ = [
     "Constraint",
     "CurvatureStep",
-    "FixedStep",
-    "GaussianRelease",
     "GradientDescent",
-    "GradientRelease",
-    "Iterate",
-    "PeelingRelease",
-    "StepRule",
     "columns_by_weight",
     "heaviest_columns",
     "noise_amplification",
@@ -37,155 +30,11 @@ __all__ = [
 _LARGEST_OFFSET = 2.0**60
 
 
-class GradientRelease(Protocol):
-    """How sums become public."""
-
-    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
-        """Noisy sums, zero where nothing was released, and the columns of which something was.
-
-        The iterate is ``current``, and a step takes ``unit`` times the sums from it.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class GaussianRelease:
-    """All sums with Gaussian noise, or without any.
-
-    Parameters
-    ----------
-    mechanism : RoundedGaussian or None
-        The noise; None for none.
-    """
-
-    mechanism: RoundedGaussian | None
-
-    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
-        """The sums with noise."""
-        noisy = sums if self.mechanism is None else self.mechanism.release(sums, stream.spawn("gradient"))
-        return noisy.astype(np.float64), np.ones(sums.shape[1], dtype=bool)
-
-
-@dataclass(frozen=True, slots=True)
-class PeelingRelease:
-    """The columns with the largest proposals by Gumbel noise, then Gaussian noise on the sums of these alone.
-
-    Parameters
-    ----------
-    top_k : GumbelTopK
-        Chooses the columns.
-    mechanism : RoundedGaussian
-        The noise on the chosen sums.
-    n_features : int
-        Columns that compete; a further one, the intercept, is always released.
-    """
-
-    top_k: GumbelTopK
-    mechanism: RoundedGaussian
-    n_features: int
-
-    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
-        """Chosen sums with noise, zeros elsewhere."""
-        limit = _LARGEST_OFFSET / len(sums)
-        offsets = np.rint(np.clip(current / unit, -limit, limit)).astype(np.int64)
-        scores = np.abs(offsets - sums).sum(axis=0)[: self.n_features]
-        known = np.ones(sums.shape[1], dtype=bool)
-        known[: self.n_features] = False
-        known[self.top_k.release(scores, stream.spawn("columns"))] = True
-        noisy = np.zeros(sums.shape)
-        noisy[:, known] = self.mechanism.release(np.ascontiguousarray(sums[:, known]), stream.spawn("gradient"))
-        return noisy, known
-
-
-@dataclass(frozen=True, slots=True)
-class Iterate:
-    """Where step ``t`` begins, the released gradient there, and the columns of which it is known."""
-
-    t: int
-    weights: FloatArray
-    gradient: FloatArray
-    known: BoolArray
-
-
-class StepRule(Protocol):
-    """How long steps are."""
-
-    @property
-    def first(self) -> float | None:
-        """The length of the first step; None where it depends on the first gradient."""
-
-    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
-        """The length of the step from ``here``, after one of length ``step`` from ``before``."""
-
-
-@dataclass(frozen=True, slots=True)
-class FixedStep:
-    """Steps of one length.
-
-    Parameters
-    ----------
-    first : float
-        The length.
-    """
-
-    first: float
-
-    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
-        """The same for every step."""
-        return self.first
-
-
-@dataclass(frozen=True, slots=True)
-class CurvatureStep:
-    """Steps from the released curvature along the first direction, adapted to what two released gradients show of it.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        Keeps the columns along which the first step goes.
-    curvature : callable
-        Direction and stream in; the released curvature along it out, as a share of the largest there can be.
-    least_share : float
-        Lower bound on that share.
-    shortest : float
-        The step that can never overshoot.
-    deviation : float
-        Standard deviation of the noise of a coordinate of the gradient.
-    """
-
-    constraint: Constraint
-    curvature: Callable[[FloatArray, Stream], float]
-    least_share: float
-    shortest: float
-    deviation: float
-
-    @property
-    def first(self) -> None:
-        """The first gradient decides."""
-        return None
-
-    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
-        """One over the curvature, as far as it is known."""
-        if step is None or before is None:
-            direction = self.constraint.threshold(-here.gradient, here.known)
-            norm = float(np.linalg.norm(direction))
-            share = self.curvature(direction / norm if norm > 0.0 else direction, stream.spawn("curvature"))
-            return self.shortest / min(max(share, self.least_share), 1.0)
-        noise = self.deviation if here.t == 1 else math.inf
-        return max(_adapted(step, here, before, noise), self.shortest)
-
-
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What iterates are projected on: few columns, an L2 ball, or all weights.
+    """What iterates are projected on: ``n_nonzero`` columns, an L2 ball, both, or all weights.
 
-    Parameters
-    ----------
-    n_features : int
-        Columns that count; a further one, the intercept, is never constrained.
-    n_nonzero : int or None
-        Columns kept by hard thresholding; None for all.
-    radius : float or None
-        L2 bound on the weights; None for none.
+    Of the columns the first ``n_features`` count; a further one, the intercept, is never constrained.
     """
 
     n_features: int
@@ -225,8 +74,53 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
+class Iterate:
+    """Where step ``t`` begins, the released gradient there, and the columns of which it is known."""
+
+    t: int
+    weights: FloatArray
+    gradient: FloatArray
+    known: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class CurvatureStep:
+    """Steps from the released curvature along the first direction, adapted to what two released gradients show of it.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        Keeps the columns along which the first step goes.
+    curvature : callable
+        Direction and stream in; the released curvature along it out, as a share of the largest there can be.
+    least_share : float
+        Lower bound on that share.
+    shortest : float
+        The step that can never overshoot.
+    deviation : float
+        Standard deviation of the noise of a coordinate of the gradient.
+    """
+
+    constraint: Constraint
+    curvature: Callable[[FloatArray, Stream], float]
+    least_share: float
+    shortest: float
+    deviation: float
+
+    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
+        """One over the curvature, as far as it is known, after a step of length ``step`` from ``before``."""
+        if step is None or before is None:
+            direction = self.constraint.threshold(-here.gradient, here.known)
+            norm = float(np.linalg.norm(direction))
+            share = self.curvature(direction / norm if norm > 0.0 else direction, stream.spawn("curvature"))
+            return self.shortest / min(max(share, self.least_share), 1.0)
+        noise = self.deviation if here.t == 1 else math.inf
+        return max(_adapted(step, here, before, noise), self.shortest)
+
+
+@dataclass(frozen=True, slots=True)
 class GradientDescent:
-    r"""The iteration, given how sums are released, how long steps are and what iterates are projected on.
+    r"""The iteration, given the noise on sums, how long steps are and what iterates are projected on.
 
     Parameters
     ----------
@@ -234,9 +128,9 @@ class GradientDescent:
         Number of steps.
     unit : float
         The gradient is this times the sums.
-    release : GradientRelease
-        How sums become public.
-    step : StepRule
+    noise : RoundedGaussian or None
+        The noise on sums that are released; None for none.
+    step : float or CurvatureStep
         :math:`\eta`.
     constraint : Constraint
         :math:`\Pi`.
@@ -244,37 +138,35 @@ class GradientDescent:
         :math:`\beta`, in [0, 1).
     average : bool, default=False
         Whether to return the mean of the second half of the iterates rather than the last one.
+    top_k : GumbelTopK, default=None
+        Peeling: chooses the columns with the largest proposals, and only their sums and the intercept's are released.
+        None: all are.
     """
 
     n_steps: int
     unit: float
-    release: GradientRelease
-    step: StepRule
+    noise: RoundedGaussian | None
+    step: float | CurvatureStep
     constraint: Constraint
     momentum: float = 0.0
     average: bool = False
+    top_k: GumbelTopK | None = None
 
     def run(self, sums: Callable[[FloatArray], IntArray], start: FloatArray, stream: Stream) -> FloatArray:
         """The weights, one row per output, the intercept last.
 
-        Parameters
-        ----------
-        sums : callable
-            The exact sum of clipped gradients at some weights.
-        start : ndarray of shape (n_outputs, width)
-            The first iterate.
-        stream : Stream
-            All noise.
+        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise.
         """
         current, velocity = start.copy(), np.zeros_like(start)
         mean, n_averaged = np.zeros_like(start), 0
-        step, before = self.step.first, None
+        step, before = None if isinstance(self.step, CurvatureStep) else self.step, None
         for t in range(self.n_steps):
             # From zero the proposal is a multiple of the sums whatever the step is.
             taken = self.unit if step is None else step * self.unit
-            noisy, known = self.release.release(sums(current), current, taken, stream)
+            noisy, known = self.release(sums(current), current, taken, stream)
             here = Iterate(t, current, np.multiply(noisy, self.unit, out=noisy), known)
-            step = self.step.length(step, here, before, stream)
+            rule = self.step
+            step = rule.length(step, here, before, stream) if isinstance(rule, CurvatureStep) else rule
             move = -step * here.gradient
             velocity = self.momentum * velocity + move if self.momentum else move
             current, before = self.constraint.project(current + velocity, known), here
@@ -282,6 +174,26 @@ class GradientDescent:
                 n_averaged += 1
                 mean += (current - mean) / n_averaged
         return self.constraint.project_mean(mean) if self.average else current
+
+    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
+        """Noisy sums, zero where nothing was released, and the columns of which something was.
+
+        The iterate is ``current``, and a step takes ``unit`` times the sums from it.
+        """
+        known = np.ones(sums.shape[1], dtype=bool)
+        if self.noise is None:
+            return sums.astype(np.float64), known
+        if self.top_k is None:
+            return self.noise.release(sums, stream.spawn("gradient")).astype(np.float64), known
+        limit = _LARGEST_OFFSET / len(sums)
+        offsets = np.rint(np.clip(current / unit, -limit, limit)).astype(np.int64)
+        n_features = self.constraint.n_features
+        scores = np.abs(offsets - sums).sum(axis=0)[:n_features]
+        known[:n_features] = False
+        known[self.top_k.release(scores, stream.spawn("columns"))] = True
+        noisy = np.zeros(sums.shape)
+        noisy[:, known] = self.noise.release(np.ascontiguousarray(sums[:, known]), stream.spawn("gradient"))
+        return noisy, known
 
 
 def noise_amplification(n_steps: int, momentum: float, average: bool) -> float:

@@ -14,16 +14,7 @@ from taciturn.core.arrays import FloatArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.fitting.clipped_records import Clipping
-from taciturn.fitting.gradient_descent import (
-    Constraint,
-    CurvatureStep,
-    FixedStep,
-    GaussianRelease,
-    GradientDescent,
-    GradientRelease,
-    PeelingRelease,
-    StepRule,
-)
+from taciturn.fitting.gradient_descent import Constraint, CurvatureStep, GradientDescent
 from taciturn.fitting.sums import (
     CurvatureSum,
     GradientSum,
@@ -81,21 +72,17 @@ def run_hard_threshold(plan: HardThresholdPlan, source: Source, stream: Stream) 
         derivative_bound,
         layout=_layout(plan),
     )
-    release: GradientRelease
-    if noise is None or top_k is None:
-        release = GaussianRelease(noise)
-    else:
-        release = PeelingRelease(top_k, noise, plan.n_features)
     unit = derivative_bound / (float(ONE) * weight_bound * plan.n_rows)
     deviation = 0.0 if noise is None else 2.0**noise.log2_scale * unit
     constraint = Constraint(plan.n_features, plan.n_nonzero, plan.radius)
     descent = GradientDescent(
         n_steps=plan.n_steps,
         unit=unit,
-        release=release,
+        noise=noise,
         step=_step_rule(plan, source, clipping, constraint, deviation),
         constraint=constraint,
         average=plan.average,
+        top_k=top_k,
     )
     start = np.zeros((plan.n_outputs, clipping.width))
     coefficients = descent.run(
@@ -137,9 +124,9 @@ def _clipped_loss(plan: HardThresholdPlan, source: Source, stream: Stream) -> Lo
 
 def _step_rule(
     plan: HardThresholdPlan, source: Source, clipping: Clipping, constraint: Constraint, deviation: float
-) -> StepRule:
+) -> float | CurvatureStep:
     if plan.step is not None:
-        return FixedStep(plan.step)
+        return plan.step
     term_bound, noise = plan.curvature_mechanism()
 
     def curvature(direction: FloatArray, stream: Stream) -> float:

@@ -19,8 +19,6 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.fitting.gradient_descent import (
     Constraint,
-    FixedStep,
-    GaussianRelease,
     GradientDescent,
     heaviest_columns,
     noise_amplification,
@@ -257,8 +255,8 @@ class _SparseRun:
         descent = GradientDescent(
             n_steps=phase.n_steps,
             unit=step * phase.derivative_bound / (float(ONE) * weight),
-            release=GaussianRelease(noise),
-            step=FixedStep(1.0),
+            noise=noise,
+            step=1.0,
             constraint=Constraint(d, radius=None if phase.reach is None else phase.reach / bound),
             momentum=phase.momentum,
             average=phase.average,

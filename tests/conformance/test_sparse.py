@@ -17,7 +17,7 @@ from taciturn.data.reading import ADMISSIBLE
 from taciturn.data.sensitivity import largest_eigenvalue
 from taciturn.estimators.sparse import EIGENVALUE
 from taciturn.events import NotPrivateEvent
-from taciturn.fitting.sparse_n_nonzero import candidate_n_nonzero
+from taciturn.fitting.sparse_choices import candidate_n_nonzero
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
 

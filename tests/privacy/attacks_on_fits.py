@@ -22,7 +22,7 @@ from taciturn.fitting import admm, clipped_records
 from taciturn.fitting.admm import PENALTIES, soft_threshold
 from taciturn.fitting.clipped_records import ClippedRecords, Clipping, squared_row_norms
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.sparse_screening import squared_in_lattice
+from taciturn.fitting.sparse_choices import squared_in_lattice
 from taciturn.fitting.sums import CumulativeCounts
 from taciturn.losses import HuberLoss
 from taciturn.sources import Block

@@ -253,8 +253,8 @@ class EigenvalueOfWholeRows(ClippedRecords):
         return ClippedRecords.gram_matrix(whole)
 
 
-def true_centre(plan, source, releases, columns):
-    design = source.design()
+def true_centre(plan, releases, columns):
+    design = releases._source.design()
     return np.rint((design if columns is None else design.columns(columns)).lattice.mean(axis=0))
 
 

@@ -44,34 +44,15 @@ _MOST_ROWS_BY_COLUMNS = 1 << 19
 
 
 def run_hard_threshold(plan: HardThresholdPlan, source: Source, stream: Stream) -> FloatArray:
-    """The coefficients in mapped units, one row per output, the intercept last.
-
-    Parameters
-    ----------
-    plan : HardThresholdPlan
-        Steps, noise and public facts.
-    source : Source
-        The records, with the mapped target.
-    stream : Stream
-        All randomness.
-    """
+    """The coefficients in mapped units, one row per output, the intercept last, for a source with a mapped target."""
     row_squared = math.floor((_row_bound(plan, source, stream) * ONE) ** 2)
     loss = _clipped_loss(plan, source, stream)
     n_columns = min(plan.n_features + 1, _MOST_COLUMNS_FOR_CONSTANT)
     constant = max(1, round(math.sqrt(row_squared / n_columns))) if plan.intercept else 0
     weight_bound, noise, top_k = plan.gradient_mechanisms(row_squared, constant)
     derivative_bound = loss.lipschitz(math.inf)
-    clipping = Clipping(
-        None,
-        plan.n_features,
-        loss,
-        plan.n_outputs,
-        row_squared,
-        constant,
-        weight_bound,
-        derivative_bound,
-        layout=_layout(plan),
-    )
+    d, n_outputs, layout = plan.n_features, plan.n_outputs, _layout(plan)
+    clipping = Clipping(None, d, loss, n_outputs, row_squared, constant, weight_bound, derivative_bound, layout=layout)
     unit = derivative_bound / (float(ONE) * weight_bound * plan.n_rows)
     deviation = 0.0 if noise is None else 2.0**noise.log2_scale * unit
     constraint = Constraint(plan.n_features, plan.n_nonzero, plan.radius)

@@ -21,7 +21,9 @@ from taciturn.fitting.sums import (
     EntryCorrelationSum,
     ExcessLossSums,
     GramMatrix,
+    RowNorms,
     RowStatistic,
+    largest_row_norm,
     private_median,
 )
 from taciturn.losses import HuberLoss, Loss
@@ -32,7 +34,8 @@ from taciturn.sources import Source, Task
 
 __all__ = ["Releases", "list_spends"]
 
-
+# The lower end of the grid of a median row norm.
+_LEAST_NORM = 2.0**-6
 # Neighbouring points of a grid for medians differ by this factor.
 _GRID_RATIO = 1.17
 _EIGENVALUE_BITS = 24
@@ -44,16 +47,7 @@ _CENTRED_ENTRY = 2 * ONE
 class Releases:
     """Private answers to the few questions that a fit asks of a source.
 
-    Parameters
-    ----------
-    budget : PrivacyFilter
-        Pays for every answer.
-    relation : str
-        The neighbouring relation.
-    source : Source
-        The records.
-    stream : Stream
-        Its children are used up, one per answer.
+    The budget pays for every answer. Children of the stream are used up, one per answer.
     """
 
     def __init__(self, budget: PrivacyFilter, relation: str, source: Source, stream: Stream) -> None:
@@ -74,6 +68,15 @@ class Releases:
         n_points = max(2, math.ceil(math.log(high / low) / math.log(_GRID_RATIO)) + 1)
         grid = np.geomspace(low, high, n_points)
         return private_median(self._source, statistic, grid, self._relation, selection_range, self._child("median"))
+
+    def median_row_norm(self, what: str, share: float, norms: RowNorms, widest: float) -> float:
+        """The median row norm of the records that are not null."""
+
+        def noiseless() -> float:
+            # A constant column lengthens rows, by the root of two at most.
+            return math.sqrt(2.0) * max(largest_row_norm(self._source, norms), _LEAST_NORM)
+
+        return self.median(what, share, norms, _LEAST_NORM, max(widest, 1.0), noiseless)
 
     def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
         """The sum of vectors of norm at most one over ``n_rows``, and the deviation of its noise.
@@ -171,15 +174,15 @@ class Releases:
 
 def list_spends(spends: Iterable[Spend]) -> tuple[Release, ...]:
     """What was bought from a privacy filter, for the certificate."""
-    return tuple(_list_spend(spend) for spend in spends)
-
-
-def _list_spend(spend: Spend) -> Release:
-    if spend.mechanism == "none":
-        return Release(spend.what, "none", 0.0, spend.event, spend.count)
-    selection = spend.mechanism == "selection"
-    noise, scale = ("Gumbel", 2.0 / spend.parameter) if selection else ("Gaussian", spend.parameter)
-    return Release(spend.what, noise, scale, spend.event, spend.count, spend.remaining)
+    releases = []
+    for spend in spends:
+        if spend.mechanism == "none":
+            releases.append(Release(spend.what, "none", 0.0, spend.event, spend.count))
+            continue
+        selection = spend.mechanism == "selection"
+        noise, scale = ("Gumbel", 2.0 / spend.parameter) if selection else ("Gaussian", spend.parameter)
+        releases.append(Release(spend.what, noise, scale, spend.event, spend.count, spend.remaining))
+    return tuple(releases)
 
 
 def _deviation(noise: RoundedGaussian | None) -> float:

@@ -24,12 +24,12 @@ from taciturn.fitting.gradient_descent import (
     noise_amplification,
 )
 from taciturn.fitting.releases import Releases, list_spends
-from taciturn.fitting.sparse_n_nonzero import choose_n_nonzero
-from taciturn.fitting.sparse_screening import (
+from taciturn.fitting.sparse_choices import (
     LABEL_CLIP,
+    MEDIAN_SHARE,
+    choose_n_nonzero,
     clip_records,
     column_centre,
-    median_row_norm,
     release_target_mean,
     residual_clip,
     screen_columns,
@@ -69,18 +69,10 @@ _ENOUGH_TO_PRUNE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SparseResult:
-    """What a fit releases.
+    """What a fit releases: the coefficients, in mapped units and the intercept last, and the steps of both phases.
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (n_outputs, n_features + 1)
-        In mapped units, the intercept last.
-    deviations : ndarray of shape (n_outputs, n_features)
-        Bounds on the standard deviation that noise gives a coefficient, 0 for features that are not in the model.
-    n_steps : int
-        Steps of both phases.
-    releases : tuple of Release
-        What the privacy filter paid for, for the certificate.
+    ``deviations`` bound the standard deviation that noise gives a coefficient, 0 for features that are not in the
+    model; ``releases`` are what the privacy filter paid for, for the certificate.
     """
 
     coefficients: FloatArray
@@ -90,17 +82,7 @@ class SparseResult:
 
 
 def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult:
-    """Spend the budget of the plan on the records of a source.
-
-    Parameters
-    ----------
-    plan : SparsePlan
-        Strategy and public facts.
-    source : Source
-        The records, with the mapped target.
-    stream : Stream
-        All randomness.
-    """
+    """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     return _SparseRun(plan, source, stream).run()
 
 
@@ -175,12 +157,12 @@ class _SparseRun:
 
     def run(self) -> SparseResult:
         """Spend the budget and return the model."""
-        plan, source, releases = self._plan, self._source, self._releases
+        plan, releases = self._plan, self._releases
         self._target_mean, start = release_target_mean(plan, releases)
         clip = residual_clip(plan, releases, self._target_mean)
         derivative_bound = _SELECTION_CLIP * clip if plan.regression else LABEL_CLIP
-        columns = screen_columns(plan, source, releases, self._target_mean, start, derivative_bound)
-        centre = column_centre(plan, source, releases, columns)
+        columns = screen_columns(plan, releases, self._target_mean, start, derivative_bound)
+        centre = column_centre(plan, releases, columns)
         n_columns = plan.n_features if columns is None else columns.size
         model = _Model(columns, centre, np.zeros((plan.n_outputs, n_columns)), start)
         if plan.strategy.method == "two-phase":
@@ -235,7 +217,7 @@ class _SparseRun:
         if bound is None:
             what = f"the median row norm in the {phase.name} phase"
             norms = RowNorms(loss, model.columns, model.centre)
-            bound = median_row_norm(self._source, releases, what, norms, 2.0 * math.sqrt(d))
+            bound = releases.median_row_norm(what, MEDIAN_SHARE, norms, 2.0 * math.sqrt(d))
         bound *= phase.room
         clipping = clip_records(
             plan, model.columns, bound, phase.derivative_bound, ONE, centre=model.centre, target_mean=self._target_mean
@@ -280,10 +262,11 @@ class _SparseRun:
         return self._plan.n_rows * self._budget.mu**2 / model.n_columns >= _ENOUGH_TO_PRUNE
 
     def _choose_n_nonzero(self, share: float, severity: float, clip: float, model: _Model) -> int:
-        return choose_n_nonzero(
-            self._plan, self._releases, share, severity, model.columns, model.centre, self._target_mean, clip,
-            model.weights, model.constants,
-        )  # fmt: skip
+        plan, columns = self._plan, model.columns
+        # No row is clipped: what a record can add is bounded by the clip of the differences alone.
+        bound = 2.0 * math.sqrt(model.n_columns + 1)
+        clipping = clip_records(plan, columns, bound, clip, ONE, centre=model.centre, target_mean=self._target_mean)
+        return choose_n_nonzero(plan, self._releases, share, severity, clipping, model.weights, model.constants)
 
     def _result(self, model: _Model) -> SparseResult:
         plan = self._plan

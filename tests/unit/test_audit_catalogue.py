@@ -286,7 +286,7 @@ def test_claims_of_mechanisms_are_accounted_from_their_events(monkeypatch):
     for each in ENTRIES:
         if each.kind == "mechanism":
             case = each.case(0.7)
-            mechanism = (case.law if isinstance(case, ExactCase) else case.run).mechanism
+            (mechanism,) = (case.law if isinstance(case, ExactCase) else case.run).args
             assert case.claimed == ("accounted", mechanism.event, case.delta)
 
 

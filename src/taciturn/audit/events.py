@@ -103,12 +103,7 @@ def gaussian_bound(trials: int, tail: float) -> Bound:
 class Statistic:
     """A number computed from an outcome.
 
-    Parameters
-    ----------
-    of : callable
-        ``of(outcomes)``: one number for each.
-    words : callable
-        ``words(comparison, threshold)`` says in words that the number compares so.
+    ``of(outcomes)`` are these numbers; ``words(comparison, threshold)`` says in words that the number compares so.
     """
 
     of: Callable[[Any], FloatArray]
@@ -117,19 +112,7 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeEvent:
-    """An event and the data set on which it is likelier.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        What is compared.
-    comparison : {">", ">=", "<", "<="}
-        How.
-    threshold : float
-        With what.
-    likelier : {0, 1}
-        On the first or the second data set.
-    """
+    """A statistic that compares with a threshold, and the data set, 0 or 1, on which that is likelier."""
 
     statistic: Statistic
     comparison: str
@@ -152,16 +135,9 @@ def best_event(
     make: Callable[[Outcomes, Outcomes], Iterable[Statistic]],
     bound_of: Callable[[int], Bound],
 ) -> OutcomeEvent:
-    """The event with the largest bound.
+    """The event with the largest bound, of as many runs on one data set as on the other.
 
-    Parameters
-    ----------
-    first, second : Outcomes
-        Of as many runs on one data set as on the other.
-    make : callable
-        Makes the statistics, from the even runs.
-    bound_of : callable
-        ``bound_of(trials)``: what is to be large, on the odd runs.
+    ``make`` makes the statistics from the even runs; ``bound_of(trials)`` is what is to be large on the odd runs.
     """
     bound = bound_of(len(first[1::2]))
     candidates = (

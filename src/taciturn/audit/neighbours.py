@@ -51,19 +51,10 @@ NULL_LABEL = 99
 
 
 def opposing_scores(lead: float, n_leading: int = 1, n_trailing: int = 1, relation: str = "zero-out") -> Pair:
-    """Scores whose leading ones fall and whose trailing ones rise by one, the sensitivity.
+    """Scores that lead by ``lead`` and fall by one, the sensitivity, and trailing ones that rise by one.
 
     A set of candidates far behind is chosen rarely, and the logarithm of its probability then changes by nearly the
     whole epsilon of a selection; if it is chosen half of the time, by about half of that.
-
-    Parameters
-    ----------
-    lead : float
-        Lead of the leading scores on the first data set.
-    n_leading, n_trailing : int
-        Numbers of leading and of trailing scores.
-    relation : str
-        The neighbouring relation, under which one record moves scores by one.
     """
     lead = check_real(0.0, math.inf, closed="left", lead=lead)
     counts = [check_integer(1, n_leading=n_leading), check_integer(1, n_trailing=n_trailing)]
@@ -75,32 +66,16 @@ def reversed_ranks(n_candidates: int, relation: str = "zero-out") -> Pair:
     """Scores from 1 down to 0 in equal steps, and in reverse order: each moves by one at most, the sensitivity.
 
     Whatever a selection of several candidates computes from their ranks, or counts, changes as much as it can.
-
-    Parameters
-    ----------
-    n_candidates : int
-        How many scores there are, at least 2.
-    relation : str
-        Under which one record moves scores by one.
     """
     first = np.linspace(1.0, 0.0, check_integer(2, n_candidates=n_candidates))
     return Pair(first, first[::-1].copy(), relation, f"The ranks of {n_candidates} scores between 0 and 1 are reversed")
 
 
 def wide_gap(n_below: int, grid: Sequence[float], n_above: int | None = None) -> Pair:
-    """Values, some of them after a third of a grid and some after two thirds, and one more at its end.
+    """Values, some of them after a third of an increasing grid and some after two thirds, and one more at its end.
 
     Every bin between them holds a quantile, the median where there are as many below as above, until one more value
     above them says that none of these does; bins above all others become less wrong, and bins below them more.
-
-    Parameters
-    ----------
-    n_below : int
-        How many values are below the gap.
-    grid : sequence of float
-        In increasing order, at least four points.
-    n_above : int, default=None
-        How many values are above it; as many as below by default.
     """
     n_above = check_integer(1, n_above=n_below if n_above is None else n_above)
     places = [float(grid[len(grid) // 3]), float(grid[2 * len(grid) // 3])]
@@ -115,21 +90,9 @@ def wide_gap(n_below: int, grid: Sequence[float], n_above: int | None = None) ->
 def near_tie(lead: float, level: int, relation: str, *, n_each: int = 1, labelled: bool = False) -> Pair:
     """Columns that go with the target nearly equally well, and a record that goes with the worse ones alone.
 
-    Sums of products with the target are ``level`` for the leading columns and less by ``lead`` for the others. The
-    record adds -1 to the former and +1 to the latter, and its opposite the contrary.
-
-    Parameters
-    ----------
-    lead : float
-        Between 0 and ``level``, on the data set without the record.
-    level : int
-        Number of the other records.
-    relation : str
-        Whether the record is absent from the second data set or replaced by its opposite.
-    n_each : int, default=1
-        How many columns lead, and how many trail.
-    labelled : bool, default=False
-        Whether targets are labels, all of them 1, instead of numbers.
+    Sums of products with the target are ``level``, the number of the other records, for the ``n_each`` leading columns
+    and less by ``lead`` for as many others. The record, which is absent from the second data set or replaced by its
+    opposite, adds -1 to the former and +1 to the latter, and its opposite the contrary. Labels are all 1.
     """
     level = check_integer(1, level=level)
     lead = check_real(0.0, float(level), lead=lead)
@@ -145,13 +108,7 @@ def rank_reversal(n_records: int, n_reversed: int = 0) -> Pair:
     """Two columns in the order of the target, and a record that is last in one of them and first in the other.
 
     Replaced by its mirror image it leaves all of its pairs in one column discordant and in the other concordant.
-
-    Parameters
-    ----------
-    n_records : int
-        Number of records, at least 3.
-    n_reversed : int, default=0
-        How many of the other records stand in reverse order in the second column, which then trails.
+    ``n_reversed`` of the other records stand in reverse order in the second column, which then trails.
     """
     n_records = check_integer(3, n_records=n_records)
     check_integer(0, n_records - 1, n_reversed=n_reversed)
@@ -167,17 +124,8 @@ def turncoat_block(n_pairs: int, *, labelled: bool = False, decisive: bool = Fal
     """Blocks of three records that vote for one of two columns, and a record that changes the vote of the last block.
 
     Of ``2 n_pairs`` blocks all but ``n_pairs - 1`` vote for the first column, until the record is replaced: then each
-    column gets as many votes.
-
-    Parameters
-    ----------
-    n_pairs : int
-        Half the number of blocks.
-    labelled : bool, default=False
-        Whether targets are labels, 0 and 1, instead of numbers, -1 and 1.
-    decisive : bool, default=False
-        Whether there is one more block that votes for the second column, which then has the majority instead of half
-        of the votes.
+    column gets as many votes. One more block, if it is ``decisive``, votes for the second column, which then has the
+    majority instead of half of the votes. Targets are -1 and 1, or labels 0 and 1.
     """
     check_integer(1, n_pairs=n_pairs)
     for_first = [[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]]
@@ -197,18 +145,8 @@ def lone_record(row: Sequence[float], n_others: int, relation: str, *, labelled:
     """One record among rows of zeros, whose gradients are zero whatever the model.
 
     Its own gradient is hence all there is, and its opposite has the opposite one: two records with gradients of full
-    length in opposite directions are as far apart as neighbours get.
-
-    Parameters
-    ----------
-    row : sequence of float
-        Its features; a row as long as rows may be makes the gradient as long as it may be.
-    n_others : int
-        How many rows of zeros there are.
-    relation : str
-        Whether the record is absent from the second data set or replaced by its opposite.
-    labelled : bool, default=False
-        Whether targets are labels, the record's 1 and the others' 0 and 1, instead of numbers, 1 and 0.
+    length in opposite directions are as far apart as neighbours get. A row as long as rows may be makes the gradient as
+    long as it may be. Targets are 1 and for the others 0, or labels, 1 and for the others 0 and 1 in turn.
     """
     n_others = check_integer(1, n_others=n_others)
     X = np.vstack((np.zeros((n_others, len(row))), row))
@@ -220,14 +158,9 @@ def lone_record(row: Sequence[float], n_others: int, relation: str, *, labelled:
 def mislabelled_record(n_others: int, relation: str) -> Pair:
     """Records that a classifier soon gets right, for which it forgets them, and one like them with another label.
 
-    Predicted minus true probability is at most one, which only a record that is predicted wrongly comes near to.
-
-    Parameters
-    ----------
-    n_others : int
-        How many records have the label 1 and one feature of 1.
-    relation : str
-        Whether the record, whose label is 0, is a null one in the second data set, absent, or like all others.
+    Predicted minus true probability is at most one, which only a record that is predicted wrongly comes near to. The
+    others have the label 1 and one feature of 1; the record has the label 0, and is null, absent or like them in the
+    second set.
     """
     n_others = check_integer(1, n_others=n_others)
     X, y = np.ones((n_others + 1, 1)), np.append(np.ones(n_others, dtype=np.int64), 0)
@@ -236,19 +169,11 @@ def mislabelled_record(n_others: int, relation: str) -> Pair:
 
 
 def residual_jump(radius: float, n_others: int, n_columns: int, relation: str) -> Pair:
-    r"""Records that a model fits exactly, and one with the largest residual there is.
+    """Records that a model fits exactly, and one with the largest residual there is.
 
-    Rows are all ones and targets are those of ``w = radius e_1``, so that without the record every gradient is zero
-    there, and so is the duality gap, of which screening rules take the root.
-
-    Parameters
-    ----------
-    radius : float
-        Between 0 and 1.
-    n_others, n_columns : int
-        Size of the table.
-    relation : str
-        Whether the record, with the target ``-radius``, is absent from the second data set or like all others.
+    Rows are all ones and targets are those of ``w = radius e_1``, at most 1, so that without the record every gradient
+    is zero there, and so is the duality gap, of which screening rules take the root. The record has the target
+    ``-radius``.
     """
     radius = check_positive(radius=radius)
     if radius > 1.0:
@@ -261,16 +186,9 @@ def residual_jump(radius: float, n_others: int, n_columns: int, relation: str) -
 
 
 def balanced_labels(n_each: int, n_classes: int, n_columns: int, relation: str) -> Pair:
-    """Rows of ones with every label equally often, so that gradients at zero vanish, and one record more.
+    """Rows of ones with every label equally often, so that gradients at zero vanish, and one record more, of class 0.
 
     All entries of the gradient are then ties, and the record decides as many of them as there are columns and classes.
-
-    Parameters
-    ----------
-    n_each, n_classes, n_columns : int
-        Records of each class, classes, and columns.
-    relation : str
-        Whether the record, of class 0, is a null one in the second data set, absent, or of class 1.
     """
     n_each, n_classes = check_integer(1, n_each=n_each), check_integer(2, n_classes=n_classes)
     y = np.append(np.repeat(np.arange(n_classes), n_each), 0)
@@ -280,15 +198,7 @@ def balanced_labels(n_each: int, n_classes: int, n_columns: int, relation: str) 
 
 
 def beyond_all_others(n_others: int, size: float) -> Pair:
-    """Two columns within [-1, 1], and one row far beyond.
-
-    Parameters
-    ----------
-    n_others : int
-        How many rows are within.
-    size : float
-        What the row holds.
-    """
+    """Two columns within [-1, 1], and one row that holds ``size`` in both."""
     n_others, size = check_integer(2, n_others=n_others), check_positive(size=size)
     ordinary = np.linspace(-1.0, 1.0, n_others)
     X = np.column_stack((ordinary, ordinary[::-1]))

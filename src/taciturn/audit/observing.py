@@ -21,18 +21,8 @@ __all__ = ["Observed", "observe"]
 class Observed:
     """Everything that a caller observes of a run.
 
-    Parameters
-    ----------
-    result : object
-        Return value.
-    facts : Facts
-        Content of the result at the end of the run.
-    error : str or None
-        The error.
-    raised : tuple of str
-        The error and every error that led to it, with their contents and where they were raised.
-    warnings, printed, logged : tuple of str
-        In order; printed text of standard output, then of standard error.
+    The result with its content at the end of the run, the error, every error that led to it with where it was raised,
+    then warnings, printed text (of standard output, then of standard error) and records of logging in their order.
     """
 
     result: Any

@@ -27,20 +27,10 @@ _WEIGHTS = (0.5, -0.4, 0.3)
 def neighbouring_tables(
     rng: np.random.Generator, n_rows: int, n_columns: int, relation: str, n_classes: int, *, last: bool = False
 ) -> tuple[Table, Table]:
-    """Two tables ``{"X": .., "y": ..}`` that differ in one record.
+    """Two tables ``{"X": .., "y": ..}`` that differ in one record: the ``last``, or a random one.
 
-    Parameters
-    ----------
-    rng : Generator
-        All choices come from it.
-    n_rows, n_columns : int
-        Size of the larger table.
-    relation : str
-        Under zero-out the second table has a null record: cells that are missing, or a label outside all classes.
-    n_classes : int
-        Labels are 0, 1, ..; 0 for a numeric target.
-    last : bool, default=False
-        Whether the record that differs is the last one, so that no other row moves under add-remove.
+    Labels are 0, 1, .., and the target is numeric for ``n_classes`` of 0. Under zero-out the second table has a null
+    record: cells that are missing, or a label outside all classes.
     """
     X, y = _table(rng, n_rows, n_columns, n_classes)
     place = n_rows - 1 if last else int(rng.integers(n_rows))

@@ -201,15 +201,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Transcript:
-    """What is seen of a fit on its way.
-
-    Parameters
-    ----------
-    blocks : dict
-        The records of every block that is declared.
-    draws : list of str
-        Where streams were drawn from, and no release did.
-    """
+    """What is seen of a fit: the records of every declared block, and where streams were drawn from by no release."""
 
     blocks: dict[int, Facts] = field(default_factory=dict)
     draws: list[str] = field(default_factory=list)

@@ -44,15 +44,10 @@ class CompleteError(Exception):
 
 @contextmanager
 def complete(what: str) -> Iterator[None]:
-    """Mark the code that shows a result once it is complete and written.
+    """Mark the code that shows a result once it is complete and written; ``what`` is the result and its cost in words.
 
     A user who sees an error runs the command again, and would pay for the same release twice. So the exit code and the
     message of an error in this block say that the result is complete.
-
-    Parameters
-    ----------
-    what : str
-        The result and its cost, as the end of a sentence.
     """
     try:
         yield

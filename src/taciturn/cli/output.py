@@ -180,12 +180,8 @@ def _as_text(statement: dict[str, object]) -> str:
 class AtomicFile:
     """A text file that is written under a temporary name and renamed when it is complete.
 
-    Parameters
-    ----------
-    path : Path
-        Path of the file. An existing file is replaced; a pipe or a device is written to directly.
-    public : bool
-        Whether the file gets the default permissions of the system. If not, only its owner may read it.
+    An existing file is replaced; a pipe or a device is written to directly. Only its owner may read a file that is not
+    ``public``.
     """
 
     def __init__(self, path: Path, *, public: bool) -> None:

@@ -22,20 +22,10 @@ __all__ = ["EncodedTable", "check_share", "file_assumptions", "read_encoded_tabl
 
 @dataclass(slots=True)
 class EncodedTable:
-    """A table in memory.
+    """A table in memory: encoded features, the target, and public facts.
 
-    Parameters
-    ----------
-    X, y : ndarray or sparse matrix, ndarray
-        Encoded features and the target.
-    bounds : TableBounds
-        Bounds by which the features are encoded; provisional until :meth:`find_bounds` has found them.
-    facts : TableFacts
-        Public facts about the table.
-    invalid : {"raise", "null"}
-        What happens to records that are not admissible.
-    unbounded : ndarray, default=None
-        The columns whose bounds are to be found, neither clipped nor scaled.
+    The bounds by which the features are encoded are provisional until :meth:`find_bounds` has found them; until then
+    ``unbounded`` holds the columns whose bounds are to be found, neither clipped nor scaled.
     """
 
     X: Any

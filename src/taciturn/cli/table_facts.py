@@ -27,16 +27,8 @@ _PROVISIONAL = (-1.0, 1.0)
 class TableFacts:
     """Public facts about a table.
 
-    Parameters
-    ----------
-    bounds : TableBounds
-        Bounds of the columns, resolved for the table. Those of the columns in ``to_find`` are provisional.
-    task : {"regress", "classify"}
-        The learning task.
-    to_find : tuple of str
-        Columns of numbers without public bounds, in the order of the table. The target comes last if it is one of them.
-    schema : TableSchema
-        Names and kinds of the table's columns.
+    The bounds are resolved for the table; those of the columns ``to_find`` are provisional. These are columns of
+    numbers without public bounds, in the order of the table, the target last if it is one of them.
     """
 
     bounds: TableBounds

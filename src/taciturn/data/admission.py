@@ -86,15 +86,7 @@ class PresentRecords:
 def judged_table(X: Any) -> Any:
     """A table of doubles with NaN in place of every cell that is no finite number.
 
-    Parameters
-    ----------
-    X : array-like, sparse table or data frame of shape (n_samples, n_features)
-        Of any types.
-
-    Raises
-    ------
-    DataError
-        If it is no table: that is not for one record to decide.
+    DataError if it is no table at all: that is not for one record to decide.
     """
     if sp.issparse(X):
         X = checked_layout(X)

@@ -22,17 +22,8 @@ _COMPRESSED = ("csr", "csc", "bsr")
 def checked_layout(X: Any) -> Any:
     """A sparse table in CSR or CSC format whose places all lie inside it; what is not sparse passes as it is.
 
-    The caller's arrays are shared where possible and never changed. Formats other than CSR and CSC become CSR.
-
-    Parameters
-    ----------
-    X : object
-        A table of any kind.
-
-    Raises
-    ------
-    DataError
-        If the arrays of a sparse table do not describe a table of its shape.
+    The caller's arrays are shared where possible and never changed. Formats other than CSR and CSC become CSR. Arrays
+    that do not describe a table of its shape are a DataError.
     """
     if not sp.issparse(X):
         return X

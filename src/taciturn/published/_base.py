@@ -51,16 +51,7 @@ OBSERVED_BOUNDS = (
 def vertex_releases(what: str, n_selections: int, *, noise_scale: float, sensitivity: float) -> tuple[Release, ...]:
     """The choices of vertices by Laplace noise, at what they cost rather than at what is claimed.
 
-    Parameters
-    ----------
-    what : str
-        One choice in words.
-    n_selections : int
-        How many choices were made.
-    noise_scale : float
-        Scale of the Laplace noise; 0 for none.
-    sensitivity : float
-        How far one record can truly move a score.
+    ``sensitivity`` is how far one record can truly move a score; a noise scale of 0 stands for none.
     """
     if n_selections == 0:
         return ()

@@ -49,16 +49,9 @@ def select_largest(bars: Sequence[Bar]) -> list[Bar]:
 
 
 def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float]) -> Drawing:
-    """Draw horizontal bars by size, positive values to the right of zero and negative ones to the left.
+    """Draw horizontal bars by size, positive values to the right of zero and negative ones to the left, at most 40.
 
-    Parameters
-    ----------
-    bars : sequence of Bar
-        The coefficients; at most the 40 largest are drawn.
-    title : str
-        Name of the chart.
-    reach : tuple of float
-        Ends of the scale: :func:`find_scale` of the bars of all charts that are to be compared.
+    ``reach`` are the ends of the scale: :func:`find_scale` of the bars of all charts that are to be compared.
     """
     bars = select_largest(bars)
     low, high = reach

@@ -26,18 +26,10 @@ _MOST_ROWS_TOGETHER = 15
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """An inline SVG image.
+    """An inline SVG image of a size in pixels, before it is fitted to the page.
 
-    Parameters
-    ----------
-    title : str
-        Short name of the image.
-    width, height : float
-        Size in pixels, before it is fitted to the page.
-    body : Markup
-        The shapes, made by :func:`taciturn.report.markup.element`.
-    wide : bool, default=True
-        Whether the image fills the width of the page and scrolls on a narrow screen.
+    ``body`` is made by :func:`taciturn.report.markup.element`. A ``wide`` image fills the width of the page and scrolls
+    on a narrow screen.
     """
 
     title: str
@@ -114,20 +106,9 @@ class Page:
         *,
         folded: bool = False,
     ) -> None:
-        """Add a table, which can be sorted if scripts run.
+        """Add a table, which can be sorted if scripts run, and is hidden until its caption is opened if ``folded``.
 
-        Parameters
-        ----------
-        header : sequence of str
-            Names of the columns.
-        rows : iterable of sequences of str
-            The lines; the first cell of each is its heading.
-        caption : str
-            What the table shows.
-        numeric : collection of int, default=()
-            Columns that hold numbers.
-        folded : bool, default=False
-            Whether the table is hidden until its caption is opened.
+        The first cell of each row is its heading; ``numeric`` are the columns that hold numbers.
         """
         rows = [tuple(row) for row in rows]
         wrong = next((len(row) for row in rows if len(row) != len(header)), None)
@@ -158,17 +139,7 @@ class Page:
         self._add(element("details", element("summary", caption), block) if folded else block)
 
     def figure(self, image: Drawing | bytes, alt: str, caption: str) -> None:
-        """Add an image with an alternative text.
-
-        Parameters
-        ----------
-        image : Drawing or bytes
-            A drawing, or the content of a PNG or SVG file.
-        alt : str
-            Alternative text: what the image shows.
-        caption : str
-            Text below the image.
-        """
+        """Add a drawing, or the content of a PNG or SVG file, with an alternative text and a caption below it."""
         if not alt.strip():
             raise ParameterError("alt", alt, "a text that stands for the image", "say what it shows")
         if isinstance(image, bytes):

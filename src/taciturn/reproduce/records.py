@@ -22,19 +22,7 @@ FILE_NAME = "results.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One finished trial.
-
-    Parameters
-    ----------
-    experiment, case : str
-        Names of the experiment and of the case.
-    trial, seed : int
-        Number of the trial, from 0, and the seed that it got.
-    data : str
-        Digest of the data file, empty for synthetic data.
-    rows : list of dict
-        What it found.
-    """
+    """One finished trial and its rows; ``data`` is the digest of the data file, empty for synthetic data."""
 
     experiment: str
     case: str

@@ -28,17 +28,10 @@ _LONGEST_HEADER = 1 << 24
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """The columns to read.
+    """The columns to read, in order, each with its type: "number", "boolean", "text", or "as it is".
 
-    Parameters
-    ----------
-    types : mapping of str to str
-        The columns in order, each with "number", "boolean", "text", or "as it is".
-    listed : mapping of str to frozenset, default={}
-        Texts that are values of a column even where they look like a missing one, such as the category "NA".
-    invalid : {"raise", "null"}, default="raise"
-        What happens to a cell of a text table that is not of the stated type: "raise" refuses the table, "null" reads
-        the cell as missing.
+    Texts that are ``listed`` are values of a column even where they look like a missing one, such as the category "NA".
+    A cell of a text table that is not of the stated type refuses the table, or is missing with ``invalid="null"``.
     """
 
     types: Mapping[str, str]

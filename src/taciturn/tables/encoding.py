@@ -180,12 +180,7 @@ def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple
 class Labels:
     """Map the labels of records to the public classes; a label that matches none becomes a value that is no class.
 
-    Parameters
-    ----------
-    target : Target
-        A target with classes.
-    fill : object
-        The class of records whose label is missing. None: such a label matches no class.
+    A missing label is that of the class ``fill``; for None it matches no class.
     """
 
     def __init__(self, target: Target, fill: Any) -> None:

@@ -33,19 +33,7 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """An existing file, with the format that its name states.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    format : {"csv", "parquet", "arrow", "libsvm"}
-        Format of the file.
-    delimiter : str
-        Delimiter of the cells of a text table.
-    gzipped : bool
-        Whether the file is compressed as a whole.
-    """
+    """An existing file, with the format that its name states; ``gzipped``: it is compressed as a whole."""
 
     path: Path
     format: str

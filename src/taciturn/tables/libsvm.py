@@ -86,14 +86,8 @@ def libsvm_schema(file: TableFile) -> TableSchema:
 class SparseEncoding:
     """The map from entries with an index to features.
 
-    Parameters
-    ----------
-    bounds : TableBounds
-        The bounds for a table (:meth:`TableBounds.for_table`): names are indices, and the encoding of every column
-        maps zero to zero.
-    invalid : {"raise", "null"}, default="raise"
-        What happens to an entry that is missing without a stated value to fill in, or that is not a value of its
-        column: "raise" refuses the table, "null" makes it NaN.
+    The bounds are those for a table (:meth:`TableBounds.for_table`): names are indices, and the encoding of every
+    column maps zero to zero. ``invalid`` is that of :class:`~taciturn.tables.encoding.Encoding`, for entries.
     """
 
     def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:

@@ -28,23 +28,11 @@ def _open_bytes(path: str | os.PathLike[str], *, gzipped: bool) -> io.BufferedIO
 
 
 class TableStream(io.RawIOBase):
-    """A text table as a stream of bytes, decompressed.
+    """A text table as a stream of bytes, decompressed if it is gzipped as a whole.
 
     Three kinds of files are refused, because they would give other rows than the table has: a file that grows or
-    shrinks while it is read, a gzip file that unpacks to more than ``most`` bytes, and a file with unclosed quotes.
-
-    Parameters
-    ----------
-    path : path-like
-        A regular file.
-    name : str
-        Name of the file in messages.
-    gzipped : bool
-        Whether it is compressed as a whole.
-    delimiter : str, default=None
-        Delimiter of cells that may be quoted. None: quotes have no meaning.
-    most : int, default=MOST_UNPACKED
-        Largest number of bytes to which a compressed file may unpack.
+    shrinks while it is read, a gzip file that unpacks to more than ``most`` bytes, and a file with unclosed quotes,
+    which have no meaning where there is no delimiter. Messages call the file ``name``.
     """
 
     def __init__(

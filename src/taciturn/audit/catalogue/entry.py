@@ -39,18 +39,8 @@ KINDS = ("mechanism", "selector", "estimator", "scaler", "score")
 class SampledCase:
     """Runs on two data sets, for :func:`~taciturn.audit.audit`.
 
-    Parameters
-    ----------
-    run : callable
-        ``run(data, random_state)``: one release; picklable.
-    pair : Pair
-        The two data sets.
-    delta, claimed : float
-        The claim of the object itself: its certificate, or its event.
-    event : {"auto", "gaussian"}
-        How the audit chooses events.
-    trials : int
-        Default number of runs on each data set.
+    ``run(data, random_state)``, which is picklable, makes one release. ``delta`` and ``claimed`` are the claim of the
+    object itself: its certificate, or its event. ``trials`` is the default number of runs on each data set.
     """
 
     run: Run
@@ -65,14 +55,7 @@ class SampledCase:
 class ExactCase:
     """Two laws in closed form, for :func:`~taciturn.audit.audit_exact`.
 
-    Parameters
-    ----------
-    law : callable
-        ``law(data)``: the probability of every outcome.
-    pair : Pair
-        The two data sets.
-    delta, claimed : float
-        The claim, read off the object itself.
+    ``law(data)`` is the probability of every outcome; ``delta`` and ``claimed`` are read off the object itself.
     """
 
     law: Callable[[Any], Mapping[Hashable, float]]
@@ -83,18 +66,9 @@ class ExactCase:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One subject of an audit.
+    """One subject of an audit: ``case(epsilon)`` at any budget.
 
-    Parameters
-    ----------
-    name : str
-        The public name of a class or function, then after a slash what tells the entry from others of the same one.
-    kind : {"mechanism", "selector", "estimator", "scaler", "score"}
-        What it is.
-    summary : str
-        What is looked at, in a few words.
-    case : callable
-        ``case(epsilon)``: the case at this budget.
+    The name is that of a public class or function, then after a slash what tells the entry from others of the same one.
     """
 
     name: str
@@ -110,14 +84,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The public ``fit``, from bounds to certificate.
+    """The public ``fit`` of a clone of the model, from bounds to certificate.
 
-    Parameters
-    ----------
-    model : estimator, selector or scaler
-        Cloned for every run.
-    discrete : bool, default=False
-        Whether few vectors of coefficients are possible, which are then told apart one by one.
+    ``discrete``: few vectors of coefficients are possible, which are then told apart one by one.
     """
 
     model: Any

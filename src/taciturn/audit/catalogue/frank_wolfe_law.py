@@ -18,12 +18,7 @@ class FrankWolfeLaw:
     """The law of Frank-Wolfe steps of a regression, from gradients in real arithmetic.
 
     Features, targets and coefficients are in mapped units, which those of the catalogue's models are: bounds of one, no
-    intercept.
-
-    Parameters
-    ----------
-    plan : FrankWolfePlan
-        The plan of a fit; of it the loss, the radius, the number of steps and the noise scale are used.
+    intercept. Of the plan the loss, the radius, the number of steps and the noise scale are used.
     """
 
     plan: FrankWolfePlan

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,8 +11,7 @@ import numpy as np
 
 from taciturn.accounting import Budget, calibrate, epsilon_of
 from taciturn.audit.catalogue.entry import Entry, ExactCase, SampledCase, case_of_event
-from taciturn.audit.catalogue.laws import Law, law_of
-from taciturn.audit.engine import Run
+from taciturn.audit.catalogue.laws import law_of
 from taciturn.audit.neighbours import opposing_scores, reversed_ranks, wide_gap
 from taciturn.audit.pair import Pair
 from taciturn.core.rng import Stream
@@ -55,52 +53,14 @@ _GRID = tuple(float(point) for point in range(400))
 _LOG2_SCALE = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One release of an index or of several.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is shown the data.
-    """
-
-    mechanism: Any
-
-    def __call__(self, scores: Any, random_state: int) -> tuple[int, ...]:
-        return tuple(np.atleast_1d(self.mechanism.release(scores, Stream.of(random_state))).tolist())
+def _indices(mechanism: Any, scores: Any, random_state: int) -> tuple[int, ...]:
+    """One release of an index or of several."""
+    return tuple(np.atleast_1d(mechanism.release(scores, Stream.of(random_state))).tolist())
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """One release of a number or of several.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is shown the data.
-    """
-
-    mechanism: Any
-
-    def __call__(self, value: Any, random_state: int) -> np.ndarray:
-        return np.atleast_1d(self.mechanism.release(value, Stream.of(random_state)))
-
-
-@dataclass(frozen=True, slots=True)
-class LawOf:
-    """The law of a release.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What is shown the data.
-    """
-
-    mechanism: Any
-
-    def __call__(self, value: Any) -> Law:
-        return law_of(self.mechanism, value)
+def _numbers(mechanism: Any, value: Any, random_state: int) -> np.ndarray:
+    """One release of a number or of several."""
+    return np.atleast_1d(mechanism.release(value, Stream.of(random_state)))
 
 
 # ------------------------------------------------------------------ the mechanisms at a budget
@@ -196,11 +156,11 @@ def _exact(
     make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float, *, delta: float = 0.0
 ) -> ExactCase:
     mechanism = make(epsilon)
-    return ExactCase(LawOf(mechanism), pair_of(mechanism), delta, epsilon_of(mechanism.event, delta))
+    return ExactCase(partial(law_of, mechanism), pair_of(mechanism), delta, epsilon_of(mechanism.event, delta))
 
 
 def _sampled(
-    run: Callable[[Any], Run],
+    run: Callable[..., Any],
     make: Callable[[float], Any],
     pair_of: Callable[[Any], Pair],
     epsilon: float,
@@ -208,12 +168,12 @@ def _sampled(
     trials: int = _TRIALS,
 ) -> SampledCase:
     mechanism = make(epsilon)
-    return case_of_event(mechanism.event, run(mechanism), pair_of(mechanism), trials)
+    return case_of_event(mechanism.event, partial(run, mechanism), pair_of(mechanism), trials)
 
 
 def _gaussian(make: Callable[[float], Any], pair_of: Callable[[Any], Pair], epsilon: float) -> SampledCase:
     mechanism = make(epsilon)
-    run, pair = Number(mechanism), pair_of(mechanism)
+    run, pair = partial(_numbers, mechanism), pair_of(mechanism)
     return case_of_event(mechanism.event, run, pair, _TRIALS, delta=GAUSSIAN_DELTA, event="gaussian")
 
 
@@ -222,7 +182,7 @@ def _both(
     make: Callable[[float], Any],
     seldom: Callable[[Any], Pair],
     often: Callable[[Any], Pair],
-    run: Callable[[Any], Run] = Choice,
+    run: Callable[..., Any] = _indices,
 ) -> tuple[Entry, Entry]:
     """Entries for the law on the pair with the largest epsilon, and for the sampler on a pair that needs few runs."""
     return (
@@ -233,7 +193,7 @@ def _both(
 
 def _order(name: str, make: Callable[[float], Any], k: int) -> Entry:
     """Entry for the sampler where one record changes the order, which is visible only if the noise is too small."""
-    case = partial(_sampled, Choice, make, partial(_swapped, k), trials=_FEW_TRIALS)
+    case = partial(_sampled, _indices, make, partial(_swapped, k), trials=_FEW_TRIALS)
     return Entry(f"{name}/order", "mechanism", "sampler when the order changes", case)
 
 
@@ -264,7 +224,7 @@ MECHANISMS = (
         "CanonicalLipschitz/gumbel",
         "mechanism",
         "sampler with Gumbel noise",
-        partial(_sampled, Choice, partial(_canonical, "gumbel"), partial(_tied, _K)),
+        partial(_sampled, _indices, partial(_canonical, "gumbel"), partial(_tied, _K)),
     ),
     Entry(
         "CanonicalLipschitz/ranks",
@@ -280,8 +240,8 @@ MECHANISMS = (
     _order("LaplaceTopK", _laplace, _K),
     _order("PeelingTopK", _peeling, _K),
     _order("CanonicalLipschitz", partial(_canonical, "exponential"), _K),
-    *_both("PrivateQuantile", _quantile, _gap, _gap, Number),
-    *_both("TwoSidedGeometric", _geometric, _counts, _counts, Number),
+    *_both("PrivateQuantile", _quantile, _gap, _gap, _numbers),
+    *_both("TwoSidedGeometric", _geometric, _counts, _counts, _numbers),
     Entry(
         "RoundedGaussian/exact",
         "mechanism",

@@ -42,13 +42,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of the random tables.
-
-    Parameters
-    ----------
-    rows, columns : tuple of int
-        One of each is drawn for every pair.
-    """
+    """Numbers of rows and of columns of the random tables, of which one each is drawn for every pair."""
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
@@ -63,20 +57,11 @@ LARGE = Sizes((1, 2, 5, 60, 200), (1, 2, 12, 80))
 
 @dataclass(frozen=True, slots=True)
 class ReplayCase:
-    """A class in one setting.
+    """A class or function in one setting.
 
-    Parameters
-    ----------
-    subject : type or callable
-        What is replayed.
-    targets : tuple of int
-        Numbers of classes to draw from; 0 stands for a numeric target.
-    own : dict
-        Its parameters, apart from those that follow from the relation and the table.
-    fewest : int, default=1
-        Records below which the class refuses, by their public number.
-    dealt : bool, default=False
-        Whether rows are dealt to blocks one by one.
+    ``targets`` are numbers of classes to draw from; 0 stands for a numeric target. ``own`` are its parameters, apart
+    from those that follow from the relation and the table. Below ``fewest`` records it refuses, by their public number.
+    ``dealt``: rows are dealt to blocks one by one.
     """
 
     subject: Any
@@ -119,19 +104,7 @@ class ReplayCase:
 
 
 def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> Iterator[Replay]:
-    """Replays of a case under every relation.
-
-    Parameters
-    ----------
-    case : ReplayCase
-        What is replayed.
-    sizes : Sizes
-        Of the tables.
-    repeats : int
-        Pairs of neighbours under each relation.
-    seed : int
-        From which they follow.
-    """
+    """Replays of a case under every relation: so many pairs of neighbours under each, which follow from the seed."""
     rng = np.random.default_rng(np.random.SeedSequence((seed, REPLAYS.index(case))))
     for _ in range(repeats):
         for relation in RELATIONS:

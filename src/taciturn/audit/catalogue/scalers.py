@@ -31,13 +31,7 @@ _PROBE = np.array([[-2.0, 0.5], [0.25, 1.5]])
 
 @dataclass(frozen=True, slots=True)
 class BoundsLaw:
-    """The law of the two quantiles of one column, from which its bounds are made.
-
-    Parameters
-    ----------
-    plan : BoundsPlan
-        With how much noise.
-    """
+    """The law of the two quantiles of one column, from which the plan makes its bounds."""
 
     plan: BoundsPlan
 
@@ -49,13 +43,7 @@ class BoundsLaw:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """The attributes of a fitted scaler and its transform of other rows, which are deterministic.
-
-    Parameters
-    ----------
-    scaler : BoundedScaler
-        Fitted on the data.
-    """
+    """The attributes of a fitted scaler and its transform of other rows, which are deterministic."""
 
     scaler: BoundedScaler
 

@@ -27,17 +27,7 @@ _N_OTHERS = 6
 
 @dataclass(frozen=True, slots=True)
 class ScoreRun:
-    """A private score, with its plan and certificate.
-
-    Parameters
-    ----------
-    model : estimator
-        What is scored.
-    epsilon : float
-        The budget.
-    relation : str
-        The neighbouring relation.
-    """
+    """A private score of a model, with its plan and certificate."""
 
     model: Any
     epsilon: float
@@ -64,13 +54,7 @@ class ScoreRun:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyLaw:
-    """The law of the accuracy of a model that always predicts 0.
-
-    Parameters
-    ----------
-    plan : ScorePlan
-        With how much noise.
-    """
+    """The law of the accuracy of a model that always predicts 0, with the noise of the plan."""
 
     plan: ScorePlan
 

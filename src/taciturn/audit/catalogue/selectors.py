@@ -40,13 +40,7 @@ _N_PAIRS = 1
 
 @dataclass(frozen=True, slots=True)
 class CorrelationLaw:
-    """The law of a selection by correlation sums, as a set.
-
-    Parameters
-    ----------
-    plan : TopKPlan
-        How; of it only the mechanism's public numbers are used.
-    """
+    """The law of a selection by correlation sums, as a set, by the public numbers of the plan's mechanism."""
 
     plan: TopKPlan
 

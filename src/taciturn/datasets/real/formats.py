@@ -42,15 +42,9 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Form(ABC):
-    """One way to keep a data set.
+    """One way to keep a data set: the name of the file with the training records, and of those for the test.
 
-    Parameters
-    ----------
-    train : str
-        Name of the file with the training records.
-    test : str, default=""
-        Name, or pattern of the names, of the files with the test records; empty if there are none, or if they are in
-        the first file.
+    The latter is a name, or a pattern of names; it is empty if there are none, or if they are in the first file.
     """
 
     endings: ClassVar[tuple[str, ...]] = ("", ".bz2", ".gz")
@@ -139,10 +133,7 @@ class _Text(Form):
 class Libsvm(_Text):
     """Lines of a target and ``index:value`` pairs, with indices from 1.
 
-    Parameters
-    ----------
-    relabel : mapping of int to int
-        Labels of the file and what they are called here, where other forms of the set have other labels.
+    ``relabel`` says what labels of the file are called here, where other forms of the set have other labels.
     """
 
     relabel: Mapping[int, int] = field(default_factory=dict)
@@ -165,16 +156,9 @@ class Libsvm(_Text):
 
 @dataclass(frozen=True, slots=True)
 class Delimited(_Text):
-    """Lines of fields, the target last.
+    """Lines of fields, the target last; a delimiter of None is white space.
 
-    Parameters
-    ----------
-    delimiter : str or None, default=","
-        What separates fields; None for white space.
-    skipped : int, default=0
-        Number of leading columns that are no features.
-    symbols : mapping of str to float
-        Words that stand for numbers.
+    The first ``skipped`` columns are no features; ``symbols`` are words that stand for numbers.
     """
 
     delimiter: str | None = ","
@@ -204,12 +188,8 @@ class Delimited(_Text):
 class Arff(_Text):
     """Numeric attributes with names, in the format of Weka.
 
-    Parameters
-    ----------
-    target : str, default=""
-        How the name of the target begins, in lower case; empty for the last attribute.
-    first : tuple of str
-        How the names of attributes begin that come before all others, wherever the file has them.
+    ``target`` is how the name of the target begins, in lower case; empty for the last attribute. Attributes whose names
+    begin with one of ``first`` come before all others, wherever the file has them.
     """
 
     target: str = ""

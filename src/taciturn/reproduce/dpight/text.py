@@ -46,18 +46,8 @@ _NOISELESS_STEPS = 100
 class Words:
     """Texts as rows of length 1, with what a trial draws from them.
 
-    Parameters
-    ----------
-    name, loss : str
-        Of the data set, and "squared" or "logistic".
-    X, y : arrays
-        Records for training, and for the test too if there are no others.
-    X_test, y_test : arrays or None
-        The publisher's test part.
-    n_nonzero : int
-        s of the paper.
-    n_features, n_test : int or None
-        How many features and test records a trial draws; None for all.
+    Without the publisher's test part, records for the test are drawn from the others. ``n_nonzero`` is s of the paper;
+    ``n_features`` and ``n_test`` are how many a trial draws, None for all.
     """
 
     name: str

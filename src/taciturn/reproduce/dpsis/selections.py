@@ -37,16 +37,8 @@ _GAMMA = 0.5
 class Scored:
     """What the methods score, count and vote on a table with values in [-1, 1]: none of it is random.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (n_features,)
-        Absolute correlation sums, as DP-SIS computes them.
-    exact_sums : ndarray of int
-        The same on the lattice of CorrelationSelector.
-    counts : ndarray of int
-        In how many slices a LASSO has the feature.
-    votes : dict of int to ndarray of int
-        For each k, how many slices have the feature among their first k.
+    Absolute correlation sums as DP-SIS computes them, and on the lattice of CorrelationSelector; in how many slices a
+    LASSO has the feature; and for each k how many slices have it among their first k.
     """
 
     sums: FloatArray

@@ -10,17 +10,7 @@ __all__ = ["Block", "Cell", "Facts", "Grid", "Heading", "Image", "Paragraph", "S
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """A word that must be seen, between the text before it and after it.
-
-    Parameters
-    ----------
-    word : str
-        Such as "holds".
-    tone : {"good", "bad", "neutral"}
-        What the word is coloured by, where there are colours.
-    before, after : str, default=""
-        The rest of the text.
-    """
+    """A word that must be seen, such as "holds", between the text before it and after it; its tone colours it."""
 
     word: str
     tone: Literal["good", "bad", "neutral"]
@@ -70,16 +60,8 @@ class Grid:
 class Image:
     """A figure, stored as PNG and as SVG.
 
-    Parameters
-    ----------
-    stem : str
-        Its path below the folder of the report, without suffix.
-    alt : str
-        What it shows, for those who do not see it.
-    caption : str
-        What stands below it.
-    png, svg : bytes
-        The content of the files.
+    ``stem`` is its path below the folder of the report, without suffix; ``alt`` is what it shows, for those who do not
+    see it.
     """
 
     stem: str

@@ -20,15 +20,7 @@ __all__ = ["Result", "as_json", "outcomes", "overall_outcome", "read_results"]
 
 @dataclass(frozen=True)
 class Result:
-    """An experiment with its finished trials.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        What was run.
-    finished : tuple of (Case, list of Record)
-        Every case with its trials, none where it was not run.
-    """
+    """An experiment with its cases, each with its finished trials: none where it was not run."""
 
     experiment: Experiment
     finished: tuple[tuple[Case, list[Record]], ...]

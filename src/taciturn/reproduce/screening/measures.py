@@ -28,14 +28,8 @@ def support_rates(true: BoolArray, support: BoolArray) -> dict[str, float]:
 def explained_share(factor: FloatArray, spreads: FloatArray, kept: BoolArray, others: BoolArray) -> float | None:
     """Mean R2 of least squares without intercept from the kept features to the others; None if there are no such.
 
-    Parameters
-    ----------
-    factor : ndarray of shape (m, n_features)
-        A root of the Gram matrix: any matrix with the same inner products as the features.
-    spreads : ndarray of shape (n_features,)
-        Sums of squares about the means.
-    kept, others : ndarray of bool, shape (n_features,)
-        From which, and to which.
+    ``factor`` is any matrix with the same inner products as the features; ``spreads`` are their sums of squares about
+    the means.
     """
     if not kept.any() or not others.any():
         return None
@@ -53,15 +47,7 @@ def recorded_steps(n_steps: int) -> tuple[int, ...]:
 
 
 class Curve:
-    """A quantity along the steps of a fit: what a model's ``watch`` is set to.
-
-    Parameters
-    ----------
-    n_steps : int
-        Number of steps that there will be.
-    quantity : callable
-        ``quantity(weights, gradient)``: what is recorded.
-    """
+    """A quantity along the steps of a fit, ``quantity(weights, gradient)``: what a model's ``watch`` is set to."""
 
     def __init__(self, n_steps: int, quantity: Callable[[FloatArray, FloatArray], float]) -> None:
         self._steps = frozenset(recorded_steps(n_steps))

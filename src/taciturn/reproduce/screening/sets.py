@@ -30,16 +30,8 @@ _FINE = 150
 class RealSet:
     """What the paper says of a set, outright or by its numbers.
 
-    Parameters
-    ----------
-    label : str
-        Its name in the tables.
-    n_steps : int
-        Number of iterations.
-    n_true : dict of str to int
-        How many non-zeros the LASSO had, with and without the transform.
-    libsvm : bool
-        Whether it is one of LIBSVM's, whose features are there scaled to [-1, 1].
+    ``label`` is its name in the tables, ``n_true`` how many non-zeros the LASSO had, with and without the transform.
+    The features of LIBSVM's sets are there scaled to [-1, 1].
     """
 
     label: str
@@ -71,20 +63,9 @@ fractions of whole numbers and leave one choice each. Without the transform, Tab
 class Problem:
     """A scaled set and what of it all trials share.
 
-    Parameters
-    ----------
-    label, transform : str
-        Names of the set and of what was done to it.
-    X, y : ndarray
-        Features in [-1, 1], and the target.
-    factor : ndarray of shape (m, n_features + 1)
-        A root of the Gram matrix of the features and the target, of no more rows than columns.
-    spreads : ndarray of shape (n_features,)
-        Sums of squares of the features about their means.
-    references : ndarray of shape (n_references, n_features)
-        LASSO weights with as many non-zeros as the paper's; the penalty is not printed.
-    n_steps : int
-        Number of iterations.
+    ``factor`` is a root of the Gram matrix of the features and the target, of no more rows than columns. ``spreads``
+    are the sums of squares of the features about their means. ``references`` are LASSO weights, a row each, with as
+    many non-zeros as the paper's; the penalty is not printed.
     """
 
     label: str

@@ -44,14 +44,8 @@ SYNTHETIC_SET = "SYNTHETIC"
 class PrintedSet:
     """A line of Tables 1 and 2.
 
-    Parameters
-    ----------
-    non_private : float
-        Non-zero coefficients of the non-private reference.
-    lasso, sparsifier : tuple of float
-        Non-zero coefficients, and their ratio to the reference's.
-    sparse_sparsifier, sparse_lasso : tuple of float
-        Non-zero coefficients, accuracy and AUC in percent, of Table 2.
+    Non-zero coefficients of the non-private reference; then those of both methods with their ratio to the reference's;
+    then non-zero coefficients, accuracy and AUC in percent, of Table 2.
     """
 
     non_private: float

@@ -60,16 +60,9 @@ def _as_published(X: Any) -> Any:
 class SetFacts:
     """How a data set of the paper is read.
 
-    Parameters
-    ----------
-    dataset : str, default=None
-        Its name for ``load_dataset``; None for the synthetic one.
-    scale : callable
-        What is done to the drawn records.
-    positive : int, default=1
-        The label that counts as 1.
-    n_drawn, n_positive : int, default=None
-        How many records are drawn, and how many of them are positive. None: all there are.
+    ``dataset`` is its name for ``load_dataset``, None for the synthetic one. The drawn records are scaled by ``scale``,
+    and the label ``positive`` counts as 1. Of all records ``n_drawn`` are drawn, ``n_positive`` of them positive; None:
+    all.
     """
 
     dataset: str | None = None
@@ -114,14 +107,7 @@ class Sample:
 class RawRecords:
     """All records of a data set, not scaled; none for the synthetic one, which every trial draws anew.
 
-    Parameters
-    ----------
-    name : str
-        As the paper has it.
-    X, y : arrays or None
-        Features and labels 0 and 1.
-    n_records : int, default=None
-        How many are drawn for a trial. None: what the paper takes.
+    Labels are 0 and 1. ``n_records`` are drawn for a trial; None: as many as the paper takes.
     """
 
     name: str

@@ -52,16 +52,8 @@ _N_PROBES = 3
 class PreparedSet:
     """A data set, and how many steps are as sparse as Sparsifier is on average.
 
-    Parameters
-    ----------
-    source : RawRecords
-        Its records.
-    reference_steps : int
-        Those of the non-private reference.
-    n_kept : int
-        What Sparsifier keeps on average: the middle of its range.
-    stopped_steps, fewer_steps : int
-        For noise of 1000 steps, and for noise of these steps.
+    ``n_kept`` is what Sparsifier keeps on average: the middle of its range. ``stopped_steps`` are for noise of 1000
+    steps, ``fewer_steps`` for noise of these steps.
     """
 
     source: RawRecords

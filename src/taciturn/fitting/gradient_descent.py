@@ -87,18 +87,9 @@ class Iterate:
 class CurvatureStep:
     """Steps from the released curvature along the first direction, adapted to what two released gradients show of it.
 
-    Parameters
-    ----------
-    constraint : Constraint
-        Keeps the columns along which the first step goes.
-    curvature : callable
-        Direction and stream in; the released curvature along it out, as a share of the largest there can be.
-    least_share : float
-        Lower bound on that share.
-    shortest : float
-        The step that can never overshoot.
-    deviation : float
-        Standard deviation of the noise of a coordinate of the gradient.
+    The constraint keeps the columns along which the first step goes. ``curvature`` releases the curvature along a
+    direction, as a share of the largest there can be, of which ``least_share`` is a lower bound. The step ``shortest``
+    can never overshoot, and ``deviation`` is that of the noise of a coordinate of the gradient.
     """
 
     constraint: Constraint

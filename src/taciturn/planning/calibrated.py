@@ -24,19 +24,13 @@ def _scale_in_sensitivities(event: Event) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRelease:
-    """A line of the certificate whose noise is not known yet.
+    """A :class:`~taciturn.certificate.Release` whose noise is not known yet.
 
     Parameters
     ----------
-    what : str
-        What is released, in words.
-    noise : str
-        The kind of noise, as in :class:`~taciturn.certificate.Release`.
     event_at : callable
         The cost of one release at a common scale b, such as ``lambda b: GaussianEvent(3.0 * b)``. It falls as b grows,
         or does not depend on b.
-    count : int, default=1
-        How often.
     scale_of : callable
         The noise scale in units of the sensitivity, from the event. By default the multiplier of Gaussian noise, or
         twice the inverse range of a selection.
@@ -52,19 +46,11 @@ class PlannedRelease:
 def calibrate_releases(
     budget: Budget, planned: Sequence[PlannedRelease], *, ordered: bool = True
 ) -> tuple[Release, ...]:
-    """The planned releases at the smallest common scale that stays within the budget.
+    """The planned releases, of which there is one at least, at the smallest common scale that stays within the budget.
 
-    A plan takes the parameters of its mechanisms from the events of these releases, so that the certificate lists what
-    is drawn. Without privacy (an infinite epsilon) all of them are without noise.
-
-    Parameters
-    ----------
-    budget : Budget
-        What all of them may cost together.
-    planned : sequence of PlannedRelease
-        At least one.
-    ordered : bool, default=True
-        Whether they happen in this order; False holds for every order.
+    A plan takes the parameters of its mechanisms from the events of these, so that the certificate lists what is drawn.
+    Without privacy (an infinite epsilon) all of them are without noise. What is ``ordered`` happens in this order;
+    otherwise the cost holds for every order.
     """
     if math.isinf(budget.epsilon):
         return tuple(Release(each.what, "none", 0.0, NotPrivateEvent(), each.count) for each in planned)

@@ -43,16 +43,8 @@ class HardThresholdPlan:
         What everything together may cost.
     loss : Loss
         The loss of one record; the threshold of a Huber loss is the residual clip, if that is given.
-    relation : str
-        The neighbouring relation.
-    n_rows : int
-        The public number of records.
-    n_features, n_outputs : int
-        Columns without the intercept's, and rows of the coefficient matrix.
-    intercept : bool
-        Whether there is a constant column.
-    n_nonzero, n_steps : int
-        Columns kept, and steps.
+    n_rows, n_features, n_outputs : int
+        The public number of records, columns without the intercept's, and rows of the coefficient matrix.
     row_bound : float or None
         L2 bound on rows in units of scaled features; None for a private median.
     step : float or None
@@ -104,12 +96,7 @@ class HardThresholdPlan:
     ) -> tuple[int, RoundedGaussian | None, GumbelTopK | None]:
         """The integer that stands for the largest derivative, the noise on sums, and the choice of columns, if any.
 
-        Parameters
-        ----------
-        row_squared : int
-            Bound on the squared norm of a row, the constant included, in lattice units.
-        constant : int
-            Entry of the constant column.
+        ``row_squared`` bounds the squared norm of a row, the entry of the constant column included, in lattice units.
         """
         if not self.private:
             return ONE if self.loss.labelled else LARGEST_WEIGHT, None, None
@@ -160,20 +147,11 @@ def plan_hard_threshold(
     radius: float | None,
     average: bool,
 ) -> HardThresholdPlan:
-    """Plan gradient descent with hard thresholding.
+    """Plan gradient descent with hard thresholding; other parameters are those of :class:`HardThresholdPlan`.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all releases together; an infinite epsilon means no noise.
-    loss, relation, n_rows, n_features, n_outputs, intercept, n_nonzero, row_bound, step, radius, average, auto_clip
-        As in :class:`HardThresholdPlan`.
-    clip_share : float
-        A third of it goes to each median, and to the length of the steps where it is not given.
-    mechanism : {"gaussian", "peeling"}
-        Noise on all coordinates, or a private choice of columns and noise on these.
-    n_steps : int or "auto"
-        Number of steps; "auto" is a function of public facts.
+    An infinite epsilon means no noise. A third of ``clip_share`` goes to each median, and to the length of the steps
+    where it is not given. The mechanism "gaussian" adds noise to all coordinates, "peeling" chooses columns privately
+    and adds noise to these. The number of steps "auto" is a function of public facts.
     """
     if row_bound is not None and row_bound < LEAST_ROW_BOUND:
         raise ParameterError("row_bound", row_bound, "at least x_bound / 256", "lower x_bound to what features can be")
@@ -184,14 +162,7 @@ def plan_hard_threshold(
         steps = int(n_steps)
     else:
         steps = hard_threshold_steps(budget, loss, n_rows, n_features + intercept) if private else NOISELESS_STEPS
-    medians = [
-        what
-        for what, released in (
-            ("the median row norm", row_bound is None),
-            ("the median magnitude of the target", auto_clip),
-        )
-        if released
-    ]
+    medians = ["the median row norm"] * (row_bound is None) + ["the median magnitude of the target"] * auto_clip
     planned = _planned_releases(
         clip_share / 3.0, medians, step is None, steps, n_outputs, n_features, intercept, n_nonzero if peeling else None
     )

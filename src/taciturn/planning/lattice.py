@@ -25,18 +25,8 @@ def gradient_noise(
 ) -> tuple[int, RoundedGaussian]:
     """The integer that stands for a derivative at its bound, and the noise on sums of rows times such integers.
 
-    Parameters
-    ----------
-    loss : Loss
-        One derivative per record, or one per class.
-    row_squared : int
-        Bound on the squared norm of a row, in lattice units.
-    relation : str
-        The neighbouring relation.
-    noise_multiplier : float
-        Noise over sensitivity.
-    entry_bound : int, default=ONE
-        Bound on the entries of a row, for the room that sums need.
+    ``row_squared`` bounds the squared norm of a row in lattice units, ``noise_multiplier`` is noise over sensitivity,
+    and ``entry_bound`` bounds the entries of a row, for the room that sums need.
     """
     factor = loss.squared_l2_factor
     weight_bound, log2_scale = _on_lattice(

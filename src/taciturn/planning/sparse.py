@@ -48,22 +48,11 @@ _LEAST_INFORMATION = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    r"""How columns are chosen.
+    r"""How columns are chosen, and a sentence with the public facts that decided.
 
-    Parameters
-    ----------
-    method : {"two-phase", "one-shot", "all columns"}
-        Whether a selection phase on all (screened) columns comes before the estimation phase on those chosen.
-    reason : str
-        One sentence with the public facts that decided.
-    n_nonzero : int
-        The number of nonzero coefficients, or a guess until it is chosen.
-    n_screened : int or None
-        Columns left by screening; None where all are kept.
-    screening_share : float
-        Its share of the budget.
-    strength : float
-        :math:`n \mu^2 / k`.
+    The method "two-phase" has a selection phase on all (screened) columns before the estimation phase on those chosen;
+    "one-shot" and "all columns" have the latter alone. ``n_nonzero`` is a guess until it is chosen, ``n_screened`` the
+    columns left by screening (None where all are kept), and ``strength`` is :math:`n \mu^2 / k`.
     """
 
     method: str
@@ -76,28 +65,20 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class SparsePlan:
-    """Public facts of a fit of the default model, and its strategy.
+    """Public facts of a fit of the default model, its strategy, and the budget for everything together.
 
     Parameters
     ----------
-    budget : Budget
-        What everything together may cost.
-    relation : str
-        The neighbouring relation.
     loss : Loss or None
         Logistic or softmax; None for a regression, whose Huber loss gets its threshold from a clip.
-    n_rows : int
-        The public number of records.
-    n_features, n_outputs : int
-        Columns, and rows of the coefficient matrix.
+    n_rows, n_features, n_outputs : int
+        The public number of records, columns, and rows of the coefficient matrix.
     intercept : bool
         Whether to centre, and to fit a constant.
     row_bound : float or None
         Public L2 norm of a row over all features, in scaled units; None for a private median.
     residual_clip : float or None
         Public clip in mapped units; None for the private median magnitude of the target.
-    strategy : Strategy
-        How columns are chosen.
     chooses_n_nonzero : bool
         Whether the number of nonzero coefficients is chosen privately, the strategy's being a guess.
     enough_records : int
@@ -148,20 +129,10 @@ def plan_sparse(
     row_bound: float | None,
     residual_clip: float | None,
 ) -> SparsePlan:
-    """Plan a fit of the default model.
+    """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
 
-    Parameters
-    ----------
-    budget : Budget
-        For all releases together; an infinite epsilon means no noise.
-    loss, relation, n_rows, n_features, n_outputs, intercept, residual_clip
-        As in :class:`SparsePlan`.
-    n_nonzero : int or None
-        The number of nonzero coefficients; None: chosen privately.
-    method : {"auto", "two-phase", "one-shot"}
-        The strategy.
-    row_bound : float or None
-        As in :class:`SparsePlan`; larger ones than a row can have are lowered.
+    An infinite epsilon means no noise. An ``n_nonzero`` of None is chosen privately. A ``row_bound`` beyond what a row
+    can have is lowered.
     """
     mu = _open_filter(budget, n_features, n_outputs).mu
     # Of three columns or fewer all are kept.
@@ -190,9 +161,8 @@ def _open_filter(budget: Budget, n_features: int, n_outputs: int) -> PrivacyFilt
     """The budget to spend, refused where noise would not fit its sums."""
     whole = PrivacyFilter(budget, _MOST_VALUES * n_outputs * (n_features + 1) * DISTANCE_PER_VALUE)
     if whole.mu < _LEAST_MU:
-        raise ParameterError(
-            "epsilon", budget.epsilon, "a budget that sums in 64 bits can meet", "raise epsilon or delta"
-        )
+        expected = "a budget that sums in 64 bits can meet"
+        raise ParameterError("epsilon", budget.epsilon, expected, "raise epsilon or delta")
     return whole
 
 
@@ -233,9 +203,6 @@ def _choose_strategy(
 
 def _check_width(k: int, n_columns: int) -> None:
     if n_columns > _MOST_COLUMNS:
-        raise ParameterError(
-            "n_nonzero",
-            k,
-            f"a model whose phases have at most {_MOST_COLUMNS:,} columns, not {n_columns:,}",
-            "lower it, or take HardThresholdRegressor or HardThresholdClassifier",
-        )
+        expected = f"a model whose phases have at most {_MOST_COLUMNS:,} columns, not {n_columns:,}"
+        remedy = "lower it, or take HardThresholdRegressor or HardThresholdClassifier"
+        raise ParameterError("n_nonzero", k, expected, remedy)

@@ -15,7 +15,7 @@ from taciturn.fitting.top_k import select_top_k
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
 from taciturn.planning import ClippedCount, plan_frank_wolfe, plan_top_k
-from taciturn.planning.frank_wolfe import frank_wolfe_steps
+from taciturn.planning.frank_wolfe import number_of_steps
 from taciturn.sources import ArraySource
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
@@ -147,9 +147,9 @@ def test_plans_without_a_count_do_not_count():
 
 def test_the_number_of_steps_depends_on_public_facts_alone():
     budget = Budget(1.0, 1e-5)
-    assert frank_wolfe_steps(budget, None, 200, 10.0) == 80
-    assert frank_wolfe_steps(budget, 10, 200, 10.0) == 20
-    assert frank_wolfe_steps(budget, 10**8, 200, 10.0) == 640
-    grown = [frank_wolfe_steps(budget, n, 200, 10.0) for n in (10_000, 20_000, 40_000)]
+    assert number_of_steps("auto", budget, None, 200, 10.0) == 80
+    assert number_of_steps("auto", budget, 10, 200, 10.0) == 20
+    assert number_of_steps("auto", budget, 10**8, 200, 10.0) == 640
+    grown = [number_of_steps("auto", budget, n, 200, 10.0) for n in (10_000, 20_000, 40_000)]
     assert grown[1] / grown[0] == pytest.approx(2 ** (2 / 3), rel=0.02)
     assert grown[2] / grown[1] == pytest.approx(2 ** (2 / 3), rel=0.02)

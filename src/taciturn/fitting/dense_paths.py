@@ -11,7 +11,7 @@ from taciturn.core.arrays import FloatArray, IntArray, NumberArray, WordArray
 from taciturn.core.lattice import ONE
 from taciturn.data.fixed_point import exact_block_rows
 from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem, QuadraticPath
-from taciturn.kernels.gram_frank_wolfe import advance_by_columns, all_columns, halvings_of
+from taciturn.kernels.gram_frank_wolfe import all_columns
 from taciturn.kernels.margin_frank_wolfe import advance_dense, dense_gradient, move_dense, residuals
 from taciturn.kernels.residual_pieces import curve_table
 
@@ -26,46 +26,30 @@ class GramPath(QuadraticPath):
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(problem, X.shape[1])
-        self.halvings = halvings_of(problem.n_rows, problem.n_steps)
-        self.scales = problem.radius * 2.0**self.halvings / problem.sums
         y = problem.derivative.targets(targets).astype(np.float64)
         gram = np.zeros((self.n_features, self.n_features), dtype=np.int64)
         self.a = np.zeros(self.n_features, dtype=np.int64)
-        self.b = np.zeros(self.n_features, dtype=np.int64)
         # Products of doubles that hold integers, exact in blocks of up to 2**21 rows; few rows at a time save memory.
         block = min(exact_block_rows(ONE), max(1, _BLOCK_ENTRIES // self.n_features))
         for start in range(0, X.shape[0], block):
             part = np.asarray(X[start : start + block], dtype=np.float64)
             gram += (part.T @ part).astype(np.int64)
             self.a -= (part.T @ y[start : start + block]).astype(np.int64)
-        self.columns: tuple[Any, ...] = tuple(all_columns(gram, self.halvings))
+        self.columns = tuple(all_columns(gram, self.halvings))
         nothing: IntArray = np.zeros(0, dtype=np.int64)
         frozen = nothing.view()
         # As sparse paths have it, so that one compilation serves both.
         frozen.flags.writeable = False
         self.matrix = (frozen, nothing, nothing, nothing)
-        self.work = np.empty(self.n_features)
         self.y = y
-
-    def _scores(self) -> FloatArray:
-        scores: FloatArray = self.a + self.scales[self.t] * self.b
-        return scores
 
     def _move(self, t: int, place: int, amount: int) -> None:
         self.b += amount * self.columns[0][place]
 
     def _keep(self, places: IntArray) -> None:
-        self.a, self.b = self.a[places], self.b[places]
+        super()._keep(places)
         # The entries are halved already.
         self.columns = tuple(all_columns(self.columns[0][np.ix_(places, places)], 0))
-        self.work = np.empty(places.size)
-
-    def _advance(self, chosen: IntArray, words: WordArray) -> int:
-        state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        reached: int = advance_by_columns(
-            self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
-        )
-        return reached
 
 
 class DensePath(FrankWolfePath):

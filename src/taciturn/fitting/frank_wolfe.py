@@ -12,17 +12,17 @@ w alone, and the gradient is an exact integer sum: removing a record removes its
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
+from taciturn.core.arrays import FloatArray, NumberArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Sensitivity, lattice_gradient_scores
-from taciturn.fitting.frank_wolfe_path import MOST_FEATURES, MOST_STEPS, FrankWolfeProblem
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, lattice_gradient_scores
+from taciturn.fitting.frank_wolfe_path import MOST_FEATURES, MOST_STEPS, FrankWolfePath, FrankWolfeProblem
 from taciturn.fitting.paths import choose_path, open_path
 from taciturn.fitting.plain import PlainRun
 from taciturn.fitting.safe_rule import column_norms
@@ -30,7 +30,7 @@ from taciturn.losses import Loss
 from taciturn.planning.frank_wolfe import LARGEST_RADIUS, NOISELESS_STEPS, SMALLEST_RADIUS, ClippedCount, FrankWolfePlan
 from taciturn.sources import ArraySource
 
-__all__ = ["FrankWolfeRun", "count_nonzero", "open_run", "release_count", "run_frank_wolfe"]
+__all__ = ["FrankWolfeRun", "count_nonzero", "open_plan", "open_run", "release_count", "run_frank_wolfe"]
 
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
@@ -39,17 +39,17 @@ _ROOM = 2**30
 
 def run_frank_wolfe(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -> FloatArray:
     """The coefficients in mapped units, one row per output."""
-    design = source.design(intercept=plan.intercept)
-    return _advance(plan, design, source.records.y, plan.n_steps, plan.noise_scale, stream)
+    run = open_plan(plan, source)
+    run.advance_to(plan.n_steps, stream)
+    return run.coefficients().reshape(plan.n_outputs, -1)
 
 
 def count_nonzero(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -> int:
     """The noisy, clipped number of features with a nonzero coefficient in the noiseless solution."""
     if plan.counting is None:
         raise TypeError("this plan does not count")
-    design = source.design(intercept=plan.intercept)
-    coefficients = _advance(plan, design, source.records.y, NOISELESS_STEPS, 0.0, stream)
-    used = coefficients[:, : design.n_features].any(axis=0)
+    coefficients = run_frank_wolfe(replace(plan, n_steps=NOISELESS_STEPS, noise_scale=0.0), source, stream)
+    used = coefficients[:, : source.n_features].any(axis=0)
     return release_count(plan.counting, int(np.count_nonzero(used)), stream)
 
 
@@ -61,77 +61,30 @@ def release_count(count: ClippedCount, exact: int, stream: Stream) -> int:
     return clipped
 
 
-def _advance(
-    plan: FrankWolfePlan, design: Design, target: NumberArray, n_steps: int, noise_scale: float, stream: Stream
-) -> FloatArray:
-    run = open_run(
-        design,
-        target,
+FrankWolfeRun = FrankWolfePath | PlainRun
+"""Frank-Wolfe in progress."""
+
+
+def open_plan(
+    plan: FrankWolfePlan, source: ArraySource, *, by_margins: bool = False, norms: bool = False
+) -> FrankWolfeRun:
+    """The run of a plan before its first step; see :func:`open_run`."""
+    return open_run(
+        source.design(intercept=plan.intercept),
+        source.records.y,
         plan.loss,
         plan.radius,
-        n_steps,
+        plan.n_steps,
         plan.n_outputs,
-        noise_scale,
-        plan.n_rows,
+        plan.noise_scale,
+        # A public guess of a private number of records may guide steps and noise; arithmetic cannot rely on it.
+        None if plan.relation == "add-remove" else plan.n_rows,
         relation=plan.relation,
         # The fast samplers have a distance from their law, which a delta of zero has no room for.
-        plainly=plan.budget.delta == 0.0 and noise_scale > 0.0,
+        plainly=plan.budget.delta == 0.0 and plan.noise_scale > 0.0,
+        by_margins=by_margins,
+        norms=norms,
     )
-    run.advance_to(n_steps, stream)
-    return run.coefficients().reshape(plan.n_outputs, -1)
-
-
-class FrankWolfeRun(Protocol):
-    """Frank-Wolfe in progress.
-
-    Coordinates are numbered output by output, column by column.
-
-    Attributes
-    ----------
-    grain : float
-        One unit of the scores, in units of the gradient.
-    influence : float
-        How far one record can move a score under zero-out, rounding included, in units of the gradient.
-    sensitivity : Sensitivity
-        The same under the neighbouring relation of the run.
-    derivative_error : float
-        How far a record's derivative, as computed, can be from that of the loss.
-    rounding : float
-        Bound on the relative rounding error of a product of coefficients and scores, in units of one record's part.
-    candidates : ndarray of bool
-        The coordinates that a step can still choose.
-    norms : ndarray or None
-        Euclidean norms of the columns in scaled units, null records left out; None unless they were asked for.
-    """
-
-    grain: float
-    influence: float
-    sensitivity: Sensitivity
-    derivative_error: float
-    rounding: float
-    candidates: BoolArray
-    norms: FloatArray | None
-
-    def scores(self) -> NumberArray:
-        """The gradient before the next step, in units of ``grain``."""
-
-    def coefficients(self) -> FloatArray:
-        """The iterate in units of scaled features."""
-
-    def margin_norm(self) -> float:
-        """``||X w||_2``."""
-
-    def mean_loss(self) -> float:
-        """The mean loss of the records that are not null; not private."""
-
-    def advance_to(self, t: int, stream: Stream) -> None:
-        """Draw vertices and step until iteration t."""
-
-    def drop(self, coordinates: IntArray) -> None:
-        """Set coefficients to zero, between two steps."""
-
-    def exclude(self, coordinates: IntArray) -> None:
-        """Drop coordinates for good: they are no candidates any more."""
 
 
 def open_run(

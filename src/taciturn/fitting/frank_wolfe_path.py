@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_real
 from taciturn.data.sensitivity import Sensitivity, lattice_gradient_scores
+from taciturn.kernels.gram_frank_wolfe import advance_by_columns, halvings_of
 from taciturn.kernels.residual_pieces import LatticeDerivative
 from taciturn.kernels.vertex_sampler import WEIGHT_ERROR, new_sampler
 from taciturn.losses import Loss
@@ -135,7 +137,24 @@ class FrankWolfePath:
     """A run in progress; subclasses differ in how they keep the scores.
 
     Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them, by
-    their *places*.
+    their *places*. :class:`~taciturn.fitting.plain.PlainRun` has the same attributes.
+
+    Attributes
+    ----------
+    grain : float
+        One unit of the scores, in units of the gradient.
+    influence : float
+        How far one record can move a score under zero-out, rounding included, in units of the gradient.
+    sensitivity : Sensitivity
+        The same under the neighbouring relation of the run.
+    derivative_error : float
+        How far a record's derivative, as computed, can be from that of the loss.
+    rounding : float
+        Bound on the relative rounding error of a product of coefficients and scores, in units of one record's part.
+    candidates : ndarray of bool
+        The coordinates that a step can still choose.
+    norms : ndarray or None
+        Euclidean norms of the columns in scaled units, null records left out; None unless they were asked for.
     """
 
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
@@ -225,15 +244,7 @@ class FrankWolfePath:
             self.step(vertex)
 
     def run(self, stream: Stream) -> tuple[FloatArray, IntArray]:
-        """Take all steps.
-
-        Returns
-        -------
-        coefficients : ndarray of float64, shape (d,)
-            In units of scaled features.
-        vertices : ndarray of int64, shape (n_steps,)
-            k for +e_k, ``~k`` for -e_k.
-        """
+        """Take all steps; the coefficients and the vertices, k for +e_k and ``~k`` for -e_k."""
         self.advance_to(self.problem.n_steps, stream)
         return self.coefficients(), self.vertices
 
@@ -299,13 +310,35 @@ class FrankWolfePath:
 class QuadraticPath(FrankWolfePath):
     """A run on ``A = -X' y`` and ``B = G v`` for the squared loss, without margins.
 
-    Subclasses have ``a``, ``b``, the ``halvings`` of the Gram matrix G, and the targets ``y`` in lattice units.
+    Subclasses have ``a``, the targets ``y`` in lattice units, and the matrix and the columns of the Gram matrix G that
+    the kernel takes.
     """
 
     a: IntArray
-    b: IntArray
     y: NumberArray
-    halvings: int
+    matrix: tuple[Any, ...]
+    columns: tuple[Any, ...]
+
+    def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
+        super().__init__(problem, n_features)
+        self.halvings = halvings_of(problem.n_rows, problem.n_steps)
+        self.scales = problem.radius * 2.0**self.halvings / problem.sums
+        self.b: IntArray = np.zeros(n_features, dtype=np.int64)
+        self.work = np.empty(n_features)
+
+    def _scores(self) -> FloatArray:
+        scores: FloatArray = self.a + self.scales[self.t] * self.b
+        return scores
+
+    def _keep(self, places: IntArray) -> None:
+        self.a, self.b, self.work = self.a[places], self.b[places], np.empty(places.size)
+
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
+        state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
+        reached: int = advance_by_columns(
+            self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
+        )
+        return reached
 
     def margin_norm(self) -> float:
         """The root of ``w' G w``, but for the halving of G: not for noise to be added to."""

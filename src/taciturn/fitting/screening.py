@@ -14,7 +14,7 @@ import numpy as np
 from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import safe_rule, screening_test
-from taciturn.fitting.frank_wolfe import FrankWolfeRun, open_run
+from taciturn.fitting.frank_wolfe import FrankWolfeRun, open_plan
 from taciturn.fitting.safe_rule import rule_scores
 from taciturn.mechanisms import RoundedGaussian
 from taciturn.mechanisms.base import first_of, noisy_keys
@@ -35,28 +35,14 @@ def run_screened(
 
     ``watch`` receives the mean loss after each screening, which is not private.
     """
-    private = plan.noise_scale > 0.0
-    design = source.design(intercept=plan.intercept)
-    run = open_run(
-        design,
-        source.records.y,
-        plan.loss,
-        plan.radius,
-        plan.n_steps,
-        plan.n_outputs,
-        plan.noise_scale,
-        # A public guess of a private number of records may guide the noise; arithmetic cannot rely on it.
-        None if plan.relation == "add-remove" else plan.n_rows,
-        relation=plan.relation,
-        plainly=plan.budget.delta == 0.0 and private,
-        by_margins=plan.rule == "adp" and private,
-        norms=plan.rule == "adp",
-    )
+    adp, n_features = plan.rule == "adp", source.n_features
+    run = open_plan(plan, source, by_margins=adp and plan.noise_scale > 0.0, norms=adp)
     steps, noise = stream.spawn("steps"), stream.spawn("screening")
     for t in plan.screenings:
         run.advance_to(t, steps)
         weighted = np.flatnonzero(run.coefficients())
-        support = weighted[weighted % design.shape[1] < design.n_features]
+        # Coordinates are numbered output by output; the intercept, which comes last, is never screened.
+        support = weighted[weighted % (n_features + plan.intercept) < n_features]
         if support.size:
             screened = screen(plan, run, support, noise)
             (run.exclude if plan.permanent else run.drop)(screened)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from taciturn.core.arrays import FloatArray, IntArray, NumberArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem, QuadraticPath
-from taciturn.kernels.gram_frank_wolfe import advance_by_columns, fetch_column, halvings_of, no_columns
+from taciturn.kernels.gram_frank_wolfe import fetch_column, no_columns
 from taciturn.kernels.margin_frank_wolfe import advance_sparse, move_sparse, residuals, sparse_gradient
 from taciturn.kernels.residual_pieces import curve_table
 from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
@@ -107,23 +107,15 @@ class ColumnPath(_SparsePath, QuadraticPath):
 
     def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
         super().__init__(X, problem)
-        self.halvings = halvings_of(problem.n_rows, problem.n_steps)
-        self.scales = problem.radius * 2.0**self.halvings / problem.sums
-        self.work = np.empty(self.n_features)
         self.y = problem.derivative.targets(targets)
         sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
         self.a = self.work.astype(np.int64)
-        self.b = np.zeros(self.n_features, dtype=np.int64)
         self._open_slots()
 
     def _open_slots(self) -> None:
         """As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more."""
         n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.a.size)
-        self.columns: tuple[Any, ...] = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
-
-    def _scores(self) -> FloatArray:
-        scores: FloatArray = self.a + self.scales[self.t] * self.b
-        return scores
+        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
 
     def _move(self, t: int, place: int, amount: int) -> None:
         slot = fetch_column(place, self.t, self.halvings, self.matrix, self.columns)
@@ -131,15 +123,8 @@ class ColumnPath(_SparsePath, QuadraticPath):
 
     def _keep(self, places: IntArray) -> None:
         super()._keep(places)
-        self.a, self.b, self.work = self.a[places], self.b[places], np.empty(places.size)
+        QuadraticPath._keep(self, places)
         self._open_slots()
-
-    def _advance(self, chosen: IntArray, words: WordArray) -> int:
-        state = (self.a, self.b, self.matrix, self.columns, self.sampler, self.work, self.bounds, self.names)
-        reached: int = advance_by_columns(
-            self.t, self.problem.inverse_temperature, self.halvings, self.scales, *state, chosen, words
-        )
-        return reached
 
 
 class MarginPath(_SparsePath):

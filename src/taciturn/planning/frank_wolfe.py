@@ -24,8 +24,8 @@ __all__ = [
     "SMALLEST_RADIUS",
     "ClippedCount",
     "FrankWolfePlan",
-    "frank_wolfe_steps",
     "influences",
+    "number_of_steps",
     "plan_frank_wolfe",
     "planned_selection",
     "step_distance",
@@ -154,10 +154,7 @@ def plan_frank_wolfe(
     """
     private = not math.isinf(budget.epsilon)
     n_vertices = 2 * n_outputs * (n_features + intercept)
-    if n_steps != "auto":
-        steps = int(n_steps)
-    else:
-        steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if private else NOISELESS_STEPS
+    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius)
     step = planned_selection(step_words(n_vertices), relation, 1.0, step_distance(budget), steps)
     releases = calibrate_releases(budget, (step, *(() if count is None else count.planned)))
     return FrankWolfePlan(
@@ -167,8 +164,7 @@ def plan_frank_wolfe(
         steps,
         influences(releases[0], relation),
         relation,
-        # A public guess of a private number of records may guide the number of steps; arithmetic cannot rely on it.
-        None if relation == "add-remove" else n_rows,
+        n_rows,
         n_outputs,
         intercept,
         releases,
@@ -203,13 +199,17 @@ def step_distance(budget: Budget) -> float:
     return SELECTION_LEFTOVER if budget.delta > 0.0 else 0.0
 
 
-def frank_wolfe_steps(budget: Budget, n_rows: int | None, n_vertices: int, radius: float) -> int:
-    r"""The number of steps that does best, from public facts alone.
+def number_of_steps(n_steps: int | str, budget: Budget, n_rows: int | None, n_vertices: int, radius: float) -> int:
+    r"""The number of steps that is asked for, or for "auto" the one that does best, from public facts alone.
 
     :math:`T = 0.315\,(n \mu r / \log V)^{2/3}` for V vertices and a budget of :math:`\mu`-GDP, within 20 and 640: the
     form of Talwar, Thakurta and Zhang with a constant measured in ``benchmarks/study_steps.py``. Without a public
     number of records it is 80, the best single number of the same study; without a delta, 20.
     """
+    if n_steps != "auto":
+        return int(n_steps)
+    if math.isinf(budget.epsilon):
+        return NOISELESS_STEPS
     if n_rows is None:
         return 80
     signal = n_rows * mu_of_budget(budget) * radius / math.log(n_vertices)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from taciturn.accounting import Budget
-from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
 from taciturn.events import GaussianEvent
@@ -16,10 +15,10 @@ from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
 from taciturn.planning.frank_wolfe import (
     LARGEST_RADIUS,
-    NOISELESS_STEPS,
     SMALLEST_RADIUS,
-    frank_wolfe_steps,
+    FrankWolfePlan,
     influences,
+    number_of_steps,
     planned_selection,
     step_distance,
     step_words,
@@ -45,65 +44,36 @@ GAUSSIAN_BITS = 24
 _HALF = math.sqrt(0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenedPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenedPlan(FrankWolfePlan):
     """How many steps and screenings will be made, and with how much noise.
+
+    Steps and screenings alternate, so the order of the releases is not that of execution.
 
     Parameters
     ----------
-    budget : Budget
-        What everything together may cost.
-    loss : Loss
-        The loss of one record.
-    radius : float
-        Radius of the L1 ball in units of scaled features.
-    n_steps : int
-        Number of Frank-Wolfe steps.
     screenings : tuple of int
-        After which of them coefficients are screened.
-    noise_scale : float
-        Gumbel scale of the steps in units of the largest influence of one record under zero-out; 0 without privacy.
+        After which steps coefficients are screened.
     rule : {"select", "tested", "none-option", "adp"}
         What a screening does.
     selection_noise : float
-        Gumbel scale of a screening's selection, in the same units; 0 for none.
+        Gumbel scale of a screening's selection, in the units of the steps'; 0 for none.
     gaussian_noise : float
         Standard deviation of a screening's Gaussian noise in units of its sensitivity, rounding included; 0 for none.
     threshold : float
         The gradient of the candidate "none", as a share of the largest possible one.
     permanent : bool
         Whether screened coefficients can never come back.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The public number of records, if there is one.
-    n_outputs : int
-        Rows of the coefficient matrix: 1, or the number of classes.
-    intercept : bool
-        Whether the design has a constant column, which is never screened.
-    releases : tuple of Release
-        For the certificate; steps and screenings alternate, so their order is not that of execution.
     """
 
     ordered: ClassVar[bool] = False
-    arithmetic: ClassVar[str] = "exact"
 
-    budget: Budget
-    loss: Loss
-    radius: float
-    n_steps: int
     screenings: tuple[int, ...]
-    noise_scale: float
     rule: str
     selection_noise: float
     gaussian_noise: float
     threshold: float
     permanent: bool
-    relation: str
-    n_rows: int | None
-    n_outputs: int
-    intercept: bool
-    releases: tuple[Release, ...]
 
 
 def check_screening(rule: str, screen_at: int | str, screen_share: float, threshold: float | None) -> None:
@@ -156,10 +126,7 @@ def plan_screened(
     private = not math.isinf(budget.epsilon)
     share, n_vertices = float(screen_share), 2 * n_outputs * (n_features + intercept)
     _check_facts(budget, loss, radius, relation, n_rows, rule)
-    if n_steps != "auto":
-        steps = int(n_steps)
-    else:
-        steps = frank_wolfe_steps(budget, n_rows, n_vertices, radius) if private else NOISELESS_STEPS
+    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius)
     screenings = screening_times(screen_at, steps)
     planned = _planned(budget, relation, rule, share, steps, len(screenings), n_vertices, n_features)
     # Without noise a test shows no more than which coefficient is screened.
@@ -173,18 +140,18 @@ def plan_screened(
         loss,
         radius,
         steps,
-        screenings,
         influences(releases[0], relation),
-        rule,
-        selection_noise,
-        gaussian_noise,
-        none_threshold(threshold, n_rows),
-        permanent,
         relation,
         n_rows,
         n_outputs,
         intercept,
         releases,
+        screenings=screenings,
+        rule=rule,
+        selection_noise=selection_noise,
+        gaussian_noise=gaussian_noise,
+        threshold=none_threshold(threshold, n_rows),
+        permanent=permanent,
     )
 
 

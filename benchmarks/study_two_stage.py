@@ -21,8 +21,7 @@ from rich.progress import track
 from benchmarks.study_steps import make
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
-from taciturn.fitting.block_votes import count_votes
-from taciturn.fitting.blocks import blocks_by_slot
+from taciturn.fitting.blocks import blocks_by_slot, count_votes
 from taciturn.fitting.objective_perturbation import bounded_rows, release_minimiser
 from taciturn.fitting.top_k import select_top_k
 from taciturn.losses import HuberLoss, LogisticLoss

@@ -10,7 +10,7 @@ from taciturn.core.rng import Stream
 from taciturn.data import reading
 from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.fitting import admm, block_votes
+from taciturn.fitting import admm, blocks
 from taciturn.fitting.blocks import assign_blocks, blocks_by_slot
 from taciturn.scalers import private
 
@@ -85,7 +85,7 @@ def test_blocks_of_records_that_moved_up_are_found_out(name, monkeypatch):
     def by_position(relation, records, n_blocks, stream, keys=None):
         return blocks_by_slot(records.slots.size, n_blocks)
 
-    for module in (block_votes, admm):
+    for module in (blocks, admm):
         monkeypatch.setattr(module, "assign_blocks", by_position)
     assert unexpected(name, replay(model, data, neighbour, relation="zero-out")) != []
 

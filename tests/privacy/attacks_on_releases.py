@@ -16,7 +16,7 @@ from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import correlation_scores, sums
 from taciturn.events import ComposedEvent, Event, GaussianEvent
-from taciturn.fitting import block_votes
+from taciturn.fitting import blocks
 from taciturn.fitting.blocks import blocks_by_slot
 from taciturn.fitting.top_k import select_top_k
 from taciturn.mechanisms import ExponentialMechanism, RoundedGaussian, base, rounded_gaussian, selection
@@ -171,7 +171,7 @@ def scaled_neighbour():
 
 def blocks_by_position():
     return patch.object(
-        block_votes,
+        blocks,
         "assign_blocks",
         lambda relation, records, n_blocks, stream, keys=None: blocks_by_slot(records.n_slots, n_blocks),
     )

@@ -13,7 +13,7 @@ from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import ComposedEvent, GaussianEvent, ObjectivePerturbationEvent, for_group
-from taciturn.fitting import admm, perturbed_objective
+from taciturn.fitting import admm, objective_perturbation
 from taciturn.fitting import minimiser as solver
 from taciturn.fitting.admm import half_threshold, soft_threshold
 from taciturn.fitting.objective_perturbation import release_minimiser
@@ -120,7 +120,7 @@ def planned(n_features, n_steps, n_blocks=1, n_rows=100):
 def spied(monkeypatch, blocks, n_steps):
     """The plan, and the rows and tilts of all local problems in order, solved by the true solver."""
     seen = []
-    true = perturbed_objective.minimise
+    true = objective_perturbation.minimise
 
     def spy(rows, targets, loss, regularisation, tilt, criterion):
         seen.append((rows, tilt.copy()))
@@ -129,7 +129,7 @@ def spied(monkeypatch, blocks, n_steps):
     n_columns = blocks[0][0].shape[1]
     plan = planned(n_columns, n_steps, len(blocks))
     with monkeypatch.context() as patch:
-        patch.setattr(perturbed_objective, "minimise", spy)
+        patch.setattr(objective_perturbation, "minimise", spy)
         admm.solve_admm(plan, blocks, Stream.of(0))
     return plan, seen
 

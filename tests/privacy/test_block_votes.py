@@ -15,10 +15,9 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.data.sensitivity.votes import block_votes
 from taciturn.datasets import make_dpsis_instability, make_dpsis_linear
-from taciturn.fitting import block_votes as voting
+from taciturn.fitting import blocks as voting
 from taciturn.fitting.block_lasso import first_features
-from taciturn.fitting.block_votes import count_votes
-from taciturn.fitting.blocks import assign_blocks, blocks_by_key, blocks_by_slot, random_blocks
+from taciturn.fitting.blocks import assign_blocks, blocks_by_key, blocks_by_slot, count_votes, random_blocks
 from taciturn.published.two_stage_selector import TwoStageSelector
 from taciturn.selectors.block_vote import BlockVoteSelector
 

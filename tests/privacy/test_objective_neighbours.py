@@ -15,7 +15,7 @@ from taciturn import (
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.fitting import minimiser as solver
-from taciturn.fitting import perturbed_objective
+from taciturn.fitting import objective_perturbation
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.planning.objective_perturbation import plan_objective_perturbation
 
@@ -33,7 +33,7 @@ def newton_steps(monkeypatch):
         steps[-1] += 1
         return newton(*problem)
 
-    monkeypatch.setattr(perturbed_objective, "minimise", counted)
+    monkeypatch.setattr(objective_perturbation, "minimise", counted)
     monkeypatch.setattr(solver, "_newton", one)
     return steps
 

@@ -12,7 +12,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.target import numeric_target
-from taciturn.fitting import screening
+from taciturn.fitting import frank_wolfe, screening
 from taciturn.fitting.dense_paths import DensePath, GramPath
 from taciturn.fitting.frank_wolfe import open_run
 from taciturn.fitting.plain import PlainRun
@@ -176,7 +176,7 @@ def test_the_way_a_fit_takes_suits_its_noise(monkeypatch, parameters, kind):
         opened.append(open_run(*args, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr(screening, "open_run", spy)
+    monkeypatch.setattr(frank_wolfe, "open_run", spy)
     parameters = dict(parameters)
     X, y = records("huber", np.random.default_rng(0), 60)
     X = sp.csr_array(X) if parameters.pop("sparse", False) else X

@@ -19,8 +19,7 @@ from taciturn.cli import app
 from taciturn.cli.auditing import verdict_table
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.fitting.block_votes import count_votes
-from taciturn.fitting.blocks import blocks_by_slot
+from taciturn.fitting.blocks import blocks_by_slot, count_votes
 
 RUNNER = CliRunner()
 BY_NAME = pytest.mark.parametrize("each", ENTRIES, ids=lambda each: each.name)

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 import taciturn.fitting.admm as admm
 import taciturn.fitting.gradient_descent as gradient_descent
-import taciturn.fitting.perturbed_objective as perturbed_objective
+import taciturn.fitting.objective_perturbation as objective_perturbation
 from taciturn import (
     ADMMClassifier,
     BlockVoteSelector,
@@ -228,7 +228,7 @@ def test_a_solver_that_fails_on_one_neighbour_is_found(kind, by_little, monkeypa
     else:
         model = kind(classes=(0, 1), epsilon=5.0)
     assert replay(model, first, second, relation="zero-out").differences == ()
-    minimise = perturbed_objective.minimise
+    minimise = objective_perturbation.minimise
     n_failures = []
 
     def failing(rows, targets, *rest):
@@ -238,7 +238,7 @@ def test_a_solver_that_fails_on_one_neighbour_is_found(kind, by_little, monkeypa
         n_failures.append(1)
         return point + 1e-4 if by_little else np.zeros_like(point)
 
-    monkeypatch.setattr(perturbed_objective, "minimise", failing)
+    monkeypatch.setattr(objective_perturbation, "minimise", failing)
     # The forced fit shows every digit. The fit that draws shows what no record of any influence could explain.
     for pair in ((second, first), (first, second))[: 1 if by_little else 2]:
         n_failures.clear()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import ParameterError
-from taciturn.fitting.thresholding import keep_largest_columns
+from taciturn.fitting.top_k import keep_largest_columns
 from taciturn.kernels.softmax import softmax_residuals, softmax_residuals_numpy
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
 

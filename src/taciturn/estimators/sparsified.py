@@ -19,7 +19,7 @@ from taciturn.core.validation import check_integer, check_real
 from taciturn.estimators.frank_wolfe import FrankWolfeClassifier, FrankWolfeModel, FrankWolfeRegressor
 from taciturn.fitting.frank_wolfe import count_nonzero
 from taciturn.fitting.procedure import PublicFacts
-from taciturn.fitting.thresholding import keep_largest_columns
+from taciturn.fitting.top_k import keep_largest_columns
 from taciturn.planning.frank_wolfe import ClippedCount
 from taciturn.sources import ArraySource
 

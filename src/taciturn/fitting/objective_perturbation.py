@@ -1,7 +1,16 @@
-"""Objective perturbation: a plan is run on the arrays of a table in memory."""
+r"""Objective perturbation: the release of a perturbed objective's minimiser.
+
+.. math:: \theta^* = \arg\min_\theta \sum_i \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2} \|\theta\|^2
+          + (b + o) \cdot \theta, \qquad b \sim N(0, \sigma^2 I),
+
+with a public o. What leaves is :math:`h \cdot (\mathrm{rint}(\theta / h) + \text{noise})` for a computed point
+:math:`\theta` near :math:`\theta^*`, on a lattice of public step h, a power of two.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,18 +19,22 @@ import scipy.sparse as sp
 from taciturn.core.arrays import FloatArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.sensitivity import objective_tilt
-from taciturn.fitting.minimiser import minimise
-from taciturn.fitting.perturbed_objective import PerturbedObjective
+from taciturn.data.sensitivity import Sensitivity, objective_tilt
+from taciturn.events import ObjectivePerturbationEvent
+from taciturn.fitting.minimiser import data_gradient, minimise
 from taciturn.fitting.threads import one_thread_if_small
-from taciturn.planning.objective_perturbation import ObjectivePlan
-from taciturn.planning.precision import noiseless_criterion
+from taciturn.mechanisms import rounded_gaussian
+from taciturn.mechanisms.transcript import Call, answer
+from taciturn.planning.objective_perturbation import ObjectivePlan, objective_event
+from taciturn.planning.precision import MAGNITUDE, Resolution, noiseless_criterion
 from taciturn.sources import ArraySource
 
 __all__ = ["bounded_rows", "one_against_rest", "release_minimiser", "run_objective"]
 
 # Slightly below one, so that rounded rows do not exceed the bound, however many columns they have.
 _WITHIN = 1.0 - 2.0**-36
+# The lattice of the linear term is so fine that its rounding is below that of a product of doubles.
+_NOISE_BITS = 50
 
 
 def run_objective(plan: ObjectivePlan, source: ArraySource, stream: Stream) -> FloatArray:
@@ -56,12 +69,65 @@ def release_minimiser(
     if plan.noise_scale == 0.0:
         criterion = noiseless_criterion(plan.loss, plan.row_bound, plan.n_records, norm)
         return minimise(rows, targets, plan.loss, plan.regularisation, offset, criterion)
-    found = plan.resolution(norm)
-    tilt = objective_tilt(plan.loss.lipschitz(np.inf), plan.row_bound, plan.relation)
-    objective = PerturbedObjective(
-        plan.loss, plan.regularisation, plan.noise_scale, tilt, found.criterion, found.step, found.output
-    )
-    return objective.release(rows, targets, offset, stream)
+    return PerturbedObjective(plan, plan.resolution(norm)).release(rows, targets, offset, stream)
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedObjective:
+    r"""One such release.
+
+    **Privacy.** :math:`\theta^*` costs what :mod:`taciturn.accounting.objective` says. Given :math:`\theta^*`, the
+    rounded :math:`\theta / h` moves by at most ``output.l2_sensitivity``
+    (``data.sensitivity.approximate_minimiser``), for which ``output`` adds noise.
+
+    Parameters
+    ----------
+    plan : ObjectivePlan
+        The objective and its noise.
+    resolution : Resolution
+        Where the solver stops, h, and the noise on the lattice.
+    """
+
+    plan: ObjectivePlan
+    resolution: Resolution
+
+    @property
+    def tilt(self) -> Sensitivity:
+        """Of the gradient of the losses."""
+        return objective_tilt(self.plan.loss.lipschitz(math.inf), self.plan.row_bound, self.plan.relation)
+
+    def release(self, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream) -> FloatArray:
+        """The coefficients, next to a known linear term o, the ``offset``."""
+        noise, output = stream.spawn("objective"), stream.spawn("output")
+        losses, ridge, criterion = (rows, targets, self.plan.loss), self.plan.regularisation, self.resolution.criterion
+        drawn: list[FloatArray] = []
+
+        def draw() -> FloatArray:
+            unit = math.ldexp(self.plan.noise_scale, -_NOISE_BITS)
+            drawn.append(unit * rounded_gaussian.rounded_normals(noise, offset.size, _NOISE_BITS) + offset)
+            return minimise(*losses, ridge, drawn[0], criterion)
+
+        def moved(outcome: FloatArray) -> FloatArray:
+            # Given the minimiser, one record moves b. For a computed point b is known; for a forced one it follows
+            # from the data. Where no gradient vanishes at the point, the two are far apart.
+            return -(ridge * outcome + drawn[0]) if drawn else data_gradient(*losses, outcome)
+
+        # The computed point differs from the minimiser, and the sums are rounded, each within the tolerance.
+        limit = self.tilt.value + 2.0 * criterion.tolerance
+        point = answer(lambda: Call(self, (("l2", limit),), moved), draw)
+        if not drawn:
+            # A transcript forces the minimiser, not the point that is computed for it.
+            point = minimise(*losses, ridge, -data_gradient(*losses, point, ridge * point), criterion)
+        step = self.resolution.step
+        lattice = np.clip(np.rint(point / step), -MAGNITUDE, MAGNITUDE).astype(np.int64)
+        return np.asarray(self.resolution.output.release(lattice, output) * step, dtype=np.float64)
+
+    def event_of(self, n_values: int) -> ObjectivePerturbationEvent:
+        r"""The cost of :math:`\theta^*` with ``n_values`` coordinates, from the noise that is drawn."""
+        shift = self.tilt.value / self.plan.noise_scale
+        return objective_event(
+            self.plan.loss, self.plan.regularisation, self.plan.row_bound, shift, self.plan.relation, n_values
+        )
 
 
 def one_against_rest(codes: Any, n_outputs: int) -> FloatArray:

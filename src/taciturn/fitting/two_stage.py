@@ -8,7 +8,7 @@ import numpy as np
 
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
-from taciturn.fitting.block_votes import run_block_vote
+from taciturn.fitting.blocks import run_block_vote
 from taciturn.fitting.objective_perturbation import run_objective
 from taciturn.planning.two_stage import TwoStagePlan
 from taciturn.sources import ArraySource

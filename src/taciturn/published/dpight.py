@@ -13,7 +13,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.data.reading import PUBLIC_LABELS
 from taciturn.events import Event, GaussianEvent, NotPrivateEvent
-from taciturn.fitting.thresholding import keep_largest_columns
+from taciturn.fitting.top_k import keep_largest_columns
 from taciturn.published._base import SwitchedModel, check_printed_delta, classifies, state_claim
 
 __all__ = ["DPIGHT", "printed_noise"]

@@ -12,7 +12,7 @@ from taciturn.accounting import Budget
 from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.fitting.block_votes import run_block_vote
+from taciturn.fitting.blocks import run_block_vote
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.planning.block_vote import BlockVotePlan, check_n_blocks, check_n_jobs, plan_block_vote
 from taciturn.selectors.base import BoundedSelector

@@ -14,8 +14,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import block_votes, correlation_scores
 from taciturn.data.target import numeric_target
-from taciturn.fitting.block_votes import count_votes
-from taciturn.fitting.blocks import blocks_by_slot
+from taciturn.fitting.blocks import blocks_by_slot, count_votes
 from taciturn.fitting.top_k import select_top_k
 from taciturn.mechanisms import LaplaceTopK
 from taciturn.planning import plan_top_k

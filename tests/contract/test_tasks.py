@@ -14,7 +14,7 @@ from taciturn.core.lattice import ONE
 from taciturn.data.admission import PresentRecords
 from taciturn.fitting.correlation import CorrelationSums
 from taciturn.fitting.quantiles import ColumnCounts
-from taciturn.fitting.score import ErrorSum, OutcomeCounts, RightPredictions, total_error
+from taciturn.fitting.score import ErrorSum, OutcomeCounts, total_error
 from taciturn.sources import ArraySource
 
 N_ROWS, N_FEATURES, N_CLASSES = 61, 4, 3
@@ -75,7 +75,6 @@ CASES = {
     "quadrant": (CorrelationSums(N_CLASSES, 1, signs=True), X, CODES, correlations(one_against_rest(CODES), 1, True)),
     "labels": (CorrelationSums(N_CLASSES, 1), X, CODES, correlations(one_against_rest(CODES), 1, False)),
     "counts": (ColumnCounts((GRID,) * N_FEATURES), X, NUMBERS, column_counts()),
-    "right": (RightPredictions(), PREDICTED_CODES, FOREIGN, [sum(right for right, _ in outcomes())]),
     "outcomes": (OutcomeCounts(N_CLASSES), PREDICTED_CODES, FOREIGN, outcomes()),
     "errors": (ErrorSum(1, 2 * ONE), PREDICTED_NUMBERS, NUMBERS, [error(1) >> 31, error(1) % 2**31]),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -32,7 +32,7 @@ from taciturn.data.sensitivity import check_public_count, public_rows
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
 from taciturn.fitting.procedure import check_common_parameters
-from taciturn.fitting.score import OutcomeCounts, RightPredictions, release_sums, total_error
+from taciturn.fitting.score import OutcomeCounts, release_sums, total_error
 from taciturn.planning.score import plan_score
 from taciturn.sources import ArraySource, Source
 
@@ -199,14 +199,24 @@ def private_score(
 # ------------------------------------------------------------------ metrics
 
 
-class _Accuracy:
+class _Mean:
+    """The mean of terms between 0 and ``largest``."""
+
+    finest = 1
+    counts = False
+    n_values = 1
+    largest = 1.0
+
+    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
+        """The metric and the standard deviation of its noise."""
+        return float(np.clip(sums[0] / n_rows, 0.0, 1.0)) * self.largest, deviation / n_rows * self.largest
+
+
+class _Accuracy(_Mean):
     """The share of right labels."""
 
     name = "accuracy"
     what = "the accuracy of a model"
-    finest: ClassVar[int] = 1
-    counts: ClassVar[bool] = False
-    n_values = 1
 
     def __init__(self, classes: AnyArray) -> None:
         self.classes = classes
@@ -218,11 +228,8 @@ class _Accuracy:
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """What is released with noise."""
-        return term_bound * source.total(RightPredictions())
-
-    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
-        """The metric and the standard deviation of its noise."""
-        return float(np.clip(sums[0] / n_rows, 0.0, 1.0)), deviation / n_rows
+        right, _ = source.total(OutcomeCounts(self.classes.size)).sum(axis=0).tolist()
+        return np.array([term_bound * right])
 
 
 class _BalancedAccuracy(_Accuracy):
@@ -237,11 +244,9 @@ class _BalancedAccuracy(_Accuracy):
         self.n_values = 2 * classes.size
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
-        """What is released with noise."""
         return term_bound * source.total(OutcomeCounts(self.classes.size))
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
-        """The metric and the standard deviation of its noise."""
         sizes = np.maximum(sums.sum(axis=1), 1.0)
         shares = np.clip(sums[:, 0] / sizes, 0.0, 1.0)
         # Of r and w, both with noise of deviation s, r / (r + w) deviates by s hypot(r, w) / (r + w)**2 to first order,
@@ -250,11 +255,8 @@ class _BalancedAccuracy(_Accuracy):
         return float(shares.mean()), float(np.linalg.norm(spreads)) / sizes.size
 
 
-class _Error:
+class _Error(_Mean):
     """The mean of a power of the distance between target and prediction."""
-
-    counts: ClassVar[bool] = False
-    n_values: ClassVar[int] = 1
 
     def __init__(self, name: str, y_bounds: tuple[float, float]) -> None:
         self.name, self.power, self.y_bounds = name, _NUMBER_METRICS[name], y_bounds
@@ -279,10 +281,6 @@ class _Error:
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """What is released with noise."""
         return total_error(source, self.power, term_bound)
-
-    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
-        """The metric and the standard deviation of its noise."""
-        return float(np.clip(sums[0] / n_rows, 0.0, 1.0)) * self.largest, deviation / n_rows * self.largest
 
 
 # ------------------------------------------------------------------ what is read

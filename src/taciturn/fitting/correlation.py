@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,11 +41,7 @@ class CorrelationSums:
     n_classes: int
     target_unit: int
     signs: bool = False
-
-    @property
-    def columns(self) -> None:
-        """All features."""
-        return
+    columns: ClassVar[None] = None
 
     def __call__(self, block: Block) -> IntArray:
         """One row of sums per feature, one column per column of the target."""

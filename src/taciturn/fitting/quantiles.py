@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,11 +31,7 @@ class ColumnCounts:
     """
 
     grids: tuple[tuple[float, ...], ...]
-
-    @property
-    def columns(self) -> None:
-        """All features."""
-        return
+    columns: ClassVar[None] = None
 
     def __call__(self, block: Block) -> IntArray:
         """The counts of all columns in a row: see :meth:`split`."""

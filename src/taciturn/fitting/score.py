@@ -7,36 +7,22 @@ numbers on the lattice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
+from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.planning.score import ScorePlan
 from taciturn.sources import Block, Source
 
-__all__ = ["ErrorSum", "OutcomeCounts", "RightPredictions", "release_sums", "total_error"]
+__all__ = ["ErrorSum", "OutcomeCounts", "release_sums", "total_error"]
 
 # Sums of this many terms fit 64-bit integers. Beyond the largest sum further terms make no difference.
 _BLOCK, _LARGEST_SUM = 1 << 28, 1 << 62
 # An error sum is passed on as its upper and its lower bits, so that the sum over partitions cannot overflow.
 _LOW_BITS = 31
-
-
-@dataclass(frozen=True, slots=True)
-class RightPredictions:
-    """Task: the number of records whose predicted class is their own."""
-
-    @property
-    def columns(self) -> None:
-        """The prediction."""
-        return
-
-    def __call__(self, block: Block) -> IntArray:
-        """One number."""
-        return np.array([np.count_nonzero(_is_right(block) & (block.target >= 0))], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +36,12 @@ class OutcomeCounts:
     """
 
     n_classes: int
-
-    @property
-    def columns(self) -> None:
-        """The prediction."""
-        return
+    columns: ClassVar[None] = None
 
     def __call__(self, block: Block) -> IntArray:
         """One row per class: right, wrong."""
-        codes, right = np.asarray(block.target, dtype=np.int64), _is_right(block)
+        codes = np.asarray(block.target, dtype=np.int64)
+        right = np.asarray(block.target == _predictions(block), dtype=bool)
         counts = [np.bincount(codes[(codes >= 0) & side], minlength=self.n_classes) for side in (right, ~right)]
         return np.column_stack(counts).astype(np.int64)
 
@@ -77,11 +60,7 @@ class ErrorSum:
 
     power: int
     term_bound: int
-
-    @property
-    def columns(self) -> None:
-        """The prediction."""
-        return
+    columns: ClassVar[None] = None
 
     def __call__(self, block: Block) -> IntArray:
         """The upper and the lower bits of the sum."""
@@ -113,7 +92,3 @@ def _predictions(block: Block) -> NumberArray:
     features: Any = block.design(None).values
     predictions: NumberArray = features[:, 0]
     return predictions
-
-
-def _is_right(block: Block) -> BoolArray:
-    return np.asarray(block.target == _predictions(block), dtype=bool)

@@ -214,17 +214,22 @@ def plan_objective_perturbation(
     sensitivity = objective_tilt(loss.lipschitz(math.inf), row_bound, relation)
     curvature = loss.smoothness * row_bound * row_bound
 
+    def events(scale: float, ridge: float) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
+        objective = objective_event(loss, ridge, row_bound, 1.0 / scale, relation, n_coefficients)
+        # The records of a group can lie in all blocks: the distances of all samplers count.
+        output = GaussianEvent(_OUTPUT_NOISE * scale, n_blocks * (n_coefficients * DISTANCE_PER_VALUE))
+        return replace(objective, distance=n_blocks * objective.distance), output
+
     def scale_of(ridge: float) -> float:
         def whole(scale: float) -> Event:
-            both = _events(scale, ridge, loss, row_bound, relation, n_coefficients, n_blocks)
-            parts = [event * n_outputs for event in both]
+            parts = [event * n_outputs for event in events(scale, ridge)]
             return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
 
         return calibrate(budget, whole)
 
     def plan_of(ridge: float) -> ObjectivePlan:
         scale = scale_of(ridge)
-        objective, output = _events(scale, ridge, loss, row_bound, relation, n_coefficients, n_blocks)
+        objective, output = events(scale, ridge)
         releases = (
             Release(what, "Gaussian", scale, objective, n_outputs),
             Release(
@@ -250,24 +255,6 @@ def plan_objective_perturbation(
     found = plan.resolution()
     check_resolved(name, regularisation, found, row_bound=row_bound, noise_scale=plan.noise_scale)
     return plan
-
-
-def _events(
-    scale: float,
-    ridge: float,
-    loss: ScalarLoss,
-    row_bound: float,
-    relation: str,
-    n_coefficients: int,
-    n_blocks: int,
-) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
-    objective = objective_event(loss, ridge, row_bound, 1.0 / scale, relation, n_coefficients)
-    output = GaussianEvent(_OUTPUT_NOISE * scale, n_coefficients * DISTANCE_PER_VALUE)
-    # The records of a group can lie in all blocks: the distances of all samplers count.
-    return (
-        replace(objective, distance=n_blocks * objective.distance),
-        replace(output, distance=n_blocks * output.distance),
-    )
 
 
 def _best_regularisation(

@@ -134,7 +134,9 @@ def plan_screened(
     noise = {release.noise: release for release in releases[1:]}
     selection_noise = influences(noise["Gumbel"], relation) if "Gumbel" in noise else 0.0
     gaussian_noise = noise["Gaussian"].scale if "Gaussian" in noise else 0.0
-    _check_gaussian(budget, rule, n_features, gaussian_noise)
+    # Gaussian noise has to fit its lattice.
+    if gaussian_noise * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
+        raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")
     return ScreenedPlan(
         budget if private else Budget(math.inf, 0.0),
         loss,
@@ -228,9 +230,3 @@ def _planned(
             PlannedRelease(words, "Gaussian", lambda b: GaussianEvent(2.0 * b / gauss_part, distance), n_screenings)
         )
     return planned
-
-
-def _check_gaussian(budget: Budget, rule: str, n_features: int, noise: float) -> None:
-    """Raise ParameterError where Gaussian noise does not fit its lattice."""
-    if noise * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
-        raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")

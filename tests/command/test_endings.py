@@ -305,7 +305,7 @@ def test_a_folder_that_cannot_be_synced_stops_a_fit_before_its_noise(tmp_path, m
     ("kernel", "arguments"),
     [
         ("taciturn.mechanisms.rounded_gaussian.propose", FIT),
-        ("taciturn.fitting.dense_paths.advance_dense", [*FIT, "--method", "frank-wolfe"]),
+        ("taciturn.fitting.paths.advance_dense", [*FIT, "--method", "frank-wolfe"]),
         (
             "taciturn.kernels.kendall.concordance",
             ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "--method", "kendall"],

@@ -13,10 +13,9 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.target import numeric_target
 from taciturn.fitting import frank_wolfe, screening
-from taciturn.fitting.dense_paths import DensePath, GramPath
 from taciturn.fitting.frank_wolfe import open_run
+from taciturn.fitting.paths import DensePath, GramPath, MarginPath, SublinearPath
 from taciturn.fitting.plain import PlainRun
-from taciturn.fitting.sparse_paths import MarginPath, SublinearPath
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.planning import plan_screened
 from taciturn.sources import ArraySource

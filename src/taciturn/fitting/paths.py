@@ -21,22 +21,269 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from taciturn.core.arrays import BoolArray, NumberArray, WordArray
+from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray, WordArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
-from taciturn.fitting.dense_paths import DensePath, GramPath
-from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem
-from taciturn.fitting.sparse_paths import ColumnPath, MarginPath, SublinearPath
+from taciturn.data.fixed_point import exact_block_rows
+from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem, QuadraticPath
+from taciturn.kernels.gram_frank_wolfe import all_columns, fetch_column, no_columns
+from taciturn.kernels.margin_frank_wolfe import (
+    advance_dense,
+    advance_sparse,
+    dense_gradient,
+    move_dense,
+    move_sparse,
+    residuals,
+    sparse_gradient,
+)
+from taciturn.kernels.residual_pieces import curve_table
+from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
+from taciturn.kernels.sparse_rows import count_columns, keep_columns, move, new_rows, pack, reset, schedule_of
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms.transcript import transcribed
 
 __all__ = [
     "PATHS",
+    "ColumnPath",
+    "DensePath",
+    "GramPath",
+    "MarginPath",
+    "SublinearPath",
     "choose_path",
     "open_path",
     "warm_up",
 ]
+
+# Above this many features the Gram matrix of dense data costs more than it saves.
+_GRAM_FEATURES = 2000
+# Below this much noise, in units of R, popular columns are chosen so often that full passes are as fast.
+_LEAST_NOISE = 0.25
+# Of a block of rows whose part of the Gram matrix is computed at a time.
+_BLOCK_ENTRIES = 1 << 21
+_FEWEST_SLOTS = 8
+
+
+def _frozen(array: Any, kind: type) -> NDArray[Any]:
+    """A read-only view in one type: compiled once, whatever the caller's array allows."""
+    view: NDArray[Any] = np.ascontiguousarray(array, dtype=kind).view()
+    view.flags.writeable = False
+    return view
+
+
+class _SparsePath(FrankWolfePath):
+    """A sparse matrix by row and by column; columns are numbered by falling popularity inside."""
+
+    def __init__(self, X: Any, problem: FrankWolfeProblem) -> None:
+        super().__init__(problem, X.shape[1])
+        X = sp.csr_array(X)
+        indices, values = _frozen(X.indices, np.int32), _frozen(X.data, np.int32)
+        self.names = np.argsort(-count_columns(indices, self.n_features), kind="stable").astype(np.int32)
+        self.ranks[self.names] = np.arange(self.n_features, dtype=np.int32)
+        self.matrix = pack(_frozen(X.indptr, np.int64), indices, values, self.ranks)
+
+    def _keep(self, places: IntArray) -> None:
+        new = np.full(self.names.size, -1, dtype=np.int64)
+        new[places] = np.arange(places.size)
+        row_starts, row_entries, column_starts, column_entries = keep_columns(self.matrix, new, places.size)
+        # Read-only as before: another type would be compiled anew, in the middle of a run.
+        self.matrix = _frozen(row_starts, np.int64), row_entries, column_starts, column_entries
+
+
+class _MarginPath(FrankWolfePath):
+    """Exact margins and a full gradient per step; any loss."""
+
+    y: IntArray
+    u: IntArray
+
+    def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
+        super().__init__(problem, n_features)
+        self.scales = problem.radius / problem.sums
+        self.loss = (problem.derivative.logistic, curve_table(), problem.bound)
+        self.work = np.empty(n_features)
+
+    def _integers(self) -> tuple[IntArray, IntArray]:
+        return self.u, self.y
+
+    def _keep(self, places: IntArray) -> None:
+        self.work = np.empty(places.size)
+
+
+class SublinearPath(_SparsePath):
+    """Scores kept up to date row by row, vertices drawn without looking at all columns; any loss."""
+
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(X, problem)
+        self.derivative_error = problem.derivative.pieces_error
+        if problem.noise_scale > 0.0 and problem.largest_exponent > 2.0**32:
+            raise ParameterError(
+                "noise_scale",
+                problem.noise_scale,
+                "more noise than that for this path",
+                "leave the choice to choose_path",
+            )
+        self.pieces = tuple(problem.derivative.pieces)
+        self.schedule = tuple(schedule_of(problem.n_rows, problem.radius, problem.n_steps))
+        self.rows: tuple[Any, ...] = tuple(new_rows(problem.derivative.targets(targets), problem.n_steps))
+        self.a = np.zeros(self.n_features, dtype=np.int64)
+        self.b = np.zeros(self.n_features, dtype=np.int64)
+        self.pace, self.spare = new_pace(), np.full(1, -1.0)
+        reset(0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
+
+    def _scores(self) -> FloatArray:
+        scores: FloatArray = self.a + self.schedule[0][self.t] * self.b
+        return scores
+
+    def _move(self, t: int, place: int, amount: int) -> None:
+        move(t, place, amount, 0.0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
+        # Levels of the sampler have not followed.
+        self.spare[0] = -1.0
+
+    def _integers(self) -> tuple[IntArray, IntArray]:
+        return self.rows[0], self.rows[1]
+
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        self.a, self.b = self.a[places], self.b[places]
+        self.spare[0] = -1.0
+
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
+        state = (self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule, self.sampler)
+        reached: int = advance(
+            self.t,
+            self.problem.inverse_temperature,
+            *state,
+            self.pace,
+            self.spare,
+            self.bounds,
+            self.names,
+            chosen,
+            words,
+        )
+        return reached
+
+
+class ColumnPath(_SparsePath, QuadraticPath):
+    """Columns of the Gram matrix, computed as they are needed; squared loss."""
+
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(X, problem)
+        self.y = problem.derivative.targets(targets)
+        sparse_gradient(self.matrix, -self.y.astype(np.int32), self.work)
+        self.a = self.work.astype(np.int64)
+        self._open_slots()
+
+    def _open_slots(self) -> None:
+        """As much memory as the matrix takes by row. How many columns fit decides how long a step takes, no more."""
+        n_slots = max(_FEWEST_SLOTS, self.matrix[1].size // self.a.size)
+        self.columns = tuple(no_columns(self.a.size, min(n_slots, self.problem.n_steps + 1)))
+
+    def _move(self, t: int, place: int, amount: int) -> None:
+        slot = fetch_column(place, self.t, self.halvings, self.matrix, self.columns)
+        self.b += amount * self.columns[0][slot]
+
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        QuadraticPath._keep(self, places)
+        self._open_slots()
+
+
+class MarginPath(_SparsePath, _MarginPath):
+    """Exact margins of sparse data."""
+
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(X, problem)
+        self.y = problem.derivative.targets(targets)
+        self.u = np.zeros_like(self.y)
+        self.psi = np.empty(self.y.size, dtype=np.int32)
+
+    def _scores(self) -> FloatArray:
+        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        sparse_gradient(self.matrix, self.psi, self.work)
+        return self.work
+
+    def _move(self, t: int, place: int, amount: int) -> None:
+        move_sparse(self.matrix, place, amount, self.u)
+
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        _MarginPath._keep(self, places)
+
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
+        state = (self.matrix, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
+        reached: int = advance_sparse(
+            self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
+        )
+        return reached
+
+
+class GramPath(QuadraticPath):
+    """The whole Gram matrix; squared loss."""
+
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(problem, X.shape[1])
+        y = problem.derivative.targets(targets).astype(np.float64)
+        gram = np.zeros((self.n_features, self.n_features), dtype=np.int64)
+        self.a = np.zeros(self.n_features, dtype=np.int64)
+        # Products of doubles that hold integers, exact in blocks of up to 2**21 rows; few rows at a time save memory.
+        block = min(exact_block_rows(ONE), max(1, _BLOCK_ENTRIES // self.n_features))
+        for start in range(0, X.shape[0], block):
+            part = np.asarray(X[start : start + block], dtype=np.float64)
+            gram += (part.T @ part).astype(np.int64)
+            self.a -= (part.T @ y[start : start + block]).astype(np.int64)
+        self.columns = tuple(all_columns(gram, self.halvings))
+        nothing: IntArray = np.zeros(0, dtype=np.int64)
+        # As sparse paths have it, so that one compilation serves both.
+        self.matrix = (_frozen(nothing, np.int64), nothing, nothing, nothing)
+        self.y = y
+
+    def _move(self, t: int, place: int, amount: int) -> None:
+        self.b += amount * self.columns[0][place]
+
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        # The entries are halved already.
+        self.columns = tuple(all_columns(self.columns[0][np.ix_(places, places)], 0))
+
+
+class DensePath(_MarginPath):
+    """Exact margins of dense data."""
+
+    def __init__(self, X: Any, targets: NumberArray, problem: FrankWolfeProblem) -> None:
+        super().__init__(problem, X.shape[1])
+        self.y = problem.derivative.targets(targets)
+        self.u = np.zeros_like(self.y)
+        self.data = self._in_fours(np.asarray(X).T)
+        self.block = exact_block_rows(problem.bound)
+        self.psi = np.empty(self.y.size)
+
+    @staticmethod
+    def _in_fours(columns: Any) -> NDArray[np.float32]:
+        """One column after the other, padded to a multiple of four; single precision holds 17-bit integers."""
+        data = np.zeros((-(-columns.shape[0] // 4) * 4, columns.shape[1]), dtype=np.float32)
+        data[: columns.shape[0]] = columns
+        return data
+
+    def _scores(self) -> FloatArray:
+        residuals(self.u, self.y, self.scales[self.t], *self.loss, self.psi)
+        dense_gradient(self.data, self.psi, self.block, self.work)
+        return self.work
+
+    def _move(self, t: int, place: int, amount: int) -> None:
+        move_dense(self.data, place, amount, self.u)
+
+    def _keep(self, places: IntArray) -> None:
+        super()._keep(places)
+        self.data = self._in_fours(self.data[places])
+
+    def _advance(self, chosen: IntArray, words: WordArray) -> int:
+        state = (self.data, self.block, self.sampler, self.psi, self.work, self.bounds, self.names, chosen)
+        reached: int = advance_dense(
+            self.t, self.problem.inverse_temperature, self.scales, self.u, self.y, *self.loss, *state, words
+        )
+        return reached
+
 
 PATHS: dict[str, type[FrankWolfePath]] = {
     "sublinear": SublinearPath,
@@ -45,11 +292,8 @@ PATHS: dict[str, type[FrankWolfePath]] = {
     "gram": GramPath,
     "dense": DensePath,
 }
-
-# Above this many features the Gram matrix of dense data costs more than it saves.
-_GRAM_FEATURES = 2000
-# Below this much noise, in units of R, popular columns are chosen so often that full passes are as fast.
-_LEAST_NOISE = 0.25
+_SPARSE = ("sublinear", "columns", "margins")
+_QUADRATIC = ("columns", "gram")
 
 
 def choose_path(problem: FrankWolfeProblem, n_features: int, *, sparse: bool, by_margins: bool = False) -> str:
@@ -63,10 +307,6 @@ def choose_path(problem: FrankWolfeProblem, n_features: int, *, sparse: bool, by
     if problem.noise_scale >= _LEAST_NOISE * problem.bound / ONE:
         return "sublinear"
     return "columns" if quadratic else "margins"
-
-
-_SPARSE = ("sublinear", "columns", "margins")
-_QUADRATIC = ("columns", "gram")
 
 
 class _Zeros:

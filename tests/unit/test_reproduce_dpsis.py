@@ -8,6 +8,7 @@ import pytest
 
 from taciturn import BlockVoteSelector, CorrelationSelector
 from taciturn.datasets import DATASETS, Dataset, load_dataset, make_dpsis_instability
+from taciturn.metrics import top_great_good
 from taciturn.published import DPSIS, TwoStageSelector
 from taciturn.reproduce.dpsis import EXPERIMENTS, accuracy, claims, common, instability, order_statistics, table_1
 from taciturn.reproduce.dpsis.selections import BLOCK_VOTE, CORRELATION, DP_SIS, TWO_STAGE, choose, score
@@ -211,17 +212,21 @@ def test_picks_are_counted_per_thousand_and_sis_finds_the_first_features():
 def test_top_great_and_good_are_those_of_the_papers_example():
     k = 200
     ranks = set(range(1, k + 1))
-    assert order_statistics.top(ranks, k)
-    assert order_statistics.great(ranks, k)
-    nearly = ranks - {21} | {220}
-    assert not order_statistics.top(nearly, k)
-    assert order_statistics.great(nearly, k)
+
+    def judged(ranks):
+        every = np.arange(1, 1001)
+        return top_great_good(-every, np.isin(every, list(ranks)))
+
+    assert judged(ranks) == (True, True, True)
+    nearly = judged(ranks - {21} | {220})
+    assert not nearly.top
+    assert nearly.great
     for worse in (ranks - {20} | {220}, ranks - {21} | {221}):
-        assert not order_statistics.great(worse, k)
-        assert order_statistics.good(worse, k)
-    assert order_statistics.good(ranks - {3} | {300}, k)
+        assert not judged(worse).great
+        assert judged(worse).good
+    assert judged(ranks - {3} | {300}).good
     for worst in (ranks - {2} | {300}, ranks - {3} | {301}):
-        assert not order_statistics.good(worst, k)
+        assert not judged(worst).good
 
 
 def test_order_statistics_of_a_table_with_scores_far_apart():

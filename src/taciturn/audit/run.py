@@ -88,22 +88,10 @@ def audit_all(
     n_jobs: int = 1,
     progress: bool = False,
 ) -> Iterator[AuditResult]:
-    """Audit entries and yield each result as soon as it is complete.
+    """Audit entries and yield each result, in their order, as soon as it is complete; see :func:`audit_entry`.
 
     All bounds together are true with probability ``confidence``: each of them is made with as much less doubt as there
     are more of them. So none of many sound mechanisms is flagged for being one of many.
-
-    Parameters
-    ----------
-    entries : sequence of Entry, default=ENTRIES
-        What to audit.
-    epsilon, trials, confidence, random_state, n_jobs, progress
-        As in :func:`audit_entry`.
-
-    Yields
-    ------
-    AuditResult
-        In the order of the entries.
     """
     shared = 1.0 - (1.0 - confidence) / max(1, len(entries))
     for entry in entries:

@@ -13,7 +13,7 @@ import typer
 
 from taciturn.cli.fitting import parse_nonzero
 from taciturn.cli.methods import Task, methods_for, new_estimator
-from taciturn.cli.options import Bounds, Delta, Epsilon, Invalid, Target
+from taciturn.cli.options import Bounds, Delta, Epsilon, Invalid, Target, TaskOption
 from taciturn.cli.screen import console, print_line
 from taciturn.core.errors import ParameterError, TaciturnError
 
@@ -40,9 +40,7 @@ def compare(
         Path | None, typer.Argument(help="A PUBLIC table. [default: none, with --synthetic]", show_default=False)
     ] = None,
     target: Target = None,
-    task: Annotated[
-        Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
-    ] = None,
+    task: TaskOption = None,
     synthetic: Annotated[
         str | None, typer.Option(help="Size of a synthetic table in place of a file: ROWSxCOLUMNS, such as 2000x100.")
     ] = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import Method, Task, new_estimator, warm_up
+from taciturn.cli.methods import Method, new_estimator, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -22,6 +22,7 @@ from taciturn.cli.options import (
     Seed,
     TableFile,
     Target,
+    TaskOption,
 )
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import check_share, read_encoded_table
@@ -36,9 +37,7 @@ def fit(
     context: typer.Context,
     table: TableFile,
     target: Target = None,
-    task: Annotated[
-        Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
-    ] = None,
+    task: TaskOption = None,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
     method: Annotated[Method, typer.Option(help="The model; start with auto.")] = "auto",

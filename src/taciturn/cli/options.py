@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from taciturn.cli.limits import check_memory_limit
+from taciturn.cli.methods import Task
 
 __all__ = [
     "Bounds",
@@ -21,6 +22,7 @@ __all__ = [
     "Seed",
     "TableFile",
     "Target",
+    "TaskOption",
     "checked_budget",
 ]
 
@@ -40,6 +42,9 @@ TableFile = Annotated[
     Path, typer.Argument(help="CSV, TSV or libsvm file, also .gz, or Parquet, Feather or Arrow.", show_default=False)
 ]
 Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the target of the bounds file]")]
+TaskOption = Annotated[
+    Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
+]
 Bounds = Annotated[
     Path | None, typer.Option(help="Public bounds of the columns (TOML); taciturn init writes a template.")
 ]

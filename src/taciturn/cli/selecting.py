@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import SelectionMethod, Task, new_selector, warm_up
+from taciturn.cli.methods import SelectionMethod, new_selector, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -22,6 +22,7 @@ from taciturn.cli.options import (
     Seed,
     TableFile,
     Target,
+    TaskOption,
 )
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import check_share, read_encoded_table
@@ -35,9 +36,7 @@ def select(
     context: typer.Context,
     table: TableFile,
     target: Target = None,
-    task: Annotated[
-        Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
-    ] = None,
+    task: TaskOption = None,
     keep: Annotated[int, typer.Option(min=1, help="Number of features to select.")] = 10,
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,

@@ -34,18 +34,9 @@ NOT_PRIVATE_SCALING = "scaled by the data's own values: not private"
 class Case:
     """What is run and recorded by itself: a data set, or one setting of a synthetic one.
 
-    Parameters
-    ----------
-    name : str
-        What the records call it.
-    dataset : str, default=None
-        Name for ``taciturn.datasets.load_dataset``; None where the trials make their own data.
-    options : mapping, default={}
-        Keyword arguments for the experiment's ``prepare``.
-    setting : {"both", "quick", "full"}, default="both"
-        In which setting it is run.
-    stands_in_for : str, default=""
-        The data set of the paper that it replaces here, if that is not to be had.
+    ``dataset`` is a name for ``taciturn.datasets.load_dataset``, None where the trials make their own data; ``options``
+    are keyword arguments for the experiment's ``prepare``. It is run in the quick setting, the full one or both. It may
+    stand in for a data set of the paper that is not to be had.
     """
 
     name: str
@@ -61,21 +52,11 @@ SYNTHETIC = Case("synthetic")
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A number as a paper prints it.
+    """A number as a paper prints it, in an item such as "Table 1".
 
-    Parameters
-    ----------
-    item : str
-        Where: "Table 1".
-    of : dict
-        What it is the value of: the keys of a row without its ``value``.
-    value : float
-        The printed number.
-    tolerance : float, default=0.0
-        How far ours may be off in any case, such as half of the last printed digit. Where something is random, two
-        standard deviations of a trial count too.
-    reason : str, default=""
-        Why ours differs, for the verdict.
+    ``of`` are the keys of a row without its ``value``. ``tolerance`` is how far ours may be off in any case, such as
+    half of the last printed digit; where something is random, two standard deviations of a trial count too. ``reason``
+    is why ours differs, for the verdict.
     """
 
     item: str
@@ -111,16 +92,7 @@ def checker(check: Callable[Concatenate[Numbers, P], Finding]) -> Callable[P, Ch
 class Claim:
     """What a paper says without printing a number: an order of methods, a significant difference, "nothing".
 
-    Parameters
-    ----------
-    item : str
-        Where: "Figure 1", or "Section 6.1".
-    statement : str
-        The claim in our words, one sentence.
-    check : callable
-        ``check(numbers)``: the finding.
-    reason : str, default=""
-        Why it fails, for the verdict.
+    ``statement`` is the claim in our words, one sentence; ``reason`` is why it fails, for the verdict.
     """
 
     item: str

@@ -34,15 +34,10 @@ _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class Encoding:
-    """The map from the columns that enter the model to features.
+    """The map from the columns that enter the model to features, by the bounds for a table.
 
-    Parameters
-    ----------
-    bounds : TableBounds
-        The bounds for a table (:meth:`TableBounds.for_table`).
-    invalid : {"raise", "null"}, default="raise"
-        What happens to a cell that is missing without a stated value to fill in, or that is not a value of its column:
-        "raise" refuses the table, "null" makes it NaN.
+    A cell that is missing without a stated value to fill in, or that is not a value of its column, refuses the table
+    with ``invalid="raise"`` and becomes NaN with "null".
     """
 
     def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:

@@ -71,14 +71,8 @@ class Npz(Form):
 
     Dense: ``X`` and ``y``; sparse: ``data``, ``indices``, ``indptr``, ``shape`` and ``y``. A test part has ``X_test``
     or the four sparse arrays with ``test_`` before their names, and ``y_test``. ``class_names`` are the names of the
-    labels 0, 1, and so on.
-
-    Parameters
-    ----------
-    extras : tuple of str
-        Names of further arrays to keep.
-    categories : mapping of int to str
-        For columns of codes 0, 1, and so on: the array with the names of the codes.
+    labels 0, 1, and so on. ``extras`` are further arrays to keep; ``categories`` are, for columns of codes 0, 1, and so
+    on, the arrays with the names of the codes.
     """
 
     endings: ClassVar[tuple[str, ...]] = ("",)

@@ -5,19 +5,19 @@ Swope, Khanna, Doldo, Roy and Raff, *Feature Selection from Differentially Priva
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from taciturn.core.arrays import BoolArray, IntArray
 from taciturn.datasets import Dataset
+from taciturn.metrics import top_great_good
 from taciturn.reproduce.dpsis.common import PAPER, READING, SCALING, reference_top, scale_and_fit
 from taciturn.reproduce.dpsis.selections import DP_SIS, Scored, by_correlation, score
 from taciturn.reproduce.experiment import Case, Claim, Experiment, Finding, Picture, Published, Table, checker, seed_of
 from taciturn.reproduce.numbers import Numbers, Row
 
-__all__ = ["FIGURE_8", "good", "great", "order_statistics_are_found", "top"]
+__all__ = ["FIGURE_8", "order_statistics_are_found"]
 
 K = 10
 """The printed number of features to select."""
@@ -25,25 +25,6 @@ K = 10
 EPSILONS = (1.0, 2.0, 5.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 ACCURACY = "top-10 accuracy"
 _SHARES = ("TOP", "GREAT", "GOOD")
-
-
-def top(ranks: set[int], k: int) -> bool:
-    """Whether all k of the top k are selected; ranks count from 1."""
-    return ranks == set(range(1, k + 1))
-
-
-def great(ranks: set[int], k: int) -> bool:
-    """Whether all of the top k/10 are selected, and the rest come from the top 11k/10."""
-    return _covers(ranks, math.ceil(k / 10), 11 * k // 10)
-
-
-def good(ranks: set[int], k: int) -> bool:
-    """Whether all of the top k/100 are selected, and the rest come from the top 3k/2."""
-    return _covers(ranks, math.ceil(k / 100), 3 * k // 2)
-
-
-def _covers(ranks: set[int], needed: int, last: int) -> bool:
-    return set(range(1, needed + 1)) <= ranks and max(ranks) <= last
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +51,10 @@ def measures(prepared: Ranked, seed: int) -> list[Row]:
     rows: list[Row] = []
     for epsilon in EPSILONS:
         for method, chosen in by_correlation(prepared.scored, K, epsilon, seed_of(seed, epsilon)).items():
-            ranks = set(prepared.rank[chosen].tolist())
-            found: dict[str, float] = {"TOP": top(ranks, K), "GREAT": great(ranks, K), "GOOD": good(ranks, K)}
+            selected = np.zeros(prepared.rank.size, dtype=bool)
+            selected[chosen] = True
+            # By ranks, which have no ties.
+            found: dict[str, float] = dict(zip(_SHARES, top_great_good(-prepared.rank, selected), strict=True))
             found[ACCURACY] = int(prepared.reference[chosen].sum()) / K
             place = {"data set": prepared.name, "method": method, "epsilon": epsilon}
             rows += [{**place, "measure": measure, "value": float(value)} for measure, value in found.items()]

@@ -95,20 +95,9 @@ class Loss(ABC):
     ) -> FloatArray:
         """Derivatives as integers of size at most ``bound``, which stands for ``lipschitz(radius)``.
 
-        Null records get exactly zero. Every row is a function of its own record alone, to the last bit.
-
-        Parameters
-        ----------
-        margins : ndarray of shape (n_samples, n_outputs)
-            Integer margins in units of ``unit``.
-        unit : float
-            One unit of the margins.
-        target : ndarray of shape (n_samples,)
-            Lattice values for a regression, class codes (negative for null records) for a classification.
-        radius : float
-            Radius of the L1 ball.
-        bound : int
-            Largest integer.
+        Null records get exactly zero. Every row is a function of its own record alone, to the last bit. Margins, one
+        column per output, are integers in units of ``unit``; targets are lattice values for a regression, class codes
+        (negative for null records) for a classification.
         """
 
     def present(self, target: NumberArray) -> BoolArray:

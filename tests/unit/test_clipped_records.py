@@ -20,7 +20,6 @@ from taciturn.fitting.clipped_records import (
     ClippedRecords,
     Clipping,
     largest_eigenvalue,
-    row_blocks,
     row_norms,
     squared_row_norms,
 )
@@ -276,7 +275,6 @@ def test_what_is_known_of_rows(monkeypatch, layout):
         norms = row_norms(Block(design, y), None, None, None, one_pass=True)
         assert np.array_equal(norms, np.square(integers).sum(axis=1))
         assert np.array_equal(KeptShares(HuberLoss(1.0), share).values(Block(design, y)), kept)
-    assert [len(block) for block in row_blocks(integers)] == [3] * 13 + [1]
     assert sum(block.shape[0] for _, block in design.blocks()) == N
 
 

@@ -29,7 +29,6 @@ __all__ = [
     "ClippedRecords",
     "Clipping",
     "largest_eigenvalue",
-    "row_blocks",
     "row_norms",
     "squared_row_norms",
 ]
@@ -50,14 +49,12 @@ _BLOCK_ENTRIES = 1 << 18
 def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
     """Squared L2 norms of the rows less a centre, in lattice units. Exact: below 2**53 for half a million columns."""
     lattice = design.lattice
+    norms: FloatArray
     if sp.issparse(lattice):
         norms = np.asarray(lattice.power(2).sum(axis=1), dtype=np.float64).ravel()
-        return norms if centre is None else norms - 2.0 * np.asarray(lattice @ centre).ravel() + float(centre @ centre)
-    if centre is None:
-        plain: FloatArray = np.einsum("ij,ij->i", lattice, lattice)
-        return plain
-    centred = [np.einsum("ij,ij->i", block - centre, block - centre) for block in row_blocks(lattice)]
-    return np.concatenate(centred) if centred else np.zeros(0)
+    else:
+        norms = np.einsum("ij,ij->i", lattice, lattice)
+    return norms if centre is None else norms - 2.0 * np.asarray(lattice @ centre).ravel() + float(centre @ centre)
 
 
 def row_norms(
@@ -85,13 +82,6 @@ def _finite(values: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(values.sum())
     return values if math.isfinite(total) else np.nan_to_num(values)
-
-
-def row_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
-    """Contiguous blocks of rows that fit into a cache."""
-    step = max(1, _BLOCK_ENTRIES // max(1, matrix.shape[1]))
-    for start in range(0, matrix.shape[0], step):
-        yield matrix[start : start + step]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,10 +49,6 @@ class Constraint:
             features *= min(1.0, self.radius / max(float(np.linalg.norm(features)), self.radius))
         return kept
 
-    def project_mean(self, mean: FloatArray) -> FloatArray:
-        """The mean of projected weights: in the ball, which is convex, but not sparse."""
-        return mean if self.n_nonzero is None else self.project(mean)
-
     def threshold(self, weights: FloatArray, known: BoolArray | None = None) -> FloatArray:
         """The columns with the largest absolute sums among those known, and the intercept."""
         if self.n_nonzero is None:
@@ -164,7 +160,10 @@ class GradientDescent:
             if self.average and 2 * t >= self.n_steps - 1:
                 n_averaged += 1
                 mean += (current - mean) / n_averaged
-        return self.constraint.project_mean(mean) if self.average else current
+        if not self.average:
+            return current
+        # A mean of projected weights is in the ball, which is convex, but not sparse.
+        return mean if self.constraint.n_nonzero is None else self.constraint.project(mean)
 
     def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
         """Noisy sums, zero where nothing was released, and the columns of which something was.

@@ -65,16 +65,10 @@ class FrankWolfeProblem:
     ----------
     loss : Loss
         The loss of one record; one with a ``lattice_derivative`` at this radius.
-    radius : float
-        Radius of the L1 ball.
-    n_steps : int
-        Number of steps.
     noise_scale : float
         Scale of the exponential mechanism in units of ``g``; 0 for the best vertex at every step.
     n_rows : int
         Number of records, null ones included.
-    relation : str, default="zero-out"
-        The neighbouring relation, for the declared sensitivity of the scores.
     """
 
     loss: Loss

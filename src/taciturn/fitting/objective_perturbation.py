@@ -74,18 +74,11 @@ def release_minimiser(
 
 @dataclass(frozen=True, slots=True)
 class PerturbedObjective:
-    r"""One such release.
+    r"""One such release: the plan's objective, to the resolution's tolerance, on its lattice of step h.
 
     **Privacy.** :math:`\theta^*` costs what :mod:`taciturn.accounting.objective` says. Given :math:`\theta^*`, the
-    rounded :math:`\theta / h` moves by at most ``output.l2_sensitivity``
-    (``data.sensitivity.approximate_minimiser``), for which ``output`` adds noise.
-
-    Parameters
-    ----------
-    plan : ObjectivePlan
-        The objective and its noise.
-    resolution : Resolution
-        Where the solver stops, h, and the noise on the lattice.
+    rounded :math:`\theta / h` moves by at most the ``l2_sensitivity`` of ``resolution.output``
+    (``data.sensitivity.approximate_minimiser``), which adds noise for that.
     """
 
     plan: ObjectivePlan

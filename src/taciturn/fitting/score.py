@@ -27,13 +27,7 @@ _LOW_BITS = 31
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Task: the numbers of right and of wrong predictions in each class.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes.
-    """
+    """Task: the numbers of right and of wrong predictions in each class."""
 
     n_classes: int
     columns: ClassVar[None] = None
@@ -52,8 +46,6 @@ class ErrorSum:
 
     Parameters
     ----------
-    power : int
-        The power.
     term_bound : int
         The integer to which the largest possible term is scaled.
     """

@@ -34,16 +34,8 @@ class ADMMPlan:
     ----------
     minimisers : ObjectivePlan
         The local problems of all iterations, with :math:`\rho` for their regularisation.
-    n_blocks : int
-        Number of blocks of records.
-    n_steps : int
-        Number of iterations.
-    penalty : {"l1", "l1/2"}
-        The penalty.
     kappa : float
         Its strength in the proximal map.
-    releases : tuple of Release
-        For the certificate.
     """
 
     arithmetic: ClassVar[str] = ObjectivePlan.arithmetic

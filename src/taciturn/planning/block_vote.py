@@ -27,8 +27,6 @@ class BlockVotePlan:
         The selection of k features; a block votes for as many.
     relation : str
         The neighbouring relation, which decides how records are assigned to blocks.
-    n_blocks : int
-        Number of blocks.
     logistic : bool
         Whether the target holds labels, so that blocks fit the logistic loss instead of the squared one.
     n_outputs : int

@@ -28,8 +28,7 @@ __all__ = [
     "number_of_steps",
     "plan_frank_wolfe",
     "planned_selection",
-    "step_distance",
-    "step_words",
+    "planned_steps",
 ]
 
 NOISELESS_STEPS = 5000
@@ -51,10 +50,6 @@ class ClippedCount:
 
     Parameters
     ----------
-    low, high : int
-        The public range.
-    relation : str
-        The neighbouring relation.
     epsilon : float
         Cost of the release; infinite for none of the noise.
     """
@@ -95,26 +90,12 @@ class FrankWolfePlan:
 
     Parameters
     ----------
-    budget : Budget
-        What all steps together may cost.
-    loss : Loss
-        The loss of one record.
     radius : float
         Radius of the L1 ball in units of scaled features.
-    n_steps : int
-        Number of steps.
     noise_scale : float
         Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
-    relation : str
-        The neighbouring relation.
-    n_rows : int or None
-        The public number of records, if there is one.
     n_outputs : int
         Rows of the coefficient matrix: 1, or the number of classes.
-    intercept : bool
-        Whether the design has a constant column.
-    releases : tuple of Release
-        For the certificate, in the order of execution.
     counting : ClippedCount or None
         How the coefficients of the noiseless solution are counted, where they are.
     """
@@ -155,7 +136,7 @@ def plan_frank_wolfe(
     private = not math.isinf(budget.epsilon)
     n_vertices = 2 * n_outputs * (n_features + intercept)
     steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius)
-    step = planned_selection(step_words(n_vertices), relation, 1.0, step_distance(budget), steps)
+    step = planned_steps(budget, n_vertices, relation, 1.0, steps)
     releases = calibrate_releases(budget, (step, *(() if count is None else count.planned)))
     return FrankWolfePlan(
         budget if private else Budget(math.inf, 0.0),
@@ -172,9 +153,13 @@ def plan_frank_wolfe(
     )
 
 
-def step_words(n_vertices: int) -> str:
-    """What a step releases."""
-    return f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
+def planned_steps(
+    budget: Budget, n_vertices: int, relation: str, selection_range: float, n_steps: int
+) -> PlannedRelease:
+    """Steps as planned selections; without a delta every vertex gets noise, and no sampler is off its law."""
+    what = f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
+    distance = SELECTION_LEFTOVER if budget.delta > 0.0 else 0.0
+    return planned_selection(what, relation, selection_range, distance, n_steps)
 
 
 def planned_selection(what: str, relation: str, selection_range: float, distance: float, count: int) -> PlannedRelease:
@@ -192,11 +177,6 @@ def planned_selection(what: str, relation: str, selection_range: float, distance
 def influences(release: Release, relation: str) -> float:
     """The noise of a selection by gradient in units of the largest influence of one record under zero-out."""
     return release.scale * gradient_scores(1.0, 1.0, relation).value
-
-
-def step_distance(budget: Budget) -> float:
-    """The distance of a step's sampler from its law; zero without a delta, where every vertex gets noise."""
-    return SELECTION_LEFTOVER if budget.delta > 0.0 else 0.0
 
 
 def number_of_steps(n_steps: int | str, budget: Budget, n_rows: int | None, n_vertices: int, radius: float) -> int:

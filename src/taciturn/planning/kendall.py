@@ -27,20 +27,14 @@ class KendallPlan:
 
     Parameters
     ----------
-    k : int
-        How many.
     budget : Budget
         What all rounds together may cost; its delta is 0 where the mechanism is pure.
     method : str
         Name of the mechanism of a round, or "all" where every feature is taken, or "exact" without privacy.
-    relation : str
-        The neighbouring relation.
     steps : int
         How many steps of the scores' lattice make one unit of ``|K| / (n - 1)``.
     rounds : tuple of Selection
         The mechanism of each round; none where nothing private is needed.
-    releases : tuple of Release
-        For the certificate.
     """
 
     arithmetic: ClassVar[str] = "exact"

@@ -59,30 +59,18 @@ class ObjectivePlan:
 
     Parameters
     ----------
-    budget : Budget
-        What all of the plan may cost.
     loss : ScalarLoss
         :math:`\phi`.
-    row_bound : float
-        L2 bound on the rows.
     regularisation : float
         :math:`\Lambda`.
     noise_scale : float
         :math:`\sigma`, standard deviation of the linear term; 0 without privacy.
     scale : float
         :math:`\sigma` in units of the largest change of the gradient between neighbours; 0 without privacy.
-    relation : str
-        The neighbouring relation.
     n_records : int
         Upper bound on the number of records.
-    n_features : int
-        Columns of the model, without an intercept's.
-    intercept : bool
-        Whether the model has a constant column.
     n_outputs : int
         How many objectives, each on all records, are minimised.
-    releases : tuple of Release
-        For the certificate.
     """
 
     arithmetic: ClassVar[str] = "float64"

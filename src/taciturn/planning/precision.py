@@ -141,8 +141,6 @@ class Resolution:
 
     Parameters
     ----------
-    criterion : StoppingCriterion
-        Where the solver stops.
     step : float
         Step of the output lattice, a power of two.
     output : RoundedGaussian

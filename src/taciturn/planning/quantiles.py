@@ -31,14 +31,8 @@ class BoundsPlan:
 
     Parameters
     ----------
-    budget : Budget
-        What all bounds together may cost.
     quantiles : tuple of PrivateQuantile
         One per column, on a grid that is symmetric about zero, for the upper bound.
-    private : bool
-        Whether there is noise.
-    releases : tuple of Release
-        For the certificate.
     """
 
     arithmetic: ClassVar[str] = "exact"

@@ -36,8 +36,6 @@ class ScorePlan:
         None where nothing is private.
     deviation : float
         Standard deviation of the noise on each sum, in units of ``term_bound``.
-    releases : tuple of Release
-        For the certificate.
     """
 
     budget: Budget

@@ -20,8 +20,7 @@ from taciturn.planning.frank_wolfe import (
     influences,
     number_of_steps,
     planned_selection,
-    step_distance,
-    step_words,
+    planned_steps,
 )
 
 __all__ = [
@@ -219,7 +218,7 @@ def _planned(
     # At a common scale b: a selection has the range part / b; Gaussian noise that costs as much has mu = part / (2 b).
     select_part = {"adp": 0.0, "tested": _HALF}.get(rule, 1.0) * screen_part
     gauss_part = {"adp": 1.0, "tested": _HALF}.get(rule, 0.0) * screen_part
-    planned = [planned_selection(step_words(n_vertices), relation, step_part, step_distance(budget), n_steps)]
+    planned = [planned_steps(budget, n_vertices, relation, step_part, n_steps)]
     words = _SCREENING_WORDS[rule]
     if select_part:
         planned.append(planned_selection(words, relation, select_part, 0.0, n_screenings))

@@ -35,16 +35,12 @@ class TopKPlan:
 
     Parameters
     ----------
-    k : int
-        How many.
     budget : Budget
         What the selection may cost; its delta is 0 where the mechanism is pure.
     method : str
         Name of the mechanism, or "all" where every candidate is taken, or "exact" without privacy.
     mechanism : TopK or None
         None where nothing private is needed.
-    releases : tuple of Release
-        For the certificate.
     """
 
     ordered: ClassVar[bool] = True

@@ -22,17 +22,7 @@ __all__ = ["TwoStagePlan", "check_selection_share", "plan_two_stage"]
 
 @dataclass(frozen=True, slots=True)
 class TwoStagePlan:
-    """How features will be selected, and how a model will be fitted to them.
-
-    Parameters
-    ----------
-    votes : BlockVotePlan
-        The selection.
-    objective : ObjectivePlan
-        The fit on the selected features.
-    releases : tuple of Release
-        Those of both stages, for the certificate.
-    """
+    """How features will be selected, and how a model will be fitted to them."""
 
     arithmetic: ClassVar[str] = ObjectivePlan.arithmetic
     ordered: ClassVar[bool] = True

@@ -103,10 +103,9 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         self : object
             The fitted selector.
         """
-        self._fit(X, y)
-        return self
+        return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, **by_row: Any) -> None:
+    def _fit(self, X: Any, y: Any, **by_row: Any) -> Self:
         self.check_parameters()
         facts = self._public_facts(X, y)
         plan = self._plan(facts)
@@ -128,6 +127,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         )
         self.support_ = np.zeros(facts.n_features, dtype=bool)
         self.support_[selected] = True
+        return self
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

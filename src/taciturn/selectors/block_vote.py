@@ -140,8 +140,7 @@ class BlockVoteSelector(BoundedSelector):
                 "'add-remove' where keys are given, since a replaced record would move between two blocks",
                 "leave keys out, or set relation='add-remove'",
             )
-        self._fit(X, y, keys=keys)
-        return self
+        return self._fit(X, y, keys=keys)
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -27,29 +27,10 @@ def audit_entry(
     n_jobs: int = 1,
     progress: bool = False,
 ) -> AuditResult:
-    """Audit one entry of the catalogue.
+    """Audit one entry of the catalogue at a budget from 0.01 to 10; the claim is that of the object itself.
 
-    Parameters
-    ----------
-    entry : Entry
-        What to audit.
-    epsilon : float, default=1.0
-        The budget that it is given, from 0.01 to 10.
-    trials : int, default=None
-        Runs on each of the two data sets; None: the entry's own number. Laws that are written down need none.
-    confidence : float, default=0.95
-        Probability with which the bound is a true one.
-    random_state : int, default=0
-        From which a seed for every run follows.
-    n_jobs : int, default=1
-        Number of worker processes.
-    progress : bool, default=False
-        Whether to draw a progress bar on the standard error stream.
-
-    Returns
-    -------
-    AuditResult
-        With the claim that the object makes of itself.
+    The arguments are those of :func:`~taciturn.audit.audit`. ``trials`` of None is the entry's own number; laws that
+    are written down need none.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
 from taciturn.fitting.procedure import BOUNDS, PrivateEstimator, PublicFacts
-from taciturn.losses import LogisticLoss, Loss, SoftmaxLoss
+from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.sources import ArraySource
 
 __all__ = ["PrivateClassifier", "PrivateLinearModel", "PrivateRegressor", "number_or_auto"]
@@ -149,6 +149,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
         check_y_bounds(self.y_bounds)
+        self._mapped_clip()
 
     @property
     def _target_unit(self) -> float:
@@ -166,6 +167,9 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
                 "residual_clip", clip, "a positive finite number also in units of y_bounds", "give one of their size"
             )
         return clip / self._target_unit
+
+    def _loss(self, facts: PublicFacts) -> tuple[Any, int]:
+        return HuberLoss(self._mapped_clip() or 1.0), 1
 
     def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
         return replace(records, y=numeric_target(records.y, check_y_bounds(self.y_bounds)))

@@ -23,7 +23,7 @@ from taciturn.fitting import paths
 from taciturn.fitting.frank_wolfe import run_frank_wolfe
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.kernels import softmax
-from taciturn.losses import HuberLoss, Loss, SquaredLoss
+from taciturn.losses import Loss, SquaredLoss
 from taciturn.planning.frank_wolfe import ClippedCount, plan_frank_wolfe
 from taciturn.sources import ArraySource
 
@@ -177,10 +177,9 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
         check_choice(("huber", "squared"), loss=self.loss)
-        self._mapped_clip()
 
     def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
-        return SquaredLoss() if self.loss == "squared" else HuberLoss(self._mapped_clip() or 1.0), 1
+        return (SquaredLoss(), 1) if self.loss == "squared" else super()._loss(facts)
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         described = super()._described(plan, facts) | {"loss": self.loss}

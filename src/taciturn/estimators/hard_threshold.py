@@ -20,7 +20,6 @@ from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, Priv
 from taciturn.fitting.hard_threshold import run_hard_threshold
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.kernels import softmax
-from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.hard_threshold import HardThresholdPlan, plan_hard_threshold
 from taciturn.sources import ArraySource
@@ -214,14 +213,6 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
         self.fit_intercept = fit_intercept
         self.invalid = invalid
         self.random_state = random_state
-
-    def check_parameters(self) -> None:
-        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
-        super().check_parameters()
-        self._mapped_clip()
-
-    def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
-        return HuberLoss(self._mapped_clip() or 1.0), 1
 
     @property
     def _clips_by_median(self) -> bool:

@@ -16,7 +16,7 @@ from taciturn.core.validation import check_real
 from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
 from taciturn.fitting.objective_perturbation import run_objective
 from taciturn.fitting.procedure import PublicFacts
-from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.losses import LogisticLoss
 from taciturn.planning.objective_perturbation import (
     MOST_PER_PUBLIC_ROW,
     check_regularisation,
@@ -173,14 +173,6 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
         self.fit_intercept = fit_intercept
         self.invalid = invalid
         self.random_state = random_state
-
-    def check_parameters(self) -> None:
-        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
-        super().check_parameters()
-        self._mapped_clip()
-
-    def _loss(self, facts: PublicFacts) -> tuple[HuberLoss, int]:
-        return HuberLoss(self._mapped_clip() or 1.0), 1
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         clip = (self._mapped_clip() or 1.0) * self._target_unit

@@ -267,3 +267,12 @@ class BallModel(SwitchedModel):
     def _facts(self, X: Any) -> dict[str, Any]:
         facts = super()._facts(X) | {"loss": self.loss}
         return facts | {"classes": self.classes_} if classifies(self) else facts
+
+    def _short_noise(self, lipschitz: float, noise: str) -> tuple[str, ...]:
+        """The mistake of a gradient bound below the true Lipschitz constant; none if it is not below."""
+        if self.gradient_bound >= lipschitz:
+            return ()
+        return (
+            f"one record can move the gradient by {lipschitz:g} and not only by gradient_bound = "
+            f"{self.gradient_bound:g}: {noise} is too small by a factor of {lipschitz / self.gradient_bound:g}",
+        )

@@ -205,11 +205,6 @@ class PrivateLasso(BallModel):
 
     def _errata(self, n_columns: int) -> tuple[str, ...]:
         """The mistakes that concern this run."""
-        errata = [COMPOSITION, NEIGHBOURS, ASCENT if self.literal_appendix else STEPS, OBSERVED_BOUNDS]
-        slope = self._loss().lipschitz(self.radius)
-        if self.gradient_bound < slope:
-            errata.append(
-                f"one record can move the gradient by {slope:g} and not only by gradient_bound = "
-                f"{self.gradient_bound:g}: the noise is too small by a factor of {slope / self.gradient_bound:g}"
-            )
-        return tuple(errata)
+        steps = ASCENT if self.literal_appendix else STEPS
+        short = self._short_noise(self._loss().lipschitz(self.radius), "the noise")
+        return (COMPOSITION, NEIGHBOURS, steps, OBSERVED_BOUNDS, *short)

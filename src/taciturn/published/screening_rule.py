@@ -311,13 +311,7 @@ class ScreenedReproduction(BallModel):
                 f"does not bound the change of a product; what is proved of a score is {excess:.3g} times what is "
                 "printed"
             )
-        slope = rule.largest_residual
-        if self.gradient_bound < slope:
-            errata.append(
-                f"one record can move the gradient by {slope:g} and not only by gradient_bound = "
-                f"{self.gradient_bound:g}: the noise of the steps is too small by a factor of "
-                f"{slope / self.gradient_bound:g}"
-            )
+        errata += self._short_noise(rule.largest_residual, "the noise of the steps")
         if self.radius > 1.0:
             errata.append(UNSCALED_RULE)
         return (*errata, COMPOSITION, SCALED_BY_DATA)

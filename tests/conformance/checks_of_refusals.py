@@ -164,6 +164,7 @@ BAD = {
     "average": ("yes", None),
     "classes": (["only"], (1, "a"), (1, 1)),
     "clip_share": (0.0, 1.0, "much"),
+    "coef_bound": (0.0, -1.0, "wide"),
     "count_range": ((2.5, 6), (6, 3), (0, 4), 7, (True, 3)),
     "count_share": (0.0, 1.0),
     "coupling": (0.0, -1.0, "tight"),
@@ -198,14 +199,15 @@ BAD = {
     "smallest": (0.0, -1.0, math.nan, "tiny"),
     "step_size": (0.0, -1.0, "large"),
     "strength": (0.0, "strong"),
+    "threshold": (-0.1, 1.5, "high"),
     "tail": (0.5, 0.0005, "narrow"),
     "x_bound": (0, -1.0, math.nan, math.inf, "wide"),
     "y_bounds": ((1, 0), (0, 0), (0, math.inf), (0, 1, 2), "wide"),
 }
 """Values that a parameter refuses wherever it occurs."""
 
-ELSEWHERE = {"lower", "upper", "threshold"}
-"""Of one class alone, or not the same in two: ``test_bounded_scaler``, ``test_hard_threshold``, ``test_screened``."""
+ELSEWHERE = {"lower", "upper"}
+"""Of one class alone: ``test_bounded_scaler``."""
 
 IN_FORCE = {
     "count_range": {"n_nonzero": "private-count"},

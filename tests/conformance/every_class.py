@@ -19,7 +19,7 @@ FITTED = frozenset(
 )
 """What any fit may leave behind, by the blueprint; the labels of a classifier come on top."""
 
-PUBLIC_FACTS = frozenset({"_y_bounds"})
+PUBLIC_FACTS = frozenset({"y_bounds_"})
 """What a fit may keep of its parameters for later predictions."""
 
 

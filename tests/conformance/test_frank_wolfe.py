@@ -89,7 +89,7 @@ def test_the_ball_holds(kind):
 def test_units_of_the_target_are_those_of_the_user():
     X, y = data()
     mapped = FrankWolfeRegressor(radius=2.0, random_state=3, n_steps=60).fit(X, y)
-    celsius = FrankWolfeRegressor(radius=2.0, random_state=3, n_steps=60, y_bounds=(10.0, 50.0)).fit(X, 30 + 20 * y)
+    celsius = FrankWolfeRegressor(radius=40.0, random_state=3, n_steps=60, y_bounds=(10.0, 50.0)).fit(X, 30 + 20 * y)
     assert np.allclose(celsius.coef_, 20 * mapped.coef_)
     assert celsius.intercept_ == pytest.approx(30 + 20 * mapped.intercept_)
     assert np.allclose(celsius.predict(X), 30 + 20 * mapped.predict(X))

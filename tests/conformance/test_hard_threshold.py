@@ -143,7 +143,7 @@ def test_the_order_of_records_does_not_matter():
     assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
-@pytest.mark.parametrize(("parameter", "value"), [("row_bound", 1e-3), ("mechanism", "laplace"), ("threshold", None)])
+@pytest.mark.parametrize(("parameter", "value"), [("row_bound", 1e-3), ("mechanism", "laplace"), ("mechanism", None)])
 def test_bad_parameters_are_refused_in_one_sentence(parameter, value):
     model = HardThresholdRegressor(**{parameter: value})
     with pytest.raises(ParameterError, match=f"^{parameter}="):

@@ -43,7 +43,7 @@ def test_steps_and_screenings_share_one_budget(kind, rule, relation):
     assert sum(costs[1:]) / sum(costs) == pytest.approx(0.25, rel=1e-6)
     assert not hasattr(model, "loss_curve_")
     assert vars(model).keys() - model.get_params().keys() <= {
-        "coef_", "intercept_", "n_iter_", "support_", "certificate_", "n_features_in_", "classes_"
+        "coef_", "intercept_", "n_iter_", "support_", "certificate_", "n_features_in_", "classes_", "y_bounds_"
     }  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def test_the_certificate_says_what_is_assumed_of_an_eigenvalue(kind, method):
     certificate = kind(n_nonzero=2, method=method, random_state=0).fit(X, y).certificate_
     assert any("largest eigenvalue" in release.what for release in certificate.events)
     assert "relative error of at most 4 m 2**-53" in EIGENVALUE
-    assert certificate.assumptions[-1] == EIGENVALUE
+    assert certificate.assumptions.count(EIGENVALUE) == 1
     assert EIGENVALUE in " ".join(str(certificate).split())
     exact = kind(epsilon=INF, n_nonzero=2, method=method).fit(X, y).certificate_
     assert EIGENVALUE not in exact.assumptions

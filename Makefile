@@ -64,9 +64,9 @@ $(OLDEST)/.core: pyproject.toml constraints-oldest.txt
 test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pyproject.toml allows
 	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
-lint: $(DEV) ## ruff, mypy (strict where privacy is decided), import contracts
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+lint: $(DEV) ## ruff, mypy (strict), import contracts
+	$(BIN)/ruff check src tests benchmarks docs/tables docs/plain_docstrings.py
+	$(BIN)/ruff format --check src tests benchmarks docs/tables docs/plain_docstrings.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -18,7 +18,7 @@ from typing import Any
 from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.audit import AuditResult, Replay, SearchResult
-from taciturn.audit.catalogue import ENTRIES, Case, Entry, ExactCase
+from taciturn.audit.catalogue import ENTRIES, Entry, ExactCase, SampledCase
 from taciturn.audit.catalogue.replays import LARGE, replays_of
 from taciturn.audit.catalogue.replays import REPLAYS as REPLAY_CASES
 from taciturn.audit.random_tables import HUGE, TINY
@@ -170,9 +170,9 @@ def rounded_down(number: float) -> str:
 def scaled(entry: Entry, factor: float) -> Entry:
     """The entry with more runs, or fewer."""
 
-    def case(epsilon: float) -> Case | ExactCase:
+    def case(epsilon: float) -> SampledCase | ExactCase:
         made = entry.case(epsilon)
-        if not isinstance(made, Case):
+        if not isinstance(made, SampledCase):
             return made
         return replace(made, trials=max(LEAST_TRIALS, round(factor * made.trials)))
 

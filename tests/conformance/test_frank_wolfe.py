@@ -241,3 +241,11 @@ def test_noiseless_classification_reaches_liblinear():
         return np.mean(np.logaddexp(0, margins) - y * margins)
 
     assert objective(ours) <= objective(reference) * (1 + 1e-3)
+
+
+def test_a_ball_beyond_all_lattices_is_fitted_by_full_gradients():
+    # Radius times x_bound is finite, and a thousandth of it would still be beyond the fast paths.
+    X, y = data()
+    model = FrankWolfeRegressor(epsilon=30.0, x_bound=1e300, radius=1e8, n_steps=3, random_state=0).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert model.certificate_.status == "proved"

@@ -115,8 +115,11 @@ def open_run(
     paths keep a rounded Gram matrix; ``norms`` states the norms of the columns.
     """
     bound = MOST_PRIVATE_ROWS if n_rows is None else n_rows
-    derivative, present = loss.lattice_derivative(radius), loss.present(target)
-    if plainly or derivative is None or not _fits(design, radius, n_steps, noise_scale, bound):
+    present = loss.present(target)
+    fits = not plainly and _fits(design, radius, n_steps, noise_scale, bound)
+    # Only where it fits: beyond the largest radius the bound of a derivative is no integer any more.
+    derivative = loss.lattice_derivative(radius) if fits else None
+    if derivative is None:
         plain = PlainRun(design, target, loss, radius, n_outputs, noise_scale, bound, relation)
         plain.norms = column_norms(design.lattice, present) / ONE if norms else None
         return plain

@@ -138,7 +138,6 @@ class Model:
             "coefficients": coefficients.tolist() if self.task == "classify" else coefficients.ravel().tolist(),
             "intercept": np.asarray(estimator.intercept_).tolist(),
             "classes": estimator.classes_.tolist() if self.task == "classify" else None,
-            "coefficient_std": estimator.coef_std_.tolist() if hasattr(estimator, "coef_std_") else None,
             "n_steps": int(estimator.n_iter_) if hasattr(estimator, "n_iter_") else None,
             "sparse": sparse,
             "named": hasattr(estimator, "feature_names_in_"),
@@ -289,8 +288,6 @@ def _set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> No
     estimator.coef_ = _numbers("coefficients", content["coefficients"], shape)
     nonzero = estimator.coef_ != 0.0
     estimator.support_ = nonzero.any(axis=0) if nonzero.ndim == 2 else nonzero
-    if content["coefficient_std"] is not None:
-        estimator.coef_std_ = _numbers("coefficient_std", content["coefficient_std"], shape)
     if content["n_steps"] is not None:
         if type(content["n_steps"]) is not int or content["n_steps"] < 0:
             raise DataError(_damaged("a number of steps that is none"))

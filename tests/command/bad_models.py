@@ -63,7 +63,7 @@ TEXTS = {
     "a digit of thousands": '{"format": "taciturn model", "version": ' + "9" * 5000 + "}",
 }
 KEYS = ("taciturn", "task", "target", "bounds", "features", "estimator", "parameters", "coefficients", "intercept",
-        "classes", "coefficient_std", "n_steps", "sparse", "named", "certificate", "command")  # fmt: skip
+        "classes", "n_steps", "sparse", "named", "certificate", "command")  # fmt: skip
 VALUES = (-1, [], {}, [[["deep"]]])
 CHANGES = {
     "a class less": _set(("classes",), ["no"]),

@@ -51,7 +51,7 @@ def degenerate_tables():
 
 def assert_finite(model):
     """Assert that all that was learned is finite and as wide as the table."""
-    for name in ("coef_", "intercept_", "coef_std_", "lower_", "upper_"):
+    for name in ("coef_", "intercept_", "lower_", "upper_"):
         assert np.isfinite(getattr(model, name, 0.0)).all(), name
     support = getattr(model, "support_", np.ones(model.n_features_in_, dtype=bool))
     assert support.shape == (model.n_features_in_,)

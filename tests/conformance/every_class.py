@@ -128,7 +128,7 @@ _SCREENED = {"n_steps": 4, "screen_at": 2, "layouts": "law"}
 _SCREENINGS = (taciturn.ScreenedRegressor, taciturn.ScreenedClassifier)
 _GAUSSIAN = {"needs_n_public": True, "needs_delta": True}
 _HARD = {"n_steps": 3, "n_nonzero": 2, **_GAUSSIAN}
-_SPARSE = {"n_nonzero": 2, "extras": frozenset({"coef_std_"}), **_GAUSSIAN}
+_SPARSE = {"n_nonzero": 2, **_GAUSSIAN}
 _OBJECTIVE = {"layouts": "close", **_GAUSSIAN}
 _BOUNDS = frozenset({"lower_", "upper_"})
 

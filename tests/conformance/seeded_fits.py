@@ -27,8 +27,7 @@ RECORD = Path(__file__).parents[1] / "data" / "seeded_fits.json"
 CASES = {**PROVED, "private_score": SCORES, **PUBLISHED}
 
 _ATTRIBUTES = (
-    *("coef_", "coef_std_", "intercept_", "support_", "n_iter_", "classes_", "count_", "loss_curve_"),
-    *("lower_", "upper_"),
+    *("coef_", "intercept_", "support_", "n_iter_", "classes_", "count_", "loss_curve_", "lower_", "upper_"),
 )
 # Five rows to predict or to transform, good ones in every table.
 _ROWS = slice(50, 55)

@@ -46,8 +46,7 @@ def fit_sparse(kind, n_partitions, layout="dense", n_features=8, make=ArraySourc
         Budget(epsilon, 1e-6), loss, relation="zero-out", n_rows=N_ROWS, n_features=n_features, n_outputs=n_outputs,
         **facts | changes,
     )  # fmt: skip
-    result = run_sparse(plan, source(kind, n_features, layout, n_partitions, make), Stream.of(3))
-    return np.column_stack((result.coefficients, result.deviations))
+    return run_sparse(plan, source(kind, n_features, layout, n_partitions, make), Stream.of(3)).coefficients
 
 
 def fit_hard_threshold(kind, n_partitions, layout="dense", n_features=8, make=ArraySource, epsilon=8.0, **changes):

@@ -169,7 +169,6 @@ def test_units_of_the_target_are_those_of_the_user():
     mapped = SparseRegressor(n_nonzero=3, random_state=3).fit(X, y)
     celsius = SparseRegressor(n_nonzero=3, random_state=3, y_bounds=(10.0, 50.0)).fit(X, 30 + 20 * y)
     assert np.allclose(celsius.coef_, 20 * mapped.coef_)
-    assert np.allclose(celsius.coef_std_, 20 * mapped.coef_std_)
     assert celsius.intercept_ == pytest.approx(30 + 20 * mapped.intercept_)
     assert np.allclose(celsius.predict(X), 30 + 20 * mapped.predict(X))
 
@@ -182,7 +181,6 @@ def test_units_of_the_features_are_those_of_the_user(kind, row_bound):
     grams_bound = row_bound if row_bound == "auto" else 1000 * row_bound
     grams = kind(n_nonzero=3, row_bound=grams_bound, x_bound=1000.0, random_state=3).fit(1000 * X, y)
     assert np.allclose(grams.coef_ * 1000, unit.coef_)
-    assert np.allclose(grams.coef_std_ * 1000, unit.coef_std_)
     assert np.allclose(grams.intercept_, unit.intercept_)
 
 
@@ -224,7 +222,7 @@ def test_two_records_are_fitted_too(n, n_nonzero):
                 common = {"epsilon": epsilon, "n_nonzero": n_nonzero, "random_state": 0}
                 model = SparseClassifier(classes=range(n_classes), **common) if n_classes else SparseRegressor(**common)
                 model.fit(X, np.arange(n) % 2)
-                assert all(np.isfinite(value).all() for value in (model.coef_, model.coef_std_, model.intercept_))
+                assert all(np.isfinite(value).all() for value in (model.coef_, model.intercept_))
                 assert n_nonzero == "auto" or model.support_.sum() <= n_nonzero
                 assert model.predict(X).shape == (n,)
 
@@ -251,7 +249,7 @@ def test_any_number_of_classes_is_learned(labels):
     y = np.array(labels)[np.digitize(X[:, 5], np.linspace(-1, 1, len(labels) + 1)[1:-1])]
     model = SparseClassifier(classes=labels, n_nonzero=1, random_state=0).fit(X, y)
     n_outputs = 1 if len(labels) == 2 else len(labels)
-    assert model.coef_std_.shape == (n_outputs, 12)
+    assert model.coef_.shape == (n_outputs, 12)
     assert np.flatnonzero(model.support_).tolist() == [5]
     assert model.score(X, y) > 1.5 / len(labels)
     bounds = "the bounds were chosen without looking at these data"
@@ -312,7 +310,6 @@ def test_noiseless_regression_is_least_squares_on_its_support():
         assert np.flatnonzero(model.support_).tolist() == [0, 1, 2]
         assert np.allclose(model.coef_[:3], reference.coef_, rtol=1e-2)
         assert model.intercept_ == pytest.approx(reference.intercept_, rel=1e-2)
-        assert not model.coef_std_.any()
         assert model.certificate_.status == "not private"
         assert all(isinstance(release.event, NotPrivateEvent) for release in model.certificate_.events)
 

@@ -28,7 +28,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"not read any further"
 class Fitted:
     """Holds what a report may read, and nothing else: another attribute is an error."""
 
-    __slots__ = ("classes_", "coef_", "coef_std_", "intercept_", "invalid")
+    __slots__ = ("classes_", "coef_", "intercept_", "invalid")
 
     def __init__(self, **attributes):
         for name, value in ({"invalid": "raise"} | attributes).items():
@@ -74,7 +74,7 @@ def bounds_of(name, stated):
 
 def regression(certificate=None, **fitted):
     bounds = bounds_of(QUOTED, "lower = 0\nupper = 250")
-    values = {"coef_": np.array([20.0, -8.0, 0.0, 5.0, 1e-5]), "intercept_": 120.0, "coef_std_": np.full(5, 2.0)}
+    values = {"coef_": np.array([20.0, -8.0, 0.0, 5.0, 1e-5]), "intercept_": 120.0}
     return SimpleNamespace(
         task="regress",
         bounds=bounds,

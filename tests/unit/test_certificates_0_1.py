@@ -132,6 +132,17 @@ def test_a_model_of_0_1_loads_with_its_certificate(name):
     assert Model.from_json(model.to_json()).certificate == model.certificate
 
 
+def test_the_bound_on_noise_that_models_of_0_1_state_is_not_read():
+    stating = [name for name in MODELS if MODELS[name]["coefficient_std"] is not None]
+    assert {name.split()[0] for name in stating} == {"SparseRegressor", "SparseClassifier"}
+    for name in stating:
+        # It does not matter what stands there: 0.2 neither checks it nor passes it on.
+        for stated in (MODELS[name]["coefficient_std"], "anything"):
+            model = Model.from_json(json.dumps(MODELS[name] | {"coefficient_std": stated}))
+            assert not hasattr(model.estimator, "coef_std_")
+            assert "coefficient_std" not in json.loads(model.to_json())
+
+
 PEOPLE = [
     {"age": age, "smoker": smoker, "region": region}
     for age in (0.0, 30.0, 55.0, 80.0, 110.0)

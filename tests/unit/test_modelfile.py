@@ -193,7 +193,6 @@ def test_a_file_written_by_hand_predicts_what_its_numbers_say():
         "coefficients": [8.0, 2.0, -4.0],
         "intercept": 50,
         "classes": None,
-        "coefficient_std": None,
         "n_steps": 10,
         "sparse": False,
         "named": False,
@@ -241,7 +240,7 @@ def damaged(content, path, value):
 NAN, LARGE = float("nan"), float("1e400")
 KEYS = (
     "format version taciturn task target bounds features estimator parameters coefficients intercept classes "
-    "coefficient_std n_steps sparse named certificate command"
+    "n_steps sparse named certificate command"
 )
 WRONG = [
     ("classify", [key], value)
@@ -278,7 +277,6 @@ DAMAGE = [
     ("regress", ["coefficients", 0], [[0.0]]),
     ("regress", ["intercept"], [0.0]),
     ("regress", ["intercept"], NAN),
-    ("regress", ["coefficient_std"], [0.0]),
     ("regress", ["n_steps"], -1),
     ("regress", ["n_steps"], 1.5),
     ("regress", ["features"], ["age"]),

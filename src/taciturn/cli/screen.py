@@ -105,14 +105,13 @@ def _progress(*more: str) -> Progress:
 
 
 def print_model(model: Model) -> None:
-    """Print the coefficients by name, the largest first, with the standard deviation of their noise if it is known."""
+    """Print the coefficients by name, the largest first."""
     import numpy as np
     from rich.table import Table
 
     estimator, names = model.estimator, model.feature_names
     stored = estimator.coef_
     coefficients = np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored)
-    deviations = np.atleast_2d(getattr(estimator, "coef_std_", np.full(coefficients.shape, np.nan)))
     outputs = list(getattr(estimator, "classes_", [model.bounds.target.name]))
     if len(outputs) == 2 and len(coefficients) == 1:
         outputs = outputs[1:]
@@ -122,14 +121,9 @@ def print_model(model: Model) -> None:
     for output in outputs:
         heading = f"coefficient ({output})" if len(coefficients) > 1 else "coefficient"
         table.add_column(shown_text(heading), justify="right")
-        table.add_column("noise", justify="right")
     for at in shown[np.argsort(-np.abs(coefficients[:, shown]).sum(axis=0), kind="stable")]:
-        cells = []
-        for value, deviation in zip(coefficients[:, at], deviations[:, at], strict=True):
-            cells += [f"{value:+.4g}", "" if np.isnan(deviation) else f"± {deviation:.2g}"]
-        table.add_row(shown_text(names[at]), *cells)
-    cells = [cell for value in np.atleast_1d(estimator.intercept_) for cell in (f"{value:+.4g}", "")]
-    table.add_row("(intercept)", *cells)
+        table.add_row(shown_text(names[at]), *(f"{value:+.4g}" for value in coefficients[:, at]))
+    table.add_row("(intercept)", *(f"{value:+.4g}" for value in np.atleast_1d(estimator.intercept_)))
     console().print(table)
 
 

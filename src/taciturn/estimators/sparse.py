@@ -113,8 +113,6 @@ class SparseModel(PrivateLinearModel):
     def _store(self, plan: SparsePlan, facts: PublicFacts, outcome: SparseResult) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
-        deviations = outcome.deviations * (self._target_unit / self.x_bound)
-        self.coef_std_ = deviations if is_classifier(self) else deviations[0]
 
 
 class SparseRegressor(PrivateRegressor, SparseModel):
@@ -154,8 +152,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     Attributes
     ----------
-    %(coef_std)s
-    %(regressor_attributes)s
+    %(iterative_regressor_attributes)s
 
     Warns
     -----
@@ -270,8 +267,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
 
     Attributes
     ----------
-    %(coef_std)s
-    %(classifier_attributes)s
+    %(iterative_classifier_attributes)s
 
     Warns
     -----

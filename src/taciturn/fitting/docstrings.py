@@ -279,15 +279,6 @@ support_ : ndarray of bool, shape (n_features,)
 n_iter_ : int
     Number of steps made.
 """,
-    "coef_std": """
-coef_std_ : ndarray of the shape of ``coef_``
-    A bound on the standard deviation that the noise of the gradients gives each coefficient, in the quadratic
-    approximation and given the columns that were chosen; 0 for features that are not in the model. It follows from
-    released numbers and from the worst curvature there can be, so it is mostly far from sharp. Sampling error is
-    not in it, nor is what noisy clips do, which shows at small budgets.
-n_iter_ : int
-    Number of gradient steps made.
-""",
     "loss_curve": """
 loss_curve_ : ndarray
     Mean loss after each screening. Only with ``epsilon=float("inf")``: it is computed from the data.

@@ -23,7 +23,6 @@ __all__ = [
     "GradientDescent",
     "columns_by_weight",
     "heaviest_columns",
-    "noise_amplification",
 ]
 
 # Public offsets of proposals stay within this, which leaves room for sums beside them.
@@ -184,28 +183,6 @@ class GradientDescent:
         noisy = np.zeros(sums.shape)
         noisy[:, known] = self.noise.release(np.ascontiguousarray(sums[:, known]), stream.spawn("gradient"))
         return noisy, known
-
-
-def noise_amplification(n_steps: int, momentum: float, average: bool) -> float:
-    r"""How much of the noise of one step a coefficient can gather over all of them, as a factor on its deviation.
-
-    *Statement.* For a quadratic objective whose matrix has eigenvalues between 0 and :math:`1/\eta`, and without
-    projection, the standard deviation of each coefficient is at most this factor times :math:`\eta \sigma`.
-
-    *Proof.* In the eigenvectors the steps are scalar and independent. In a direction of curvature h the noise of a
-    step moves the iterate j steps later by :math:`\eta \rho_j`, where :math:`\rho_j = (1 + \beta - \eta h) \rho_{j-1}
-    - \beta \rho_{j-2}` and :math:`\rho_0 = 1`. The roots of this recursion have the product :math:`\beta`. Real ones
-    lie in [0, 1], and :math:`\rho_j = \sum_i r_1^i r_2^{j-i}` grows as they move apart, up to
-    :math:`s_j = \sum_{i \le j} \beta^i` at h = 0. Complex ones have the modulus :math:`\sqrt\beta`, and
-    :math:`|\rho_j| \le (j + 1) \beta^{j/2} \le s_j`, because a geometric mean is below the arithmetic one. So
-    :math:`|\rho_j| \le 1 / (1 - \beta)`, a mean of iterates moves by no more times the share of them that come later,
-    and independent steps add squares. Every direction obeys the bound, hence every coordinate does.
-    """
-    first = n_steps // 2 if average else n_steps - 1
-    response = 1.0 / (1.0 - momentum)
-    kept = np.arange(first, n_steps)
-    shares = [np.count_nonzero(kept >= s) / kept.size for s in range(n_steps)]
-    return response * math.sqrt(math.fsum(share * share for share in shares))
 
 
 def columns_by_weight(weights: FloatArray) -> IndexArray:

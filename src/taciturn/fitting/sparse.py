@@ -21,7 +21,6 @@ from taciturn.fitting.gradient_descent import (
     Constraint,
     GradientDescent,
     heaviest_columns,
-    noise_amplification,
 )
 from taciturn.fitting.releases import Releases, list_spends
 from taciturn.fitting.sparse_choices import (
@@ -71,12 +70,10 @@ _ENOUGH_TO_PRUNE = 60.0
 class SparseResult:
     """What a fit releases: the coefficients, in mapped units and the intercept last, and the steps of both phases.
 
-    ``deviations`` bound the standard deviation that noise gives a coefficient, 0 for features that are not in the
-    model; ``releases`` are what the privacy filter paid for, for the certificate.
+    ``releases`` are what the privacy filter paid for, for the certificate.
     """
 
     coefficients: FloatArray
-    deviations: FloatArray
     n_steps: int
     releases: tuple[Release, ...]
 
@@ -88,16 +85,15 @@ def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """Columns that are still in (None for all), where they are centred, their weights, and how noisy these are.
+    """Columns that are still in (None for all), where they are centred, and their weights.
 
-    ``constants`` are margins of the constant, ``variance`` bounds the variance that noise gives a weight.
+    ``constants`` are margins of the constant.
     """
 
     columns: IndexArray | None
     centre: FloatArray | None
     weights: FloatArray
     constants: FloatArray
-    variance: float = 0.0
     n_steps: int = 0
 
     @property
@@ -122,8 +118,7 @@ class _Model:
         added = k * deviation**2 * 2.0 / (n_steps * typical**2)
         square = float(np.sum(np.square(self.weights)))
         kept = max(_LEAST_KEPT, 1.0 - added / (2.0 * square)) if square > 0.0 else 1.0
-        # Along the weights the derivative of w (1 - a / |w|**2) is two minus what is kept, more than one.
-        return replace(self, weights=self.weights * kept, variance=self.variance * (2.0 - kept) ** 2)
+        return replace(self, weights=self.weights * kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +243,10 @@ class _SparseRun:
         )
 
         deviation = 0.0 if noise is None else 2.0**noise.log2_scale * phase.derivative_bound / (float(ONE) * weight)
-        gathered = step * deviation * noise_amplification(phase.n_steps, phase.momentum, phase.average)
         model = replace(
             model,
             weights=weights[:, :d],
             constants=weights[:, d] * constant if constant else model.constants,
-            variance=model.variance + gathered**2,
             n_steps=model.n_steps + phase.n_steps,
         )
         return model if phase.reach is None else model.shrink(deviation, phase.n_steps, plan.n_rows * bound**2)
@@ -273,10 +266,8 @@ class _SparseRun:
         columns = slice(plan.n_features) if model.columns is None else model.columns
         coefficients = np.zeros((plan.n_outputs, plan.n_features + 1))
         coefficients[:, columns] = model.weights
-        deviations = np.zeros((plan.n_outputs, plan.n_features))
-        deviations[:, columns] = math.sqrt(model.variance)
         if plan.intercept:
             coefficients[:, -1] = model.constants + self._target_mean / ONE
         if model.centre is not None:
             coefficients[:, -1] -= model.weights @ model.centre / ONE
-        return SparseResult(coefficients, deviations, model.n_steps, list_spends(self._budget.spent()))
+        return SparseResult(coefficients, model.n_steps, list_spends(self._budget.spent()))

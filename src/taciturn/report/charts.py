@@ -13,14 +13,12 @@ from taciturn.report.markup import Markup, element
 from taciturn.report.odds import posterior_range
 from taciturn.report.page import Drawing
 
-__all__ = ["MOST_BARS", "WHISKER", "Bar", "coefficient_chart", "find_scale", "odds_chart", "select_largest", "shorten"]
+__all__ = ["MOST_BARS", "Bar", "coefficient_chart", "find_scale", "odds_chart", "select_largest", "shorten"]
 
 MOST_BARS = 40
-WHISKER = 2.0
-"""Length of a whisker on each side of a value, in standard deviations."""
 
 _WIDTH, _LEFT, _RIGHT = 640.0, 205.0, 75.0
-_ROW, _BAR, _TOP, _CAP = 22.0, 12.0, 24.0, 4.0
+_ROW, _BAR, _TOP = 22.0, 12.0, 24.0
 _TICKS = 6
 _SIDE, _MARGIN_LEFT, _MARGIN = 300.0, 62.0, 14.0
 _FONT, _GAP = 13.0, 10.0
@@ -30,17 +28,10 @@ _CURVE_POINTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One coefficient: its name, its value, and the standard deviation of its noise if it is known."""
+    """One coefficient: its name and its value."""
 
     name: str
     value: float
-    deviation: float | None = None
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Ends of the whisker; both are the value if the noise is not known."""
-        reach = WHISKER * (self.deviation or 0.0)
-        return self.value - reach, self.value + reach
 
 
 def select_largest(bars: Sequence[Bar]) -> list[Bar]:
@@ -72,17 +63,16 @@ def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float
 
 
 def find_scale(bars: Sequence[Bar]) -> tuple[float, float]:
-    """Return the smallest range that holds zero, all bars and all whiskers."""
-    ends = [end for bar in bars for end in bar.ends]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
+    """Return the smallest range that holds zero and all bars."""
+    values = [0.0, *(bar.value for bar in bars)]
+    low, high = min(values), max(values)
     return (low, high) if low < high else (-1.0, 1.0)
 
 
 def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
     zero, end = place(0.0), place(bar.value)
-    noise = "" if bar.deviation is None else f", noise {format_number(bar.deviation)}"
     shapes = [
-        element("title", f"{bar.name}: {format_number(bar.value)}{noise}"),
+        element("title", f"{bar.name}: {format_number(bar.value)}"),
         element("text", shorten(visible(bar.name), _LEFT - _GAP), x=_LEFT - _GAP, y=middle + 4.5, class_="number"),
         element(
             "rect",
@@ -94,10 +84,6 @@ def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
         ),
         element("text", format_number(bar.value), x=_WIDTH - 2.0, y=middle + 4.5, class_="number"),
     ]
-    if bar.deviation:
-        first, last = map(place, bar.ends)
-        caps = "".join(f"M{x:.2f} {middle - _CAP:g}V{middle + _CAP:g}" for x in (first, last))
-        shapes.append(element("path", d=f"M{first:.2f} {middle:g}H{last:.2f}{caps}", class_="whisker"))
     return element("g", *shapes)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.report.charts import MOST_BARS, WHISKER, Bar, coefficient_chart, find_scale, select_largest
+from taciturn.report.charts import MOST_BARS, Bar, coefficient_chart, find_scale, select_largest
 from taciturn.report.formats import format_number
 from taciturn.report.page import Page
 
@@ -54,13 +54,9 @@ def _outputs(model: Model) -> Iterator[tuple[str, float, list[Bar]]]:
     """Name, intercept and nonzero coefficients, by size, of each output."""
     estimator, names = model.estimator, model.feature_names
     coefficients = _rows(estimator.coef_)
-    deviations = _rows(estimator.coef_std_) if hasattr(estimator, "coef_std_") else None
     subjects = _subjects(model)
     for i, (subject, intercept) in enumerate(zip(subjects, np.atleast_1d(estimator.intercept_), strict=True)):
-        bars = [
-            Bar(str(names[j]), float(coefficients[i, j]), None if deviations is None else float(deviations[i, j]))
-            for j in np.flatnonzero(coefficients[i])
-        ]
+        bars = [Bar(str(names[j]), float(coefficients[i, j])) for j in np.flatnonzero(coefficients[i])]
         yield subject, float(intercept), sorted(bars, key=lambda bar: -abs(bar.value))
 
 
@@ -84,22 +80,19 @@ def _subjects(model: Model) -> list[str]:
 def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, float], halves: dict[str, float]) -> None:
     shown = f"{len(bars):,}" if len(bars) <= MOST_BARS else f"{MOST_BARS} largest of {len(bars):,}"
     first = ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3])
-    lines = ", with the noise as thin lines" if any(bar.deviation for bar in bars) else ""
     page.figure(
         coefficient_chart(bars, f"Coefficients: {subject}", reach),
         f"Horizontal bars of {len(select_largest(bars))} coefficients by size, positive ones to the right of zero and "
-        f"negative ones to the left{lines}. The largest: {first}. The table below has the numbers.",
-        f"The {shown} coefficients of {subject} other than zero{lines}.",
+        f"negative ones to the left. The largest: {first}. The table below has the numbers.",
+        f"The {shown} coefficients of {subject} other than zero.",
     )
-    header, rows = ["feature", "coefficient", "effect per unit"], []
-    for bar in bars[:_MOST_ROWS]:
-        rows.append([bar.name, format_number(bar.value), format_number(bar.value / halves.get(bar.name, 1.0))])
-        if bar.deviation is not None:
-            rows[-1].append(format_number(bar.deviation))
-    if len(rows[0]) > len(header):
-        header.append("noise (standard deviation)")
+    header = ["feature", "coefficient", "effect per unit"]
+    rows = [
+        [bar.name, format_number(bar.value), format_number(bar.value / halves.get(bar.name, 1.0))]
+        for bar in bars[:_MOST_ROWS]
+    ]
     rest = "" if len(bars) <= _MOST_ROWS else f": the largest {_MOST_ROWS:,} of {len(bars):,}, the model file has all"
-    page.table(header, rows, f"Coefficients of {subject}{rest}", numeric={1, 2, 3})
+    page.table(header, rows, f"Coefficients of {subject}{rest}", numeric={1, 2})
 
 
 def _meaning(model: Model) -> str:
@@ -126,13 +119,7 @@ def _unit(model: Model) -> str:
 def _about_noise(model: Model) -> str:
     if model.certificate.status == "not private":
         return "There is no noise in these numbers. How they would differ in another sample is not stated here."
-    if not hasattr(model.estimator, "coef_std_"):
-        return (
-            "This method does not state the noise of each coefficient, nor how coefficients would differ in another "
-            "sample."
-        )
     return (
-        f"The thin lines reach {WHISKER:g} standard deviations of the privacy noise to either side. The standard "
-        "deviation bounds, mostly loosely, the effect of the noise in the gradients on a coefficient. It includes "
-        "neither the variation between samples nor the noise in the choice of the features."
+        "These numbers contain the noise that protects the records. How large it is in each coefficient is not stated "
+        "here, nor how coefficients would differ in another sample."
     )

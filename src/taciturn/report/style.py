@@ -110,7 +110,6 @@ svg .plus {{ fill: var(--plus); }}
 svg .minus {{ fill: var(--minus); }}
 svg .grid {{ stroke: var(--line); }}
 svg .axis {{ stroke: var(--muted); }}
-svg .whisker {{ stroke: currentColor; stroke-width: 1.5; fill: none; }}
 svg .region {{ fill: var(--region); }}
 svg .curve {{ stroke: var(--plus); stroke-width: 2; fill: none; }}
 svg .none {{ stroke: currentColor; stroke-dasharray: 5 4; fill: none; }}

@@ -103,9 +103,18 @@ reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the p
 arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it
 	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full,--readme README.md) $(if $(DATA),--data $(DATA))
 
-arena-other: ## diffprivlib in an environment of its own, for make arena
+# The last commit before the default of version 0.2 was changed, which make arena compares with.
+FIRST_EDITION := bcd8f37
+
+arena-other: ## diffprivlib, interpret and our first edition in environments of their own, for make arena
 	$(PYTHON) -m venv build/diffprivlib
 	build/diffprivlib/$(SCRIPTS)/python $(PIP) install diffprivlib==0.6.6 scikit-learn==1.7.2
+	$(PYTHON) -m venv build/interpret
+	build/interpret/$(SCRIPTS)/python $(PIP) install interpret-core==0.7.8 scikit-learn==1.9.1
+	$(PYTHON) -m venv build/first
+	mkdir -p build/first/source
+	git archive $(FIRST_EDITION) | tar -x -C build/first/source
+	build/first/$(SCRIPTS)/python $(PIP) install build/first/source
 
 audit: $(DEV) ## Audit every class and every mutant, and write docs/audit.md
 	$(BIN)/python docs/tables/audit.py --jobs 2

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.utility.catalogue import DATA_SETS, METHODS
+from benchmarks.utility.compare import compared
 from benchmarks.utility.methods import Method
 from benchmarks.utility.report import write_readme, write_report
 from benchmarks.utility.results import Results
@@ -24,8 +25,8 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--full", action="store_true", help="large grids, all rows, five epsilons")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="names or families (default: all)")
     parser.add_argument("--data-sets", nargs="+", metavar="NAME", help="names (default: all)")
-    parser.add_argument("--epsilons", nargs="+", type=float, metavar="E", help="budgets (default: 1 5)")
-    parser.add_argument("--seeds", type=int, help="seeds at the best setting (default: 20)")
+    parser.add_argument("--epsilons", nargs="+", type=float, metavar="E", help="budgets (default: .5 1 5)")
+    parser.add_argument("--seeds", type=int, help="seeds at the best setting (default: 10)")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes (default: 2)")
     parser.add_argument("--data", type=Path, help="folder of filed data sets")
     parser.add_argument("--out", type=Path, default=Path("build/arena"), help="folder of the results (build/arena)")
@@ -33,6 +34,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--report", type=Path, default=Path(__file__).parent, help="folder of the report (this one)")
     parser.add_argument("--readme", type=Path, help="a page with marks for the table of errors")
     parser.add_argument("--report-only", action="store_true", help="write the report on what is there")
+    parser.add_argument(
+        "--compare",
+        choices=("error", "log_loss"),
+        help="print ours beside the first edition and the best peer; no report",
+    )
     return parser
 
 
@@ -69,6 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         methods = chosen_methods(options.methods)
         for sentence in run(plan, data_sets, methods, results, folder=options.data, jobs=options.jobs, console=console):
             console.print(sentence)
+    if options.compare:
+        print(compared(results, plan, data_sets, list(METHODS.values()), options.compare))
+        return 0
     # The report is about everything that is there, whatever was run now.
     everything = results, plan, list(DATA_SETS.values()), list(METHODS.values())
     path = write_report(*everything, options.report)

@@ -53,7 +53,7 @@ class Method:
     ----------
     name : str
         Its name.
-    family : {"published", "sound", "default", "non-private", "another library"}
+    family : {"default", "first edition", "practice", "published", "sound", "non-private"}
         What ``--methods`` may name as well.
     tasks : tuple of str
         What it can fit.
@@ -63,6 +63,8 @@ class Method:
         ``grid(data_set, quick)``: the settings among which an oracle chooses.
     refuses : callable
         ``refuses(data_set)``: a reason to leave it out, or None.
+    few : bool
+        Whether it is judged on fewer seeds in the quick setting.
     """
 
     name: str
@@ -71,6 +73,12 @@ class Method:
     fit: Callable[..., Fitted]
     grid: Callable[[DataSet, bool], tuple[Setting, ...]] = one_setting
     refuses: Callable[[DataSet], str | None] = willing
+    few: bool = False
+
+    @property
+    def private(self) -> bool:
+        """Whether it takes a budget."""
+        return self.family != "non-private"
 
 
 def with_constant(X: Any) -> Any:

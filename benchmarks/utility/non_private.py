@@ -1,4 +1,7 @@
-"""The non-private twin: an L1 fit of k features, refitted without penalty. Its support is the truth of real data."""
+"""What is possible without privacy: an L1 fit of k features, refitted without penalty, ridge and gradient boosting.
+
+The support of the L1 fit is the truth of real data. The settings of ridge are chosen by an oracle, as others' are.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LinearRegression, LogisticRegression, lars_path, lars_path_gram
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, lars_path, lars_path_gram
 
-from benchmarks.utility.methods import Fitted, Method
+from benchmarks.utility.methods import Fitted, Method, Setting, fitted
 from benchmarks.utility.sets import DataSet, Problem
 from taciturn.core.arrays import BoolArray, FloatArray
 
-__all__ = ["NON_PRIVATE", "l1_support"]
+__all__ = ["CEILINGS", "NON_PRIVATE", "l1_support"]
 
 _HALVINGS = 14
+# Trees are fitted to dense tables.
+MOST_TREES_COLUMNS = 1000
 # What asks scikit-learn for an L1 penalty: a ratio from 1.8 on.
 _L1 = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
 
@@ -78,4 +84,34 @@ def _fit(data_set: DataSet, problem: Problem, epsilon: None, seed: int) -> Fitte
     return Fitted(model.decision_function(X_test), support)
 
 
-NON_PRIVATE = Method("L1, not private", "non-private", ("regression", "classification"), _fit)
+def _ridge(data_set: DataSet, problem: Problem, epsilon: None, seed: int, strength: float) -> Fitted:
+    if data_set.task == "regression":
+        model = Ridge(alpha=strength).fit(problem.X, problem.y)
+    else:
+        model = LogisticRegression(C=1.0 / strength, max_iter=300).fit(problem.X, problem.y)
+    return fitted(model, problem.X_test, problem.X.shape[1])
+
+
+def _strengths(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
+    return tuple({"strength": strength} for strength in (0.03, 1.0, 30.0))
+
+
+def _boosting(data_set: DataSet, problem: Problem, epsilon: None, seed: int) -> Fitted:
+    X, X_test = (table.toarray() if sp.issparse(table) else table for table in (problem.X, problem.X_test))
+    kind = HistGradientBoostingRegressor if data_set.task == "regression" else HistGradientBoostingClassifier
+    model = kind(random_state=seed).fit(X, problem.y)
+    predicted = model.predict(X_test) if data_set.task == "regression" else model.decision_function(X_test)
+    return Fitted(np.ravel(predicted), np.ones(X.shape[1], dtype=bool))
+
+
+def _too_wide(data_set: DataSet) -> str | None:
+    wide = data_set.n_columns > MOST_TREES_COLUMNS
+    return f"more than {MOST_TREES_COLUMNS:,} columns" if wide else None
+
+
+BOTH = ("regression", "classification")
+NON_PRIVATE = Method("L1, not private", "non-private", BOTH, _fit)
+CEILINGS = (
+    Method("ridge, not private", "non-private", BOTH, _ridge, _strengths, few=True),
+    Method("boosting, not private", "non-private", BOTH, _boosting, refuses=_too_wide, few=True),
+)

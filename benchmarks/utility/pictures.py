@@ -1,4 +1,4 @@
-"""A picture per data set: error and F1 against epsilon, a line per method."""
+"""A picture per data set: error and F1 against epsilon, a line per method; and one of all cells against the peers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ import numpy as np
 
 from benchmarks.utility.sets import DataSet
 from benchmarks.utility.summary import Cell
+from benchmarks.utility.verdict import Verdict
 
-__all__ = ["draw_pictures", "file_name"]
+__all__ = ["draw_against_peers", "draw_pictures", "file_name"]
 
 ERRORS = {"mse": "MSE / Var(y)", "misclassified": "misclassified", "auc": "1 - AUC"}
 
-# Ours in bold, the published ones solid, the other sound ones faint.
+# Errors of 0 have a place on a logarithmic axis.
+_LEAST_ERROR = 1e-4
+
+# Ours in bold, the first edition dotted, peers of practice and published ones solid, the other sound ones faint.
 _STYLES: dict[str, dict[str, Any]] = {
     "default": {"linewidth": 2.6, "marker": "o", "zorder": 3},
-    "published": {"linewidth": 1.2, "marker": "."},
+    "first edition": {"linewidth": 1.6, "linestyle": ":", "marker": "."},
+    "practice": {"linewidth": 1.4, "marker": "s", "markersize": 3},
+    "published": {"linewidth": 1.0, "marker": "."},
     "sound": {"linewidth": 0.8, "linestyle": "--", "marker": ".", "alpha": 0.6},
-    "another library": {"linewidth": 0.8, "linestyle": "-.", "marker": ".", "alpha": 0.6},
 }
 
 
@@ -68,7 +73,8 @@ def _picture(data_set: DataSet, cells: Sequence[Cell]) -> Any:
     left, right = figure.subplots(1, 2)
     private = [(cell.epsilon, cell) for cell in cells if cell.epsilon is not None]
     for family, style in _STYLES.items():
-        colours = ("black", "dimgray") if family == "default" else [f"C{place}" for place in range(10)]
+        ours = family in ("default", "first edition")
+        colours = ("black", "dimgray", "darkgray") if ours else [f"C{place}" for place in range(10)]
         names = dict.fromkeys(cell.method for _, cell in private if cell.family == family)
         for name, colour in zip(names, colours, strict=False):
             points = sorted((point for point in private if point[1].method == name), key=itemgetter(0))
@@ -91,3 +97,38 @@ def _picture(data_set: DataSet, cells: Sequence[Cell]) -> Any:
     figure.suptitle(f"{data_set.name}: {data_set.n_columns:,} features, k = {data_set.k}")
     figure.legend(*left.get_legend_handles_labels(), loc="outside right center", fontsize="x-small")
     return figure
+
+
+def draw_against_peers(verdicts: Sequence[Verdict], path: Path) -> None:
+    """One dot per cell: the error of the best peer against ours; significantly higher cells are marked by crosses."""
+    shown = [verdict for verdict in verdicts if verdict.ours.results]
+    if find_spec("matplotlib") is None or not shown:
+        return
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 5.2), layout="constrained")
+    axes = figure.subplots()
+    for place, epsilon in enumerate(sorted({verdict.ours.epsilon or 0.0 for verdict in shown})):
+        for higher, marker in ((False, "o"), (True, "X")):
+            inside = [v for v in shown if v.ours.epsilon == epsilon and v.higher == higher]
+            points = np.maximum([(v.best.error, v.ours.error) for v in inside], _LEAST_ERROR).reshape(-1, 2)
+            label = f"epsilon {epsilon:g}" + (", significantly higher" if higher else "")
+            size = 55 if higher else 22
+            axes.scatter(
+                points[:, 0],
+                points[:, 1],
+                s=size,
+                marker=marker,
+                color=f"C{place}",
+                label=label,
+                alpha=0.8,
+                linewidths=0,
+            )
+    ends = np.array([(v.best.error, v.ours.error) for v in shown])
+    low, high = max(float(ends.min()), _LEAST_ERROR) / 1.3, float(ends.max()) * 1.3
+    axes.plot((low, high), (low, high), color="gray", linewidth=0.8, zorder=0)
+    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    axes.set(xlabel="test error of the best peer (oracle settings)", ylabel="test error of the default (one setting)")
+    axes.legend(fontsize="x-small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=96)

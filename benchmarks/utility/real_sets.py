@@ -49,6 +49,30 @@ _BUILDING = (
 )  # fmt: skip
 
 
+# Length, diameter and height in units of 200 mm, four weights in units of 200 g; sex is three indicators before them.
+_ABALONE = ((0, 1), (0, 1), (0, 0.4), (0, 3), (0, 1.5), (0, 1), (0, 1))
+
+# Crimes per person and shares of land and of people, air, rooms, age, distance, access, tax, pupils, in the table's
+# units; the first is a decimal logarithm.
+_HOUSING = (
+    (-3, 2), (0, 100), (0, 30), (0, 1), (0.3, 1), (3, 9), (0, 100), (0, 13), (1, 24), (150, 750), (12, 23), (0, 400),
+    (0, 40),
+)  # fmt: skip
+
+# Age, weight (pounds), height (inches), ten circumferences (cm) of adult men.
+_BODY = (
+    (18, 85), (100, 350), (60, 80), (30, 52), (75, 140), (65, 150), (80, 150), (45, 90), (30, 50), (18, 34), (22, 46),
+    (20, 36), (15, 22),
+)  # fmt: skip
+
+# Connections: divisors of log(1 + x) of duration, bytes and counts within a connection; the rest are rates, indicators,
+# and counts up to 3, 511 or 255.
+_LOGARITHMIC = {0: 11.0, 4: 20.0, 5: 20.0, 9: 5.0, 10: 2.0, 12: 7.0, 15: 7.0, 16: 4.0, 18: 3.0}
+_LARGEST = {7: 3.0, 8: 3.0, 14: 2.0, 17: 2.0, 22: 511.0, 23: 511.0, 31: 255.0, 32: 255.0}
+_CODES = {1: 3, 2: 66, 3: 11}
+"""Columns of the connections that hold codes, and how many codes there are."""
+
+
 def _file(name: str, folder: Path | None) -> Path:
     place = folder or os.environ.get(DATA_VARIABLE)
     path = None if place is None else Path(place) / f"{name}.npz"
@@ -57,8 +81,10 @@ def _file(name: str, folder: Path | None) -> Path:
     return path
 
 
-def _filed(name: str, *, positive: int = 1, columns: Callable[[Any], Any] | None = None) -> Callable[..., Records]:
-    """Records of a file; labels become 1 where they are ``positive`` and 0 elsewhere."""
+def _filed(
+    name: str, *, positive: int | None = 1, columns: Callable[[Any], Any] | None = None
+) -> Callable[..., Records]:  # fmt: skip
+    """Records of a file; labels become 1 where they are ``positive`` and 0 elsewhere; None: the target is a number."""
 
     @lru_cache(maxsize=1)
     def records(_: None, folder: Path | None) -> Records:
@@ -71,7 +97,8 @@ def _filed(name: str, *, positive: int = 1, columns: Callable[[Any], Any] | None
         X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
         if columns is not None:
             X = columns(X)
-        target = y.astype(np.float64) if y.dtype.kind in "fu" else (y == positive).astype(np.int64)
+        numbers = positive is None or y.dtype.kind in "fu"
+        target = y.astype(np.float64) if numbers else (y == positive).astype(np.int64)
         return Records(X, target, parts[0].shape[0] if len(parts) > 1 else None)
 
     return lambda seed, folder: records(None, folder)
@@ -136,6 +163,47 @@ def _terrain(X: Any) -> FloatArray:
     return _bounded(low, (*_TERRAIN_HIGH, *(1.0,) * n_indicators))(X)
 
 
+def _abalone(X: Any) -> FloatArray:
+    sex = (np.asarray(X)[:, :1] == (1.0, 2.0, 3.0)).astype(np.float64)
+    return np.hstack((sex, _bounded(*zip(*_ABALONE, strict=True))(X[:, 1:])))
+
+
+def _housing(X: Any) -> FloatArray:
+    X = np.asarray(X, dtype=np.float64).copy()
+    X[:, 0] = np.log10(np.maximum(X[:, 0], 1e-3))
+    return _bounded(*zip(*_HOUSING, strict=True))(X)
+
+
+def scale_connections(X: Any) -> FloatArray:
+    """Numbers by ``_LOGARITHMIC`` and ``_LARGEST``; after them the indicators of the three codes."""
+    X = np.asarray(X, dtype=np.float64)
+    numbers = X.copy()
+    for column, divisor in _LOGARITHMIC.items():
+        numbers[:, column] = np.log1p(np.maximum(X[:, column], 0.0)) / divisor
+    for column, largest in _LARGEST.items():
+        numbers[:, column] = X[:, column] / largest
+    kept = np.clip(np.delete(numbers, list(_CODES), axis=1), -1.0, 1.0)
+    indicators = [X[:, [column]] == np.arange(count) for column, count in _CODES.items()]
+    return np.hstack((kept, *indicators))
+
+
+def _present(X: Any) -> Any:
+    """Indicators of words from counts."""
+    X = X.astype(np.float64)
+    X.data = np.clip(X.data, 0.0, 1.0)
+    return X
+
+
+def _fat_of(records: Callable[..., Records]) -> Callable[..., Records]:
+    """Body fat, the publisher's first column, takes the place of the density, of which it is a function."""
+
+    def exchanged(seed: int, folder: Path | None) -> Records:
+        found = records(seed, folder)
+        return Records(found.X[:, 1:], found.X[:, 0], found.n_train)
+
+    return exchanged
+
+
 def _diabetes() -> tuple[Any, Any]:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     return X, y
@@ -168,6 +236,13 @@ _NUCLEI_LOW = [f[0] for f in _NUCLEI.values()] + [0.0] * 10 + [f[3] for f in _NU
 _NUCLEI_HIGH = [f[i] for i in (1, 2, 4) for f in _NUCLEI.values()]
 _INDICATORS = "indicators as they are"
 
+
+def _blocks(first: int, *sizes: int) -> tuple[tuple[int, int], ...]:
+    """Blocks of indicators that follow each other."""
+    starts = np.cumsum((first, *sizes[:-1]))
+    return tuple((int(start), size) for start, size in zip(starts, sizes, strict=True))
+
+
 REAL = (
     DataSet(
         "diabetes", "regression", 10, 3, 2.0, _bundled(_diabetes),
@@ -184,12 +259,14 @@ REAL = (
     ),
     DataSet(
         "a9a", "classification", 123, 16, 4.0, _filed("a9a"), _as_is, _INDICATORS,
+        blocks=_blocks(0, 5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41),
     ),
     DataSet(
         "w8a", "classification", 300, 29, 4.0, _filed("w8a"), _as_is, _INDICATORS, error="auc",
     ),
     DataSet(
         "mushrooms", "classification", 112, 8, 4.6, _filed("mushrooms"), _as_is, _INDICATORS,
+        blocks=_blocks(0, 6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7),
     ),
     DataSet(
         "phishing", "classification", 68, 12, 5.5, _filed("phishing"), _times(30.0**0.5),
@@ -198,6 +275,7 @@ REAL = (
     DataSet(
         "covtype", "classification", 54, 12, 3.0, _filed("covtype"), _terrain,
         "ranges of ten measures of terrain; indicators as they are", rows=80_000, quick_rows=20_000,
+        blocks=_blocks(10, 4, 40),
     ),
     DataSet(
         "splice", "classification", 60, 14, 6.0, _filed("splice"), _bounded(1.0, 4.0), "codes 1 to 4 to [-1, 1]",
@@ -209,7 +287,7 @@ REAL = (
     DataSet(
         "blogfeedback", "regression", 280, 15, 4.0, _logarithmic_target(_filed("blogfeedback"), np.log1p),
         scale_blogfeedback, "signed log(1 + x) over 8 (length: 12), indicators as they are; log(1 + y) in (0, 7)",
-        y_bounds=(0.0, 7.0), error="mse", quick_rows=10_000,
+        y_bounds=(0.0, 7.0), error="mse", quick_rows=20_000,
     ),
     DataSet(
         "residential", "regression", 103, 10, 5.0, _logarithmic_target(_filed("residential"), np.log10),
@@ -220,5 +298,29 @@ REAL = (
     ),
     DataSet(
         "farm_ads", "classification", 54_877, 23, 15.0, _filed("farm_ads"), _as_is, _INDICATORS,
+    ),
+    DataSet(
+        "abalone", "regression", 10, 5, 2.5, _filed("abalone", positive=None), _abalone,
+        "three indicators of sex; round ranges of each measure; y in (0, 30)", y_bounds=(0.0, 30.0), error="mse",
+        blocks=_blocks(0, 3),
+    ),
+    DataSet(
+        "housing", "regression", 13, 5, 2.5, _filed("housing"), _housing,
+        "round ranges of each column, of crime the decimal logarithm; y in (0, 60)", y_bounds=(0.0, 60.0), error="mse",
+    ),
+    DataSet(
+        "bodyfat", "regression", 13, 4, 2.0, _fat_of(_filed("bodyfat")), _bounded(*zip(*_BODY, strict=True)),
+        "ranges of adults; percentage of fat, y in (0, 50)", y_bounds=(0.0, 50.0), error="mse",
+    ),
+    DataSet(
+        "basehock", "classification", 4862, 30, 8.0, _filed("basehock"), _present, "1 where a word occurs",
+    ),
+    DataSet(
+        "kddcup99", "classification", 118, 12, 3.5, _filed("kddcup99_10pct"), scale_connections,
+        "logarithms of bytes, durations and counts, rates as they are; indicators of three codes", rows=80_000,
+        quick_rows=20_000, blocks=_blocks(38, 3, 66, 11),
+    ),
+    DataSet(
+        "rcv1", "classification", 47_236, 25, 1.0, _filed("rcv1_vw_1000"), _as_is, "as published: rows of norm 1",
     ),
 )  # fmt: skip

@@ -62,6 +62,8 @@ class Result:
         What the method said against its public parameters.
     support : list of int or None
         The features used, where later fits are compared with them.
+    log_loss, calibration, slope : float or None
+        Further measures of the test part, see ``measures``; None where they have no meaning.
     """
 
     config: Config
@@ -71,6 +73,9 @@ class Result:
     seconds: float
     refusal: str | None = None
     support: list[int] | None = None
+    log_loss: float | None = None
+    calibration: float | None = None
+    slope: float | None = None
 
 
 class Results:
@@ -124,5 +129,5 @@ class Results:
 
 def _line(result: Result) -> str:
     entry = asdict(result)
-    rare = {key for key in ("refusal", "support") if entry[key] is None}
+    rare = {key for key in ("refusal", "support", "log_loss", "calibration", "slope") if entry[key] is None}
     return json.dumps({key: value for key, value in entry.items() if key not in rare}) + "\n"

@@ -19,10 +19,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from threadpoolctl import threadpool_limits
 
 from benchmarks.utility.catalogue import DATA_SETS, METHODS
+from benchmarks.utility.elsewhere import FitFailedError
+from benchmarks.utility.measures import measure
 from benchmarks.utility.methods import Method
 from benchmarks.utility.non_private import NON_PRIVATE
 from benchmarks.utility.results import Config, Result, Results
-from benchmarks.utility.sets import DataSet, Problem, draw, error_of
+from benchmarks.utility.sets import DataSet, Problem, draw
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.metrics import support_f1
 
@@ -39,23 +41,27 @@ class Plan:
         Whether small grids and the quick limits on rows are used.
     epsilons : tuple of float
         Budgets.
-    seeds, search_seeds, sound_seeds : int
-        How many seeds at the best setting, in the search for it, and for sound methods other than the default.
+    seeds, search_seeds, few_seeds : int
+        How many seeds at the best setting, in the search for it, and for methods that are marked as ``few``.
     """
 
     quick: bool
     epsilons: tuple[float, ...]
-    seeds: int = 20
+    seeds: int = 10
     search_seeds: int = 3
-    sound_seeds: int = 3
+    few_seeds: int = 3
 
     def seeds_of(self, method: Method) -> int:
         """How many seeds a method is judged on."""
-        return min(self.seeds, self.sound_seeds) if method.family in ("sound", "another library") else self.seeds
+        return min(self.seeds, self.few_seeds) if method.few else self.seeds
+
+    def epsilons_of(self, method: Method) -> tuple[float | None, ...]:
+        """The budgets of a method; None alone without privacy."""
+        return self.epsilons if method.private else (None,)
 
 
-QUICK = Plan(quick=True, epsilons=(1.0, 5.0))
-FULL = Plan(quick=False, epsilons=(0.3, 1.0, 3.0, 5.0, 10.0), search_seeds=5, sound_seeds=20)
+QUICK = Plan(quick=True, epsilons=(0.5, 1.0, 5.0))
+FULL = Plan(quick=False, epsilons=(0.3, 0.5, 1.0, 3.0, 5.0, 10.0), seeds=20, search_seeds=5, few_seeds=20)
 
 
 @lru_cache(maxsize=1)
@@ -83,13 +89,13 @@ def fit(config: Config, folder: Path | None, reference: list[int] | None) -> Res
         start = time.perf_counter()
         try:
             found = method.fit(data_set, problem, config.epsilon, config.seed, **json.loads(config.setting))
-        except ParameterError as refusal:
+        except (ParameterError, FitFailedError) as refusal:
             return Result(config, error=None, f1=None, nonzeros=0, seconds=0.0, refusal=str(refusal))
         seconds = time.perf_counter() - start
     truth = problem.truth if problem.truth is not None else mask_of(reference, found.support.size)
     return Result(
         config,
-        error=error_of(data_set, problem.y_test, found.predicted),
+        **measure(data_set, problem, found.predicted),
         f1=None if truth is None else support_f1(truth, found.support),
         nonzeros=int(found.support.sum()),
         seconds=round(seconds, 4),
@@ -117,15 +123,15 @@ def _configs(data_set: DataSet, method: Method, plan: Plan, epsilon: float | Non
 
 
 def best_setting(
-    results: Results, data_set: DataSet, method: Method, plan: Plan, epsilon: float | None
+    results: Results, data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, measured: str = "error"
 ) -> tuple[str, int | None] | None:
-    """The setting of the lowest mean test error in the search, and the limit on rows; None before it is finished."""
+    """The setting of the lowest mean of a measure in the search, and the limit on rows; None before it is finished."""
     sums = []
     for configs in _configs(data_set, method, plan, epsilon, plan.search_seeds):
         if any(config not in results for config in configs):
             return None
-        errors = [results[config].error for config in configs]
-        sums.append((math.fsum(math.inf if error is None else error for error in errors), configs[0]))
+        values = [getattr(results[config], measured) for config in configs]
+        sums.append((math.fsum(math.inf if value is None else value for value in values), configs[0]))
     best = min(sums, key=lambda found: found[0])[1]
     return best.setting, best.rows
 
@@ -176,7 +182,8 @@ def run(
                 continue
             willing = [method for method in methods if skipped(method, data_set) is None]
             for phase in (_references, _search, _final):
-                configs = [config for config in phase(results, data_set, willing, plan) if config not in results]
+                wanted = dict.fromkeys(phase(results, data_set, willing, plan))
+                configs = [config for config in wanted if config not in results]
                 # Fits on the same records follow each other: a worker keeps those of one seed.
                 configs.sort(key=lambda config: config.seed)
                 bar = progress.add_task(f"{data_set.name}, {phase.__name__[1:]}", total=len(configs))
@@ -198,16 +205,21 @@ def _references(results: Results, data_set: DataSet, methods: Sequence[Method], 
 
 
 def _search(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
-    for method, epsilon in product(methods, plan.epsilons):
+    for method in methods:
         if method is not NON_PRIVATE:
-            for configs in _configs(data_set, method, plan, epsilon, plan.search_seeds):
-                yield from configs
+            for epsilon in plan.epsilons_of(method):
+                for configs in _configs(data_set, method, plan, epsilon, plan.search_seeds):
+                    yield from configs
 
 
 def _final(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
-    for method, epsilon in product(methods, plan.epsilons):
-        if method is not NON_PRIVATE:
-            best = best_setting(results, data_set, method, plan, epsilon)
+    """All seeds at the best setting; methods of practice have one for the error and one for the log-loss."""
+    for method in methods:
+        if method is NON_PRIVATE:
+            continue
+        both = data_set.task == "classification" and method.family == "practice"
+        for epsilon, measured in product(plan.epsilons_of(method), ("error", "log_loss") if both else ("error",)):
+            best = best_setting(results, data_set, method, plan, epsilon, measured)
             if best is None:
                 raise RuntimeError(f"{method.name} on {data_set.name}: the search is not finished")
             setting, rows = best

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from taciturn.datasets import (
     make_dpsis_linear,
@@ -25,7 +24,7 @@ from taciturn.datasets import (
     make_sparsifier_logistic,
 )
 
-__all__ = ["SYNTHETIC", "DataSet", "Problem", "Records", "draw", "error_of", "make_autoregressive"]
+__all__ = ["SYNTHETIC", "DataSet", "Problem", "Records", "draw", "make_autoregressive"]
 
 FloatArray = NDArray[np.float64]
 
@@ -45,23 +44,27 @@ class Records:
         So many rows at the front are for training, by birth or by the publisher's split; None: any.
     truth : ndarray of bool or None
         The true support, where there is one.
+    margins : ndarray or None
+        The true mean of the target given the features, or the true log-odds, where the generator is a linear model.
     """
 
     X: Any
     y: NDArray[Any]
     n_train: int | None = None
     truth: NDArray[np.bool_] | None = None
+    margins: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a method is given: scaled records to fit, and others to be judged on."""
+    """What a method is given: scaled records to fit, and others to be judged on, with their true margins."""
 
     X: Any
     y: NDArray[Any]
     X_test: Any
     y_test: NDArray[Any]
     truth: NDArray[np.bool_] | None
+    margins: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ class DataSet:
         Whether methods without intercept get a constant column (and one coefficient more).
     rows, quick_rows : int or None
         At most so many training rows, drawn anew for each seed; None: all.
+    blocks : tuple of pairs of int
+        First column and size of each block of indicators of which at most one is 1: a category, for methods that know
+        categories.
     """
 
     name: str
@@ -109,6 +115,7 @@ class DataSet:
     intercept: bool = True
     rows: int | None = None
     quick_rows: int | None = None
+    blocks: tuple[tuple[int, int], ...] = ()
 
     def training_rows(self, quick: bool) -> int | None:
         """The limit on training rows in the quick or the full setting."""
@@ -141,27 +148,24 @@ def draw(data_set: DataSet, seed: int, rows: int | None, folder: Path | None) ->
     if rows is not None and rows < train.size:
         train = rng.permutation(train)[:rows]
     y = target_of(data_set, records.y)
+    margins = None if records.margins is None else mapped(data_set, records.margins[test])
     return Problem(
-        data_set.scale(records.X[train]), y[train], data_set.scale(records.X[test]), y[test], records.truth
+        data_set.scale(records.X[train]), y[train], data_set.scale(records.X[test]), y[test], records.truth, margins
     )  # fmt: skip
 
 
 def target_of(data_set: DataSet, y: NDArray[Any]) -> NDArray[Any]:
     """Labels as they are; numbers clipped to their public bounds and mapped to [-1, 1]."""
+    return y if data_set.task == "classification" else mapped(data_set, np.clip(y, *data_set.y_bounds))
+
+
+def mapped(data_set: DataSet, values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers mapped by the public bounds of a regression; log-odds as they are."""
     if data_set.task == "classification":
-        return y
+        return values
     low, high = data_set.y_bounds
-    mapped: NDArray[Any] = (np.clip(y, low, high) - (low + high) / 2.0) / ((high - low) / 2.0)
-    return mapped
-
-
-def error_of(data_set: DataSet, y: NDArray[Any], predicted: FloatArray) -> float:
-    """The error of margins or of numbers; numbers are clipped to the public bounds first, whoever predicted them."""
-    if data_set.error == "mse":
-        return float(np.mean((np.clip(predicted, -1.0, 1.0) - y) ** 2) / np.var(y))
-    if data_set.error == "auc":
-        return float(1.0 - roc_auc_score(y, predicted))
-    return float(np.mean((predicted > 0.0) != (y == 1)))
+    numbers: NDArray[Any] = (values - (low + high) / 2.0) / ((high - low) / 2.0)
+    return numbers
 
 
 def divided_by(divisor: float) -> Callable[[Any], FloatArray]:
@@ -209,15 +213,17 @@ def _synthetic(
     divisor: float = 1.0,
     scaling: str,
     y_bound: float | None = None,
+    linear: bool = True,
     **parameters: Any,
 ) -> DataSet:
+    """A generator as a data set; ``linear`` tells whether the mean of a regression's target is ``X @ coef``."""
     n_train, n_columns = shape
 
     # The records of one seed serve many fits in a row.
     @lru_cache(maxsize=1)
     def records(seed: int, folder: Path | None) -> Records:
         X, y, coef = make(n_train + n_test, n_columns, random_state=seed, **parameters)
-        return Records(X, y, n_train, coef != 0.0)
+        return Records(X, y, n_train, coef != 0.0, X @ coef if linear and y_bound is not None else None)
 
     return DataSet(
         name,
@@ -260,7 +266,7 @@ SYNTHETIC = (
         scaling="divided by 2, the generator's bound",
     ),
     _synthetic(
-        "DP-SIS", make_dpsis_linear, (100, 2000), 5, 15.0, n_test=100,
+        "DP-SIS", make_dpsis_linear, (100, 2000), 5, 15.0, n_test=100, linear=False,
         scaling=f"{_BY_BIRTH}; y in (-1, 1); 8 weights, k = 5 as in the paper", y_bound=1.0,
     ),
     _synthetic(

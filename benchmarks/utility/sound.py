@@ -8,7 +8,7 @@ import taciturn
 from benchmarks.utility.methods import DELTA, Fitted, Method, fitted
 from benchmarks.utility.sets import DataSet, Problem
 
-__all__ = ["DEFAULT", "DEFAULTS", "SOUND"]
+__all__ = ["DEFAULT", "DEFAULTS", "DEFAULT_ALL", "DEFAULT_AUTO", "OBJECTIVE_PERTURBATION", "SOUND"]
 
 SUFFIXES = {"regression": "Regressor", "classification": "Classifier"}
 
@@ -32,11 +32,16 @@ def _sound(name: str, family: str, stem: str, *takes: str, **parameters: Any) ->
         return fitted(model.fit(problem.X, problem.y), problem.X_test, problem.X.shape[1])
 
     tasks = tuple(task for task, suffix in SUFFIXES.items() if stem != "ADMM" or suffix == "Classifier")
-    return Method(name, family, tasks, fit, refuses=missing)
+    return Method(name, family, tasks, fit, refuses=missing, few=family == "sound")
 
 
 DEFAULT = _sound("default", "default", "Sparse", "n_nonzero")
-DEFAULTS = (DEFAULT, _sound("default, k auto", "default", "Sparse", n_nonzero="auto"))
+DEFAULT_AUTO = _sound("default, k auto", "default", "Sparse", n_nonzero="auto")
+DEFAULT_ALL = _sound("default, all", "default", "Sparse", n_nonzero="all")
+DEFAULTS = (DEFAULT, DEFAULT_AUTO, DEFAULT_ALL)
+
+# A method of practice rather than of ours: dense, and in use elsewhere.
+OBJECTIVE_PERTURBATION = _sound("ObjectivePerturbation", "practice", "ObjectivePerturbation", "row_bound")
 
 SOUND = (
     _sound("FrankWolfe", "sound", "FrankWolfe"),
@@ -44,6 +49,5 @@ SOUND = (
     _sound("Screened", "sound", "Screened"),
     _sound("HardThreshold", "sound", "HardThreshold", "n_nonzero"),
     _sound("TwoStage, sound", "sound", "TwoStage", "n_nonzero"),
-    _sound("ObjectivePerturbation", "sound", "ObjectivePerturbation", "row_bound"),
     _sound("ADMM", "sound", "ADMM", "row_bound"),
 )

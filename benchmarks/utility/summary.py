@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 
 from benchmarks.utility.methods import Method
-from benchmarks.utility.non_private import NON_PRIVATE
 from benchmarks.utility.results import Config, Result, Results
 from benchmarks.utility.run import Plan, best_setting, skipped
 from benchmarks.utility.sets import DataSet
@@ -48,15 +47,30 @@ class Cell:
         values = [value for value in map(what, self.results) if value is not None]
         return float(np.mean(values)) if values else float("nan")
 
-    @property
-    def errors(self) -> list[float]:
-        """By seed; a cell has no results if the method refused for any."""
-        return [result.error for result in self.results if result.error is not None]
+    def values(self, measured: str) -> list[float]:
+        """A measure by seed; a cell has no results if the method refused for any."""
+        found = [getattr(result, measured) for result in self.results]
+        return [value for value in found if value is not None]
 
     @property
     def error(self) -> float:
         """Mean test error."""
         return self.mean(lambda result: result.error)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log-loss; NaN for a regression."""
+        return self.mean(lambda result: result.log_loss)
+
+    @property
+    def calibration(self) -> float:
+        """Mean calibration error."""
+        return self.mean(lambda result: result.calibration)
+
+    @property
+    def slope(self) -> float:
+        """Mean slope against the true margins; NaN where they are not known."""
+        return self.mean(lambda result: result.slope)
 
     @property
     def f1(self) -> float:
@@ -74,18 +88,32 @@ class Cell:
         return self.mean(lambda result: result.seconds)
 
 
-def summarise(results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method]) -> list[Cell]:
-    """All cells that are finished, and those that are empty for a reason; unfinished ones are left out."""
+def summarise(
+    results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], measured: str = "error"
+) -> list[Cell]:
+    """All cells that are finished, and those that are empty for a reason; unfinished ones are left out.
+
+    Parameters
+    ----------
+    results : Results
+        Finished fits.
+    plan : Plan
+        Which of them count.
+    data_sets, methods : sequences
+        Which cells.
+    measured : {"error", "log_loss"}
+        By which the best setting of a method is chosen.
+    """
     cells = []
     for data_set, method in product(data_sets, methods):
         if data_set.task not in method.tasks:
             continue
         reason = skipped(method, data_set)
-        for epsilon in (None,) if method is NON_PRIVATE else plan.epsilons:
+        for epsilon in plan.epsilons_of(method):
             if reason is not None:
                 cells.append(Cell(data_set.name, method.name, method.family, epsilon, "{}", (), reason))
                 continue
-            best = best_setting(results, data_set, method, plan, epsilon)
+            best = best_setting(results, data_set, method, plan, epsilon, measured)
             if best is None:
                 continue
             setting, rows = best

@@ -1,8 +1,8 @@
-"""Is the default worse than the best published method? A sign test in every cell, and Holm's correction over them."""
+"""Is ours worse than the best rival? A sign test in every cell, and Holm's correction over them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,36 +10,50 @@ from scipy.stats import binom
 
 from benchmarks.utility.summary import Cell
 
-__all__ = ["LEVEL", "Verdict", "holm", "judge", "sign_test"]
+__all__ = ["LEVEL", "Tally", "Verdict", "holm", "judge", "sign_test", "tally"]
 
 LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The default against the published method with the lowest mean error of a cell.
+    """Ours against the rival with the lowest mean of a measure in a cell.
 
     Parameters
     ----------
     ours, best : Cell
         The two that are compared.
-    p_value : float
-        That ours has the higher error, corrected over all cells.
-    word : {"lower", "not higher", "lost"}
-        "lost": significantly higher, or nothing was released; else whether the mean is lower.
+    measured : {"error", "log_loss"}
+        By what.
+    p_alone, p_value : float
+        That ours is higher: of the cell by itself, and corrected over all cells.
+    lower : bool
+        Whether the mean is lower, over the seeds that both have.
     most_f1 : float
-        The highest mean F1 of any published method of the cell.
+        The highest mean F1 of any rival of the cell.
     """
 
     ours: Cell
     best: Cell
+    measured: str
+    p_alone: float
     p_value: float
-    word: str
+    lower: bool
     most_f1: float
 
     @property
+    def word(self) -> str:
+        """Lost: significantly higher after the correction, or nothing was released; else by the means."""
+        return "lost" if self.p_value < LEVEL else "lower" if self.lower else "not higher"
+
+    @property
+    def higher(self) -> bool:
+        """Whether ours is significantly higher in this cell by itself, without a correction."""
+        return self.p_alone < LEVEL
+
+    @property
     def higher_f1(self) -> bool:
-        """Whether the support is nearer to the truth than that of the best published method."""
+        """Whether the support is nearer to the truth than that of the best rival."""
         return self.ours.f1 > self.best.f1
 
 
@@ -62,33 +76,66 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected.tolist()
 
 
-def judge(cells: Sequence[Cell], default: str) -> list[Verdict]:
-    """The verdict on a default in each cell where it and a published method are finished.
+def judge(
+    cells: Sequence[Cell], name: str, rivals: Callable[[Cell], bool], measured: str = "error"
+) -> list[Verdict]:  # fmt: skip
+    """The verdict on one of ours in each cell where it and a rival are finished.
 
     Parameters
     ----------
     cells : sequence of Cell
         Of all methods.
-    default : str
+    name : str
         Which of ours.
+    rivals : callable
+        Whether a cell is one of those that ours is compared with.
+    measured : {"error", "log_loss"}
+        By what.
     """
     pairs = []
     for ours in cells:
-        if ours.method != default:
+        if ours.method != name:
             continue
         beside = (ours.data_set, ours.epsilon)
-        published = [
-            cell
-            for cell in cells
-            if cell.family == "published" and (cell.data_set, cell.epsilon) == beside and cell.results
+        found = [
+            cell for cell in cells if (cell.data_set, cell.epsilon) == beside and rivals(cell) and cell.values(measured)
         ]
-        if published:
-            best = min(published, key=lambda cell: cell.error)
-            pairs.append((ours, best, max(cell.f1 for cell in published)))
-    # A method that refuses to fit has lost, and leaves nothing to be tested.
-    raw = [sign_test(ours.errors, best.errors) if ours.results else 0.0 for ours, best, _ in pairs]
-    verdicts = []
-    for (ours, best, most_f1), p_value in zip(pairs, holm(raw), strict=True):
-        word = "lost" if p_value < LEVEL else "lower" if ours.error < best.error else "not higher"
-        verdicts.append(Verdict(ours, best, p_value, word, most_f1))
-    return verdicts
+        if found:
+            best = min(found, key=lambda cell: float(np.mean(cell.values(measured))))
+            pairs.append((ours, best, max(cell.f1 for cell in found)))
+    raw = [_compared(ours.values(measured), best.values(measured)) for ours, best, _ in pairs]
+    corrected = holm([p_value for p_value, _ in raw])
+    return [
+        Verdict(ours, best, measured, p_alone, p_value, lower, most_f1)
+        for (ours, best, most_f1), (p_alone, lower), p_value in zip(pairs, raw, corrected, strict=True)
+    ]
+
+
+def _compared(ours: list[float], theirs: list[float]) -> tuple[float, bool]:
+    """The p-value of a cell, and whether ours has the lower mean, over the seeds that both have."""
+    n_seeds = min(len(ours), len(theirs))
+    if n_seeds == 0:
+        # A method that refuses to fit has lost, and leaves nothing to be tested.
+        return 0.0, False
+    ours, theirs = ours[:n_seeds], theirs[:n_seeds]
+    return sign_test(ours, theirs), float(np.mean(ours)) < float(np.mean(theirs))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many cells there are, in how many ours is lower, significantly higher by itself, and lost."""
+
+    n_cells: int
+    lower: int
+    higher: int
+    lost: int
+
+
+def tally(verdicts: Sequence[Verdict]) -> Tally:
+    """Count verdicts."""
+    return Tally(
+        len(verdicts),
+        sum(verdict.lower for verdict in verdicts),
+        sum(verdict.higher for verdict in verdicts),
+        sum(verdict.word == "lost" for verdict in verdicts),
+    )

@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from benchmarks.utility import run as running
+from benchmarks.utility.bars import published
 from benchmarks.utility.catalogue import DATA_SETS, METHODS
+from benchmarks.utility.generators import GENERATED
+from benchmarks.utility.measures import error_of
 from benchmarks.utility.methods import Fitted, Method, shortened
 from benchmarks.utility.non_private import NON_PRIVATE, l1_support
 from benchmarks.utility.real_sets import REAL
 from benchmarks.utility.report import write_report
 from benchmarks.utility.results import FILE_NAME, Config, Result, Results
 from benchmarks.utility.run import QUICK, Plan, best_setting, run
-from benchmarks.utility.sets import SYNTHETIC, DataSet, Records, draw, error_of
+from benchmarks.utility.sets import SYNTHETIC, DataSet, Records, draw
 from benchmarks.utility.sound import DEFAULT
 from benchmarks.utility.summary import Cell, summarise
 from benchmarks.utility.verdict import holm, judge, sign_test
@@ -78,7 +81,7 @@ def test_what_must_be_lost_is_lost_and_nothing_else():
     theirs = _cell("DPIGHT", [0.5] * SEEDS)
     always, mostly = [0.6] * SEEDS, [0.6] * 13 + [0.4] * 7
     words = {
-        name: judge([_cell("default", errors), theirs], "default")[0].word
+        name: judge([_cell("default", errors), theirs], "default", published)[0].word
         for name, errors in {"always": always, "mostly": mostly, "never": [0.4] * SEEDS}.items()
     }
     assert words == {"always": "lost", "mostly": "not higher", "never": "lower"}
@@ -86,7 +89,7 @@ def test_what_must_be_lost_is_lost_and_nothing_else():
 
 def test_a_lower_mean_does_not_hide_a_loss_in_nearly_every_seed():
     ours = [0.51] * 19 + [0.0]
-    (verdict,) = judge([_cell("default", ours), _cell("DPIGHT", [0.5] * SEEDS)], "default")
+    (verdict,) = judge([_cell("default", ours), _cell("DPIGHT", [0.5] * SEEDS)], "default", published)
     assert np.mean(ours) < 0.5
     assert verdict.word == "lost"
 
@@ -94,20 +97,20 @@ def test_a_lower_mean_does_not_hide_a_loss_in_nearly_every_seed():
 def test_one_bad_cell_among_many_is_corrected_for():
     fifteen = [0.6] * 15 + [0.4] * 5
     alone = [_cell("default", fifteen), _cell("DPIGHT", [0.5] * SEEDS)]
-    assert judge(alone, "default")[0].word == "lost"
+    assert judge(alone, "default", published)[0].word == "lost"
     others = [
         _cell(method, [error] * SEEDS, data_set=f"toy {i}")
         for i in range(9)
         for method, error in (("default", 0.4), ("DPIGHT", 0.5))
     ]
-    verdict = judge([*alone, *others], "default")[0]
+    verdict = judge([*alone, *others], "default", published)[0]
     assert verdict.p_value == pytest.approx(10 * 21_700 / 2**20)
     assert verdict.word == "not higher"
 
 
 def test_a_method_that_refuses_has_lost():
     refused = Cell("toy", "default", "default", 1.0, "{}", (), "epsilon: too small")
-    (verdict,) = judge([refused, _cell("DPIGHT", [0.5] * SEEDS)], "default")
+    (verdict,) = judge([refused, _cell("DPIGHT", [0.5] * SEEDS)], "default", published)
     assert verdict.word == "lost"
 
 
@@ -118,7 +121,7 @@ def test_the_best_published_method_of_the_same_cell_is_compared_with():
         _cell("TwoStage", [0.9] * SEEDS, f1=0.7),
         _cell("PrivateLasso", [0.1] * SEEDS, epsilon=5.0),
     ]
-    (verdict,) = judge(cells, "default")
+    (verdict,) = judge(cells, "default", published)
     assert verdict.best.method == "DPIGHT"
     assert verdict.higher_f1
     assert verdict.most_f1 == pytest.approx(0.7)
@@ -254,7 +257,7 @@ def test_a_refusal_is_written_down_and_a_bug_is_not(tmp_path, monkeypatch):
 
 
 def test_the_report_shows_lost_cells_as_lost(tmp_path):
-    plan = replace(QUICK, epsilons=(1.0,))
+    plan = replace(QUICK, epsilons=(1.0,), seeds=SEEDS)
     results = Results(tmp_path / "results")
     for data_set, error in zip(SMALL, (0.9, 0.1), strict=True):
         _fill(results, data_set, DEFAULT, plan, 1.0, lambda number, seed, error=error: error)
@@ -271,7 +274,7 @@ def test_the_report_shows_lost_cells_as_lost(tmp_path):
     assert "| PrivateLasso |" not in text
     header, *rows = (tmp_path / "report" / "summary.csv").read_text().splitlines()
     assert header.startswith("set,epsilon,method,setting,seeds,error")
-    assert 'breast cancer,1,DPIGHT,"n_steps 10, step 0.1",20,0.5,0,0.5,3,0.1,' in rows
+    assert 'breast cancer,1,DPIGHT,"n_steps 10, step 0.1",20,0.5,0,,,,0.5,3,0.1,' in rows
     for picture in (tmp_path / "report" / "figures").glob("*.png"):
         assert picture.stat().st_size < 60_000
 
@@ -301,15 +304,15 @@ def _raw_rows(data_set):
         records = data_set.records(0, SHARED)
     except DataError as error:
         pytest.skip(str(error))
-    assert records.X.shape[1] == data_set.n_columns
     rows = np.random.default_rng(0).choice(records.y.size, 60, replace=False)
     return records.X[rows].astype(np.float64)
 
 
-@pytest.mark.parametrize("data_set", [*SYNTHETIC, *REAL], ids=lambda data_set: data_set.name)
+@pytest.mark.parametrize("data_set", [*SYNTHETIC, *GENERATED, *REAL], ids=lambda data_set: data_set.name)
 def test_scaling_is_by_public_constants(data_set):
     X = _raw_rows(data_set)
     scaled = _dense(data_set.scale(X))
+    assert scaled.shape[1] == data_set.n_columns
     assert np.abs(scaled).max() <= 1.0
     assert np.ptp(scaled) > 0.5
     assert not _depends_on_others(data_set.scale, X)

@@ -62,7 +62,8 @@ def compared(
         for epsilon in plan.epsilons:
             found = {c.method: c for c in cells if (c.data_set, c.epsilon) == (data_set.name, epsilon)}
             peers = [cell for cell in found.values() if of_practice(cell) and cell.values(measured)]
-            if not any(name in found for name in (*_OURS, *_FIRST)) and not peers:
+            shown = [cell for name, cell in found.items() if name in (*_OURS, *_FIRST) and cell.values(measured)]
+            if not shown and not peers:
                 continue
             best = min(peers, key=_mean_of(measured)) if peers else None
             ours = [

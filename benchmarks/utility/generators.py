@@ -78,8 +78,9 @@ def _categories(rng: np.random.Generator) -> Records:
     n_rows = n_train + N_TEST
     shares = 1.0 / np.arange(1, N_LEVELS + 1)
     levels = rng.choice(N_LEVELS, (n_rows, n_fields), p=shares / shares.sum())
-    columns = (levels + N_LEVELS * np.arange(n_fields)).ravel()
-    places = np.arange(0, n_rows * n_fields + 1, n_fields)
+    # liblinear takes indices of 32 bits alone.
+    columns = (levels + N_LEVELS * np.arange(n_fields)).ravel().astype(np.int32)
+    places = np.arange(0, n_rows * n_fields + 1, n_fields, dtype=np.int32)
     shape = (n_rows, N_LEVELS * n_fields)
     X = sp.csr_array((np.ones(columns.size), columns, places), shape=shape)
     coef = 0.7 * rng.standard_normal(shape[1])

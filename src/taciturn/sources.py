@@ -134,7 +134,7 @@ class ArraySource:
         check_integer(1, n_partitions=n_partitions)
         self.records, self.x_bound, self.n_records = records, x_bound, n_records
         self.n_features: int = records.n_features
-        self._designs: dict[bool, Design] = {}
+        self._designs: dict[int, Design] = {}
         self._edges: IntArray = np.arange(n_partitions + 1, dtype=np.int64) * records.n_slots // n_partitions
 
     @property
@@ -147,11 +147,14 @@ class ArraySource:
         check_task(task)
         return add_partitions(task(block) for block in self._blocks)
 
-    def design(self, *, intercept: bool = False) -> Design:
-        """All features on the lattice, for solvers that need more than sums; made once."""
-        if intercept not in self._designs:
-            self._designs[intercept] = Design(self.records.X, self.x_bound, intercept=intercept)
-        return self._designs[intercept]
+    def design(self, *, constant: int = 0) -> Design:
+        """All features on the lattice, for solvers that need more than sums; made once.
+
+        ``constant`` is the entry of an intercept column in lattice units; 0 for no such column.
+        """
+        if constant not in self._designs:
+            self._designs[constant] = Design(self.records.X, self.x_bound, intercept=constant > 0, constant=constant)
+        return self._designs[constant]
 
     @cached_property
     def _blocks(self) -> list[Block]:

@@ -222,7 +222,7 @@ def test_full_gradients_state_how_far_their_derivatives_are_from_the_loss(radius
 def test_losses_of_a_fit_without_privacy_do_not_outlive_it():
     X, y = records("huber", np.random.default_rng(0), 60)
     for kind, target in ((ScreenedRegressor, y), (ScreenedClassifier, y > 0)):
-        model = kind(epsilon=float("inf"), n_steps=20).fit(X, target)
+        model = kind(epsilon=float("inf"), n_steps=20, screen_at=10).fit(X, target)
         assert model.loss_curve_.size == 2
         assert not hasattr(model.set_params(epsilon=1.0).fit(X, target), "loss_curve_")
 

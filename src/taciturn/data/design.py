@@ -33,7 +33,9 @@ class Design:
     x_bound : float
         Public bound on every entry.
     intercept : bool, default=False
-        Whether to append a column whose entries all stand at the bound.
+        Whether to append a column whose entries are all the same.
+    constant : int, default=ONE
+        That entry in lattice units; by default it stands at the bound.
 
     Notes
     -----
@@ -41,12 +43,12 @@ class Design:
     and scipy do the products. Weights are integer-valued too. Results are exact 64-bit integers.
     """
 
-    __slots__ = ("_built", "_intercept", "_source", "x_bound")
+    __slots__ = ("_built", "_constant", "_intercept", "_source", "x_bound")
 
-    def __init__(self, X: Any, x_bound: float, *, intercept: bool = False) -> None:
+    def __init__(self, X: Any, x_bound: float, *, intercept: bool = False, constant: int = ONE) -> None:
         self.x_bound = x_bound
         self._source = X
-        self._intercept = intercept
+        self._intercept, self._constant = intercept, constant
         self._built: Any = None
 
     @property
@@ -88,7 +90,7 @@ class Design:
             step = max(1, _CACHED_ENTRIES // max(1, self.shape[1]))
             for start in range(0, self.shape[0], step):
                 lattice[start : start + step, : self.n_features] = to_lattice(X[start : start + step], self.x_bound)
-            lattice[:, self.n_features :] = ONE
+            lattice[:, self.n_features :] = self._constant
             return lattice
         if not X.has_canonical_format:
             X = X.copy()
@@ -101,18 +103,18 @@ class Design:
             shape = (n_rows, n_columns + 1)
             if X.format == "csr":
                 # The last entry of every row; sp.hstack would take three times the memory.
-                entries = np.insert(entries, indptr[1:], ONE)
+                entries = np.insert(entries, indptr[1:], self._constant)
                 indices = np.insert(indices, indptr[1:], n_columns)
                 indptr = indptr + np.arange(n_rows + 1, dtype=np.int64 if X.nnz + n_rows >= 2**31 else indptr.dtype)
             else:
-                entries = np.append(entries, np.full(n_rows, ONE, dtype=dtype))
+                entries = np.append(entries, np.full(n_rows, self._constant, dtype=dtype))
                 indices = np.append(indices, np.arange(n_rows, dtype=indices.dtype))
                 indptr = np.append(indptr, indptr[-1] + n_rows)
         return type(X)((entries, indices, indptr), shape=shape, copy=False)
 
     def rows(self, start: int, stop: int) -> Design:
         """The design of a contiguous block of rows; dense integers that are there already are shared."""
-        block = Design(self._source[start:stop], self.x_bound, intercept=self._intercept)
+        block = Design(self._source[start:stop], self.x_bound, intercept=self._intercept, constant=self._constant)
         if self._built is not None and not self.is_sparse:
             block._built = self._built[start:stop]
         return block
@@ -136,17 +138,17 @@ class Design:
         """The same features, sparse ones stored by rows ("csr") or by columns ("csc")."""
         if not self.is_sparse or self._source.format == layout:
             return self
-        return Design(self._source.asformat(layout), self.x_bound, intercept=self._intercept)
+        return Design(self._source.asformat(layout), self.x_bound, intercept=self._intercept, constant=self._constant)
 
     def signs(self) -> Design:
         """The design of the signs of all features, which are bounded by 1."""
-        return Design(map_entries(np.sign, self._source), 1.0, intercept=self._intercept)
+        return Design(map_entries(np.sign, self._source), 1.0, intercept=self._intercept, constant=self._constant)
 
     def clipped(self, share: float) -> Design:
         """The same features clipped to a share of their bound, which becomes the new one."""
         # Never zero, which the product of a very small bound and a share may be rounded to.
         bound = max(self.x_bound * share, math.ulp(0.0))
-        return Design(self._source, bound, intercept=self._intercept)
+        return Design(self._source, bound, intercept=self._intercept, constant=self._constant)
 
     def rmatvec(self, weights: FloatArray, weight_bound: int) -> IntArray:
         """``X.T @ weights`` for integer weights in ``[-weight_bound, weight_bound]``.

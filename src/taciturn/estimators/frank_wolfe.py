@@ -22,6 +22,7 @@ from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, Priv
 from taciturn.fitting import paths
 from taciturn.fitting.frank_wolfe import run_frank_wolfe
 from taciturn.fitting.procedure import PublicFacts
+from taciturn.fitting.target_medians import scale_target
 from taciturn.kernels import softmax
 from taciturn.losses import Loss, SquaredLoss
 from taciturn.planning.frank_wolfe import ClippedCount, plan_frank_wolfe
@@ -74,7 +75,14 @@ class FrankWolfeModel(PrivateLinearModel):
             "n_outputs": n_outputs,
             "intercept": bool(self.fit_intercept),
             "n_steps": self.n_steps,
+            "auto_clip": self._clips_by_median,
+            "auto_radius": number_or_auto(radius=self.radius) is None,
         }
+
+    @property
+    def _clips_by_median(self) -> bool:
+        """Whether the residual clip follows from private medians of the target."""
+        return False
 
     def _plan(self, facts: PublicFacts) -> Any:
         return plan_frank_wolfe(**self._problem(facts), count=self._count_mechanism(facts.n_features))
@@ -84,6 +92,13 @@ class FrankWolfeModel(PrivateLinearModel):
         return None
 
     def _run(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
+        plan, source, middle = scale_target(plan, source, stream)
+        weights = self._weights(plan, source, stream)
+        weights[:, -1] += middle
+        return weights
+
+    def _weights(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
+        """The coefficients, the intercept last."""
         weights = self._solve(plan, source, stream.spawn("frank-wolfe"))
         return weights if self.fit_intercept else np.column_stack((weights, np.zeros(len(weights))))
 
@@ -91,8 +106,9 @@ class FrankWolfeModel(PrivateLinearModel):
         return run_frank_wolfe(plan, source, stream)
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        radius = number_or_auto(radius=self.radius)
-        stated = _AUTO_RADIUS * self._target_unit if radius is None else radius
+        stated: float | str | None = number_or_auto(radius=self.radius)
+        if stated is None:
+            stated = _AUTO_RADIUS * self._target_unit if plan.medians is None else "auto"
         return super()._described(plan, facts) | {"radius": stated, "n_steps": plan.n_steps}
 
     def _store(self, plan: Any, facts: PublicFacts, outcome: FloatArray) -> None:
@@ -111,8 +127,9 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: one coordinate and sign per step, hence ``coef_`` and
     ``intercept_``. Sensitivity: ``data.sensitivity.gradient_scores``; for a target mapped to [-1, 1], one record moves
     the gradient of the Huber objective by at most ``residual_clip * x_bound`` in every coordinate, whatever the radius,
-    but that of the square by ``(radius * x_bound + 1) * x_bound``. Public: the numbers of features and, except under
-    add-remove, of records, the bounds, the radius and the number of steps.
+    but that of the square by ``(radius * x_bound + 1) * x_bound``. With ``residual_clip="auto"`` also two medians of
+    the target, its middle and its distance from it: ``quantile_scores``. Public: the numbers of features and, except
+    under add-remove, of records, the bounds, the number of steps, and the radius unless it is in units of a median.
 
     Parameters
     ----------
@@ -181,10 +198,15 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
     def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
         return (SquaredLoss(), 1) if self.loss == "squared" else super()._loss(facts)
 
+    @property
+    def _clips_by_median(self) -> bool:
+        return self.loss == "huber" and self._mapped_clip() is None
+
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         described = super()._described(plan, facts) | {"loss": self.loss}
         if self.loss == "huber":
-            described["residual_clip"] = (self._mapped_clip() or 1.0) * self._target_unit
+            public = (self._mapped_clip() or 1.0) * self._target_unit
+            described["residual_clip"] = public if plan.medians is None else "auto"
         return described
 
 

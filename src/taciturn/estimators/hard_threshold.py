@@ -19,9 +19,11 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
 from taciturn.fitting.hard_threshold import run_hard_threshold
 from taciturn.fitting.procedure import PublicFacts
+from taciturn.fitting.pursuit import run_pursuit
 from taciturn.kernels import softmax
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.hard_threshold import HardThresholdPlan, plan_hard_threshold
+from taciturn.planning.pursuit import PursuitPlan, plan_pursuit, pursues
 from taciturn.sources import ArraySource
 
 __all__ = ["HardThresholdClassifier", "HardThresholdModel", "HardThresholdRegressor"]
@@ -35,7 +37,7 @@ class HardThresholdModel(PrivateLinearModel):
 
     n_nonzero: int
     row_bound: float | str
-    clip_share: float
+    clip_share: float | str
     mechanism: str
     n_steps: int | str
     step_size: float | str
@@ -50,9 +52,9 @@ class HardThresholdModel(PrivateLinearModel):
         check_integer(1, n_nonzero=self.n_nonzero)
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self.x_bound / 256.0, math.inf, closed="left", row_bound=self.row_bound)
-        check_real(0.0, 1.0, closed="left", clip_share=self.clip_share)
-        check_positive(clip_share=self.clip_share)
-        check_choice(("gaussian", "peeling"), mechanism=self.mechanism)
+        if number_or_auto(clip_share=self.clip_share) is not None:
+            check_real(0.0, 1.0, closed="left", clip_share=self.clip_share)
+        check_choice(("auto", "pursuit", "gaussian", "peeling"), mechanism=self.mechanism)
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
         step = number_or_auto(step_size=self.step_size)
@@ -74,37 +76,46 @@ class HardThresholdModel(PrivateLinearModel):
         if is_classifier(self):
             softmax.warm_up()
 
-    def _plan(self, facts: PublicFacts) -> HardThresholdPlan:
+    def _plan(self, facts: PublicFacts) -> HardThresholdPlan | PursuitPlan:
         loss, n_outputs = self._loss(facts)
         row_bound, step = number_or_auto(row_bound=self.row_bound), number_or_auto(step_size=self.step_size)
-        return plan_hard_threshold(
-            Budget(self.epsilon, self.delta),
-            loss,
-            relation=self.relation,
-            n_rows=facts.stated_records,
-            n_features=facts.n_features,
-            n_outputs=n_outputs,
-            intercept=bool(self.fit_intercept),
-            n_nonzero=self.n_nonzero,
-            row_bound=None if row_bound is None else row_bound / self.x_bound,
-            auto_clip=self._clips_by_median,
-            clip_share=self.clip_share,
-            mechanism=self.mechanism,
-            n_steps=self.n_steps,
-            step=None if step is None else step * self.x_bound * self.x_bound,
-            radius=None if self.coef_bound is None else self.coef_bound / self._target_unit * self.x_bound,
-            average=bool(self.average),
-        )
+        budget, mechanism = Budget(self.epsilon, self.delta), self.mechanism
+        auto_clip = self._clips_by_median
+        if mechanism == "auto":
+            # What pursuit gains comes from clips that follow the residuals and the rows of the chosen columns.
+            free = row_bound is None and step is None and (auto_clip or loss.labelled)
+            mechanism = "pursuit" if free and pursues(budget, self.n_nonzero, facts.n_features) else "gaussian"
+        problem: dict[str, Any] = {
+            "relation": self.relation,
+            "n_rows": facts.stated_records,
+            "n_features": facts.n_features,
+            "n_outputs": n_outputs,
+            "intercept": bool(self.fit_intercept),
+            "n_nonzero": self.n_nonzero,
+            "row_bound": None if row_bound is None else row_bound / self.x_bound,
+            "auto_clip": auto_clip,
+            "clip_share": number_or_auto(clip_share=self.clip_share),
+            "n_steps": self.n_steps,
+            "step": None if step is None else step * self.x_bound * self.x_bound,
+            "radius": None if self.coef_bound is None else self.coef_bound / self._target_unit * self.x_bound,
+            "average": bool(self.average),
+        }
+        # Without noise columns need not be chosen before their gradients are seen.
+        if mechanism == "pursuit" and not math.isinf(self.epsilon):
+            return plan_pursuit(budget, loss, **problem)
+        return plan_hard_threshold(budget, loss, mechanism=mechanism, **problem)
 
     @property
     def _clips_by_median(self) -> bool:
         """Whether the residual clip follows from a private median."""
         return False
 
-    def _run(self, plan: HardThresholdPlan, source: ArraySource, stream: Stream) -> FloatArray:
+    def _run(self, plan: HardThresholdPlan | PursuitPlan, source: ArraySource, stream: Stream) -> FloatArray:
+        if isinstance(plan, PursuitPlan):
+            return run_pursuit(plan, source, stream)
         return run_hard_threshold(plan, source, stream)
 
-    def _described(self, plan: HardThresholdPlan, facts: PublicFacts) -> dict[str, Any]:
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {
             "n_nonzero": int(self.n_nonzero),
             "row_bound": self.row_bound,
@@ -113,9 +124,9 @@ class HardThresholdModel(PrivateLinearModel):
             "step_size": self.step_size,
         }
 
-    def _store(self, plan: HardThresholdPlan, facts: PublicFacts, outcome: FloatArray) -> None:
+    def _store(self, plan: Any, facts: PublicFacts, outcome: FloatArray) -> None:
         super()._store(plan, facts, outcome)
-        self.n_iter_ = plan.n_steps
+        self.n_iter_ = plan.n_iterations
 
 
 class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
@@ -125,14 +136,15 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
               \, \tilde x_i + \sigma Z\Bigr)\Bigr)
 
     with :math:`\tilde x` clipped to the L2 norm K = ``row_bound``, :math:`\tilde y` mapped from ``y_bounds`` to
-    [-1, 1], C = ``residual_clip``, and :math:`H_k` keeping the ``n_nonzero`` largest coefficients.
+    [-1, 1], C = ``residual_clip``, and :math:`H_k` keeping the ``n_nonzero`` largest coefficients. With
+    ``mechanism="pursuit"`` columns join in rounds, and :math:`H_k` comes last.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: a noisy gradient per step, hence ``coef_`` and
-    ``intercept_``; with ``mechanism="peeling"`` the columns of a step and the gradient there; and what is "auto".
-    Sensitivity: ``data.sensitivity.fixed_point_sum``; one record adds a vector of length C K at most to a gradient
-    (``proposal_scores`` for peeling, ``quantile_scores`` for medians, ``curvature_sum`` for the step). T gradients with
-    Gaussian noise of multiplier m are exactly :math:`\sqrt T / m`-GDP. Public: the numbers of features and of records
-    (``n_public`` under add-remove) and all parameters.
+    ``intercept_``; with "pursuit" or "peeling" the columns of a round or step and the gradient there; and what is
+    "auto". Sensitivity: ``data.sensitivity.fixed_point_sum``; one record adds a vector of length C K at most to a
+    gradient (``proposal_scores`` for choices of columns, ``quantile_scores`` for medians, ``curvature_sum`` for the
+    step). T gradients with Gaussian noise of multiplier m are exactly :math:`\sqrt T / m`-GDP. Public: the numbers of
+    features and of records (``n_public`` under add-remove) and all parameters.
 
     Parameters
     ----------
@@ -140,11 +152,12 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     %(y_bounds)s
     %(hard_threshold_rows)s
     residual_clip : float or "auto", default="auto"
-        Bound to which residuals are clipped, in the units of y. "auto": half the private median of the target's
-        distance from the middle of its range.
-    clip_share : float, default=0.06
+        Bound to which residuals are clipped, in the units of y: the threshold of a Huber loss. "auto": half the private
+        median of the target's distance from the middle of its range; with "pursuit" 0.35 times a private median of the
+        residuals of each round, about the private median of the target where there are records enough.
+    clip_share : float or "auto", default="auto"
         A third of this share of the budget is spent on each of ``row_bound``, ``residual_clip`` and ``step_size`` that
-        is "auto".
+        is "auto". "auto": 0.06, and with "pursuit" what keeps medians from failing.
     %(hard_threshold)s
     %(fit_intercept)s
         It is inside the row bound and never thresholded.
@@ -185,8 +198,8 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
         n_nonzero: int = 10,
         row_bound: float | str = "auto",
         residual_clip: float | str = "auto",
-        clip_share: float = 0.06,
-        mechanism: str = "gaussian",
+        clip_share: float | str = "auto",
+        mechanism: str = "auto",
         n_steps: int | str = "auto",
         step_size: float | str = "auto",
         coef_bound: float | None = None,
@@ -218,7 +231,7 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     def _clips_by_median(self) -> bool:
         return self._mapped_clip() is None
 
-    def _described(self, plan: HardThresholdPlan, facts: PublicFacts) -> dict[str, Any]:
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"residual_clip": self.residual_clip}
 
 
@@ -232,20 +245,21 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
     with the largest absolute sums over classes. For two classes there is one weight vector (the other is zero).
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: a noisy gradient per step, hence ``coef_`` and
-    ``intercept_``; with ``mechanism="peeling"`` the columns of a step and the gradient there; and what is "auto".
-    Sensitivity: for two classes ``data.sensitivity.fixed_point_sum``, a vector of length K for one record; for more
-    ``derivative_sum``, a matrix of norm :math:`\sqrt 2 K` whatever their number (``proposal_scores`` for peeling,
-    ``quantile_scores`` for the median, ``curvature_sum`` for the step). T gradients with Gaussian noise of multiplier m
-    are exactly :math:`\sqrt T / m`-GDP. Public: the numbers of features and of records (``n_public`` under add-remove),
-    the classes and all parameters.
+    ``intercept_``; with "pursuit" or "peeling" the columns of a round or step and the gradient there; and what is
+    "auto". Sensitivity: for two classes ``data.sensitivity.fixed_point_sum``, a vector of length K for one record; for
+    more ``derivative_sum``, a matrix of norm :math:`\sqrt 2 K` whatever their number (``proposal_scores`` for choices
+    of columns, ``quantile_scores`` for medians, ``curvature_sum`` for the step). T gradients with Gaussian noise of
+    multiplier m are exactly :math:`\sqrt T / m`-GDP. Public: the numbers of features and of records (``n_public`` under
+    add-remove), the classes and all parameters.
 
     Parameters
     ----------
     %(hard_threshold_budget)s
     %(classes)s
     %(hard_threshold_rows)s
-    clip_share : float, default=0.06
-        A third of this share of the budget is spent on each of ``row_bound`` and ``step_size`` that is "auto".
+    clip_share : float or "auto", default="auto"
+        A third of this share of the budget is spent on each of ``row_bound`` and ``step_size`` that is "auto". "auto":
+        0.06, and with "pursuit" what keeps medians from failing.
     %(hard_threshold)s
     %(fit_intercept)s
         It is inside the row bound and never thresholded.
@@ -285,8 +299,8 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
         classes: Any = None,
         n_nonzero: int = 10,
         row_bound: float | str = "auto",
-        clip_share: float = 0.06,
-        mechanism: str = "gaussian",
+        clip_share: float | str = "auto",
+        mechanism: str = "auto",
         n_steps: int | str = "auto",
         step_size: float | str = "auto",
         coef_bound: float | None = None,

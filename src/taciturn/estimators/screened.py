@@ -94,10 +94,11 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
     largest gradient, and one with a small gradient does not belong. The intercept is never screened.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released: one coordinate and sign per step, and which
-    coefficients are screened; one accountant covers both. Sensitivity: ``data.sensitivity.gradient_scores`` for steps
-    and selections, ``screening_test`` for "tested", ``safe_rule`` for "adp". The support among which "select"
-    chooses, and which coefficients are out for good, follow from earlier releases. Public: the numbers of features and,
-    except under add-remove, of records, the bounds, the radius, the number of steps, the rule and its schedule.
+    coefficients are screened, and the medians of :class:`FrankWolfeRegressor`; one accountant covers all. Sensitivity:
+    ``data.sensitivity.gradient_scores`` for steps and selections, ``screening_test`` for "tested", ``safe_rule`` for
+    "adp", ``quantile_scores`` for medians. The support among which "select" chooses, and which coefficients are out for
+    good, follow from earlier releases. Public: the numbers of features and, except under add-remove, of records, the
+    bounds, the radius, the number of steps, the rule and its schedule.
 
     Parameters
     ----------
@@ -159,8 +160,8 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
         residual_clip: float | str = "auto",
         n_steps: int | str = "auto",
         rule: str = "select",
-        screen_at: int | str = 10,
-        screen_share: float = 0.1,
+        screen_at: int | str = 20,
+        screen_share: float = 0.03,
         threshold: float | str = "auto",
         permanent: bool = False,
         fit_intercept: bool = True,
@@ -252,8 +253,8 @@ class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
         radius: float | str = "auto",
         n_steps: int | str = "auto",
         rule: str = "select",
-        screen_at: int | str = 10,
-        screen_share: float = 0.1,
+        screen_at: int | str = 20,
+        screen_share: float = 0.03,
         threshold: float | str = "auto",
         permanent: bool = False,
         fit_intercept: bool = True,

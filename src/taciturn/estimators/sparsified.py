@@ -59,8 +59,8 @@ class SparsifiedModel(FrankWolfeModel):
             return 0, 0
         return (int(low) if isinstance(low, np.integer) else low, int(high) if isinstance(high, np.integer) else high)
 
-    def _run(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
-        weights = super()._run(plan, source, stream)
+    def _weights(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
+        weights = super()._weights(plan, source, stream)
         private = self.n_nonzero == "private-count"
         k = count_nonzero(plan, source, stream.spawn("count")) if private else int(self.n_nonzero)
         return np.column_stack((keep_largest_columns(weights[:, :-1], k), weights[:, -1]))
@@ -76,8 +76,8 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
     largest coefficients (in absolute value, in mapped units) are set to zero. The intercept is not counted.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Thinning to a public number is post-processing and costs
-    nothing. ``n_nonzero="private-count"`` also releases a count, with a share of epsilon of its own and one
-    accountant over both.
+    nothing more than :class:`FrankWolfeRegressor`. ``n_nonzero="private-count"`` also releases a count, with a share
+    of epsilon of its own and one accountant over both.
 
     Parameters
     ----------

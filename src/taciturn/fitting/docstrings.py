@@ -52,7 +52,9 @@ classes : sequence, default=None
     "radius_regressor": """
 radius : float or "auto", default="auto"
     Bound on the L1 norm of ``coef_``, in the units of X and y. The intercept shares the ball: its distance from
-    the middle of ``y_bounds``, over ``x_bound``, counts too. "auto": ten times the half-width of ``y_bounds``.
+    the middle of the target, over ``x_bound``, counts too. "auto": a multiple of the private median distance that
+    ``residual_clip="auto"`` finds, which grows with the public number of records and the budget up to 40; ten times
+    the half-width of ``y_bounds`` where that clip is given, and without privacy.
 """,
     "radius_classifier": """
 radius : float or "auto", default="auto"
@@ -63,8 +65,10 @@ radius : float or "auto", default="auto"
 loss : {"huber", "squared"}, default="huber"
     "huber" needs noise for ``residual_clip`` only.
 residual_clip : float or "auto", default="auto"
-    Threshold of the Huber loss, in the units of y. "auto": the half-width of ``y_bounds``, the largest residual
-    of a model that predicts the middle.
+    Threshold of the Huber loss, in the units of y. "auto": 0.35 times the private median distance of the target
+    from its middle, which is its private median where there are records enough and an intercept, and that of
+    ``y_bounds`` otherwise. What is estimated is then nearer to a conditional median than to a mean: of a skewed
+    target predictions are below the mean. Without privacy: the half-width of ``y_bounds``.
 """,
     "screening": """
 rule : {"select", "tested", "none-option", "adp"}, default="select"
@@ -72,11 +76,11 @@ rule : {"select", "tested", "none-option", "adp"}, default="select"
     mechanism and sets it to zero. "tested" does so only if the safe rule, on three noisy numbers, says that the
     coefficient is zero at the optimum. "none-option" has one more candidate, "none". "adp" releases the safe
     rule's scores of all features at once with Gaussian noise, which drowns them: a baseline to compare with.
-screen_at : int, "every" or "last", default=10
+screen_at : int, "every" or "last", default=20
     After every how many steps coefficients are screened, or only after the last one; not at all where there are
     fewer steps. With "select" each screening removes a coefficient, so that at most ``n_iter_`` less the number
     of screenings are left; "every" leaves none.
-screen_share : float, default=0.1
+screen_share : float, default=0.03
     Share of the budget for screening, in (0, 1): of the sum of squared costs, or, with delta = 0, of epsilon.
 threshold : float or "auto", default="auto"
     For "none-option": the gradient below which a coefficient is rather screened than not, as a share of the
@@ -107,13 +111,16 @@ row_bound : float or "auto", default="auto"
     columns. A bound near the typical norm needs the least noise.
 """,
     "hard_threshold": """
-mechanism : {"gaussian", "peeling"}, default="gaussian"
-    "gaussian": noise on every coordinate of the gradient, then the largest coefficients are kept. "peeling":
-    the columns are chosen first, by Gumbel noise for a bound of ``x_bound`` per entry, with half of what the
-    steps may spend; noise on the chosen coordinates gets the other half. For dense rows and few features out of
-    many.
+mechanism : {"auto", "pursuit", "gaussian", "peeling"}, default="auto"
+    "pursuit": half as many columns again as are kept join in up to seven rounds, chosen by Gumbel noise on sums of
+    clipped entries at the residuals of those chosen before; gradient steps on the chosen columns follow, one
+    between rounds and ``n_steps`` after the last, and the largest coefficients are kept. Coefficients are shrunk by
+    what is known of their noise. "gaussian": noise on every coordinate of the gradient of each step, then the
+    largest coefficients are kept. "peeling": the columns of each step are chosen first, by Gumbel noise for a bound
+    of ``x_bound`` per entry, with half of what the steps may spend; noise on the chosen coordinates gets the other
+    half. "auto": pursuit where at most half of the columns are kept and clips and step are "auto"; else "gaussian".
 n_steps : int or "auto", default="auto"
-    Number of steps. "auto": a function of public facts between 4 and 20.
+    Number of steps. "auto": a function of public facts between 3 and 20.
 step_size : float or "auto", default="auto"
     Step for the mean gradient, in the units of X. "auto": one over the curvature along the first step, a
     private number, adapted to what later gradients show of it.

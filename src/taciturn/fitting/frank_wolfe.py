@@ -30,7 +30,7 @@ from taciturn.losses import Loss
 from taciturn.planning.frank_wolfe import LARGEST_RADIUS, NOISELESS_STEPS, SMALLEST_RADIUS, ClippedCount, FrankWolfePlan
 from taciturn.sources import ArraySource
 
-__all__ = ["FrankWolfeRun", "count_nonzero", "open_plan", "open_run", "release_count", "run_frank_wolfe"]
+__all__ = ["FrankWolfeRun", "count_nonzero", "open_plan", "open_run", "release_count", "run_frank_wolfe", "weights_of"]
 
 
 # Room for 64-bit sums of scores: n (radius + 3) may not pass this.
@@ -41,7 +41,15 @@ def run_frank_wolfe(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -
     """The coefficients in mapped units, one row per output."""
     run = open_plan(plan, source)
     run.advance_to(plan.n_steps, stream)
-    return run.coefficients().reshape(plan.n_outputs, -1)
+    return weights_of(plan, run)
+
+
+def weights_of(plan: FrankWolfePlan, run: FrankWolfeRun) -> FloatArray:
+    """The iterate in mapped units, one row per output; the intercept is a multiple of the entry of its column."""
+    weights = run.coefficients().reshape(plan.n_outputs, -1).copy()
+    if plan.intercept:
+        weights[:, -1] *= plan.constant / ONE
+    return weights
 
 
 def count_nonzero(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -> int:
@@ -70,7 +78,7 @@ def open_plan(
 ) -> FrankWolfeRun:
     """The run of a plan before its first step; see :func:`open_run`."""
     return open_run(
-        source.design(intercept=plan.intercept),
+        source.design(constant=plan.constant),
         source.records.y,
         plan.loss,
         plan.radius,

@@ -138,10 +138,17 @@ class GradientDescent:
     average: bool = False
     top_k: GumbelTopK | None = None
 
-    def run(self, sums: Callable[[FloatArray], IntArray], start: FloatArray, stream: Stream) -> FloatArray:
+    def run(
+        self,
+        sums: Callable[[FloatArray], IntArray],
+        start: FloatArray,
+        stream: Stream,
+        watch: Callable[[float], None] | None = None,
+    ) -> FloatArray:
         """The weights, one row per output, the intercept last.
 
-        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise.
+        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise. ``watch`` receives
+        the length of each step.
         """
         current, velocity = start.copy(), np.zeros_like(start)
         mean, n_averaged = np.zeros_like(start), 0
@@ -153,6 +160,8 @@ class GradientDescent:
             here = Iterate(t, current, np.multiply(noisy, self.unit, out=noisy), known)
             rule = self.step
             step = rule.length(step, here, before, stream) if isinstance(rule, CurvatureStep) else rule
+            if watch is not None:
+                watch(step)
             move = -step * here.gradient
             velocity = self.momentum * velocity + move if self.momentum else move
             current, before = self.constraint.project(current + velocity, known), here

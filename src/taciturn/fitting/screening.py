@@ -14,7 +14,7 @@ import numpy as np
 from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import safe_rule, screening_test
-from taciturn.fitting.frank_wolfe import FrankWolfeRun, open_plan
+from taciturn.fitting.frank_wolfe import FrankWolfeRun, open_plan, weights_of
 from taciturn.fitting.safe_rule import rule_scores
 from taciturn.mechanisms import RoundedGaussian
 from taciturn.mechanisms.base import first_of, noisy_keys
@@ -53,7 +53,7 @@ def run_screened(
             break
     else:
         run.advance_to(plan.n_steps, steps)
-    return run.coefficients().reshape(plan.n_outputs, -1)
+    return weights_of(plan, run)
 
 
 def screen(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:

@@ -10,12 +10,14 @@ from taciturn.accounting import Budget
 from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
+from taciturn.core.lattice import ONE
 from taciturn.data.sensitivity import clipped_count, gradient_scores
 from taciturn.events import Event, ExponentialEvent
 from taciturn.kernels.vertex_sampler import LEFTOVER
-from taciturn.losses import Loss
+from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import ExponentialMechanism, TwoSidedGeometric
 from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
+from taciturn.planning.target_medians import CLIP_PER_MEDIAN, TargetMedians, radius_per_median, signal_strength
 
 __all__ = [
     "LARGEST_RADIUS",
@@ -27,6 +29,7 @@ __all__ = [
     "influences",
     "number_of_steps",
     "plan_frank_wolfe",
+    "plan_target",
     "planned_selection",
     "planned_steps",
 ]
@@ -36,6 +39,8 @@ NOISELESS_STEPS = 5000
 
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-9, float(1 << 14)
 """Radii for which derivatives fit 32-bit integers and scores keep their digits."""
+
+_CENTRED_CONSTANT = ONE // 8
 
 SELECTION_LEFTOVER = LEFTOVER
 """Bound on the total variation distance of one sampled selection from its law, for the event of a step."""
@@ -90,14 +95,18 @@ class FrankWolfePlan:
 
     Parameters
     ----------
+    loss : Loss
+        The loss of one record. Where medians of the target are released first, its clip is in units of their distance.
     radius : float
-        Radius of the L1 ball in units of scaled features.
+        Radius of the L1 ball in units of scaled features, or also in units of that distance.
     noise_scale : float
         Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
     n_outputs : int
         Rows of the coefficient matrix: 1, or the number of classes.
     counting : ClippedCount or None
         How the coefficients of the noiseless solution are counted, where they are.
+    medians : TargetMedians or None
+        What is found out about the target first, if anything is.
     """
 
     ordered: ClassVar[bool] = True
@@ -114,6 +123,26 @@ class FrankWolfePlan:
     intercept: bool
     releases: tuple[Release, ...]
     counting: ClippedCount | None = None
+    medians: TargetMedians | None = None
+
+    @property
+    def constant(self) -> int:
+        """The entry of the intercept column in lattice units, 0 for none.
+
+        Where the middle of the target is taken from it, little is left for an intercept, and a column at the bound of
+        the features would have steps in this direction drown all others.
+        """
+        if not self.intercept:
+            return 0
+        return _CENTRED_CONSTANT if self.medians is not None and self.medians.centred else ONE
+
+    @property
+    def median_range(self) -> float:
+        """The range of the selection that a median of the target is; the first release is one."""
+        event = self.releases[0].event
+        if not isinstance(event, ExponentialEvent):
+            raise TypeError("expected a selection")
+        return event.epsilon
 
 
 def plan_frank_wolfe(
@@ -127,29 +156,63 @@ def plan_frank_wolfe(
     n_outputs: int,
     intercept: bool,
     n_steps: int | str,
+    auto_clip: bool = False,
+    auto_radius: bool = False,
     count: ClippedCount | None = None,
 ) -> FrankWolfePlan:
     """Plan private Frank-Wolfe over an L1 ball.
 
-    An infinite epsilon means no noise. ``n_steps="auto"`` is a function of public facts; a ``count`` shares the budget.
+    An infinite epsilon means no noise. ``n_steps="auto"`` is a function of public facts; a ``count`` shares the budget,
+    and so do the medians of :func:`plan_target`, whose arguments ``auto_clip`` and ``auto_radius`` are.
     """
     private = not math.isinf(budget.epsilon)
     n_vertices = 2 * n_outputs * (n_features + intercept)
-    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius)
+    target = plan_target(budget, loss, radius, relation, n_rows, n_features, intercept, auto_clip, auto_radius)
+    loss, radius, medians = target
+    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius, None if medians is None else relation)
     step = planned_steps(budget, n_vertices, relation, 1.0, steps)
-    releases = calibrate_releases(budget, (step, *(() if count is None else count.planned)))
+    first = () if medians is None else medians.planned(budget, float(steps))
+    releases = calibrate_releases(budget, (*first, step, *(() if count is None else count.planned)))
     return FrankWolfePlan(
         budget if private else Budget(math.inf, 0.0),
         loss,
         radius,
         steps,
-        influences(releases[0], relation),
+        influences(releases[len(first)], relation),
         relation,
         n_rows,
         n_outputs,
         intercept,
         releases,
         count,
+        medians,
+    )
+
+
+def plan_target(
+    budget: Budget,
+    loss: Loss,
+    radius: float,
+    relation: str,
+    n_rows: int | None,
+    n_features: int,
+    intercept: bool,
+    auto_clip: bool,
+    auto_radius: bool,
+) -> tuple[Loss, float, TargetMedians | None]:
+    """The loss, the radius and the medians of the target that scale them, if the residual clip follows from these.
+
+    Without privacy nothing is released, and the loss and the radius are those given.
+    """
+    if not auto_clip or math.isinf(budget.epsilon):
+        return loss, radius, None
+    strength = signal_strength(budget, n_rows, relation)
+    if auto_radius:
+        radius = radius_per_median(strength, n_features + intercept)
+    return (
+        HuberLoss(CLIP_PER_MEDIAN),
+        radius,
+        TargetMedians.at(strength, intercept=intercept, scales_radius=auto_radius),
     )
 
 
@@ -179,12 +242,24 @@ def influences(release: Release, relation: str) -> float:
     return release.scale * gradient_scores(1.0, 1.0, relation).value
 
 
-def number_of_steps(n_steps: int | str, budget: Budget, n_rows: int | None, n_vertices: int, radius: float) -> int:
+def number_of_steps(
+    n_steps: int | str,
+    budget: Budget,
+    n_rows: int | None,
+    n_vertices: int,
+    radius: float,
+    scaled: str | None = None,
+) -> int:
     r"""The number of steps that is asked for, or for "auto" the one that does best, from public facts alone.
 
     :math:`T = 0.315\,(n \mu r / \log V)^{2/3}` for V vertices and a budget of :math:`\mu`-GDP, within 20 and 640: the
     form of Talwar, Thakurta and Zhang with a constant measured in ``benchmarks/study_steps.py``. Without a public
     number of records it is 80, the best single number of the same study; without a delta, 20.
+
+    Where residuals are clipped by medians of the target, ``scaled`` is the neighbouring relation. Then noise is small
+    against them whatever their units are, and :math:`T = 0.27\,M / \log V` for a
+    :func:`~taciturn.planning.target_medians.signal_strength` of M, within the same ends
+    (``benchmarks/study_siblings.py``).
     """
     if n_steps != "auto":
         return int(n_steps)
@@ -192,5 +267,9 @@ def number_of_steps(n_steps: int | str, budget: Budget, n_rows: int | None, n_ve
         return NOISELESS_STEPS
     if n_rows is None:
         return 80
-    signal = n_rows * mu_of_budget(budget) * radius / math.log(n_vertices)
-    return round(min(max(0.315 * math.pow(signal, 2.0 / 3.0), 20.0), 640.0))
+    if scaled is not None:
+        steps = 0.27 * signal_strength(budget, n_rows, scaled) / math.log(n_vertices)
+    else:
+        signal = n_rows * mu_of_budget(budget) * radius / math.log(n_vertices)
+        steps = 0.315 * math.pow(signal, 2.0 / 3.0)
+    return round(min(max(steps, 20.0), 640.0))

@@ -29,6 +29,8 @@ NOISELESS_STEPS = 500
 LEAST_ROW_BOUND = 2.0**-8
 """Below this share of x_bound a row clip would be coarse on the lattice of the entries."""
 
+_CLIP_SHARE = 0.06
+
 # The share of the budget for the steps that peeling spends on the choice of columns.
 _PEELING_SHARE = 0.5
 
@@ -80,6 +82,11 @@ class HardThresholdPlan:
     auto_clip: bool
     peeling: bool
     releases: tuple[Release, ...]
+
+    @property
+    def n_iterations(self) -> int:
+        """Gradient steps altogether."""
+        return self.n_steps
 
     @property
     def private(self) -> bool:
@@ -140,7 +147,7 @@ def plan_hard_threshold(
     n_nonzero: int,
     row_bound: float | None,
     auto_clip: bool,
-    clip_share: float,
+    clip_share: float | None,
     mechanism: str,
     n_steps: int | str,
     step: float | None,
@@ -149,9 +156,9 @@ def plan_hard_threshold(
 ) -> HardThresholdPlan:
     """Plan gradient descent with hard thresholding; other parameters are those of :class:`HardThresholdPlan`.
 
-    An infinite epsilon means no noise. A third of ``clip_share`` goes to each median, and to the length of the steps
-    where it is not given. The mechanism "gaussian" adds noise to all coordinates, "peeling" chooses columns privately
-    and adds noise to these. The number of steps "auto" is a function of public facts.
+    An infinite epsilon means no noise. A third of ``clip_share``, 0.06 for None, goes to each median, and to the length
+    of the steps where it is not given. The mechanism "gaussian" adds noise to all coordinates, "peeling" chooses
+    columns privately and adds noise to these. The number of steps "auto" is a function of public facts.
     """
     if row_bound is not None and row_bound < LEAST_ROW_BOUND:
         raise ParameterError("row_bound", row_bound, "at least x_bound / 256", "lower x_bound to what features can be")
@@ -164,7 +171,14 @@ def plan_hard_threshold(
         steps = hard_threshold_steps(budget, loss, n_rows, n_features + intercept) if private else NOISELESS_STEPS
     medians = ["the median row norm"] * (row_bound is None) + ["the median magnitude of the target"] * auto_clip
     planned = _planned_releases(
-        clip_share / 3.0, medians, step is None, steps, n_outputs, n_features, intercept, n_nonzero if peeling else None
+        (_CLIP_SHARE if clip_share is None else clip_share) / 3.0,
+        medians,
+        step is None,
+        steps,
+        n_outputs,
+        n_features,
+        intercept,
+        n_nonzero if peeling else None,
     )
     plan = HardThresholdPlan(
         budget=budget if private else Budget(math.inf, 0.0),

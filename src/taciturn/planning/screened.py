@@ -19,6 +19,7 @@ from taciturn.planning.frank_wolfe import (
     FrankWolfePlan,
     influences,
     number_of_steps,
+    plan_target,
     planned_selection,
     planned_steps,
 )
@@ -112,6 +113,8 @@ def plan_screened(
     screen_share: float,
     threshold: float | None,
     permanent: bool,
+    auto_clip: bool = False,
+    auto_radius: bool = False,
 ) -> ScreenedPlan:
     r"""Plan private Frank-Wolfe with screening.
 
@@ -120,17 +123,22 @@ def plan_screened(
     squares; without a delta, where ranges add up, :math:`(1 - s) / T : s / m`.
 
     ``screen_at`` is the public schedule of screenings. A ``threshold`` of None is one over the root of ``n_rows``.
+    ``auto_clip`` and ``auto_radius`` are those of :func:`~taciturn.planning.frank_wolfe.plan_target`.
     """
     check_screening(rule, screen_at, screen_share, threshold)
     private = not math.isinf(budget.epsilon)
     share, n_vertices = float(screen_share), 2 * n_outputs * (n_features + intercept)
+    target = plan_target(budget, loss, radius, relation, n_rows, n_features, intercept, auto_clip, auto_radius)
+    loss, radius, medians = target
     _check_facts(budget, loss, radius, relation, n_rows, rule)
-    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius)
+    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius, None if medians is None else relation)
     screenings = screening_times(screen_at, steps)
     planned = _planned(budget, relation, rule, share, steps, len(screenings), n_vertices, n_features)
+    first = () if medians is None else medians.planned(budget, 1.0)
     # Without noise a test shows no more than which coefficient is screened.
-    releases = calibrate_releases(budget, planned if private else planned[:2], ordered=False)
-    noise = {release.noise: release for release in releases[1:]}
+    releases = calibrate_releases(budget, (*first, *(planned if private else planned[:2])), ordered=False)
+    step = releases[len(first)]
+    noise = {release.noise: release for release in releases[len(first) + 1 :]}
     selection_noise = influences(noise["Gumbel"], relation) if "Gumbel" in noise else 0.0
     gaussian_noise = noise["Gaussian"].scale if "Gaussian" in noise else 0.0
     # Gaussian noise has to fit its lattice.
@@ -141,12 +149,13 @@ def plan_screened(
         loss,
         radius,
         steps,
-        influences(releases[0], relation),
+        influences(step, relation),
         relation,
         n_rows,
         n_outputs,
         intercept,
         releases,
+        medians=medians,
         screenings=screenings,
         rule=rule,
         selection_noise=selection_noise,

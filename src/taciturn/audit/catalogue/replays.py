@@ -127,6 +127,9 @@ def _constant_model(n_classes: int, n_columns: int) -> Any:
 
 _NUMBERS, _LABELS, _BINARY, _ANY = (0,), (2, 4), (2,), (0, 2, 4)
 _STEPS = {"n_steps": 12, "radius": 2.0}
+_PURSUIT = {"mechanism": "pursuit", "n_nonzero": 2}
+# With so many records a target is centred by its private median, and columns join in several rounds.
+_MANY = 60
 
 REPLAYS = (
     *(
@@ -146,7 +149,11 @@ REPLAYS = (
     *(
         ReplayCase(kind, targets, own)
         for kind, targets in ((HardThresholdRegressor, _NUMBERS), (HardThresholdClassifier, _LABELS))
-        for own in ({}, {"mechanism": "peeling"}, {"step_size": 0.5, "row_bound": 2.0})
+        for own in ({}, {"mechanism": "peeling"}, {"step_size": 0.5, "row_bound": 2.0}, _PURSUIT)
+    ),
+    *(
+        ReplayCase(kind, targets, _PURSUIT | {"epsilon": 25.0}, fewest=_MANY)
+        for kind, targets in ((HardThresholdRegressor, _NUMBERS), (HardThresholdClassifier, _LABELS))
     ),
     *(
         ReplayCase(kind, targets, own)
@@ -154,6 +161,11 @@ REPLAYS = (
         for own in (_STEPS, {"n_steps": 10, "radius": 100.0}, {"n_steps": 5, "radius": 0.5, "delta": 0.0})
     ),
     ReplayCase(FrankWolfeRegressor, _NUMBERS, _STEPS | {"loss": "squared"}),
+    ReplayCase(FrankWolfeRegressor, _NUMBERS, _STEPS | {"residual_clip": 0.3}),
+    *(
+        ReplayCase(kind, _NUMBERS, {"n_steps": 12, "epsilon": 25.0}, fewest=_MANY)
+        for kind in (FrankWolfeRegressor, SparsifiedRegressor, ScreenedRegressor)
+    ),
     ReplayCase(SparsifiedRegressor, _NUMBERS, _STEPS | {"n_nonzero": 3}),
     ReplayCase(SparsifiedRegressor, _NUMBERS, _STEPS | {"n_nonzero": "private-count"}),
     ReplayCase(SparsifiedClassifier, _LABELS, _STEPS | {"n_nonzero": 3}),

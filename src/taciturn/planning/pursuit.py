@@ -1,0 +1,270 @@
+"""Plans for pursuit: columns join in rounds, with gradient steps on those chosen so far between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from taciturn.accounting import Budget
+from taciturn.certificate import Release
+from taciturn.core.lattice import ONE
+from taciturn.data.sensitivity.descent import proposal_scores
+from taciturn.events import Event, ExponentialEvent, GaussianEvent
+from taciturn.losses import Loss
+from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
+from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
+from taciturn.planning.lattice import gradient_noise, term_noise
+from taciturn.planning.target_medians import TargetMedians, signal_strength
+
+__all__ = ["PursuitPlan", "plan_pursuit", "pursues"]
+
+# Measured in benchmarks/study_siblings.py: how many columns join for one that is kept, in how many rounds, what share
+# of the budget for columns and gradients chooses columns, and what share of the rest is for the steps between rounds.
+_CANDIDATES_PER_COLUMN = 1.5
+_MOST_ROUNDS, _STRENGTH_PER_ROUND = 7, 100.0
+_CHOICE_SHARE = 0.6
+_BETWEEN_SHARE = 0.5
+# Above this share of all columns there is little to choose.
+_LARGEST_SHARE = 0.5
+_UNTRUSTED_STRENGTH = 30.0
+_FEWEST_STEPS, _MOST_STEPS, _STRENGTH_PER_STEP = 3, 20, 4.0
+
+_ROW_NORM = "the median row norm"
+_MIDDLE = "the median of the target"
+_RESIDUAL = "the median residual of a round"
+_CURVATURE = "the curvature along one direction"
+
+
+def pursues(budget: Budget, n_nonzero: int, n_features: int) -> bool:
+    """Whether columns had better join in rounds, from public facts: where few of many are kept, and there is noise."""
+    return not math.isinf(budget.epsilon) and n_nonzero <= _LARGEST_SHARE * n_features
+
+
+@dataclass(frozen=True, slots=True)
+class PursuitPlan:
+    """How many columns join in how many rounds, and with how much noise.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of one record; the threshold of a Huber loss is the residual clip, if that is given.
+    n_rows, n_features, n_outputs : int
+        The public number of records, columns without the intercept's, and rows of the coefficient matrix.
+    rounds : tuple of int
+        How many columns join in each round.
+    n_steps : int
+        Gradient steps after the last round; there is one after each of the others.
+    row_bound : float or None
+        L2 bound on rows in units of scaled features; None for private medians.
+    step : float or None
+        Length of a step for the mean gradient in units of scaled features. None: from the curvature.
+    radius : float or None
+        L2 bound on the coefficients, the intercept's apart.
+    average : bool
+        Whether to return the mean of the second half of the iterates.
+    auto_clip, centred : bool
+        Whether the residual clip follows from private medians, and whether the target is centred by one first.
+    """
+
+    ordered: ClassVar[bool] = False
+    arithmetic: ClassVar[str] = "exact"
+
+    budget: Budget
+    loss: Loss
+    relation: str
+    n_rows: int
+    n_features: int
+    n_outputs: int
+    intercept: bool
+    n_nonzero: int
+    rounds: tuple[int, ...]
+    n_steps: int
+    row_bound: float | None
+    step: float | None
+    radius: float | None
+    average: bool
+    auto_clip: bool
+    centred: bool
+    releases: tuple[Release, ...]
+
+    @property
+    def n_iterations(self) -> int:
+        """Gradient steps altogether."""
+        return len(self.rounds) - 1 + self.n_steps
+
+    @property
+    def trust(self) -> float:
+        r"""What is left of the coefficients where medians are noise: :math:`1 / (1 + (30 / M)^4)` at a strength M."""
+        strength = signal_strength(self.budget, self.n_rows, self.relation)
+        return 1.0 / (1.0 + math.pow(_UNTRUSTED_STRENGTH / max(strength, 1.0), 4.0))
+
+    @property
+    def opening(self) -> float:
+        r"""The bound on rows in units of their typical norm: :math:`(M / 40 k)^{1/4}`, within 1 and 2.
+
+        Clipped rows bias coefficients. The clip opens as the noise falls; for labels, whose derivatives are bounded by
+        themselves, it stays where noise is least.
+        """
+        if self.loss.labelled:
+            return 1.0
+        strength = signal_strength(self.budget, self.n_rows, self.relation)
+        return min(max(math.pow(strength / (40.0 * self.n_nonzero), 0.25), 1.0), 2.0)
+
+    @property
+    def norm_range(self) -> float:
+        """The range of the selection that a median row norm is."""
+        return _selection_range(self._named(_ROW_NORM))
+
+    @property
+    def middle_range(self) -> float:
+        """The range of the selection that the median of the target is."""
+        return _selection_range(self._named(_MIDDLE))
+
+    @property
+    def residual_range(self) -> float:
+        """The range of the selection that a median residual is."""
+        return _selection_range(self._named(_RESIDUAL))
+
+    def choice(self, n_joining: int, weight_bound: int) -> GumbelTopK:
+        """The choice of columns in a round, for entries up to ONE times derivatives up to ``weight_bound``."""
+        scores = proposal_scores(ONE, math.ceil(self.loss.l1_factor * weight_bound), self.relation)
+        return GumbelTopK(scores, n_joining, _selection_range(self._named(_choice_words(self.n_features))))
+
+    def gradient_noise(self, row_squared: int, *, last: bool) -> tuple[int, RoundedGaussian]:
+        """The integer that stands for the largest derivative, and the noise on sums, of a step in a round.
+
+        ``row_squared`` bounds the squared norm of a row, the entry of the constant column included, in lattice units.
+        """
+        release = self.releases[-1 if last else -2]
+        return gradient_noise(self.loss, row_squared, self.relation, _noise_multiplier(release))
+
+    def curvature_mechanism(self) -> tuple[int, RoundedGaussian]:
+        """The integer that stands for a curvature term of one, and the noise on their sum."""
+        return term_noise(self.relation, _noise_multiplier(self._named(_CURVATURE)))
+
+    def _named(self, what: str) -> Release:
+        return next(release for release in self.releases if release.what == what)
+
+
+def _selection_range(release: Release) -> float:
+    if not isinstance(release.event, ExponentialEvent):
+        raise TypeError("expected a selection")
+    return release.event.epsilon
+
+
+def _noise_multiplier(release: Release) -> float:
+    if not isinstance(release.event, GaussianEvent):
+        raise TypeError("expected a Gaussian release")
+    return release.event.noise_multiplier
+
+
+def _choice_words(n_features: int) -> str:
+    return f"one of {n_features:,} columns that joins"
+
+
+def plan_pursuit(
+    budget: Budget,
+    loss: Loss,
+    *,
+    relation: str,
+    n_rows: int,
+    n_features: int,
+    n_outputs: int,
+    intercept: bool,
+    n_nonzero: int,
+    row_bound: float | None,
+    auto_clip: bool,
+    clip_share: float | None,
+    n_steps: int | str,
+    step: float | None,
+    radius: float | None,
+    average: bool,
+) -> PursuitPlan:
+    r"""Plan pursuit; parameters are those of :class:`PursuitPlan`.
+
+    Let M be the :func:`~taciturn.planning.target_medians.signal_strength`. Half as many columns again as are kept join
+    in one round for every 100 of it, seven at most. The number of steps "auto" is one for every four units of
+    :math:`M / k`, within 3 and 20.
+
+    A third of ``clip_share`` goes to the medians of row norms, of residuals and to the curvatures each; None is for
+    :math:`(12 / M)^2` each time, at which a median is hardly ever at the wrong end of its grid. Of the rest three
+    fifths choose columns, and the gradients between rounds and after the last one share what is left.
+    """
+    strength = signal_strength(budget, n_rows, relation)
+    n_nonzero = min(n_nonzero, n_features)
+    rounds = _rounds(n_nonzero, n_features, strength)
+    n_rounds, n_joining = len(rounds), sum(rounds)
+    steps = round(min(max(strength / (_STRENGTH_PER_STEP * n_nonzero), _FEWEST_STEPS), _MOST_STEPS))
+    steps = steps if n_steps == "auto" else int(n_steps)
+    centred = auto_clip and TargetMedians.at(strength, intercept=intercept, scales_radius=False).centred
+    # The norm of whole rows, for the size of their entries, is one more.
+    norms = [(_ROW_NORM, n_rounds + 1)] * (row_bound is None)
+    residuals = ([(_MIDDLE, 1)] * centred + [(_RESIDUAL, n_rounds)]) * auto_clip
+    curvatures = [(_CURVATURE, n_rounds)] * (step is None)
+    planned, rest = [], 1.0
+    for found in (norms, residuals, curvatures):
+        number = sum(count for _, count in found)
+        each = _share_of_one(strength) if clip_share is None else clip_share / (3.0 * max(number, 1))
+        rest -= each * number
+        for what, count in found:
+            event = partial(_gaussian, each, DISTANCE_PER_VALUE) if what == _CURVATURE else partial(_selection, each)
+            planned.append(PlannedRelease(what, "Gaussian" if what == _CURVATURE else "Gumbel", event, count))
+    # Where all columns join, the last round has nothing to choose.
+    n_chosen = n_joining - (rounds[-1] if n_joining == n_features else 0)
+    if n_chosen:
+        event = partial(_selection, _CHOICE_SHARE * rest / n_chosen)
+        planned.append(PlannedRelease(_choice_words(n_features), "Gumbel", event, n_chosen))
+        rest *= 1.0 - _CHOICE_SHARE
+    between = rest * _BETWEEN_SHARE * (n_rounds > 1)
+    after = rest - between
+    for what, part, count, width in (
+        ("between rounds", between, n_rounds - 1, n_joining - rounds[-1]),
+        ("after the last round", after, steps, n_joining),
+    ):
+        n_released = n_outputs * (width + intercept)
+        words = f"a gradient with up to {n_released:,} coordinates {what}"
+        if count:
+            event = partial(_gaussian, part / count, n_released * DISTANCE_PER_VALUE)
+            planned.append(PlannedRelease(words, "Gaussian", event, count))
+    return PursuitPlan(
+        budget=budget,
+        loss=loss,
+        relation=relation,
+        n_rows=n_rows,
+        n_features=n_features,
+        n_outputs=n_outputs,
+        intercept=intercept,
+        n_nonzero=n_nonzero,
+        rounds=rounds,
+        n_steps=steps,
+        row_bound=row_bound,
+        step=step,
+        radius=radius,
+        average=average,
+        auto_clip=auto_clip,
+        centred=centred,
+        releases=calibrate_releases(budget, planned, ordered=PursuitPlan.ordered),
+    )
+
+
+def _share_of_one(strength: float) -> float:
+    """The share of the budget for one number that is found out about the data."""
+    return min(max((12.0 / max(strength, 1.0)) ** 2, 0.001), 0.1)
+
+
+def _rounds(n_nonzero: int, n_features: int, strength: float) -> tuple[int, ...]:
+    """How many columns join in each round: about as many in all of them."""
+    n_joining = min(math.ceil(_CANDIDATES_PER_COLUMN * n_nonzero), n_features)
+    n_rounds = min(max(round(strength / _STRENGTH_PER_ROUND), 1), _MOST_ROUNDS, n_joining)
+    return tuple((n_joining + i) // n_rounds for i in range(n_rounds))
+
+
+def _selection(part: float, b: float) -> Event:
+    r"""One of many selections, of which a range e counts :math:`e^2 / 4` of the sum of squared Gaussian parameters."""
+    return ExponentialEvent(2.0 * math.sqrt(part) / b)
+
+
+def _gaussian(part: float, distance: float, b: float) -> Event:
+    return GaussianEvent(b / math.sqrt(part), distance)

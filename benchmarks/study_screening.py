@@ -1,10 +1,10 @@
 """How much of the budget should screening get, and how often? The study behind the defaults of the screened models.
 
 ``python -m benchmarks.study_screening`` fits screened Frank-Wolfe (``rule="select"``) with several shares and
-schedules on the synthetic sets of the screening papers and on those of ``study_steps``, and compares loss on new
-records and F1 of the support with the same models without screening. Results go to ``study_screening.md`` beside this
-file. Every screening takes a coefficient away, needed or not, so more of them cost loss; and a small share is enough to
-tell which coefficient is the least needed.
+schedules, and nothing else given but bounds, on the synthetic sets of the screening papers and on those of
+``study_steps``, and compares loss on new records and F1 of the support with the same models without screening. Results
+go to ``study_screening.md`` beside this file. Every screening takes a coefficient away, needed or not, so more of them
+cost loss; and a small share is enough to tell which coefficient is the least needed.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ def settings() -> list[tuple[str, Any, Any, dict[str, Any]]]:
     listed: list[tuple[str, Any, Any, dict[str, Any]]] = []
     for correlation in (0.0, 0.5):
         drawn = partial(_papers_set, correlation)
-        bounds = {"y_bounds": (-6.0, 6.0), "radius": 50.0, "residual_clip": 0.5, "fit_intercept": False}
+        half = 10.0 if correlation else 6.0
+        bounds = {"y_bounds": (-half, half)}
         for epsilon in (1.0, 5.0):
             name = f"papers' set, correlation {correlation:g}, eps {epsilon:g}"
             listed.append((name, ScreenedRegressor, drawn, {"epsilon": epsilon, **bounds}))
     kinds = {"huber": ScreenedRegressor, "logistic": ScreenedClassifier}
     for (loss, kind), (n, d), epsilon in product(kinds.items(), ((3000, 100), (3000, 600), (10_000, 100)), (1.0, 4.0)):
         name = f"{loss}, {n} x {d}, eps {epsilon:g}"
-        listed.append((name, kind, partial(_drawn, loss, n, d), {"epsilon": epsilon, "radius": 10.0}))
+        listed.append((name, kind, partial(_drawn, loss, n, d), {"epsilon": epsilon}))
     return listed
 
 
@@ -76,7 +77,7 @@ def measure(kind: Any, data: tuple[np.ndarray, np.ndarray, np.ndarray], paramete
 def main() -> int:
     """Run the study and write its tables."""
     warnings.simplefilter("ignore")
-    choices = [*product(SCHEDULES, SHARES), (NEVER, 0.1)]
+    choices = [*product(SCHEDULES, SHARES), (NEVER, SHARES[0])]
     table = np.zeros((len(settings()), len(choices), 2))
     for i, (_, kind, drawn, parameters) in enumerate(track(settings(), console=Console(stderr=True))):
         for seed in range(SEEDS):
@@ -106,11 +107,11 @@ def report(names: list[str], choices: list[tuple[Any, float]], table: np.ndarray
             f"| {schedule} | {share:g} | x {np.exp(np.log(losses).mean()):.3f} | {gains.mean():+.3f} "
             f"| x {losses.max():.2f} | {gains.min():+.2f} |"
         )
-    shown = [j for j, (_, share) in enumerate(choices) if share == 0.1]
+    shown = [j for j, (_, share) in enumerate(choices) if share == SHARES[0]]
     heads = [f"every {choices[j][0]}" if isinstance(choices[j][0], int) else "last" for j in shown[:-1]]
     lines += [
         "",
-        "Loss / F1 with a share of 0.1:",
+        f"Loss / F1 with a share of {SHARES[0]:g}:",
         "",
         "| set | " + " | ".join(heads) + " | none |",
         "| --- |" + " --- |" * len(shown),

@@ -7,7 +7,8 @@ epsilon, radius and loss, finds the number with the smallest held-out loss in ea
 
 mu being the GDP parameter of the budget. The form is that of the theory (optimisation error falls as radius**2 / T,
 noise grows as radius sqrt(T) log(d) / (n mu), hence power 2/3); the constants are measured. The floor is for budgets
-too small to learn from, where many random steps average out to nothing and few do harm. Results go to
+too small to learn from, where many random steps average out to nothing and few do harm. Residuals are clipped at the
+half-width of the target's range; ``study_siblings`` is about clips by private medians. Results go to
 ``study_steps.md`` beside this file.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -58,8 +60,10 @@ def held_out_loss(
 ) -> float:
     """Loss on the second half of a model fitted privately on the first."""
     half = len(y) // 2
-    kind = FrankWolfeClassifier if loss == "logistic" else FrankWolfeRegressor
-    model = kind(epsilon=epsilon, delta=DELTA, radius=radius, n_steps=steps, random_state=seed).fit(X[:half], y[:half])
+    given: dict[str, Any] = {"epsilon": epsilon, "radius": radius, "n_steps": steps, "random_state": seed}
+    # A clip by private medians has a rule of its own: study_siblings.
+    kind = FrankWolfeClassifier if loss == "logistic" else partial(FrankWolfeRegressor, residual_clip=1.0)
+    model = kind(delta=DELTA, **given).fit(X[:half], y[:half])
     if loss == "logistic":
         margins = model.decision_function(X[half:])
         return float(np.mean(np.logaddexp(0.0, margins) - y[half:] * margins))

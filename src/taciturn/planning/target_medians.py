@@ -21,8 +21,8 @@ __all__ = ["CLIP_PER_MEDIAN", "TargetMedians", "radius_per_median", "signal_stre
 CLIP_PER_MEDIAN = 0.35
 """Residuals are clipped at this share of the median distance of the target from its middle.
 
-At half the median two thirds of the residuals of a model that predicts the middle are clipped. Noise falls with the
-clip, and the part of a correlation that clipping leaves falls by less, down to the sign of the residual.
+Noise falls with the clip. The correlation of clipped residuals with a column falls by less: to 0.8 of that of normal
+residuals as they are, where only signs are left.
 """
 
 # Below this strength the noise of a median is as large as the spread of the target: the middle is that of its range.

@@ -148,6 +148,16 @@ def compared() -> list[str]:
     return lines
 
 
+def coins() -> str:
+    """The relative error of a coin on the sets with labels."""
+    told = []
+    for name, problem in SETS.items():
+        if problem.half is None:
+            shares = [float(problem.draw(seed)[1][problem.n_fitted :].mean()) for seed in range(SEEDS)]
+            told.append(f"{np.mean([0.5 / min(share, 1.0 - share) for share in shares]):.3f} ({name})")
+    return ", ".join(told)
+
+
 def balls() -> list[str]:
     """Clips, radii and steps of Frank-Wolfe, given in units of the exact median distance of the target."""
     names = ("screening, scattered", "screening, correlated, scattered", "IGHT linear")
@@ -214,7 +224,8 @@ def main() -> int:
         f"`python -m benchmarks.study_siblings`, delta = {DELTA:g}, zero-out, {SEEDS} seeds. Each cell is the error on",
         "new records relative to a constant (squared error over the variance of the target; misclassification over the",
         "share of the smaller class) / F1 of the columns. Nothing is given but `x_bound`, `y_bounds` or `classes`, the",
-        "budget, and k where a class keeps k columns.",
+        "budget, and k where a class keeps k columns. Relative errors of a coin, for which the classes are about even:",
+        f"{coins()}.",
         "",
         "## Before and now, at epsilon 0.5, 1 and 5",
         "",

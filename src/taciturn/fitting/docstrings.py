@@ -76,7 +76,7 @@ rule : {"select", "tested", "none-option", "adp"}, default="select"
     mechanism and sets it to zero. "tested" does so only if the safe rule, on three noisy numbers, says that the
     coefficient is zero at the optimum. "none-option" has one more candidate, "none". "adp" releases the safe
     rule's scores of all features at once with Gaussian noise, which drowns them: a baseline to compare with.
-screen_at : int, "every" or "last", default=20
+screen_at : int, "every" or "last", default=40
     After every how many steps coefficients are screened, or only after the last one; not at all where there are
     fewer steps. With "select" each screening removes a coefficient, so that at most ``n_iter_`` less the number
     of screenings are left; "every" leaves none.

@@ -123,7 +123,9 @@ class _Pursuit:
             )
             self.loss = HuberLoss(CLIP_PER_MEDIAN * median)
             whole = self._clipping(None, whole.row_squared, whole.constant, whole.weight_bound)
-        left = np.setdiff1d(np.arange(self.plan.n_features), self.chosen)
+        is_left = np.ones(self.plan.n_features, dtype=bool)
+        is_left[self.chosen] = False
+        left = np.flatnonzero(is_left)
         if left.size > n_joining:
             sums = self.source.total(_EntryGradientSum(whole, self._in_columns(whole), _ENTRY_SHARE * self.entry))
             mechanism = self.plan.choice(n_joining, whole.weight_bound)

@@ -22,12 +22,7 @@ from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.sparse import METHODS, SparsePlan, plan_sparse
 from taciturn.sources import ArraySource
 
-__all__ = ["EIGENVALUE", "SparseClassifier", "SparseModel", "SparseRegressor"]
-
-EIGENVALUE = (
-    "LAPACK computes the largest eigenvalue of a Gram matrix of m columns with a relative error of at most 4 m 2**-53"
-)
-"""The numerical assumption of ``data.sensitivity.largest_eigenvalue``."""
+__all__ = ["SparseClassifier", "SparseModel", "SparseRegressor"]
 
 # Beyond these a clip of mapped residuals, which lie in [-2, 2], does nothing, or leaves nothing.
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
@@ -49,8 +44,8 @@ class SparseModel(PrivateLinearModel):
         if not isinstance(self.n_nonzero, str):
             check_integer(1, n_nonzero=self.n_nonzero)
         else:
-            check_choice(("auto",), n_nonzero=self.n_nonzero)
-            if self.method == "one-shot":
+            check_choice(("auto", "all"), n_nonzero=self.n_nonzero)
+            if self.n_nonzero == "auto" and self.method == "one-shot":
                 raise ParameterError(
                     "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"
                 )
@@ -75,10 +70,11 @@ class SparseModel(PrivateLinearModel):
             n_features=facts.n_features,
             n_outputs=n_outputs,
             intercept=bool(self.fit_intercept),
-            n_nonzero=None if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
+            n_nonzero=self._asked(facts.n_features),
             method=self.method,
             row_bound=None if row_bound is None else row_bound / self.x_bound,
             residual_clip=self._given_clip(),
+            huber=self._huber,
         )
         if n_records < plan.enough_records:
             warn_caller(
@@ -88,8 +84,19 @@ class SparseModel(PrivateLinearModel):
             )
         return plan
 
+    def _asked(self, n_features: int) -> int | None:
+        """The number of nonzero coefficients that was asked for, None where it is chosen."""
+        if isinstance(self.n_nonzero, str):
+            return n_features if self.n_nonzero == "all" else None
+        return int(self.n_nonzero)
+
+    @property
+    def _huber(self) -> bool:
+        """Whether the loss is Huber's."""
+        return False
+
     def _given_clip(self) -> float | None:
-        """The clip of a mapped residual, where one is given."""
+        """The size of a mapped residual, where one is given."""
         return None
 
     def _run(self, plan: SparsePlan, source: ArraySource, stream: Stream) -> SparseResult:
@@ -107,31 +114,32 @@ class SparseModel(PrivateLinearModel):
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
 
-    def _assumptions(self, plan: SparsePlan) -> tuple[str, ...]:
-        return *super()._assumptions(plan), *(() if math.isinf(self.epsilon) else (EIGENVALUE,))
-
     def _store(self, plan: SparsePlan, facts: PublicFacts, outcome: SparseResult) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
 
 
 class SparseRegressor(PrivateRegressor, SparseModel):
-    r"""Sparse robust regression: the default where a target is a number.
+    r"""Sparse linear regression: the default where a target is a number.
 
-    .. math:: \min_{\|w\|_0 \le k,\, b} \; \sum_i h_C\bigl(\tilde x_i^\top w + b - \tilde y_i\bigr)
+    .. math:: \min_{\|w\|_0 \le k,\, b} \; \sum_i \bigl(x_i^\top w + b - y_i\bigr)^2
 
-    with :math:`h_C` the Huber loss, rows :math:`\tilde x` centred and clipped to an L2 norm, :math:`\tilde y` mapped
-    from ``y_bounds`` to [-1, 1]. Clipping norms are private medians. If there are many columns, noisy correlations keep
-    a few times k of them. The selection phase, private gradient descent on those, chooses k columns, and the estimation
-    phase fits these alone. If the budget is too small for a selection phase, correlations choose the k columns.
+    by private gradient descent whose clips open as the budget grows, so that ``coef_`` and ``intercept_`` converge to
+    the least-squares coefficients on their columns; without privacy they are these. With ``loss="huber"`` residuals
+    beyond ``residual_clip`` count as if they were that large at every budget, and the limit is Huber's M-estimate: for
+    targets with errors in their tails, whose mean is not of interest.
+
+    Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
+    on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
+    correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the mean of
-    the target, medians of its magnitude and of row norms, columns or correlations, column means, two largest
-    eigenvalues, noisy gradients, and with ``n_nonzero="auto"`` k itself. Sensitivities: ``data.sensitivity``
-    (``fixed_point_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``, ``loss_differences``). Later
-    releases depend on earlier ones; prices are squared Gaussian parameters and never add up to more than the budget's
-    (``accounting.filter`` has the theorem). Public: the numbers of features and of records (``n_public`` under
-    add-remove) and all parameters.
+    the target, medians of magnitudes and row norms, columns or correlations, column means, Gram matrices, noisy
+    gradients, moments of margins and residuals, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum``, ``gram_matrix``, ``quantile_scores``,
+    ``proposal_scores``, ``loss_differences``). Later releases depend on earlier ones; prices are squared Gaussian
+    parameters and never add up to more than the budget's (``accounting.filter`` has the theorem). Public: the numbers
+    of features and of records (``n_public`` under add-remove) and all parameters.
 
     Parameters
     ----------
@@ -140,11 +148,16 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     %(gaussian_budget)s
     %(y_bounds)s
     %(sparse)s
+    loss : {"squared", "huber"}, default="squared"
+        "squared": least squares. "huber": residuals beyond ``residual_clip`` count as if they were that large, and
+        ``coef_`` estimates the coefficients of Huber's loss with that threshold, which differ from least squares
+        where errors are skewed or long-tailed.
     %(row_bound_median)s
-        Rows of columns that were selected privately get medians of their own in any case.
+        Rows of columns that were selected privately get quantiles of their own in any case.
     residual_clip : float or "auto", default="auto"
-        Bound to which residuals are clipped, in the units of y. "auto": the private median of the target's distance
-        from its mean.
+        How large residuals typically are, in the units of y: the threshold of the Huber loss, or what clips of the
+        squared loss are multiples of, which grow with the budget. "auto": the private median of the target's distance
+        from its mean, for the squared loss measured again at a first fit.
     %(fit_intercept)s
         The columns and the target are centred too.
     %(invalid)s
@@ -162,9 +175,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     References
     ----------
-    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Chen and Chen, *Extended Bayesian
-    information criteria for model selection with large model spaces* (2008). Fan and Lv, *Sure independence screening
-    for ultrahigh dimensional feature space* (2008).
+    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Akaike, *A new look at the
+    statistical model identification* (1974). Fan and Lv, *Sure independence screening for ultrahigh dimensional feature
+    space* (2008). Platt, *Probabilistic outputs for support vector machines* (1999), for recalibration.
 
     Examples
     --------
@@ -191,6 +204,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         y_bounds: tuple[float, float] = (-1.0, 1.0),
         n_nonzero: int | str = 10,
         method: str = "auto",
+        loss: str = "squared",
         row_bound: float | str = "auto",
         residual_clip: float | str = "auto",
         fit_intercept: bool = True,
@@ -205,6 +219,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         self.y_bounds = y_bounds
         self.n_nonzero = n_nonzero
         self.method = method
+        self.loss = loss
         self.row_bound = row_bound
         self.residual_clip = residual_clip
         self.fit_intercept = fit_intercept
@@ -214,6 +229,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
+        check_choice(("squared", "huber"), loss=self.loss)
         clip = self._mapped_clip()
         if clip is not None and not _LEAST_CLIP <= clip <= _MOST_CLIP:
             low, high = _LEAST_CLIP * self._target_unit, _MOST_CLIP * self._target_unit
@@ -228,28 +244,37 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def _given_clip(self) -> float | None:
         return self._mapped_clip()
 
+    @property
+    def _huber(self) -> bool:
+        return self.loss == "huber"
+
     def _described(self, plan: SparsePlan, facts: PublicFacts) -> dict[str, Any]:
-        return super()._described(plan, facts) | {"residual_clip": self.residual_clip}
+        return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
 
 
 class SparseClassifier(PrivateClassifier, SparseModel):
     r"""Sparse logistic regression: the default where a target is a class, for two classes or more.
 
-    .. math:: \min_{\|W\|_{0} \le k,\, b} \; \sum_i \ell\bigl(W \tilde x_i + b;\, y_i\bigr)
+    .. math:: \min_{\|W\|_{0} \le k,\, b} \; \sum_i \ell\bigl(W x_i + b;\, y_i\bigr)
 
-    with the logistic (two classes, one weight vector) or multinomial loss whose derivatives are clipped at one half,
-    rows :math:`\tilde x` centred and clipped to an L2 norm, and at most k features that matter to any class. Clipping
-    norms are private medians. If there are many columns, noisy correlations keep a few times k of them. The selection
-    phase, private gradient descent on those, chooses k columns, and the estimation phase fits these alone. If the
-    budget is too small for a selection phase, correlations choose the k columns. All classes share one budget.
+    with the logistic (two classes, one weight vector) or multinomial loss and at most k features that matter to any
+    class, by private gradient descent whose clips open as the budget grows: ``coef_`` and ``intercept_`` converge to
+    the maximum-likelihood coefficients on their columns, and without privacy they are these, where they exist.
+
+    Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
+    on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
+    correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated from
+    a noisy histogram of margins and labels, which keeps probabilities calibrated at small budgets. All classes share
+    one budget.
 
     **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
-    the classes, medians of row norms, columns or correlations, column means, two largest eigenvalues, noisy gradients,
-    and with ``n_nonzero="auto"`` k itself. Sensitivities: ``data.sensitivity``
-    (``fixed_point_sum`` or ``derivative_sum``, ``quantile_scores``, ``proposal_scores``, ``largest_eigenvalue``,
-    ``loss_differences``). Later releases depend on earlier ones; prices are squared Gaussian parameters and never add
-    up to more than the budget's (``accounting.filter`` has the theorem). Public: the numbers of features and of records
-    (``n_public`` under add-remove), the classes and all parameters.
+    the classes, quantiles of row norms and margins, columns or correlations, column means, Gram matrices, noisy
+    gradients, a histogram of margins and labels, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum`` or ``derivative_sum``, ``gram_matrix``,
+    ``cell_counts``, ``quantile_scores``, ``proposal_scores``, ``loss_differences``). Later releases depend on earlier
+    ones; prices are squared Gaussian parameters and never add up to more than the budget's (``accounting.filter`` has
+    the theorem). Public: the numbers of features and of records (``n_public`` under add-remove), the classes and all
+    parameters.
 
     Parameters
     ----------
@@ -259,7 +284,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     %(classes)s
     %(sparse)s
     %(row_bound_median)s
-        Rows of columns that were selected privately get medians of their own in any case.
+        Rows of columns that were selected privately get quantiles of their own in any case.
     %(fit_intercept)s
         The columns and the target are centred too.
     %(invalid)s
@@ -277,9 +302,9 @@ class SparseClassifier(PrivateClassifier, SparseModel):
 
     References
     ----------
-    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Chen and Chen, *Extended Bayesian
-    information criteria for model selection with large model spaces* (2008). Fan and Lv, *Sure independence screening
-    for ultrahigh dimensional feature space* (2008).
+    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Akaike, *A new look at the
+    statistical model identification* (1974). Fan and Lv, *Sure independence screening for ultrahigh dimensional feature
+    space* (2008). Platt, *Probabilistic outputs for support vector machines* (1999), for recalibration.
 
     Examples
     --------

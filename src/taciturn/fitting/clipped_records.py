@@ -1,7 +1,9 @@
 r"""Records with clipped rows and clipped derivatives, and the exact sums that gradient descent makes of them.
 
 Rows are clipped to an L2 norm without being changed: a row beyond the bound gets a smaller weight instead, which is
-the same sum. A public centre is taken from rows in the same way, in the sums. Weights, entries and centre are integers,
+the same sum. Or row and derivative are clipped together, to a bound on the product of their norms, which touches fewer
+records: margins are then those of the rows as they are, and only long rows with large derivatives count less. A public
+centre is taken from rows in the same way, in the sums. Weights, entries and centre are integers,
 so are the sums, and one record changes nothing but its own term.
 """
 
@@ -25,16 +27,12 @@ from taciturn.losses import Loss
 from taciturn.sources import Block
 
 __all__ = [
-    "GRAM_ROW_SQUARED",
     "ClippedRecords",
     "Clipping",
     "largest_eigenvalue",
     "row_norms",
     "squared_row_norms",
 ]
-
-GRAM_ROW_SQUARED = 1 << 26
-"""What the squared norm of a clipped row becomes in a Gram matrix, in integers."""
 
 # Covers the rounding of norms, roots and quotients, so that bounds on integers hold exactly.
 _ROOM = 1.0 - 2.0**-28
@@ -111,6 +109,9 @@ class Clipping:
         Taken from a numeric target, in lattice units.
     layout : str or None, default="csr"
         As in :meth:`~taciturn.sources.Block.design`.
+    product_bound : int or None, default=None
+        Bound on the product of the norms of a row and of its integer weights. None: rows are clipped to ``row_squared``
+        and derivatives to their bound, each by itself.
     """
 
     columns: IndexArray | None
@@ -124,6 +125,7 @@ class Clipping:
     centre: FloatArray | None = None
     target_mean: int = 0
     layout: str | None = "csr"
+    product_bound: int | None = None
 
     def __post_init__(self) -> None:
         check_positive(derivative_bound=self.derivative_bound)
@@ -145,7 +147,7 @@ class Clipping:
         centre = None if self.centre is None else self.centre.tobytes()
         key = (
             self.loss, self.n_outputs, self.row_squared, self.constant, self.weight_bound, self.derivative_bound,
-            centre, self.target_mean,
+            centre, self.target_mean, self.product_bound,
         )  # fmt: skip
         return block.recall("clipped records", key, lambda: ClippedRecords(self, design, self.target(block), norms))
 
@@ -179,12 +181,18 @@ class ClippedRecords:
     def __init__(self, clipping: Clipping, design: Design, target: NumberArray, norms: FloatArray) -> None:
         self.clipping, self.design = clipping, design
         weight_bound, loss = clipping.weight_bound, clipping.loss
-        factors = np.sqrt(clipping.row_squared / np.maximum(norms + float(clipping.constant) ** 2, 1.0)) * _ROOM
-        # weight_bound times the factor of the row, rounded down: its square times that of the norm is in bounds.
-        self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
-        self._factors = self._row_bounds / weight_bound
+        squares = np.maximum(norms + float(clipping.constant) ** 2, 1.0)
+        # Bounds on the weights of a row, rounded down: times its norm they are in bounds.
+        if clipping.product_bound is None:
+            factors = np.sqrt(clipping.row_squared / squares) * _ROOM
+            self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
+            self._factors = self._row_bounds / weight_bound
+        else:
+            self._row_bounds = np.minimum(np.floor(clipping.product_bound / np.sqrt(squares) * _ROOM), weight_bound)
+            self._factors = np.ones(squares.size)
         null = ~loss.present(target)
         self._row_bounds[null], self._factors[null] = 0.0, 0.0
+        self._present = ~null
         self._codes = target.astype(np.int64) if loss.labelled else np.zeros(0, dtype=np.int64)
         self._target = np.where(null, 0.0, target) if loss.labelled else target.astype(np.float64) / ONE
 
@@ -219,7 +227,9 @@ class ClippedRecords:
         loss, bound, margins = self.clipping.loss, self.clipping.derivative_bound, _finite(margins)
         if not loss.multiclass:
             psi = loss.derivative(margins[:, 0], self._target)
-            psi *= self._row_bounds / bound
+            psi *= (
+                self._row_bounds / bound if self.clipping.product_bound is None else self.clipping.weight_bound / bound
+            )
             psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
         fine = 1 << 40
@@ -227,6 +237,8 @@ class ClippedRecords:
         lattice = np.rint(margins * 2.0**32).astype(np.int64)
         integers = loss.integer_derivatives(lattice, 2.0**-32, self._codes, math.inf, fine)
         scale = _ROOM * loss.lipschitz(math.inf) / (fine * bound)
+        if self.clipping.product_bound is not None:
+            return self._joint_weights(integers, scale)
         if bound < 1.0:
             # For softmax the sum of absolute values is twice the missing probability of the label.
             scale = np.minimum(scale, loss.l1_factor * _ROOM / np.maximum(np.abs(integers).sum(axis=1), 1.0))
@@ -235,6 +247,16 @@ class ClippedRecords:
         # Never the case but for a defect of the exponential function; the bound must not rest on that.
         beyond = np.square(integers).sum(axis=1) > loss.squared_l2_factor * np.square(self._row_bounds)
         integers[beyond | (np.abs(integers).sum(axis=1) > loss.l1_factor * self._row_bounds)] = 0.0
+        return integers
+
+    def _joint_weights(self, integers: FloatArray, scale: float) -> FloatArray:
+        """Derivatives in several margins, scaled down to the norm that a row leaves room for."""
+        lengths = np.sqrt(np.square(integers).sum(axis=1))
+        scales = np.minimum(scale * self.clipping.weight_bound, _ROOM * self._row_bounds / np.maximum(lengths, 1.0))
+        integers *= scales[:, None]
+        np.trunc(integers, out=integers)
+        # As above: the bound must not rest on rounding.
+        integers[np.square(integers).sum(axis=1) > np.square(self._row_bounds)] = 0.0
         return integers
 
     def sums(self, coefficients: FloatArray) -> IntArray:
@@ -258,7 +280,7 @@ class ClippedRecords:
         part = copy(self)
         part.design = self.design.rows(rows.start, rows.stop)
         part._row_bounds, part._factors = self._row_bounds[rows], self._factors[rows]
-        part._target, part._codes = self._target[rows], self._codes[rows]
+        part._target, part._codes, part._present = self._target[rows], self._codes[rows], self._present[rows]
         return part
 
     def sums_at(self, margins: FloatArray) -> IntArray:
@@ -279,6 +301,16 @@ class ClippedRecords:
         sums = self.design.rmatvec(weights, weight_bound)
         centre = self.clipping.centre
         return sums if centre is None else sums - int(weights.sum()) * centre.astype(np.int64)
+
+    def residuals(self, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Margins less those of the constant, and derivatives, of records with a single margin.
+
+        Null records have zeros. Each number is a function of one record alone, to the last bit.
+        """
+        loss = self.clipping.loss
+        margins = _finite(self.margins(coefficients))[:, 0]
+        constant = float(coefficients[0, -1]) * (self.clipping.constant / ONE) if self.clipping.constant else 0.0
+        return (margins - constant) * self._present, loss.derivative(margins, self._target) * self._present
 
     def losses(self, coefficients: FloatArray) -> FloatArray:
         """The loss of each record: half a squared residual in units of the clip, up to a bound, or the log-loss.
@@ -301,8 +333,8 @@ class ClippedRecords:
         terms: FloatArray = np.square(self.margins(direction)).sum(axis=1) / self.clipping.norm**2
         return np.minimum(terms, 1.0)
 
-    def gram_matrix(self) -> IntArray:
-        """The Gram matrix of clipped rows in units where a row has a norm of at most 2**13.
+    def gram_matrix(self, row_squared: int) -> IntArray:
+        """The Gram matrix of clipped rows in units where the squared norm of a row is at most ``row_squared``.
 
         Rows are cut to integers first, so that the matrix is exact.
         """
@@ -316,7 +348,7 @@ class ClippedRecords:
                 rows[:, : self.design.n_features] -= self.clipping.centre
             if self.clipping.constant:
                 rows[:, -1] = self.clipping.constant
-            unit = _ROOM * math.sqrt(GRAM_ROW_SQUARED / self.clipping.row_squared)
+            unit = _ROOM * math.sqrt(row_squared / self.clipping.row_squared)
             rows *= (unit * self._factors[start : start + step])[:, None]
             np.trunc(rows, out=rows)
             gram += rows.T @ rows

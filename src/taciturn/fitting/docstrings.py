@@ -160,10 +160,10 @@ n_jobs : int, default=None
     Number of joblib workers for the blocks. The result is the same for any number.
 """,
     "sparse": """
-n_nonzero : int or "auto", default=10
-    Number of nonzero coefficients, the intercept not counted. "auto": a private extended Bayesian information
-    criterion chooses, at least 3 features if there are that many. It keeps neighbours of true features where
-    columns are strongly correlated.
+n_nonzero : int, "auto" or "all", default=10
+    Number of nonzero coefficients, the intercept not counted. "all": every feature, the best for prediction.
+    "auto": as few as hold the accuracy of all of them, by a private comparison of losses; none where a constant
+    does as well. It keeps neighbours of true features where columns are strongly correlated.
 method : {"auto", "two-phase", "one-shot"}, default="auto"
     The strategy. "two-phase": a selection phase of gradient descent on all (screened) columns, then an
     estimation phase on those selected. "one-shot": noisy correlations select the columns, then the estimation

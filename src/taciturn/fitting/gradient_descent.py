@@ -124,6 +124,8 @@ class GradientDescent:
         :math:`\beta`, in [0, 1).
     average : bool, default=False
         Whether to return the mean of the second half of the iterates rather than the last one.
+    metric : ndarray of shape (width, width), default=None
+        What gradients are multiplied by: the inverse of a preconditioner. None: nothing.
     top_k : GumbelTopK, default=None
         Peeling: chooses the columns with the largest proposals, and only their sums and the intercept's are released.
         None: all are.
@@ -136,6 +138,7 @@ class GradientDescent:
     constraint: Constraint
     momentum: float = 0.0
     average: bool = False
+    metric: FloatArray | None = None
     top_k: GumbelTopK | None = None
 
     def run(
@@ -162,7 +165,7 @@ class GradientDescent:
             step = rule.length(step, here, before, stream) if isinstance(rule, CurvatureStep) else rule
             if watch is not None:
                 watch(step)
-            move = -step * here.gradient
+            move = -step * (here.gradient if self.metric is None else here.gradient @ self.metric)
             velocity = self.momentum * velocity + move if self.momentum else move
             current, before = self.constraint.project(current + velocity, known), here
             if self.average and 2 * t >= self.n_steps - 1:

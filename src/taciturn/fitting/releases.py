@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,32 +14,46 @@ from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, loss_differences, proposal_scores
-from taciturn.data.sensitivity import largest_eigenvalue as eigenvalue_sensitivity
-from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, Clipping, largest_eigenvalue
+from taciturn.data.sensitivity import GRAM_WEIGHTS, cell_counts, jointly_clipped_sum, loss_differences, proposal_scores
+from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.sums import (
     ClippedRowSum,
+    CumulativeCounts,
     EntryCorrelationSum,
     ExcessLossSums,
     GramMatrix,
     RowNorms,
     RowStatistic,
     largest_row_norm,
-    private_median,
 )
 from taciturn.losses import HuberLoss, Loss
-from taciturn.mechanisms import DISTANCE_PER_VALUE, ExponentialMechanism, GumbelTopK, RoundedGaussian, first_k_of
+from taciturn.mechanisms import (
+    DISTANCE_PER_VALUE,
+    ExponentialMechanism,
+    GumbelTopK,
+    PrivateQuantile,
+    RoundedGaussian,
+    first_k_of,
+)
 from taciturn.mechanisms.base import rounding_charge
-from taciturn.planning.lattice import LARGEST_WEIGHT, gradient_noise
+from taciturn.planning.lattice import (
+    GRAM_ROW_SQUARED,
+    LARGEST_WEIGHT,
+    gradient_noise,
+    gram_noise,
+    joint_noise,
+    vector_noise,
+)
 from taciturn.sources import Source, Task
 
 __all__ = ["Releases", "list_spends"]
 
 # The lower end of the grid of a median row norm.
 _LEAST_NORM = 2.0**-6
+# Rows are expected to be about a quarter as long as they can be.
+_TYPICAL_NORM = 0.25
 # Neighbouring points of a grid for medians differ by this factor.
 _GRID_RATIO = 1.17
-_EIGENVALUE_BITS = 24
 _TERM_BOUND = 1 << 20
 # Rows less a centre have entries of up to twice the bound.
 _CENTRED_ENTRY = 2 * ONE
@@ -58,25 +73,52 @@ class Releases:
         """Whether there is noise."""
         return self._budget.private
 
-    def median(
-        self, what: str, share: float, statistic: RowStatistic, low: float, high: float, noiseless: Callable[[], float]
+    @property
+    def remaining(self) -> float:
+        """The share of the budget that is not spent yet."""
+        return self._budget.remaining
+
+    def quantile(
+        self,
+        what: str,
+        share: float,
+        statistic: RowStatistic,
+        low: float,
+        high: float,
+        *,
+        quantile: float = 0.5,
+        typical: float | None = None,
+        noiseless: Callable[[], float] | None = None,
     ) -> float:
-        """The median of a statistic on a geometric grid of public ends, or a number that needs no noise."""
+        """A quantile of a statistic on a geometric grid of public ends; without noise a number of its own, if given.
+
+        A prior prefers what is ``typical`` in the absence of information: its logarithm has a deviation of one.
+        """
         selection_range = self._budget.selection(what, share)
-        if not self._budget.private:
+        if not self._budget.private and noiseless is not None:
             return noiseless()
         n_points = max(2, math.ceil(math.log(high / low) / math.log(_GRID_RATIO)) + 1)
         grid = np.geomspace(low, high, n_points)
-        return private_median(self._source, statistic, grid, self._relation, selection_range, self._child("median"))
+        prior = None if typical is None else tuple((-0.5 * np.square(np.log(grid / typical))).tolist())
+        mechanism = PrivateQuantile(
+            tuple(grid), quantile, self._relation, selection_range if self._budget.private else 1.0, prior
+        )
+        counts = self._source.total(CumulativeCounts(statistic, mechanism.grid))
+        if not self._budget.private:
+            return mechanism.grid[int(np.argmax(replace(mechanism, prior=None).count_scores(counts)))]
+        return mechanism.release_counts(counts, self._child("quantile"))
 
-    def median_row_norm(self, what: str, share: float, norms: RowNorms, widest: float) -> float:
-        """The median row norm of the records that are not null."""
+    def row_norm(self, what: str, share: float, norms: RowNorms, widest: float, quantile: float = 0.5) -> float:
+        """A quantile of the row norms of the records that are not null."""
 
         def noiseless() -> float:
             # A constant column lengthens rows, by the root of two at most.
             return math.sqrt(2.0) * max(largest_row_norm(self._source, norms), _LEAST_NORM)
 
-        return self.median(what, share, norms, _LEAST_NORM, max(widest, 1.0), noiseless)
+        high = max(widest, 1.0)
+        return self.quantile(
+            what, share, norms, _LEAST_NORM, high, quantile=quantile, typical=_TYPICAL_NORM * high, noiseless=noiseless
+        )
 
     def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
         """The sum of vectors of norm at most one over ``n_rows``, and the deviation of its noise.
@@ -95,19 +137,25 @@ class Releases:
         sums = self._source.total(ClippedRowSum(clipping, weight))
         return self._noisy(sums, noise, "row mean") * unit, _deviation(noise) * unit
 
-    def eigenvalue(self, what: str, share: float, clipping: Clipping) -> float:
-        """The largest eigenvalue of the Gram matrix over the squared bound of a row, plus half a deviation of noise."""
-        multiplier = self._budget.gaussian(what, share, distance=DISTANCE_PER_VALUE)
-        exact = largest_eigenvalue(self._source.total(GramMatrix(clipping)))
-        if not self._budget.private:
-            return exact / GRAM_ROW_SQUARED
-        bound = eigenvalue_sensitivity(GRAM_ROW_SQUARED, clipping.width, MOST_PRIVATE_ROWS, self._relation).value
-        # In units in which the noise is a power of two; rounding to integers moves both neighbours by one half.
-        unit = (2.0**_EIGENVALUE_BITS / (multiplier * (1.0 + 2.0**-40)) - 1.0) / bound
-        magnitude = math.ceil(unit * GRAM_ROW_SQUARED * MOST_PRIVATE_ROWS)
-        mechanism = RoundedGaussian(unit * bound + 1.0, _EIGENVALUE_BITS, magnitude)
-        noisy = mechanism.release(np.array([round(unit * exact)]), self._child("eigenvalue"))[0]
-        return float(noisy + 2.0 ** (_EIGENVALUE_BITS - 1)) / (unit * GRAM_ROW_SQUARED)
+    def gram_matrix(self, what: str, share: float, clipping: Clipping) -> tuple[FloatArray, float]:
+        """The Gram matrix of clipped rows in scaled units, and the deviation of the noise on its diagonal.
+
+        Off the diagonal the variance of the noise is half as large, as in a Gaussian orthogonal ensemble.
+        """
+        width = clipping.width
+        upper = np.triu_indices(width)
+        multiplier = self._budget.gaussian(what, share, distance=upper[0].size * DISTANCE_PER_VALUE)
+        if self._budget.private:
+            row_squared, noise = gram_noise(self._relation, multiplier)
+        else:
+            row_squared, noise = GRAM_ROW_SQUARED, None
+        weights = np.where(upper[0] == upper[1], *GRAM_WEIGHTS)
+        sums = self._source.total(GramMatrix(clipping, row_squared))[upper] * weights
+        unit = clipping.norm**2 / row_squared
+        gram = np.zeros((width, width))
+        gram[upper] = self._noisy(sums, noise, "Gram matrix") / weights * unit
+        gram += np.triu(gram, 1).T
+        return gram, _deviation(noise) / GRAM_WEIGHTS[0] * unit
 
     def largest_correlations(
         self, what: str, share: float, correlations: EntryCorrelationSum, k: int, entry: int, weight: int
@@ -136,6 +184,36 @@ class Releases:
             return ONE if loss.labelled else LARGEST_WEIGHT // 2, None
         return gradient_noise(loss, row_squared, self._relation, multiplier, _CENTRED_ENTRY)
 
+    def joint_noise(
+        self, product: float, what: str, share: float, values: int, count: int = 1
+    ) -> tuple[int, int | None, RoundedGaussian | None]:
+        """For jointly clipped sums: what stands for a derivative at its bound, the bound on products, and the noise.
+
+        ``product`` is as in :func:`~taciturn.planning.lattice.joint_noise`. Without noise nothing is clipped.
+        """
+        multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
+        if not self._budget.private:
+            return LARGEST_WEIGHT // 2, None, None
+        return joint_noise(product, self._relation, multiplier)
+
+    def moments(self, what: str, share: float, terms: Callable[[int], Task], n_values: int) -> tuple[FloatArray, float]:
+        """A sum of vectors of norm at most one, and the deviation of its noise.
+
+        ``terms`` sums them, given the integer that stands for one.
+        """
+        multiplier = self._budget.gaussian(what, share, distance=n_values * DISTANCE_PER_VALUE)
+        unit, noise = vector_noise(jointly_clipped_sum, self._relation, multiplier)
+        return self._noisy(self._source.total(terms(unit)), noise, "moments") / unit, _deviation(noise) / unit
+
+    def counts(self, what: str, share: float, cells: Callable[[int], Task], n_cells: int) -> tuple[FloatArray, float]:
+        """Numbers of records in cells of which each record is in one, and the deviation of their noise.
+
+        ``cells`` counts them, given the integer that stands for one.
+        """
+        multiplier = self._budget.gaussian(what, share, distance=n_cells * DISTANCE_PER_VALUE)
+        unit, noise = vector_noise(cell_counts, self._relation, multiplier)
+        return self._noisy(self._source.total(cells(unit)), noise, "counts") / unit, _deviation(noise) / unit
+
     def best_model(
         self,
         what: str,
@@ -145,16 +223,17 @@ class Releases:
         reference: FloatArray,
         penalties: FloatArray,
         clips: tuple[float, float],
+        tolerance: float = 0.0,
     ) -> int:
         """The place of a model with a small sum of clipped excess losses over a reference, plus penalty.
 
-        Excess losses are clipped at twice the range of the selection, within two ends.
+        Excess losses are clipped at twice the range of the selection, within two ends. Sums count from a tolerance on.
         """
         selection_range = self._budget.selection(what, share)
         clip = min(max(2.0 * selection_range, clips[0]), clips[1])
         unit = _TERM_BOUND / clip
         sums = self._source.total(ExcessLossSums(clipping, models, reference, clip, unit))
-        scores = -sums - np.rint(penalties * unit).astype(np.int64)
+        scores = -np.maximum(sums, round(tolerance * unit)) - np.rint(penalties * unit).astype(np.int64)
         if not self._budget.private:
             return int(np.argmax(scores))
         sensitivity = loss_differences(_TERM_BOUND, self._relation)

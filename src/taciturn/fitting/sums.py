@@ -31,6 +31,10 @@ __all__ = [
     "GradientSum",
     "GramMatrix",
     "KeptShares",
+    "MarginCounts",
+    "MarginMagnitudes",
+    "ResidualMagnitudes",
+    "ResidualMoments",
     "RowNorms",
     "RowStatistic",
     "TargetMagnitudes",
@@ -77,11 +81,13 @@ class ClippedRowSum(_ClippedSum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GramMatrix(_ClippedSum):
-    """The Gram matrix of clipped rows, in units where a row has a norm of at most 2**13."""
+    """The Gram matrix of clipped rows, in units where the squared norm of a row is at most ``row_squared``."""
+
+    row_squared: int
 
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
-        return self.clipping.records(block).gram_matrix()
+        return self.clipping.records(block).gram_matrix(self.row_squared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +157,79 @@ class ExcessLossSums(_ClippedSum):
         excesses = (records.losses(model) - base for model in self.models)
         sums = [int(np.rint(np.clip(excess, -self.clip, self.clip) * self.unit).sum()) for excess in excesses]
         return np.array(sums, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualMagnitudes(_ClippedSum):
+    """The absolute derivative of a record's loss at some coefficients: the residual, where the loss is squared."""
+
+    coefficients: FloatArray
+
+    def values(self, block: Block) -> FloatArray:
+        """The magnitudes of a block."""
+        records = self.clipping.records(block)
+        present = self.clipping.loss.present(block.target)
+        magnitudes: FloatArray = np.abs(records.residuals(self.coefficients)[1][present])
+        return magnitudes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginMagnitudes(_ClippedSum):
+    """The absolute margin of a record at some coefficients, less that of the constant."""
+
+    coefficients: FloatArray
+
+    def values(self, block: Block) -> FloatArray:
+        """The magnitudes of a block."""
+        records = self.clipping.records(block)
+        present = self.clipping.loss.present(block.target)
+        magnitudes: FloatArray = np.abs(records.residuals(self.coefficients)[0][present])
+        return magnitudes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualMoments(_ClippedSum):
+    r"""What slope and constant of a regression need, one vector of norm at most ``unit`` per record.
+
+    With the margin u in units of ``reach`` and the residual r in units of ``clip``, both clipped to [-1, 1], the vector
+    is :math:`(u r, r, u^2, u) / 2`.
+    """
+
+    coefficients: FloatArray
+    reach: float
+    clip: float
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        margins, residuals = self.clipping.records(block).residuals(self.coefficients)
+        u = np.clip(margins / self.reach, -1.0, 1.0)
+        r = np.clip(residuals / self.clip, -1.0, 1.0)
+        terms = np.column_stack((u * r, r, u * u, u)) * (0.5 * self.unit)
+        sums: IntArray = np.trunc(terms).astype(np.int64).sum(axis=0)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginCounts(_ClippedSum):
+    """Numbers of records of either label by their margins, in ``n_bins`` equal bins of [-reach, reach], times ``unit``.
+
+    Margins beyond belong to the outer bins.
+    """
+
+    coefficients: FloatArray
+    reach: float
+    n_bins: int
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """One row per label."""
+        margins, _ = self.clipping.records(block).residuals(self.coefficients)
+        places = np.floor((margins / self.reach + 1.0) * (0.5 * self.n_bins))
+        bins = np.clip(places, 0, self.n_bins - 1).astype(np.int64)
+        return self.unit * np.array(
+            [np.bincount(bins[block.target == label], minlength=self.n_bins) for label in (0, 1)], dtype=np.int64
+        )
 
 
 def _no_columns() -> IndexArray:

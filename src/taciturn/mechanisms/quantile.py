@@ -48,6 +48,9 @@ class PrivateQuantile:
         What "neighbouring" means.
     epsilon : float
         Cost of one release.
+    prior : tuple of float, default=None
+        Logarithms of what each bin is believed to be worth before anything is known, up to a constant: a public base
+        measure of the exponential mechanism, which costs nothing. None: all the same.
     """
 
     arithmetic: ClassVar[str] = "exact"
@@ -56,6 +59,7 @@ class PrivateQuantile:
     quantile: float
     relation: str
     epsilon: float
+    prior: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         edges = np.asarray(self.grid, dtype=np.float64)
@@ -112,7 +116,11 @@ class PrivateQuantile:
         at_edge = (b - a) * at_most - a * (size - at_most)
         at_left = np.concatenate(([-a * size], at_edge[:-1]))
         misses: IntArray = np.maximum(0, np.maximum(-at_edge, at_left))
-        return -misses
+        if self.prior is None:
+            return -misses
+        # In units of scores, which noise of this scale distinguishes as the prior does.
+        offsets = np.rint(np.asarray(self.prior) * self._selection.scale).astype(np.int64)
+        return offsets - misses
 
 
 def cumulative_counts(values: NumberArray, grid: tuple[float, ...]) -> IntArray:

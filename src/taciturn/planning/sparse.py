@@ -16,6 +16,7 @@ from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
+from taciturn.planning.descent import DescentRule, rule_for_labels, rule_for_numbers
 
 __all__ = ["COLUMNS_PER_NONZERO", "LEAST_NONZERO", "METHODS", "SparsePlan", "Strategy", "plan_sparse"]
 
@@ -35,11 +36,14 @@ _LEAST_SCREENED = 20
 _KEPT_PER_NONZERO = (1.3, 2.0, 3.0, 5.0)
 _SCREENING_SHARES = (0.5, 0.4, 0.3, 0.25)
 _ONE_SHOT_SHARE = 0.6
-# A phase computes the Gram matrix of its columns once.
-_MOST_COLUMNS = 8191
-# Gaussian values per coefficient, the constant's included: at most 30 and 60 steps of the two phases, correlations,
-# the mean of the target, the centre, and two eigenvalues.
-_MOST_VALUES = 95
+# With so many records times the Gaussian parameter per column a descent on all of them needs no screening before it.
+_ENOUGH_PER_COLUMN = 1.5
+# Below this many records times the Gaussian parameter a constant is all that can be told.
+_LEAST_FOR_COLUMNS = 15.0
+# Gaussian values per coefficient, the constant's included: at most three descents of two legs with up to 150 steps
+# each, correlations and the centre; and the entries of two Gram matrices and of recalibration.
+_MOST_VALUES = 950
+_FURTHER_VALUES = 2 * 1501 * 751 + 64
 # Noise beyond this could leave the 64 bits of its sums.
 _LEAST_MU = 2.0**-16
 # Below this many records times the budget's Gaussian parameter fits may be worse than a constant.
@@ -50,9 +54,10 @@ _LEAST_INFORMATION = 40.0
 class Strategy:
     r"""How columns are chosen, and a sentence with the public facts that decided.
 
-    The method "two-phase" has a selection phase on all (screened) columns before the estimation phase on those chosen;
-    "one-shot" and "all columns" have the latter alone. ``n_nonzero`` is a guess until it is chosen, ``n_screened`` the
-    columns left by screening (None where all are kept), and ``strength`` is :math:`n \mu^2 / k`.
+    The method "dense" is one descent on all columns, after which some may be left out; "two-phase" has a selection
+    phase on all (screened) columns before the estimation phase on those chosen; "one-shot" has the latter alone, on
+    columns of large noisy correlations; "constant" has no columns at all. ``n_nonzero`` is a guess until it is chosen,
+    ``n_screened`` the columns left by screening (None where all are kept), and ``strength`` is :math:`n \mu^2 / k`.
     """
 
     method: str
@@ -78,7 +83,9 @@ class SparsePlan:
     row_bound : float or None
         Public L2 norm of a row over all features, in scaled units; None for a private median.
     residual_clip : float or None
-        Public clip in mapped units; None for the private median magnitude of the target.
+        Public size of residuals in mapped units; None for the private median magnitude of the target.
+    huber : bool
+        Whether residuals beyond their size count as if they were that large, at every budget.
     chooses_n_nonzero : bool
         Whether the number of nonzero coefficients is chosen privately, the strategy's being a guess.
     enough_records : int
@@ -97,6 +104,7 @@ class SparsePlan:
     intercept: bool
     row_bound: float | None
     residual_clip: float | None
+    huber: bool
     strategy: Strategy
     chooses_n_nonzero: bool
     enough_records: int
@@ -109,6 +117,11 @@ class SparsePlan:
     def loss_at(self, derivative_bound: float) -> Loss:
         """The loss of a record whose derivative is clipped to ``derivative_bound``."""
         return HuberLoss(derivative_bound) if self.loss is None else self.loss
+
+    def rule(self, mu: float, width: int) -> DescentRule:
+        """Clips and time of a descent that spends a Gaussian parameter on so many columns."""
+        rule = rule_for_numbers if self.regression else rule_for_labels
+        return rule(self.n_rows, mu, width)
 
     def open_filter(self) -> PrivacyFilter:
         """The whole budget, to be spent along the way."""
@@ -128,6 +141,7 @@ def plan_sparse(
     method: str,
     row_bound: float | None,
     residual_clip: float | None,
+    huber: bool = False,
 ) -> SparsePlan:
     """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
 
@@ -151,6 +165,7 @@ def plan_sparse(
         intercept=intercept,
         row_bound=None if row_bound is None else min(row_bound, math.sqrt(n_features)),
         residual_clip=residual_clip,
+        huber=huber,
         strategy=_choose_strategy(method, n_rows, n_features, k, mu, n_nonzero_known=not chooses),
         chooses_n_nonzero=chooses,
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
@@ -159,7 +174,8 @@ def plan_sparse(
 
 def _open_filter(budget: Budget, n_features: int, n_outputs: int) -> PrivacyFilter:
     """The budget to spend, refused where noise would not fit its sums."""
-    whole = PrivacyFilter(budget, _MOST_VALUES * n_outputs * (n_features + 1) * DISTANCE_PER_VALUE)
+    n_values = _MOST_VALUES * n_outputs * (n_features + 1) + _FURTHER_VALUES
+    whole = PrivacyFilter(budget, n_values * DISTANCE_PER_VALUE)
     if whole.mu < _LEAST_MU:
         expected = "a budget that sums in 64 bits can meet"
         raise ParameterError("epsilon", budget.epsilon, expected, "raise epsilon or delta")
@@ -175,16 +191,20 @@ def _guess_n_nonzero(n_rows: int, n_features: int, mu: float) -> int:
 def _choose_strategy(
     method: str, n_rows: int, n_features: int, k: int, mu: float, *, n_nonzero_known: bool
 ) -> Strategy:
-    """The strategy, from public facts; if k is a guess, only a selection phase can tell more."""
-    strength = n_rows * mu * mu / k
-    facts = f"n mu^2 / k = {strength:.3g} with {n_rows:,} records, mu = {mu:.3g} and k = {k:,}"
+    """The strategy, from public facts; if k is a guess, a descent on many columns tells more."""
+    strength, signal = n_rows * mu * mu / k, n_rows * mu
+    if method == "auto" and signal < _LEAST_FOR_COLUMNS:
+        reason = f"n mu = {signal:.3g} with {n_rows:,} records and mu = {mu:.3g}: too little for any column"
+        return Strategy("constant", reason, 0, None, 0.0, strength)
     if k >= n_features:
-        _check_width(k, n_features)
-        return Strategy("all columns", "every feature may stay, so none is chosen", n_features, None, 0.0, strength)
-    one_shot = method == "one-shot" or (method == "auto" and strength < _LEAST_PHI and n_nonzero_known)
+        return Strategy("dense", "every feature may stay, so none is chosen", n_features, None, 0.0, strength)
+    facts = f"n mu^2 / k = {strength:.3g} with {n_rows:,} records, mu = {mu:.3g} and k = {k:,}"
+    per_column = signal / n_features
+    one_shot = method == "one-shot" or (
+        method == "auto" and strength < _LEAST_PHI and n_nonzero_known and per_column < _ENOUGH_PER_COLUMN
+    )
     if one_shot:
         reason = f"{facts}: too little for a selection phase" if method == "auto" else "chosen by name"
-        _check_width(k, k)
         return Strategy("one-shot", reason, k, k, _ONE_SHOT_SHARE, strength)
     wanted = k * min(max(math.sqrt(strength) / 2.5, 1.5), 5.0)
     n_screened = max(_LEAST_SCREENED, math.ceil(wanted))
@@ -194,15 +214,7 @@ def _choose_strategy(
         reason = f"{facts}: enough for a selection phase"
     else:
         reason = "only a selection phase tells how many features there should be"
-    _check_width(k, min(n_features, 3 * max(n_screened, COLUMNS_PER_NONZERO * k)))
-    if n_features <= 3 * n_screened:
+    if n_features <= 3 * n_screened or per_column >= _ENOUGH_PER_COLUMN:
         return Strategy("two-phase", reason, k, None, 0.0, strength)
     share = float(np.interp(n_screened / k, _KEPT_PER_NONZERO, _SCREENING_SHARES))
     return Strategy("two-phase", reason, k, n_screened, share, strength)
-
-
-def _check_width(k: int, n_columns: int) -> None:
-    if n_columns > _MOST_COLUMNS:
-        expected = f"a model whose phases have at most {_MOST_COLUMNS:,} columns, not {n_columns:,}"
-        remedy = "lower it, or take HardThresholdRegressor or HardThresholdClassifier"
-        raise ParameterError("n_nonzero", k, expected, remedy)

@@ -31,15 +31,18 @@ from taciturn.data.sensitivity.base import (
 )
 from taciturn.data.sensitivity.counts import clipped_count, opposite_quantile_scores, quantile_scores
 from taciturn.data.sensitivity.descent import (
+    GRAM_WEIGHTS,
     curvature_sum,
     derivative_sum,
+    gram_matrix,
+    jointly_clipped_sum,
     largest_eigenvalue,
     loss_differences,
     proposal_scores,
 )
 from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
 from taciturn.data.sensitivity.ranks import kendall_scores
-from taciturn.data.sensitivity.scores import error_sum, outcome_counts
+from taciturn.data.sensitivity.scores import cell_counts, error_sum, outcome_counts
 from taciturn.data.sensitivity.screening import safe_rule, screening_test, unscaled_rule
 from taciturn.data.sensitivity.sums import (
     correlation_scores,
@@ -50,6 +53,7 @@ from taciturn.data.sensitivity.sums import (
 from taciturn.data.sensitivity.votes import block_votes
 
 __all__ = [
+    "GRAM_WEIGHTS",
     "MOST_PRIVATE_ROWS",
     "RELATIONS",
     "Norm",
@@ -57,6 +61,7 @@ __all__ = [
     "Sensitivity",
     "approximate_minimiser",
     "block_votes",
+    "cell_counts",
     "check_public_count",
     "check_relation",
     "clipped_count",
@@ -66,6 +71,8 @@ __all__ = [
     "error_sum",
     "fixed_point_sum",
     "gradient_scores",
+    "gram_matrix",
+    "jointly_clipped_sum",
     "kendall_scores",
     "largest_eigenvalue",
     "lattice_gradient_scores",

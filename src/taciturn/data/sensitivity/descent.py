@@ -8,7 +8,19 @@ from taciturn.core.validation import check_integer, check_real
 from taciturn.data.sensitivity.base import Sensitivity, check_relation, record_sum
 from taciturn.data.sensitivity.sums import fixed_point_sum
 
-__all__ = ["curvature_sum", "derivative_sum", "largest_eigenvalue", "loss_differences", "proposal_scores"]
+__all__ = [
+    "GRAM_WEIGHTS",
+    "curvature_sum",
+    "derivative_sum",
+    "gram_matrix",
+    "jointly_clipped_sum",
+    "largest_eigenvalue",
+    "loss_differences",
+    "proposal_scores",
+]
+
+GRAM_WEIGHTS = (12, 17)
+"""What the entries of a released Gram matrix on and off its diagonal are multiplied by."""
 
 
 def derivative_sum(row_bound_squared: int, weight_bound: int, squared_l2_factor: float, relation: str) -> Sensitivity:
@@ -27,6 +39,35 @@ def derivative_sum(row_bound_squared: int, weight_bound: int, squared_l2_factor:
         return single
     root = math.sqrt(check_real(1.0, math.inf, squared_l2_factor=squared_l2_factor))
     return Sensitivity(root * single.value * (1.0 + 2.0**-50), "l2", single.relation)
+
+
+def jointly_clipped_sum(product_bound: int, relation: str) -> Sensitivity:
+    r"""``sum_i r_i x_i'`` over integer rows and one integer weight per margin, ``||r_i|| ||x_i|| <= S``. Norm l2.
+
+    S is ``product_bound``, and r is clipped record by record: a long row leaves less room for its derivative. Any other
+    sum of integer vectors of norm at most S, each a function of its own record and of public numbers, moves as much.
+
+    *Proof.* A record's term is the matrix :math:`r_i x_i^\top`, whose Frobenius norm is the product of the two norms;
+    then :func:`record_sum`. Attained by a record whose derivative is clipped, but for rounding.
+    """
+    return record_sum(float(check_integer(1, product_bound=product_bound)), "l2", relation)
+
+
+def gram_matrix(row_squared: int, relation: str) -> Sensitivity:
+    r"""Entries of ``sum_i x_i x_i'`` on and above its diagonal, times :data:`GRAM_WEIGHTS`. Norm l2.
+
+    Integer rows with :math:`\|x_i\|^2 \le Q`, which is ``row_squared``.
+
+    *Proof.* With the weights a = 12 and b = 17, :math:`b^2 \le 2 (a^2 + 1/2) = 289`. So the squared norm of a
+    symmetric matrix A that is released like this is :math:`a^2 \sum_j A_{jj}^2 + b^2 \sum_{j < k} A_{jk}^2 \le
+    (a^2 + 1/2) \|A\|_F^2`. Zero-out and add-remove: :math:`A = x x^\top`, of Frobenius norm :math:`\|x\|^2 \le Q`.
+    Replace-one: :math:`\|x x^\top - z z^\top\|_F^2 = \|x\|^4 + \|z\|^4 - 2 (x \cdot z)^2 \le 2 Q^2`, attained by
+    orthogonal rows. The factor 1 + 2**-50 covers the rounding of the roots.
+    """
+    value = math.sqrt(GRAM_WEIGHTS[0] ** 2 + 0.5) * check_integer(1, row_squared=row_squared)
+    if check_relation(relation) == "replace-one":
+        value *= math.sqrt(2.0)
+    return Sensitivity(value * (1.0 + 2.0**-50), "l2", check_relation(relation))
 
 
 def proposal_scores(entry_bound: int, weight_sum: int, relation: str) -> Sensitivity:

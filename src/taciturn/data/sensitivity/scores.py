@@ -7,7 +7,7 @@ import math
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity.base import Norm, Sensitivity, check_relation
 
-__all__ = ["error_sum", "outcome_counts"]
+__all__ = ["cell_counts", "error_sum", "outcome_counts"]
 
 
 def error_sum(term_bound: int, norm: Norm, relation: str) -> Sensitivity:
@@ -21,6 +21,14 @@ def error_sum(term_bound: int, norm: Norm, relation: str) -> Sensitivity:
     can be and, under replace-one, becomes one that is predicted exactly.
     """
     return Sensitivity(float(check_integer(1, term_bound=term_bound)), norm, check_relation(relation))
+
+
+def cell_counts(unit: int, relation: str) -> Sensitivity:
+    r"""``unit`` times the numbers of records in cells, of which public numbers assign one to each record. Norm l2.
+
+    The proof is that of :func:`outcome_counts`, where the cells are pairs of a class and of right or wrong.
+    """
+    return outcome_counts(unit, "l2", relation)
 
 
 def outcome_counts(unit: int, norm: Norm, relation: str) -> Sensitivity:

@@ -1,0 +1,95 @@
+r"""How one descent of the default model clips its records and how long it goes on, from public facts.
+
+A descent has p columns, the constant's among them, and spends a Gaussian parameter :math:`\mu_g` on gradients. Row and
+derivative are clipped together, to R times c, where R is a private quantile of the row norms and c a multiple of what a
+derivative typically is. Both *open* as noise falls below sampling error, so that the estimand is maximum likelihood
+(least squares) in the limit; until then a tighter clip needs less noise than it costs.
+
+Noise adds :math:`\sigma = R c / \mu_g` to the gradient, all steps together, whatever their number. What regularises is
+the *time* :math:`\tau`, the sum of the steps' lengths: a direction of curvature h is fitted to a share of
+:math:`1 - e^{-h \tau}`, like a ridge penalty of :math:`1 / \tau`, and noise moves a weight by :math:`\tau \sigma` at
+most. A preconditioner shortens the way through steep directions and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = [
+    "MOST_STEPS",
+    "NOISELESS_STEPS",
+    "DescentRule",
+    "StepRule",
+    "rule_for_labels",
+    "rule_for_numbers",
+    "step_rule",
+]
+
+MOST_STEPS = 150
+"""Steps of a descent with noise."""
+
+NOISELESS_STEPS = 500
+"""Steps of a descent without privacy."""
+
+# Steps are at least so many, as curvature changes on the way.
+_LEAST_STEPS = 8
+_MOST_MOMENTUM = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class DescentRule:
+    r"""Clips and time of a descent.
+
+    Parameters
+    ----------
+    norm_quantile : float
+        The quantile of row norms that is R.
+    clip : float
+        c, in units of what a derivative typically is: one for labels, the residual size for numbers.
+    time : float
+        :math:`\tau R^2 / \mu_g`.
+    """
+
+    norm_quantile: float
+    clip: float
+    time: float
+
+
+def rule_for_labels(n_rows: int, mu: float, width: int) -> DescentRule:
+    """The rule for derivatives of at most one, as those of the logistic loss are."""
+    if math.isinf(mu):
+        return DescentRule(1.0, math.inf, math.inf)
+    signal = n_rows * mu / width
+    clip = min(max(0.25 * (signal / 100.0) ** 0.6, 0.25), 1.0)
+    time = 4.0 * min(signal**0.45, 8.0)
+    return DescentRule(max(0.5, 1.0 - 50.0 / signal), clip, time)
+
+
+def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
+    """The rule for residuals."""
+    if math.isinf(mu):
+        return DescentRule(1.0, math.inf, math.inf)
+    clip = 0.7 * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
+    signal = n_rows * mu / (4.0 * width)
+    time = min(max(signal**0.35 if signal >= 1.0 else signal**0.5, 0.1), 10.0)
+    return DescentRule(0.5, clip, time / clip)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRule:
+    """So many steps of a length in units of one over the largest curvature, with momentum."""
+
+    n_steps: int
+    step: float
+    momentum: float
+
+
+def step_rule(time: float, most: int = MOST_STEPS) -> StepRule:
+    """Steps that take a time in units of one over the largest curvature, infinite without privacy."""
+    if math.isinf(time):
+        return StepRule(NOISELESS_STEPS, 1.0, 0.0)
+    n_steps = round(min(max(math.ceil(time), _LEAST_STEPS), most))
+    if time <= n_steps:
+        return StepRule(n_steps, time / n_steps, 0.0)
+    return StepRule(n_steps, 1.0, min(1.0 - n_steps / time, _MOST_MOMENTUM))

@@ -21,10 +21,13 @@ __all__ = [
     "Constraint",
     "CurvatureStep",
     "GradientDescent",
+    "ShrinkingStep",
     "columns_by_weight",
     "heaviest_columns",
 ]
 
+# Deviations of noise that are not taken for curvature.
+_DOUBT = 4.0
 # Public offsets of proposals stay within this, which leaves room for sums beside them.
 _LARGEST_OFFSET = 2.0**60
 
@@ -105,6 +108,26 @@ class CurvatureStep:
 
 
 @dataclass(frozen=True, slots=True)
+class ShrinkingStep:
+    """Steps of a length that is a guess, and one over the curvature as soon as two released gradients show more.
+
+    Along noise, of which most directions consist, a guess that is too long shows at once: the steepest direction grows
+    until it prevails.
+    """
+
+    first: float
+
+    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
+        """The step, after one of length ``step`` from ``before``; it never grows."""
+        if step is None or before is None:
+            return self.first
+        # Noise lets curvature along a move seem larger by about this much.
+        doubt = _DOUBT * math.sqrt(2.0 / here.gradient.size)
+        shorter = _adapted(step, here, before, math.inf)
+        return shorter if step > (1.0 + doubt) * shorter else step
+
+
+@dataclass(frozen=True, slots=True)
 class GradientDescent:
     r"""The iteration, given the noise on sums, how long steps are and what iterates are projected on.
 
@@ -116,7 +139,7 @@ class GradientDescent:
         The gradient is this times the sums.
     noise : RoundedGaussian or None
         The noise on sums that are released; None for none.
-    step : float or CurvatureStep
+    step : float, CurvatureStep or ShrinkingStep
         :math:`\eta`.
     constraint : Constraint
         :math:`\Pi`.
@@ -134,7 +157,7 @@ class GradientDescent:
     n_steps: int
     unit: float
     noise: RoundedGaussian | None
-    step: float | CurvatureStep
+    step: float | CurvatureStep | ShrinkingStep
     constraint: Constraint
     momentum: float = 0.0
     average: bool = False
@@ -155,14 +178,14 @@ class GradientDescent:
         """
         current, velocity = start.copy(), np.zeros_like(start)
         mean, n_averaged = np.zeros_like(start), 0
-        step, before = None if isinstance(self.step, CurvatureStep) else self.step, None
+        step, before = None if isinstance(self.step, CurvatureStep | ShrinkingStep) else self.step, None
         for t in range(self.n_steps):
             # From zero the proposal is a multiple of the sums whatever the step is.
             taken = self.unit if step is None else step * self.unit
             noisy, known = self.release(sums(current), current, taken, stream)
             here = Iterate(t, current, np.multiply(noisy, self.unit, out=noisy), known)
             rule = self.step
-            step = rule.length(step, here, before, stream) if isinstance(rule, CurvatureStep) else rule
+            step = rule.length(step, here, before, stream) if isinstance(rule, CurvatureStep | ShrinkingStep) else rule
             if watch is not None:
                 watch(step)
             move = -step * (here.gradient if self.metric is None else here.gradient @ self.metric)

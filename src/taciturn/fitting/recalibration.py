@@ -35,7 +35,9 @@ _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 64.0
 # What slope and constant are expected to be off by, the constant in units of the residual size.
 _SLOPE_PRIOR = 0.3
 _CONSTANT_PRIOR = 0.3
-_LEAST_SLOPE, _MOST_SLOPE = 0.1, 3.0
+_LEAST_SLOPE, _MOST_SLOPE = 0.1, 8.0
+# Descents that were shorter than this leave weights that are too short in proportion.
+_SHORT_TIME = 3.0
 _LEAST_SQUARE = 0.01
 _LEAST_BINS, _MOST_BINS = 8, 40
 _NEWTON_STEPS = 30
@@ -105,8 +107,9 @@ class _Step:
         design = np.column_stack((middles, np.ones(n_bins)))
         totals = np.maximum(counts.sum(axis=0), 0.0)
         totals *= n_rows / max(float(totals.sum()), 1.0)
-        start, units = np.array([reach, float(self.model.constants[0])]), np.array([reach, 1.0])
-        parameters, prior = start.copy(), np.array([_SLOPE_PRIOR, _CONSTANT_PRIOR]) * units
+        expected = max(1.0, _SHORT_TIME / self.plan.rule(mu, self.clipping.width).time)
+        start, units = np.array([expected * reach, float(self.model.constants[0])]), np.array([reach, 1.0])
+        parameters, prior = start.copy(), np.array([_SLOPE_PRIOR * expected**1.5, _CONSTANT_PRIOR]) * units
         for _ in range(_NEWTON_STEPS):
             rates = expit(design @ parameters)
             gradient = (counts[0] * rates - counts[1] * (1.0 - rates)) @ design

@@ -19,7 +19,7 @@ from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.fitting.clipped_records import Clipping
-from taciturn.fitting.gradient_descent import Constraint, GradientDescent
+from taciturn.fitting.gradient_descent import Constraint, GradientDescent, ShrinkingStep
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sums import GradientSum, ResidualMagnitudes, RowNorms
 from taciturn.planning.descent import DescentRule, step_rule
@@ -39,6 +39,11 @@ _MOST_WIDTH = 1500
 _MOST_WIDTH_WITHOUT_PRIVACY = 8191
 # R is a quantile: longer rows add to the curvature too.
 _LONG_ROWS = 2.0
+# The largest curvature of many columns, as a share of what n rows of that length could have: a guess, as if rows were
+# spread evenly over all directions but for so many columns' worth.
+_MANY_COLUMNS = 200
+_STEEP_COLUMNS = 20.0
+_USUAL_CURVATURE = 0.01
 # The spectral norm of its noise has to be below this share of n R**2.
 _LARGEST_NOISE = 0.5
 # Ridge of the preconditioner without noise, as a share of the largest eigenvalue.
@@ -164,7 +169,7 @@ class Descent:
         plan, p = self.plan, model.n_columns + self.plan.intercept
         smoothness = plan.loss_at(1.0).smoothness
         largest = _LONG_ROWS * plan.n_rows * bound**2
-        private = self.releases.private
+        private, steps = self.releases.private, math.inf
         if private:
             steps = rule.time * self.mu * math.sqrt(share) / bound**2 * smoothness * largest
             noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(_GRAM_SHARE * share))
@@ -172,9 +177,10 @@ class Descent:
         else:
             useful = p <= _MOST_WIDTH_WITHOUT_PRIVACY
         if not useful or plan.n_rows * float(p) ** 2 > _MOST_PRODUCTS:
-            return None, smoothness * largest, None
+            guess = steps > _STEPS_WITHOUT_GRAM and p >= _MANY_COLUMNS
+            return None, smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0), None
         # Rows are clipped less where the clip of gradients has opened.
-        room = math.sqrt(max(1.0, rule.clip / 0.7)) if plan.regression and private else 1.0
+        room = math.sqrt(max(1.0, rule.clip / 0.6)) if plan.regression and private else 1.0
         clipping = self.clipping(model, bound * room, 1.0)
         clipping = replace(clipping, constant=self.clipping(model, bound, 1.0).constant)
         what = f"the Gram matrix of {p:,} columns in the {name}"
@@ -217,7 +223,7 @@ class Descent:
             n_steps=steps.n_steps,
             unit=derivative_bound / (float(ONE) * weight),
             noise=noise,
-            step=steps.step if metric is not None else steps.step / curvature,
+            step=steps.step if metric is not None else self._step(steps.step / curvature, p),
             constraint=Constraint(d),
             momentum=steps.momentum,
             average=self.releases.private,
@@ -232,6 +238,10 @@ class Descent:
             constants=weights[:, d] * constant if constant else model.constants,
             n_steps=model.n_steps + steps.n_steps,
         )
+
+    def _step(self, step: float, width: int) -> float | ShrinkingStep:
+        # Along the noise of a few columns curvature cannot be told.
+        return ShrinkingStep(step) if width >= _MANY_COLUMNS else step
 
     def _largest_derivative(self, rule: DescentRule, size: float) -> float:
         if not self.plan.regression:

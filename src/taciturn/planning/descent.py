@@ -62,7 +62,7 @@ def rule_for_labels(n_rows: int, mu: float, width: int) -> DescentRule:
         return DescentRule(1.0, math.inf, math.inf)
     signal = n_rows * mu / width
     clip = min(max(0.25 * (signal / 100.0) ** 0.6, 0.25), 1.0)
-    time = 4.0 * min(signal**0.45, 8.0)
+    time = 4.0 * min(signal ** (0.45 if signal > 1.0 else 0.3), 8.0)
     return DescentRule(max(0.5, 1.0 - 50.0 / signal), clip, time)
 
 
@@ -70,9 +70,9 @@ def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
     """The rule for residuals."""
     if math.isinf(mu):
         return DescentRule(1.0, math.inf, math.inf)
-    clip = 0.7 * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
+    clip = 0.6 * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
     signal = n_rows * mu / (4.0 * width)
-    time = min(max(signal**0.35 if signal >= 1.0 else signal**0.5, 0.1), 10.0)
+    time = min(max(1.5 * signal ** (0.35 if signal > 1.0 else 0.5), 0.1), 12.0)
     return DescentRule(0.5, clip, time / clip)
 
 

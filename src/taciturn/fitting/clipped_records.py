@@ -17,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigvalsh
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray, NumberArray
 from taciturn.core.lattice import FRACTION_BITS, ONE
@@ -29,7 +28,6 @@ from taciturn.sources import Block
 __all__ = [
     "ClippedRecords",
     "Clipping",
-    "largest_eigenvalue",
     "row_norms",
     "squared_row_norms",
 ]
@@ -353,9 +351,3 @@ class ClippedRecords:
             np.trunc(rows, out=rows)
             gram += rows.T @ rows
         return gram.astype(np.int64)
-
-
-def largest_eigenvalue(gram: IntArray) -> int:
-    """Of a Gram matrix, rounded."""
-    last = len(gram) - 1
-    return round(float(eigvalsh(gram.astype(np.float64), subset_by_index=(last, last))[0]))

@@ -36,7 +36,6 @@ from taciturn.data.sensitivity.descent import (
     derivative_sum,
     gram_matrix,
     jointly_clipped_sum,
-    largest_eigenvalue,
     loss_differences,
     proposal_scores,
 )
@@ -74,7 +73,6 @@ __all__ = [
     "gram_matrix",
     "jointly_clipped_sum",
     "kendall_scores",
-    "largest_eigenvalue",
     "lattice_gradient_scores",
     "loss_differences",
     "objective_tilt",

@@ -14,7 +14,6 @@ __all__ = [
     "derivative_sum",
     "gram_matrix",
     "jointly_clipped_sum",
-    "largest_eigenvalue",
     "loss_differences",
     "proposal_scores",
 ]
@@ -91,28 +90,6 @@ def curvature_sum(term_bound: int, relation: str) -> Sensitivity:
     same interval, which is no longer than that. Attained under every relation.
     """
     return Sensitivity(float(check_integer(1, term_bound=term_bound)), "l2", check_relation(relation))
-
-
-def largest_eigenvalue(row_squared: int, n_columns: int, most_rows: int, relation: str) -> Sensitivity:
-    r"""The largest eigenvalue, as computed, of ``sum_i x_i x_i'`` over integer rows. Norm l2, one number.
-
-    ``||x_i||_2**2 <= row_squared``, there are at most ``most_rows`` of them, and the matrix is exact.
-
-    *Proof.* Eigenvalues move by no more than the norm of what is added to a symmetric matrix (Weyl). Zero-out and
-    add-remove add or take :math:`x x^\top`, of norm :math:`\|x\|^2`. Replace-one adds :math:`x x^\top - z z^\top`,
-    whose eigenvalues lie between :math:`-\|z\|^2` and :math:`\|x\|^2`: no more. A backward stable solver returns an
-    eigenvalue of a matrix at a distance of at most :math:`c\, m\, 2^{-53} \lambda` for m columns and a small constant;
-    c = 4 is assumed, :math:`\lambda \le` ``most_rows * row_squared``, and both neighbours are rounded, in the end to an
-    integer. Attained, but for that, by parallel rows.
-
-    That c is not proved for LAPACK's solver, so certificates name the assumption. Trace and Frobenius norm, which are
-    exact, enclose the eigenvalue only to a factor; the residual of an eigenvector proves that *some* eigenvalue is
-    near, not that it is the largest; and a Cholesky factorisation that proves it to be errs by :math:`m^2 2^{-53}
-    \lambda` itself.
-    """
-    check_integer(1, row_squared=row_squared)
-    rounding = 2.0**-50 * check_integer(1, n_columns=n_columns) * check_integer(1, most_rows=most_rows)
-    return Sensitivity(row_squared * (1.0 + rounding) + 1.0, "l2", check_relation(relation))
 
 
 def loss_differences(term_bound: int, relation: str) -> Sensitivity:

@@ -19,18 +19,16 @@ import taciturn.fitting.sparse as fits
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, calibrate
 from taciturn.accounting.gdp import selection_step
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
-from taciturn.data.design import Design
-from taciturn.data.sensitivity import RELATIONS, largest_eigenvalue, loss_differences
+from taciturn.data.sensitivity import RELATIONS, loss_differences
 from taciturn.events import GaussianEvent
-from taciturn.fitting import clipped_records
-from taciturn.fitting.clipped_records import GRAM_ROW_SQUARED, ClippedRecords, Clipping, squared_row_norms
+from taciturn.fitting import clipped_records, recalibration, releases, sparse_descent, sums
+from taciturn.fitting.clipped_records import ClippedRecords
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sums import CumulativeCounts
-from taciturn.losses import HuberLoss
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
+from taciturn.planning.descent import step_rule
 from taciturn.sources import ArraySource
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
@@ -163,53 +161,89 @@ def adversaries(model, X, y, layout=np.asarray):
     along = weights[0] if len(weights) == 1 else weights[0] - weights[1]
     x = np.where(along != 0.0, np.sign(along), np.random.default_rng(2).choice([-1.0, 1.0], along.size))
     worst, opposite = (-1.0, 1.0) if isinstance(model, SparseRegressor) else ((0, 1) if len(weights) == 1 else (1, 0))
-    return (x, worst), (x, opposite), (-x, opposite), (0.01 * x, 0)
+    # Half of the entries with the other sign: as long, and orthogonal, which is what moves a Gram matrix most.
+    turned = np.where(np.arange(x.size) % 2, -x, x)
+    return (x, worst), (x, opposite), (turned, opposite), (0.01 * x, 0)
 
 
 def with_record(X, y, record, layout=np.asarray):
     return layout(np.vstack((X, record[0]))), np.append(y, record[1])
 
 
-STRATEGIES = {
-    "6, two-phase": {"n_nonzero": 6, "method": "two-phase"},
-    "6, one-shot": {"n_nonzero": 6, "method": "one-shot"},
-    "auto, two-phase": {"n_nonzero": "auto", "method": "two-phase", "epsilon": 8.0},
+@dataclass(frozen=True)
+class Case:
+    """A fit in which some releases are made: beginnings of their lines on the certificate."""
+
+    n_classes: int
+    releases: tuple[str, ...]
+    parameters: dict
+    screening: str = "none"
+    layout: object = np.asarray
+    method: str = "dense"
+
+
+GRAM, SIZE, NORMS = "the Gram matrix", "one of", "a quantile of row norms"
+MEASURED, MOMENTS, COUNTS = "the median magnitude of residuals", "moments", "numbers of records"
+PHASES = "a gradient", "a gradient"
+WEAK, STRONG = {"n_nonzero": "all", "epsilon": 1.0}, {"n_nonzero": "all", "epsilon": 8.0}
+FOUR, AUTO = {"n_nonzero": 4, "method": "two-phase"}, {"n_nonzero": "auto", "method": "two-phase", "epsilon": 8.0}
+SHOT, NOTHING = {"n_nonzero": 6, "method": "one-shot"}, {"epsilon": 0.3}
+GIVEN = {"row_bound": 1.5, "fit_intercept": False}
+CASES = {
+    "numbers": Case(0, (GRAM, MEASURED, MOMENTS), STRONG),
+    "numbers, Huber": Case(0, (GRAM, MOMENTS), STRONG | {"loss": "huber"}),
+    "numbers, given bounds": Case(0, (GRAM,), STRONG | GIVEN | {"residual_clip": 0.2}, layout=sp.csr_array),
+    "numbers, weak": Case(0, (NORMS, MEASURED), WEAK, layout=sp.csr_array),
+    "two classes": Case(2, (GRAM, COUNTS), STRONG, layout=sp.csr_array),
+    "two classes, weak": Case(2, (NORMS,), WEAK),
+    "three classes": Case(3, (GRAM,), STRONG),
+    "three classes, given bounds": Case(3, (), WEAK | GIVEN, layout=sp.csr_array),
+    "two-phase": Case(0, PHASES, FOUR, method="two-phase"),
+    "two-phase, Gumbel noise": Case(3, ("20 of 80 columns", *PHASES), FOUR, "gumbel", method="two-phase"),
+    "two-phase, Gaussian noise": Case(2, ("corr", *PHASES), FOUR, "gaussian", sp.csr_array, "two-phase"),
+    "auto": Case(0, (GRAM, SIZE, *PHASES, MOMENTS), AUTO, layout=sp.csr_array, method="two-phase"),
+    "auto, Huber": Case(0, (SIZE, *PHASES), AUTO | {"loss": "huber"}, "gumbel", method="two-phase"),
+    "auto, two classes": Case(2, (GRAM, SIZE, *PHASES, COUNTS), AUTO, method="two-phase"),
+    "auto, none": Case(3, (SIZE, "the share of each class"), AUTO, "gaussian", sp.csr_array, "two-phase"),
+    "one-shot": Case(0, ("corr",), SHOT, "gaussian", sp.csr_array, "one-shot"),
+    "one-shot, Gumbel noise": Case(2, ("6 of 80 columns",), SHOT, "gumbel", method="one-shot"),
+    "constant": Case(0, ("the mean of the target",), NOTHING, method="constant"),
+    "constant, three classes": Case(3, ("the share of each class",), NOTHING, layout=sp.csr_array, method="constant"),
 }
-DESIGNS = [("none", np.asarray), ("none", sp.csr_array), ("gumbel", np.asarray), ("gaussian", sp.csr_array)]
 
 
+@pytest.fixture
+def short(monkeypatch):
+    """Descents of a few steps: their number changes nothing here but the time that it takes."""
+    monkeypatch.setattr(sparse_descent, "step_rule", lambda time: step_rule(time, most=12))
+
+
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("screening", "layout"), DESIGNS, ids=["dense", "csr", "gumbel", "gaussian"])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("n_classes", [0, 2, 3], ids=["numbers", "two classes", "three classes"])
-def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, n_classes, strategy, screening, layout, relation):
-    X, y = table(n_classes, screening)
-    model = make_model(n_classes, relation, **STRATEGIES[strategy])
-    worst, *others = adversaries(model, X, y, layout)
-    with_worst = with_record(X, y, worst, layout)
+@pytest.mark.parametrize("name", CASES)
+def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, name, relation):
+    case = CASES[name]
+    X, y = table(case.n_classes, case.screening)
+    model = make_model(case.n_classes, relation, **case.parameters)
+    worst, *others = adversaries(model, X, y, case.layout)
+    with_worst = with_record(X, y, worst, case.layout)
     if relation == "replace-one":
-        neighbours = [with_record(X, y, other, layout) for other in others]
+        neighbours = [with_record(X, y, other, case.layout) for other in others]
     else:
-        neighbours = [(layout(X), y)]
+        neighbours = [(case.layout(X), y)]
     reached = {}
     for neighbour in neighbours:
         found, steps, fitted = compare(monkeypatch, model, with_worst, neighbour)
         reached = {line: max(ratio, reached.get(line, 0.0)) for line, ratio in found.items()}
-    # Near enough to the bounds for one that is half as large to be seen.
-    gradients = [line for line in reached if line.startswith("a gradient")]
-    near = {line: ratio for line, ratio in reached.items() if line.startswith(("the median", "the means", "corr"))}
-    assert max(reached[line] for line in gradients) > 0.7
-    assert min(near.values()) > 0.7
     # The strategy is the one that was meant, and the budget is spent on what was released, to the last thousandth.
-    assert len(gradients) == (2 if "two-phase" in strategy else 1)
-    screened = screening != "none" or "one-shot" in strategy
-    gaussian = any(line.startswith("correlations") for line in reached)
-    assert gaussian == (screening == "gaussian")
-    assert any(line[0].isdigit() for line in reached) == (screened and not gaussian)
-    assert any("nonzero" in line for line in reached) == ("auto" in strategy)
+    assert fitted.certificate_.public["method"] == case.method
+    for start in case.releases:
+        assert sum(line.startswith(start) for line in reached) >= case.releases.count(start), start
     whole = calibrate(Budget(model.epsilon, model.delta), GaussianEvent) ** -2
     assert 0.999 * whole < price(steps) <= whole
     assert (fitted.certificate_.epsilon, fitted.certificate_.bound) == (model.epsilon, "gdp")
+    # Near enough to the bounds for one that is half as large to be seen, but where losses and labels agree.
+    assert all(ratio > 0.6 for line, ratio in reached.items() if not line.startswith((SIZE, "the share of each class")))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -241,36 +275,51 @@ class UnclippedDerivatives(ClippedRecords):
     """Residuals are put in units of their clip, but not clipped to it."""
 
     def weights(self, margins):
-        return np.rint((margins[:, 0] - self._target) * self._row_bounds / self.clipping.derivative_bound)[:, None]
+        unit = self.clipping.weight_bound / self.clipping.derivative_bound
+        return np.rint((margins[:, 0] - self._target) * unit)[:, None]
 
 
-class EigenvalueOfWholeRows(ClippedRecords):
+class GramMatrixOfWholeRows(ClippedRecords):
     """The Gram matrix is that of rows as they are."""
 
-    def gram_matrix(self):
+    def gram_matrix(self, row_squared):
         whole = copy(self)
         whole._factors = np.ones_like(self._factors)
-        return ClippedRecords.gram_matrix(whole)
+        return ClippedRecords.gram_matrix(whole, row_squared)
 
 
-def true_centre(plan, releases, columns):
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeMoments(sums.ResidualMoments):
+    """Vectors of a norm of up to two."""
+
+    def __call__(self, block):
+        return sums.ResidualMoments(self.clipping, self.coefficients, self.reach, self.clip, 2 * self.unit)(block)
+
+
+def true_centre(plan, releases, columns, mu):
     design = releases._source.design()
     return np.rint((design if columns is None else design.columns(columns)).lattice.mean(axis=0))
 
 
-def true_median(self, what, share, statistic, low, high, noiseless):
+def true_quantile(self, what, share, statistic, low, high, **ignored):
     self._budget.selection(what, share)
     grid = np.geomspace(low, high, 200_001)
     counts = self._source.total(CumulativeCounts(statistic, tuple(grid)))
     return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
 
-def true_mean(plan, releases):
+def true_mean(plan, releases, mu):
     return round(releases._source.records.y.mean()), np.zeros(1)
 
 
-def result_by_private_rows(self, model, original=fits._SparseRun._result):
-    return original(self, replace(model, weights=model.weights * (1.0 - 1.0 / len(self._source.records.y))))
+def true_gram_matrix(self, what, share, clipping):
+    matrix = self._source.total(sums.GramMatrix(clipping, 1 << 26)) * (clipping.norm**2 / (1 << 26))
+    return matrix, 1e-3 * float(np.trace(matrix))
+
+
+def result_by_private_rows(self, model, target_mean, original=fits._SparseRun._result):
+    shrunk = replace(model, weights=model.weights * (1.0 - 1.0 / len(self._source.records.y)))
+    return original(self, shrunk, target_mean)
 
 
 def true_number(relation, n_rows, n_public):
@@ -281,32 +330,26 @@ def as_zero_out(budget, relation, source, stream):
     return Releases(budget, "zero-out", source, stream)
 
 
+CLIPPED = clipped_records, "ClippedRecords"
 BROKEN = {
-    "rows are not clipped": ([(clipped_records, "ClippedRecords", UnclippedRows)], "zero-out", "moved too far"),
-    "the bound on derivatives is ignored": (
-        [(clipped_records, "ClippedRecords", UnclippedDerivatives)],
-        "zero-out",
-        "moved too far",
-    ),
-    "eigenvalue of whole rows": (
-        [(clipped_records, "ClippedRecords", EigenvalueOfWholeRows)],
-        "zero-out",
-        "moved too far: the largest eigenvalue",
-    ),
-    "centre read off the data": ([(fits, "column_centre", true_centre)], "zero-out", "moved too far"),
-    "target's mean read off": ([(fits, "release_target_mean", true_mean)], "zero-out", "moved too far"),
-    "medians read off the data": ([(Releases, "median", true_median)], "zero-out", "another release"),
+    "rows are not clipped": (*CLIPPED, UnclippedRows, "zero-out", "moved too far"),
+    "the bound on derivatives is ignored": (*CLIPPED, UnclippedDerivatives, "zero-out", "moved too far: a gradient"),
+    "Gram matrix of whole rows": (*CLIPPED, GramMatrixOfWholeRows, "zero-out", "moved too far: the Gram matrix"),
+    "Gram matrix of other weights": (releases, "GRAM_WEIGHTS", (12, 24), "zero-out", "moved too far: the Gram matrix"),
+    "Gram matrix read off the data": (Releases, "gram_matrix", true_gram_matrix, "zero-out", "moved too far"),
+    "moments of a norm of two": (recalibration, "ResidualMoments", WholeMoments, "zero-out", "moved too far: moments"),
+    "centre read off the data": (fits, "column_centre", true_centre, "zero-out", "moved too far"),
+    "target's mean read off": (fits, "release_target_mean", true_mean, "zero-out", "moved too far"),
+    "quantiles read off the data": (Releases, "quantile", true_quantile, "zero-out", "another release"),
     "number of records under add-remove": (
-        [(procedure, "public_rows", true_number)],
-        "add-remove",
-        "moved too far|something else on the certificate",
+        *(procedure, "public_rows", true_number),
+        *("add-remove", "moved too far|another release|something else on the certificate"),
     ),
     "number of records in the result": (
-        [(fits._SparseRun, "_result", result_by_private_rows)],
-        "zero-out",
-        "something else in coef_",
+        *(fits._SparseRun, "_result", result_by_private_rows),
+        *("zero-out", "something else in coef_"),
     ),
-    "replacement at half its price": ([(fits, "Releases", as_zero_out)], "replace-one", "moved too far"),
+    "replacement at half its price": (fits, "Releases", as_zero_out, "replace-one", "moved too far"),
 }
 
 
@@ -317,32 +360,23 @@ def lopsided():
     return X, y + 0.01 * np.sign(X[:, 0])
 
 
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("name", [None, *BROKEN])
 def test_broken_variants_are_refused(monkeypatch, name):
     X, y = lopsided()
-    patches, relation, reason = BROKEN[name] if name else ((), "replace-one", None)
-    model = make_model(0, relation, n_nonzero=6, method="two-phase")
+    *patch, relation, reason = BROKEN[name] if name else ("replace-one", None)
+    model = make_model(0, relation, n_nonzero=6, method="two-phase", epsilon=8.0)
     worst, opposite, *_ = adversaries(model, X, y)
     other = with_record(X, y, opposite) if relation == "replace-one" else (X, y)
-    for patch in patches:
-        monkeypatch.setattr(*patch)
     if reason is None:
         compare(monkeypatch, model, with_record(X, y, worst), other)
-    else:
-        with pytest.raises(LeakError, match=f"^({reason})"):
-            compare(monkeypatch, model, with_record(X, y, worst), other)
+        return
+    monkeypatch.setattr(*patch)
+    with pytest.raises(LeakError, match=f"^({reason})"):
+        compare(monkeypatch, model, with_record(X, y, worst), other)
 
 
 # ------------------------------------------------------------------ sensitivities by search
-
-
-def eigenvalue_of(X):
-    """In units in which a clipped row has a squared norm of GRAM_ROW_SQUARED, for a bound of 1.2."""
-    design, row_squared = Design(X, 1.0), (6 * ONE // 5) ** 2
-    norms, target = squared_row_norms(design), np.zeros(len(X))
-    clipping = Clipping(None, X.shape[1], HuberLoss(0.3), 1, row_squared, 0, ONE, 0.3)
-    records = ClippedRecords(clipping, design, target, norms)
-    return clipped_records.largest_eigenvalue(records.gram_matrix())
 
 
 def scores_of(monkeypatch, relation, excesses):
@@ -353,9 +387,9 @@ def scores_of(monkeypatch, relation, excesses):
     clipping = SimpleNamespace(columns=None, records=lambda block: records)
     with monkeypatch.context() as patch:
         patch.setattr(ExponentialMechanism, "release", lambda self, scores, stream: seen.append(scores) or 0)
-        releases = Releases(PrivacyFilter(Budget(1.0, 1e-6), 1e-20), relation, source, Stream.of(0))
+        choices = Releases(PrivacyFilter(Budget(1.0, 1e-6), 1e-20), relation, source, Stream.of(0))
         models = range(excesses.shape[1])
-        releases.best_model("a model", 0.1, clipping, tuple(models), None, 3.0 * np.array(models), (0.15, 1.0))
+        choices.best_model("a model", 0.1, clipping, tuple(models), None, 3.0 * np.array(models), (0.15, 1.0))
     return seen[0]
 
 
@@ -368,14 +402,7 @@ def moves(draw, statistic, relation, rng):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_eigenvalues_and_loss_differences_move_as_far_as_declared(monkeypatch, relation):
-    def row(rng):
-        return np.ones(3) * rng.choice([1.0, 0.01]) if rng.random() < 0.7 else rng.choice([-1.0, 0.3, 1.0], 3)
-
-    declared = largest_eigenvalue(GRAM_ROW_SQUARED, 3, 5, relation).value
-    # Long rows that are all parallel attain it, but for the cut to integers.
-    assert 0.999 * declared < max(moves(row, eigenvalue_of, relation, np.random.default_rng(0))) <= declared
-
+def test_loss_differences_move_as_far_as_declared(monkeypatch, relation):
     def excesses(rng):
         return rng.choice([-1e6, -0.1, 0.0, 0.1, 1e6], 4)
 

@@ -14,10 +14,8 @@ import taciturn.fitting.clipped_records as solver
 from taciturn.core.lattice import ONE
 from taciturn.data.design import Design
 from taciturn.fitting.clipped_records import (
-    GRAM_ROW_SQUARED,
     ClippedRecords,
     Clipping,
-    largest_eigenvalue,
     row_norms,
     squared_row_norms,
 )
@@ -30,6 +28,7 @@ from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.sources import Block
 
 N, D, WEIGHT = 40, 5, 90_001
+GRAM_ROW_SQUARED = (1 << 26) - 3
 ROW_SQUARED = (5 * ONE // 4) ** 2
 LAYOUTS = {"dense": np.asarray, "F": np.asfortranarray, "csr": sp.csr_array, "csc": sp.csc_array}
 KINDS = {
@@ -61,10 +60,12 @@ def centre_of(centred):
     return np.array([ONE, -ONE, 1234, 0, -ONE // 3], dtype=float) if centred else None
 
 
-def open_records(kind, X, y, centred=False, constant=0, layout="dense", weight=WEIGHT, row_squared=ROW_SQUARED):
+def open_records(kind, X, y, centred=False, constant=0, layout="dense", row_squared=ROW_SQUARED, product_bound=None):
     loss, n_outputs, slope = KINDS[kind]
     design, centre = Design(LAYOUTS[layout](X), 1.0), centre_of(centred)
-    clipping = Clipping(None, D, loss, n_outputs, row_squared, constant, weight, slope, centre)
+    clipping = Clipping(
+        None, D, loss, n_outputs, row_squared, constant, WEIGHT, slope, centre, product_bound=product_bound
+    )
     return ClippedRecords(clipping, design, y, squared_row_norms(design, centre))
 
 
@@ -84,19 +85,27 @@ def plain_rows(X, centred, constant):
     return rows, np.minimum(1.0, math.sqrt(ROW_SQUARED) / np.maximum(norms, 1.0))
 
 
-def plain_residuals(kind, margins, y):
-    """Derivatives over their bound; null records have none."""
+def derivatives(kind, margins, y):
+    """Of the loss; null records have none."""
     _, n_outputs, slope = KINDS[kind]
     if kind == "numbers":
-        return np.clip(margins - (y / ONE)[:, None], -slope, slope) / slope
+        return np.clip(margins - (y / ONE)[:, None], -slope, slope)
     if n_outputs == 1:
-        p = np.clip(1 / (1 + np.exp(-np.clip(margins, -700, 700))) - y[:, None], -slope, slope)
+        p = 1 / (1 + np.exp(-np.clip(margins, -700, 700))) - y[:, None]
     else:
         p = np.exp(margins - margins.max(axis=1, keepdims=True))
         p = p / p.sum(axis=1, keepdims=True) - np.eye(n_outputs)[y]
-        p *= np.minimum(1.0, 2 * slope / np.maximum(np.abs(p).sum(axis=1, keepdims=True), 1e-300))
     p[y < 0] = 0.0
-    return p / slope
+    return p
+
+
+def plain_residuals(kind, margins, y):
+    """Derivatives over their bound, and clipped to it."""
+    _, n_outputs, slope = KINDS[kind]
+    p = derivatives(kind, margins, y)
+    if n_outputs == 1:
+        return np.clip(p, -slope, slope) / slope
+    return p / slope * np.minimum(1.0, 2 * slope / np.maximum(np.abs(p).sum(axis=1, keepdims=True), 1e-300))
 
 
 def exact_product(weights, rows):
@@ -141,6 +150,32 @@ def test_integers_are_within_their_bounds(kind, centred, constant):
     assert reached > 0.99
 
 
+PRODUCT = WEIGHT * ONE // 2
+
+
+@every_kind
+@every_room
+def test_joint_clipping_leaves_rows_as_they_are_and_cuts_the_derivatives_of_long_ones(kind, centred, constant):
+    X, y = table(kind)
+    records = open_records(kind, X, y, centred, constant, product_bound=PRODUCT)
+    rows, slope, present = plain_rows(X, centred, constant)[0], KINDS[kind][2], y >= 0
+    norms, clipped = np.maximum(np.linalg.norm(rows, axis=1), 1.0), 0
+    for w in coefficients(kind, constant):
+        margins = records.margins(w)
+        exact = rows @ w.T / ONE
+        shown = present if kind != "numbers" else np.ones(N, dtype=bool)
+        assert np.allclose(margins[shown], exact[shown], rtol=1e-6, atol=1e-7)
+        weights, whole = records.weights(margins), derivatives(kind, margins, y) / slope
+        lengths = np.maximum(np.linalg.norm(whole, axis=1), 1e-300)
+        limits = np.minimum(PRODUCT / norms / WEIGHT, 1.0)
+        expected = WEIGHT * whole * np.minimum(limits / lengths, 1.0)[:, None]
+        # Cut to integers, after a bound that was rounded down.
+        assert np.abs(weights - expected).max() <= 2.0 + WEIGHT * 2.0**-26
+        clipped += np.count_nonzero(np.abs(weights - WEIGHT * whole).max(axis=1) > 0.01 * WEIGHT)
+        assert (records.sums(w) == exact_product(weights, rows)).all()
+    assert clipped
+
+
 @pytest.mark.parametrize("constant", [0, ONE // 2])
 def test_sums_of_rows_are_rounded_down_row_by_row(constant):
     X, y = table("two classes")
@@ -162,23 +197,26 @@ def test_sums_of_rows_are_rounded_down_row_by_row(constant):
 
 @every_kind
 @every_room
-def test_the_largest_eigenvalue_is_that_of_clipped_rows(kind, centred, constant):
+def test_the_gram_matrix_is_that_of_clipped_rows_cut_to_integers(kind, centred, constant):
     X, y = table(kind)
     rows, factors = plain_rows(X, centred, constant)
     if kind != "numbers":
         factors = factors * (y >= 0)
     unit = math.sqrt(GRAM_ROW_SQUARED / ROW_SQUARED)
     clipped = rows * (unit * factors)[:, None]
-    found = largest_eigenvalue(open_records(kind, X, y, centred, constant).gram_matrix())
+    whole = open_records(kind, X, y, centred, constant).gram_matrix(GRAM_ROW_SQUARED)
+    assert whole.dtype == np.int64
     # Every entry loses less than one and a bit, of rows of 2**13.
-    assert found == pytest.approx(np.linalg.eigvalsh(clipped.T @ clipped)[-1], rel=2 * 1.2 * math.sqrt(D + 1) / 2**12)
-    # One short row: the squares of its integers, with no other rounding at all.
-    short = 0.5 * centre_of(True)[None] / ONE
-    (row,), _ = plain_rows(short, centred, constant)
-    alone = largest_eigenvalue(open_records(kind, short, y[[0]], centred, constant).gram_matrix())
-    assert alone == sum(int(entry * unit) ** 2 for entry in row)
-    one = open_records(kind, X[[0]], y[[0]], centred, constant).gram_matrix()
-    assert largest_eigenvalue(one) <= GRAM_ROW_SQUARED
+    assert np.abs(whole - clipped.T @ clipped).max() <= N * 2 * 1.2 * 2**13
+    # Row by row these are products of integers, of a squared norm within the bound.
+    one_by_one = [open_records(kind, X[[i]], y[[i]], centred, constant).gram_matrix(GRAM_ROW_SQUARED) for i in range(N)]
+    assert (sum(one_by_one) == whole).all()
+    for gram, row in zip(one_by_one, clipped, strict=True):
+        root = np.sqrt(np.diag(gram)) * np.sign(row)
+        assert np.array_equal(gram, np.outer(root, root))
+        assert np.abs(root - row).max() < 1.2
+        assert int(np.trace(gram)) <= GRAM_ROW_SQUARED
+    assert max(int(np.trace(gram)) for gram in one_by_one) > 0.999 * GRAM_ROW_SQUARED
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "numbers"])
@@ -208,7 +246,7 @@ def test_numbers_lose_half_a_square_up_to_a_bound(centred, constant):
 def everything(records, w):
     """All that is made of records, one array after the other."""
     per_record = [records.margins(w), records.losses(w)[:, None], records.weights(records.margins(w))]
-    return np.column_stack(per_record), [records.sums(w), records.row_sums(999), records.gram_matrix()]
+    return np.column_stack(per_record), [records.sums(w), records.row_sums(999), records.gram_matrix(GRAM_ROW_SQUARED)]
 
 
 def assert_same(first, second):
@@ -218,20 +256,21 @@ def assert_same(first, second):
 
 @every_kind
 @every_room
-def test_layouts_orders_and_blocks_change_nothing(monkeypatch, kind, centred, constant):
+@pytest.mark.parametrize("product_bound", [None, PRODUCT])
+def test_layouts_orders_and_blocks_change_nothing(monkeypatch, kind, centred, constant, product_bound):
     X, y = table(kind)
-    order = np.random.default_rng(1).permutation(N)
+    order, joint = np.random.default_rng(1).permutation(N), {"product_bound": product_bound}
     for w in coefficients(kind, constant)[1:]:
-        plain = everything(open_records(kind, X, y, centred, constant), w)
+        plain = everything(open_records(kind, X, y, centred, constant, **joint), w)
         for layout in LAYOUTS:
-            assert_same(plain, everything(open_records(kind, X, y, centred, constant, layout), w))
-        shuffled = everything(open_records(kind, X[order], y[order], centred, constant), w)
+            assert_same(plain, everything(open_records(kind, X, y, centred, constant, layout, **joint), w))
+        shuffled = everything(open_records(kind, X[order], y[order], centred, constant, **joint), w)
         assert_same(plain, (shuffled[0][np.argsort(order)], shuffled[1]))
         with monkeypatch.context() as patch:
             patch.setattr(solver, "_BLOCK_ENTRIES", 3 * D)
             patch.setattr(designs, "exact_block_rows", lambda bound: 7)
             for layout in LAYOUTS:
-                assert_same(plain, everything(open_records(kind, X, y, centred, constant, layout), w))
+                assert_same(plain, everything(open_records(kind, X, y, centred, constant, layout, **joint), w))
 
 
 def test_those_comparisons_can_fail():
@@ -246,11 +285,12 @@ def test_those_comparisons_can_fail():
 def test_weights_beyond_all_reason_give_zero_or_the_bound():
     for kind in KINDS:
         X, y = table(kind)
-        records = open_records(kind, X, y, True, ONE)
-        for size in (1e200, 1e307):
-            weights = records.weights(records.margins(np.full((KINDS[kind][1], D + 1), size)))
-            assert np.isfinite(weights).all()
-            assert np.abs(weights).max() <= WEIGHT
+        for product_bound in (None, PRODUCT):
+            records = open_records(kind, X, y, True, ONE, product_bound=product_bound)
+            for size in (1e200, 1e307):
+                weights = records.weights(records.margins(np.full((KINDS[kind][1], D + 1), size)))
+                assert np.isfinite(weights).all()
+                assert np.abs(weights).max() <= WEIGHT
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -23,6 +23,10 @@ from taciturn.fitting.sums import (
     GradientSum,
     GramMatrix,
     KeptShares,
+    MarginCounts,
+    MarginMagnitudes,
+    ResidualMagnitudes,
+    ResidualMoments,
     RowNorms,
 )
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
@@ -51,6 +55,7 @@ def clippings(kind):
         replace(first, row_squared=2 * ONE * ONE),
         replace(first, constant=0),
         replace(first, weight_bound=777),
+        replace(first, product_bound=999 * ONE),
         replace(first, derivative_bound=0.95),
         replace(first, centre=centre),
         replace(first, centre=-centre),
@@ -70,11 +75,16 @@ def tasks(kind):
         weights, margins = rng.normal(size=shape), rng.normal(size=clipping.n_outputs)
         yield GradientSum(clipping, weights)
         yield ClippedRowSum(clipping, 321)
-        yield GramMatrix(clipping)
+        yield GramMatrix(clipping, 1 << 20)
         yield CurvatureSum(clipping, weights / np.linalg.norm(weights), 1000)
         yield CorrelationSum(clipping, margins)
         yield EntryCorrelationSum(clipping, margins, 0.4)
         yield ExcessLossSums(clipping, (weights, 2.0 * weights), np.zeros(shape), 0.5, 2000.0)
+        if clipping.n_outputs == 1:
+            yield CumulativeCounts(ResidualMagnitudes(clipping, weights), (0.1, 0.2, 0.3, 0.5))
+            yield CumulativeCounts(MarginMagnitudes(clipping, weights), (0.1, 0.5, 1.0))
+            yield ResidualMoments(clipping, weights, 0.7, 0.25, 4321)
+            yield MarginCounts(clipping, weights, 0.7, 6, 3)
 
 
 @every_kind
@@ -97,7 +107,7 @@ def test_what_a_block_remembers_changes_no_sum(kind, layout):
 @every_kind
 def test_correlations_are_gradients_at_constant_margins(kind):
     for clipping in clippings(kind):
-        if not clipping.constant or clipping.centre is not None:
+        if not clipping.constant or clipping.centre is not None or clipping.product_bound is not None:
             continue
         # A constant of one at the bound of an unclipped row gives the margin itself.
         wide = replace(clipping, row_squared=100 * ONE * ONE, constant=ONE)

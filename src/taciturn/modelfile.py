@@ -32,6 +32,8 @@ _FORMAT = "taciturn model"
 _VERSION = 2
 # Files of version 1 do not have these parameters; version 0.1 behaved like their defaults.
 _ADDED_PARAMETERS = frozenset({"invalid"})
+# What a class did before it had these parameters, which earlier files do not state.
+_BEFORE_PARAMETERS = {"SparseRegressor": {"loss": "huber"}}
 # Parameters of files of version 1 that have another name now.
 _RENAMED = {"HardThreshold": {"threshold": "mechanism", "radius": "coef_bound"}}
 # Parameters that were None in files of version 1 where they are "auto" now.
@@ -245,6 +247,7 @@ def _new_estimator(content: dict[str, Any]) -> Any:
         raise DataError(_damaged("parameters that an estimator does not have"))
     if content["version"] == 1:
         stated = _upgraded_parameters(kind.__name__, stated)
+    stated = _BEFORE_PARAMETERS.get(kind.__name__, {}) | stated
     known = set(kind().get_params(deep=False)) - {"random_state"}
     if not known - _ADDED_PARAMETERS <= set(stated) <= known:
         raise DataError(_damaged("parameters that the estimator does not have"))

@@ -116,7 +116,7 @@ def test_a_transcript_is_closed_by_an_error():
 # ------------------------------------------------------------------ what is sound
 
 SOUND = [
-    SparseClassifier(classes=(0, 1), n_nonzero=2),
+    SparseClassifier(classes=(0, 1), n_nonzero=2, method="two-phase"),
     HardThresholdClassifier(classes=(0, 1), n_nonzero=2, mechanism="peeling"),
     FrankWolfeClassifier(classes=(0, 1), n_steps=5),
     FrankWolfeClassifier(classes=(0, 1), n_steps=5, delta=0.0),

@@ -80,7 +80,10 @@ def repeated(monkeypatch, mechanism, times):
 COSTS = {
     "one after the other": (HardThresholdClassifier(classes=(0, 1), n_nonzero=2), RoundedGaussian),
     "a privacy filter": (SparseClassifier(classes=(0, 1), n_nonzero=2), RoundedGaussian),
-    "selections of a privacy filter": (SparseClassifier(classes=(0, 1), n_nonzero=2), ExponentialMechanism),
+    "selections of a privacy filter": (
+        SparseClassifier(classes=(0, 1), n_nonzero=2, method="two-phase"),
+        ExponentialMechanism,
+    ),
     "pairs of quantiles": (
         PrivateScaler(epsilon=25.0, delta=1e-6, tail=0.4, smallest=0.1, largest=10.0, invalid="null"),
         ExponentialMechanism,

@@ -22,7 +22,6 @@ from taciturn.fitting import admm, clipped_records
 from taciturn.fitting.admm import PENALTIES, soft_threshold
 from taciturn.fitting.clipped_records import ClippedRecords, Clipping, squared_row_norms
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.sparse_choices import squared_in_lattice
 from taciturn.fitting.sums import CumulativeCounts
 from taciturn.losses import HuberLoss
 from taciturn.sources import Block
@@ -81,7 +80,7 @@ def sum_clipped():
 
 def gradient_sums():
     """What one record can do to the first gradient, beside what it was declared to do."""
-    row_squared, weight = squared_in_lattice(0.5), 1 << 10
+    row_squared, weight = (ONE // 2) ** 2, 1 << 10
 
     def gradient(X, y):
         design = Design(X, 1.0)
@@ -206,12 +205,12 @@ def many_gradients():
 
 
 def medians_unpaid():
-    def median(releases, what, share, statistic, low, high, noiseless):
+    def quantile(releases, what, share, statistic, low, high, **ignored):
         grid = np.geomspace(low, high, 100_001)
         counts = releases._source.total(CumulativeCounts(statistic, tuple(grid)))
         return float(grid[min(np.searchsorted(counts[:-1], (counts[-1] + 1) // 2), grid.size - 1)])
 
-    return patch.object(Releases, "median", median)
+    return patch.object(Releases, "quantile", quantile)
 
 
 def decided_median():
@@ -231,12 +230,12 @@ def norms_uncentred():
 
 def centred_sums():
     """The same search as for plain gradients, with rows less a public centre."""
-    bound, slope, weight = 0.5, 0.5, 1 << 10
+    row_squared, slope, weight = (ONE // 2) ** 2, 0.5, 1 << 10
     centre = np.full(3, 0.75 * ONE)
-    clipping = Clipping(None, 3, HuberLoss(slope), 1, squared_in_lattice(bound), 0, weight, slope, centre)
+    clipping = Clipping(None, 3, HuberLoss(slope), 1, row_squared, 0, weight, slope, centre)
 
     def gradient(X, y):
         return clipping.records(Block(Design(X, 1.0), numeric_target(y, UNITS))).sums(np.zeros((1, 3)))
 
-    declared = fixed_point_sum(squared_in_lattice(bound), weight, "add-remove").value
+    declared = fixed_point_sum(row_squared, weight, "add-remove").value
     return sensitivity_search(gradient, (1.0, UNITS), "add-remove", declared=declared, norm="l2")

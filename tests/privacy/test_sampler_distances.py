@@ -21,7 +21,11 @@ from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.fitting.frank_wolfe import open_run
+from taciturn.fitting.recalibration import _MOST_BINS
+from taciturn.fitting.sparse_descent import _MOST_WIDTH
 from taciturn.mechanisms import rounded_gaussian
+from taciturn.planning.descent import MOST_STEPS
+from taciturn.planning.sparse import _FURTHER_VALUES, _MOST_VALUES
 
 VALUE, STEP = 2.0**-118, 2.0**-110
 
@@ -89,8 +93,17 @@ def test_a_filter_counts_the_longest_way_in_advance(drawn, kind, n_nonzero, meth
         model = kind(n_nonzero=n_nonzero, method=method, epsilon=5.0, random_state=seed, **given).fit(X, y)
         assert 0 < sum(drawn) * VALUE <= listed(model.certificate_)
         found.add(round(listed(model.certificate_) / VALUE, 6))
-    # The same whatever was drawn, and no more than a few values per coefficient and step.
-    assert found == {95.0 * 31 * (3 if given else 1)}
+    # The same whatever was drawn: so many per coefficient, and those of Gram matrices and of recalibration.
+    assert found == {_MOST_VALUES * 31.0 * (3 if given else 1) + _FURTHER_VALUES}
+
+
+def test_no_way_through_the_default_model_is_longer_than_that():
+    """Two descents of two legs, each after a Gram matrix; correlations, means of columns and of the target, counts."""
+    for n_features, n_outputs in ((1, 1), (30, 3), (10**6, 1)):
+        steps = 4 * MOST_STEPS * n_outputs * (n_features + 1)
+        sums = n_outputs * n_features + n_features + 2 * n_outputs
+        grams, counts = 2 * _MOST_WIDTH * (_MOST_WIDTH + 1) // 2, 2 * _MOST_BINS
+        assert steps + sums + grams + counts <= _MOST_VALUES * n_outputs * (n_features + 1) + _FURTHER_VALUES
 
 
 def test_a_filter_refuses_more_values_than_were_announced():

@@ -136,15 +136,23 @@ REPLAYS = (
         ReplayCase(SparseRegressor, _NUMBERS, own)
         for own in (
             {},
-            {"n_nonzero": "auto"},
+            {"n_nonzero": "auto", "epsilon": 20.0},
             {"method": "one-shot", "n_nonzero": 5},
+            {"method": "two-phase", "n_nonzero": 4},
             {"row_bound": 1.5, "residual_clip": 0.3, "x_bound": 0.3, "epsilon": 20.0},
             {"fit_intercept": False, "n_nonzero": 4, "epsilon": 5.0},
+            {"loss": "huber", "n_nonzero": "all", "epsilon": 20.0},
         )
     ),
     *(
         ReplayCase(SparseClassifier, _LABELS, own)
-        for own in ({}, {"n_nonzero": "auto"}, {"method": "one-shot", "n_nonzero": 5}, {"epsilon": 8.0, "n_nonzero": 5})
+        for own in (
+            {},
+            {"n_nonzero": "auto", "epsilon": 20.0},
+            {"method": "one-shot", "n_nonzero": 5},
+            {"method": "two-phase", "n_nonzero": 4},
+            {"n_nonzero": "all", "epsilon": 20.0},
+        )
     ),
     *(
         ReplayCase(kind, targets, own)

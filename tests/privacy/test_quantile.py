@@ -1,3 +1,6 @@
+from dataclasses import replace
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pytest
 from laws import chi_square_p, softmax_law
@@ -84,6 +87,61 @@ def test_sensitivity_is_never_passed_and_reached(relation, q):
         worst = max(worst, np.max(np.abs(mechanism.scores(values) - mechanism.scores(other))))
     assert worst <= declared
     assert worst >= 0.99 * declared
+
+
+# ------------------------------------------------------------------ a prior
+
+VALUES = (0.5, 1.5, 3.0, 5.0)
+PRIORS = (None, (0.0, -1.0, -4.0, 0.5, 2.0), (-500.0, 0.0, 300.0, -0.3, 7.0))
+
+
+def log_law(mechanism, values):
+    """Logarithms of the probabilities, up to a constant."""
+    return mechanism.scores(np.asarray(values)) / mechanism._selection.scale
+
+
+def largest_loss(relation, logarithms):
+    """The largest range of log-ratios between all neighbours of up to four records."""
+    worst = 0.0
+    for n in range(1, 5):
+        for values in combinations_with_replacement(VALUES, n):
+            others = [values[1:]] if relation != "replace-one" else [(v, *values[1:]) for v in VALUES]
+            for other in (*others, *([values[:-1]] if relation != "replace-one" else [])):
+                # Logarithms of probabilities, up to a constant, which the range does not see.
+                worst = max(worst, np.ptp(logarithms(values) - logarithms(other)))
+    return worst
+
+
+@pytest.mark.parametrize("relation", ["zero-out", "add-remove", "replace-one"])
+@pytest.mark.parametrize("q", [0.5, 0.9])
+@pytest.mark.parametrize("prior", PRIORS, ids=["none", "mild", "firm"])
+def test_a_public_prior_costs_nothing(relation, q, prior):
+    mechanism = PrivateQuantile(GRID, q, relation, 0.7, prior)
+    worst = largest_loss(relation, lambda values: log_law(mechanism, values))
+    assert worst <= 0.7 * (1.0 + 1e-9)
+    assert mechanism.event == ExponentialEvent(0.7)
+    # One that follows the data costs something, and so do scores in other units.
+    assert largest_loss(relation, lambda values: 2.5 * log_law(mechanism, values)) > 0.7
+
+    def informed(values):
+        typical = float(np.median(values)) if len(values) else 1.0
+        return log_law(replace(mechanism, prior=tuple(-np.abs(np.array(GRID) - typical))), values)
+
+    assert largest_loss(relation, informed) > 0.75
+
+
+def test_releases_follow_the_law_with_the_prior_and_no_other():
+    values, prior = np.array([0.5, 1.5, 1.5, 3.0, 3.5, 9.0, 0.2]), (0.0, -1.0, -0.5, 0.5, 1.0)
+    mechanism, stream = PrivateQuantile(GRID, 0.5, "zero-out", 1.0, prior), Stream.of(6)
+    counts = np.bincount([GRID.index(mechanism.release(values, stream)) for _ in range(8000)], minlength=5)
+    utilities = direct_scores(values, GRID, 0.5) + np.array(prior)
+    # Scores are integers, of which one is a half here: this prior is not rounded.
+    assert np.allclose(log_law(mechanism, values), utilities)
+    assert chi_square_p(counts, softmax_law(utilities)) > 1e-4
+    for wrong in (direct_scores(values, GRID, 0.5), utilities + np.array(prior)):
+        assert chi_square_p(counts, softmax_law(wrong)) < 1e-6
+    # Without records the prior is all there is.
+    assert np.allclose(log_law(mechanism, []), prior)
 
 
 @pytest.mark.parametrize("grid", [(1.0,), (1.0, 1.0), (2.0, 1.0), (0.0, np.nan), (0.0, np.inf)])

@@ -136,7 +136,7 @@ def compare(monkeypatch, model, first, second):
 
 # ------------------------------------------------------------------ tables and their neighbours
 
-WIDTHS = {"none": 12, "gumbel": 80, "gaussian": 120}
+WIDTHS = {"none": 12, "gumbel": 80, "gaussian": 120, "wide": 210}
 
 
 def table(n_classes, screening, scale=1.0):
@@ -198,6 +198,8 @@ CASES = {
     "two classes, weak": Case(2, (NORMS,), WEAK),
     "three classes": Case(3, (GRAM,), STRONG),
     "three classes, given bounds": Case(3, (), WEAK | GIVEN, layout=sp.csr_array),
+    "numbers, wide": Case(0, (MEASURED,), {"n_nonzero": "all"}, "wide"),
+    "three classes, wide": Case(3, (NORMS,), {"n_nonzero": "all"}, "wide", sp.csr_array),
     "two-phase": Case(0, PHASES, FOUR, method="two-phase"),
     "two-phase, Gumbel noise": Case(3, ("20 of 80 columns", *PHASES), FOUR, "gumbel", method="two-phase"),
     "two-phase, Gaussian noise": Case(2, ("corr", *PHASES), FOUR, "gaussian", sp.csr_array, "two-phase"),

@@ -336,7 +336,7 @@ class ClippedRecords:
 
         Rows are cut to integers first, so that the matrix is exact.
         """
-        gram = np.zeros((self.clipping.width, self.clipping.width))
+        gram = np.zeros((self.clipping.width, self.clipping.width), dtype=np.int64)
         step = max(1, _BLOCK_ENTRIES // self.clipping.width)
         for start in range(0, self._factors.size, step):
             block = self.design.lattice[start : start + step]
@@ -349,5 +349,5 @@ class ClippedRecords:
             unit = _ROOM * math.sqrt(row_squared / self.clipping.row_squared)
             rows *= (unit * self._factors[start : start + step])[:, None]
             np.trunc(rows, out=rows)
-            gram += rows.T @ rows
-        return gram.astype(np.int64)
+            gram += (rows.T @ rows).astype(np.int64)
+        return gram

@@ -69,13 +69,13 @@ class _SparseRun:
             return self._constant()
         target_mean, start = release_target_mean(plan, releases, self._budget.mu)
         size = residual_size(plan, releases, target_mean, self._budget.mu)
-        columns = screen_columns(plan, releases, target_mean, start, size)
+        columns, final = screen_columns(plan, releases, target_mean, start, size)
         centre = column_centre(plan, releases, columns, self._budget.mu)
         n_columns = plan.n_features if columns is None else columns.size
         model = Model(columns, centre, np.zeros((plan.n_outputs, n_columns)), start, size)
         descent = Descent(plan, self._source, releases, self._stream, target_mean, self._budget.mu)
         later = RECALIBRATION_SHARE * recalibrates(plan, self._budget.mu)
-        if plan.strategy.method == "two-phase":
+        if plan.strategy.method == "two-phase" and not final:
             later += SIZE_SHARE * plan.chooses_n_nonzero
             phase = _DENSE_SELECTION_SHARE if plan.strategy.n_screened is None else _SELECTION_SHARE
             model = descent.run(model, phase * (self._budget.remaining - later), "selection phase")

@@ -23,7 +23,7 @@ from taciturn.fitting.sums import (
     TargetMagnitudes,
     TargetSum,
 )
-from taciturn.planning.sparse import COLUMNS_PER_NONZERO, SparsePlan
+from taciturn.planning.sparse import COLUMNS_PER_NONZERO, MOST_CHOSEN, SparsePlan
 
 __all__ = ["column_centre", "release_constant", "release_target_mean", "residual_size", "screen_columns"]
 
@@ -39,6 +39,7 @@ _CLEAR_RATE = 2.0
 _CLEAR_COLUMN = 2.5
 # Columns are centred with this many records times the Gaussian parameter per root of their number.
 _ENOUGH_TO_CENTRE = 15.0
+_MOST_CENTRED = 1 << 19
 
 # Lower ends of grids.
 _LEAST_TARGET = 2.0**-8
@@ -58,6 +59,7 @@ _GUMBEL_MARGIN = 1.1
 # Where rows have few large entries, Gaussian noise does not grow with the number of columns kept: more of them are.
 _FEW_ENTRIES = 0.25
 _SHARE_OF_FEW = 0.35
+_SHARE_OF_MANY = 0.5
 
 
 def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tuple[int, FloatArray]:
@@ -137,8 +139,10 @@ def _squared_in_lattice(bound: float) -> int:
 
 def screen_columns(
     plan: SparsePlan, releases: Releases, target_mean: int, start: FloatArray, size: float
-) -> IndexArray | None:
-    """Columns that go on: those with the largest noisy correlations with the clipped target; None for all.
+) -> tuple[IndexArray | None, bool]:
+    """Columns that go on, None for all, and whether they are already those of the model.
+
+    They are those with the largest noisy correlations with the clipped target.
 
     Gumbel noise for entries that are clipped, or Gaussian noise for rows that are: the former grows with the number of
     columns that are kept, the latter does not. Which is smaller depends on how much of a row the clip of its entries
@@ -147,7 +151,7 @@ def screen_columns(
     strategy, d = plan.strategy, plan.n_features
     k = strategy.n_screened
     if k is None:
-        return None
+        return None, False
     derivative_bound = _SCREENING_CLIP * size if releases.private else 16.0
     loss, norm = plan.loss_at(derivative_bound), plan.row_bound
     if norm is None:
@@ -164,23 +168,29 @@ def screen_columns(
             return not releases.private
         return kept * norm > _GUMBEL_MARGIN * _GUMBEL_DEVIATION * entry * math.sqrt(n_kept)
 
-    if strategy.method == "two-phase" and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):
+    final = strategy.method == "one-shot"
+    if not final and kept < _FEW_ENTRIES and plan.chooses_n_nonzero:
+        # Texts and the like: hardly any column can be told from noise, and many together predict well.
+        k, share, final = min(MOST_CHOSEN, max(d // 2, 1)), _SHARE_OF_MANY, True
+    elif not final and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):
         k, share = more, _SHARE_OF_FEW
     if gumbel_is_smaller(k):
         clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean=target_mean, constant=False)
         weight = ONE if plan.n_outputs == 1 else 2 * ONE
         correlations = EntryCorrelationSum(clipping, start, entry)
-        return np.sort(releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight))
+        places = releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight)
+        return np.sort(places), final
     what = f"correlations of {d:,} columns with the target"
     weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.n_outputs * d)
     clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean=target_mean, constant=False)
-    return heaviest_columns(releases.noisy_sums(CorrelationSum(clipping, start), noise), k)
+    return heaviest_columns(releases.noisy_sums(CorrelationSum(clipping, start), noise), k), final
 
 
 def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | None, mu: float) -> FloatArray | None:
     """Noisy means of the columns where they are clearly not zero, in lattice units; None where noise would prevail."""
     d = plan.n_features if columns is None else columns.size
-    if not plan.intercept or plan.n_rows * mu < _ENOUGH_TO_CENTRE * math.sqrt(d):
+    # Squared norms of centred rows are exact for so many columns only.
+    if not plan.intercept or d > _MOST_CENTRED or plan.n_rows * mu < _ENOUGH_TO_CENTRE * math.sqrt(d):
         return None
     # A public bound holds for rows over all columns.
     norm = plan.row_bound if columns is None else None

@@ -12,7 +12,7 @@ from taciturn.core.lattice import ONE
 from taciturn.fitting.gradient_descent import columns_by_weight
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sparse_descent import Descent, Gram, Model
-from taciturn.planning.sparse import LEAST_NONZERO, SparsePlan
+from taciturn.planning.sparse import LEAST_NONZERO, MOST_CHOSEN, SparsePlan
 
 __all__ = ["SIZE_SHARE", "candidate_sizes", "choose_columns", "choose_size"]
 
@@ -20,7 +20,6 @@ SIZE_SHARE = 0.04
 """Share of the budget for the number of nonzero coefficients."""
 
 _RATIO = 1.15
-_MOST_SIZE = 500
 # Excess loss per record that a smaller model may have, and half of which the largest pays for its size.
 _TOLERANCE = 0.004
 # More than half of the columns have to gain this much.
@@ -63,7 +62,7 @@ def choose_size(plan: SparsePlan, releases: Releases, descent: Descent, model: M
 
 def candidate_sizes(n_columns: int) -> IntArray:
     """Numbers of columns in a geometric progression, up to half of them where there are many."""
-    most = min(n_columns, _MOST_SIZE)
+    most = min(n_columns, MOST_CHOSEN)
     sizes, k = {0, n_columns // 2, most}, float(min(LEAST_NONZERO, n_columns))
     while k < most:
         sizes.add(math.floor(k))

@@ -157,8 +157,8 @@ class Descent:
         if bound is None:
             norms = RowNorms(plan.loss_at(1.0), model.columns, model.centre)
             what = f"a quantile of row norms in the {name}"
-            quantile = min(max(rule.norm_quantile, 0.5), 0.98)
-            bound = self.releases.row_norm(what, share, norms, 2.0 * math.sqrt(model.n_columns), quantile)
+            widest = 2.0 * math.sqrt(model.n_columns)
+            bound = self.releases.row_norm(what, share, norms, widest, rule.norm_quantile)
         entry = min(bound / math.sqrt(p), 1.0) if plan.intercept else 0.0
         return math.hypot(bound, entry)
 

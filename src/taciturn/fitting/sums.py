@@ -295,6 +295,7 @@ class RowNorms:
     """L2 norms of the rows less a public centre, in units of scaled features.
 
     The loss decides which records are null; the others are as in :func:`~taciturn.fitting.clipped_records.row_norms`.
+    Rows of zeros are left out: they tell nothing about what the others' weights should be clipped to.
     """
 
     loss: Loss
@@ -305,8 +306,10 @@ class RowNorms:
 
     def values(self, block: Block) -> FloatArray:
         """The norms of a block."""
+        present = self.loss.present(block.target)
+        present &= row_norms(block, self.columns, None, self.layout, one_pass=self.one_pass) > 0.0
         squares = row_norms(block, self.columns, self.centre, self.layout, one_pass=self.one_pass)
-        norms: FloatArray = np.sqrt(squares[self.loss.present(block.target)]) / ONE
+        norms: FloatArray = np.sqrt(squares[present]) / ONE
         return norms
 
 

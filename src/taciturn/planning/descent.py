@@ -63,7 +63,7 @@ def rule_for_labels(n_rows: int, mu: float, width: int) -> DescentRule:
     signal = n_rows * mu / width
     clip = min(max(0.25 * (signal / 100.0) ** 0.6, 0.25), 1.0)
     time = 4.0 * min(signal ** (0.45 if signal > 1.0 else 0.3), 8.0)
-    return DescentRule(max(0.5, 1.0 - 50.0 / signal), clip, time)
+    return DescentRule(_norm_quantile(n_rows, mu, width), clip, time)
 
 
 def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
@@ -73,7 +73,12 @@ def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
     clip = 0.6 * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
     signal = n_rows * mu / (4.0 * width)
     time = min(max(1.5 * signal ** (0.35 if signal > 1.0 else 0.5), 0.1), 12.0)
-    return DescentRule(0.5, clip, time / clip)
+    return DescentRule(_norm_quantile(n_rows, mu, width), clip, time / clip)
+
+
+def _norm_quantile(n_rows: int, mu: float, width: int) -> float:
+    """The median at first; as the budget grows hardly any row is long."""
+    return min(max(0.5, 1.0 - 50.0 * width / (n_rows * mu)), 0.98)
 
 
 @dataclass(frozen=True, slots=True)

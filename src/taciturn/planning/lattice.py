@@ -63,7 +63,7 @@ def joint_noise(product: float, relation: str, noise_multiplier: float) -> tuple
     """
     unit = jointly_clipped_sum(1, relation).value * product * noise_multiplier
     weight_bound, log2_scale = _on_lattice(unit, LARGEST_WEIGHT // 2)
-    product_bound = max(1, math.floor(product * weight_bound))
+    product_bound = math.floor(product * weight_bound)
     sensitivity = jointly_clipped_sum(product_bound, relation).value
     magnitude = sum_magnitude(MOST_PRIVATE_ROWS, 2 * weight_bound)
     return weight_bound, product_bound, RoundedGaussian(sensitivity, log2_scale, magnitude)

@@ -14,11 +14,13 @@ import numpy as np
 
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError
+from taciturn.core.validation import check_integer
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.planning.descent import DescentRule, rule_for_labels, rule_for_numbers
 
-__all__ = ["COLUMNS_PER_NONZERO", "LEAST_NONZERO", "METHODS", "SparsePlan", "Strategy", "plan_sparse"]
+__all__ = ["COLUMNS_PER_NONZERO", "LEAST_NONZERO", "METHODS", "MOST_CHOSEN", "SparsePlan", "Strategy", "plan_sparse"]
 
 METHODS = ("auto", "two-phase", "one-shot")
 """Names of the strategies that can be asked for."""
@@ -28,6 +30,9 @@ COLUMNS_PER_NONZERO = 5
 
 LEAST_NONZERO = 3
 """A number of nonzero coefficients that is chosen privately is no smaller, unless there are fewer columns."""
+
+MOST_CHOSEN = 500
+"""A number of nonzero coefficients that is chosen privately is no larger."""
 
 # Below this phi a selection phase tells less than correlations do.
 _LEAST_PHI = 3.0
@@ -40,10 +45,10 @@ _ONE_SHOT_SHARE = 0.6
 _ENOUGH_PER_COLUMN = 1.5
 # Below this many records times the Gaussian parameter a constant is all that can be told.
 _LEAST_FOR_COLUMNS = 15.0
-# Gaussian values per coefficient, the constant's included: at most three descents of two legs with up to 150 steps
-# each, correlations and the centre; and the entries of two Gram matrices and of recalibration.
-_MOST_VALUES = 950
-_FURTHER_VALUES = 2 * 1501 * 751 + 64
+# Gaussian values per coefficient, the constant's included: two descents of two legs with up to 150 steps each,
+# correlations and the centre; and the entries of two Gram matrices and of recalibration.
+_MOST_VALUES = 602
+_FURTHER_VALUES = 2 * 1501 * 751 + 80
 # Noise beyond this could leave the 64 bits of its sums.
 _LEAST_MU = 2.0**-16
 # Below this many records times the budget's Gaussian parameter fits may be worse than a constant.
@@ -148,6 +153,8 @@ def plan_sparse(
     An infinite epsilon means no noise. An ``n_nonzero`` of None is chosen privately. A ``row_bound`` beyond what a row
     can have is lowered.
     """
+    # Sums have room for so many, and whether more are there must not be noticed on the way.
+    check_integer(0, MOST_PRIVATE_ROWS, n_rows=n_rows)
     mu = _open_filter(budget, n_features, n_outputs).mu
     # Of three columns or fewer all are kept.
     chooses = n_nonzero is None and n_features > LEAST_NONZERO

@@ -17,7 +17,7 @@ from taciturn.core.arrays import FloatArray
 from taciturn.core.lattice import ONE
 from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.sparse_descent import Descent, Model
+from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.fitting.sums import MarginCounts, MarginMagnitudes, ResidualMoments
 from taciturn.planning.sparse import SparsePlan
 
@@ -48,7 +48,9 @@ def recalibrates(plan: SparsePlan, mu: float) -> bool:
     return math.isfinite(mu) and plan.n_outputs == 1 and plan.intercept and plan.n_rows * mu >= _LEAST_INFORMATION
 
 
-def recalibrate(plan: SparsePlan, releases: Releases, descent: Descent, model: Model, share: float) -> Model:
+def recalibrate(
+    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, share: float
+) -> ColumnModel:
     """The model with slope and constant recalibrated; a share of the budget pays for it."""
     clipping = replace(descent.clipping(model, 1.0, 16.0 if plan.regression else 1.0), product_bound=1)
     coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
@@ -73,7 +75,7 @@ class _Step:
     reach: float
     share: float
     plan: SparsePlan
-    model: Model
+    model: ColumnModel
 
     def for_numbers(self, mu: float) -> tuple[float, float]:
         """Least squares of residuals on margins: the slope, and what is added to the constant."""

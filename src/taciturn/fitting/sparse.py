@@ -26,7 +26,7 @@ from taciturn.fitting.sparse_choices import (
     screen_columns,
 )
 from taciturn.fitting.sparse_columns import SIZE_SHARE, choose_columns, choose_size
-from taciturn.fitting.sparse_descent import Descent, Model
+from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
 
@@ -72,7 +72,7 @@ class _SparseRun:
         columns, final = screen_columns(plan, releases, target_mean, start, size)
         centre = column_centre(plan, releases, columns, self._budget.mu)
         n_columns = plan.n_features if columns is None else columns.size
-        model = Model(columns, centre, np.zeros((plan.n_outputs, n_columns)), start, size)
+        model = ColumnModel(columns, centre, np.zeros((plan.n_outputs, n_columns)), start, size)
         descent = Descent(plan, self._source, releases, self._stream, target_mean, self._budget.mu)
         later = RECALIBRATION_SHARE * recalibrates(plan, self._budget.mu)
         if plan.strategy.method == "two-phase" and not final:
@@ -98,7 +98,7 @@ class _SparseRun:
         coefficients[:, -1] = release_constant(plan, self._releases, self._budget.remaining)
         return SparseResult(coefficients, 0, list_spends(self._budget.spent()))
 
-    def _result(self, model: Model, target_mean: int) -> SparseResult:
+    def _result(self, model: ColumnModel, target_mean: int) -> SparseResult:
         plan = self._plan
         columns = slice(plan.n_features) if model.columns is None else model.columns
         coefficients = np.zeros((plan.n_outputs, plan.n_features + 1))

@@ -11,7 +11,7 @@ from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.lattice import ONE
 from taciturn.fitting.gradient_descent import columns_by_weight
 from taciturn.fitting.releases import Releases
-from taciturn.fitting.sparse_descent import Descent, Gram, Model
+from taciturn.fitting.sparse_descent import ColumnModel, Descent, Gram
 from taciturn.planning.sparse import LEAST_NONZERO, MOST_CHOSEN, SparsePlan
 
 __all__ = ["SIZE_SHARE", "candidate_sizes", "choose_columns", "choose_size"]
@@ -29,13 +29,13 @@ _CLIP = 0.5
 _LEAST_REST = 0.05
 
 
-def choose_columns(model: Model, k: int) -> Model:
+def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
     """The model with k columns."""
     order, weights = _path(model, k)
     return _cut(model, order, weights, k)
 
 
-def choose_size(plan: SparsePlan, releases: Releases, descent: Descent, model: Model) -> Model:
+def choose_size(plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel) -> ColumnModel:
     """The model with as few columns as hold its loss."""
     sizes = candidate_sizes(model.n_columns)
     order, weights = _path(model, int(sizes[-1]))
@@ -70,7 +70,7 @@ def candidate_sizes(n_columns: int) -> IntArray:
     return np.array(sorted(size for size in sizes if size <= most), dtype=np.int64)
 
 
-def _cut(model: Model, order: IndexArray, weights: _Weights, k: int) -> Model:
+def _cut(model: ColumnModel, order: IndexArray, weights: _Weights, k: int) -> ColumnModel:
     places = np.argsort(order[:k], kind="stable")
     return model.keep(order[:k][places], weights(k)[:, places])
 
@@ -78,7 +78,7 @@ def _cut(model: Model, order: IndexArray, weights: _Weights, k: int) -> Model:
 class _Weights:
     """Weights of the first k columns of an order: as they are, or those that predict alike under a Gram matrix."""
 
-    def __init__(self, model: Model, order: IndexArray, metric: FloatArray | None) -> None:
+    def __init__(self, model: ColumnModel, order: IndexArray, metric: FloatArray | None) -> None:
         self._weights, self._order, self._metric = model.weights, order, metric
 
     def __call__(self, k: int) -> FloatArray:
@@ -90,7 +90,7 @@ class _Weights:
         return solution.T
 
 
-def _path(model: Model, k: int) -> tuple[IndexArray, _Weights]:
+def _path(model: ColumnModel, k: int) -> tuple[IndexArray, _Weights]:
     """Columns in the order in which they are kept, and the weights of the first of them."""
     if model.gram is None:
         order = columns_by_weight(model.weights)

@@ -26,7 +26,7 @@ from taciturn.planning.descent import DescentRule, step_rule
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
 
-__all__ = ["Descent", "Gram", "Model", "least_share"]
+__all__ = ["ColumnModel", "Descent", "Gram", "least_share"]
 
 # Shares of a descent.
 _GRAM_SHARE = 0.05
@@ -76,7 +76,7 @@ class Gram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class ColumnModel:
     """Columns that are still in (None for all), where they are centred, their weights and margins of the constant.
 
     ``size`` is how large residuals are, 1 for labels; ``gram`` was released for these columns.
@@ -95,7 +95,7 @@ class Model:
         """How many columns are in."""
         return int(self.weights.shape[1])
 
-    def keep(self, places: IndexArray, weights: FloatArray | None = None) -> Model:
+    def keep(self, places: IndexArray, weights: FloatArray | None = None) -> ColumnModel:
         """The same with some of the columns alone, in increasing order, at weights that are theirs or given."""
         return replace(
             self,
@@ -117,7 +117,7 @@ class Descent:
     target_mean: int
     mu: float
 
-    def run(self, model: Model, share: float, name: str) -> Model:
+    def run(self, model: ColumnModel, share: float, name: str) -> ColumnModel:
         """The model after a descent that costs a share of the budget."""
         plan, p = self.plan, model.n_columns + self.plan.intercept
         private = self.releases.private
@@ -135,7 +135,7 @@ class Descent:
         model, time = self._measure(model, bound, size_share), (1.0 - _FIRST_LEG) * time
         return self._leg(model, rule, bound, metric, curvature, time, self.releases.remaining - end, name, again=True)
 
-    def clipping(self, model: Model, bound: float, derivative_bound: float) -> Clipping:
+    def clipping(self, model: ColumnModel, bound: float, derivative_bound: float) -> Clipping:
         """Records whose rows have norms of up to a bound, the constant's entry included."""
         plan = self.plan
         width = model.n_columns + plan.intercept
@@ -150,7 +150,7 @@ class Descent:
         """What a quantile may cost: more of a small budget, and at most a fifth of the descent."""
         return min(least_share(self.plan.n_rows, self.mu, 8.0, 0.01, 0.08), 0.2 * share)
 
-    def _bound(self, model: Model, rule: DescentRule, share: float, name: str) -> float:
+    def _bound(self, model: ColumnModel, rule: DescentRule, share: float, name: str) -> float:
         """R with the constant's entry."""
         plan, p = self.plan, model.n_columns + self.plan.intercept
         bound = plan.row_bound if model.columns is None and model.centre is None else None
@@ -163,7 +163,7 @@ class Descent:
         return math.hypot(bound, entry)
 
     def _metric(
-        self, model: Model, rule: DescentRule, bound: float, share: float, name: str
+        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str
     ) -> tuple[FloatArray | None, float, Gram | None]:
         """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released."""
         plan, p = self.plan, model.n_columns + self.plan.intercept
@@ -193,7 +193,7 @@ class Descent:
 
     def _leg(
         self,
-        model: Model,
+        model: ColumnModel,
         rule: DescentRule,
         bound: float,
         metric: FloatArray | None,
@@ -203,7 +203,7 @@ class Descent:
         name: str,
         *,
         again: bool = False,
-    ) -> Model:
+    ) -> ColumnModel:
         """Gradient steps with the same clips."""
         plan, d = self.plan, model.n_columns
         p = d + plan.intercept
@@ -250,7 +250,7 @@ class Descent:
             return size
         return _MOST_RESIDUAL if not self.releases.private else min(_SHORT_ROW * rule.clip * size, _MOST_RESIDUAL)
 
-    def _measure(self, model: Model, bound: float, share: float) -> Model:
+    def _measure(self, model: ColumnModel, bound: float, share: float) -> ColumnModel:
         """The model with the size of its residuals: their private median, no larger than before."""
         clipping = self.clipping(model, bound, _MOST_RESIDUAL)
         clipping = replace(clipping, product_bound=1)

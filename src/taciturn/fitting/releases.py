@@ -112,8 +112,10 @@ class Releases:
         """A quantile of the row norms of the records that are not null."""
 
         def noiseless() -> float:
-            # A constant column lengthens rows, by the root of two at most.
-            return math.sqrt(2.0) * max(largest_row_norm(self._source, norms), _LEAST_NORM)
+            # A constant column lengthens rows, by the root of two at most. No row is clipped, so that none is left out:
+            # rows of zeros may be far from their centre.
+            largest = largest_row_norm(self._source, replace(norms, zeros=True))
+            return math.sqrt(2.0) * max(largest, _LEAST_NORM)
 
         high = max(widest, 1.0)
         return self.quantile(

@@ -295,7 +295,8 @@ class RowNorms:
     """L2 norms of the rows less a public centre, in units of scaled features.
 
     The loss decides which records are null; the others are as in :func:`~taciturn.fitting.clipped_records.row_norms`.
-    Rows of zeros are left out: they tell nothing about what the others' weights should be clipped to.
+    Rows of zeros are left out, unless they are asked for: they tell nothing about what the others' weights should be
+    clipped to.
     """
 
     loss: Loss
@@ -303,11 +304,13 @@ class RowNorms:
     centre: FloatArray | None = None
     layout: str | None = "csr"
     one_pass: bool = False
+    zeros: bool = False
 
     def values(self, block: Block) -> FloatArray:
         """The norms of a block."""
         present = self.loss.present(block.target)
-        present &= row_norms(block, self.columns, None, self.layout, one_pass=self.one_pass) > 0.0
+        if not self.zeros:
+            present &= row_norms(block, self.columns, None, self.layout, one_pass=self.one_pass) > 0.0
         squares = row_norms(block, self.columns, self.centre, self.layout, one_pass=self.one_pass)
         norms: FloatArray = np.sqrt(squares[present]) / ONE
         return norms

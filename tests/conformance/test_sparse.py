@@ -329,6 +329,16 @@ def test_noiseless_regression_is_least_squares_on_its_support(n_nonzero, columns
     assert_near(model, np.append(least.coef_, least.intercept_), columns)
 
 
+def test_noiseless_fits_see_rows_of_zeros_far_from_the_centre():
+    rng = np.random.default_rng(0)
+    X = 0.8 + 0.05 * rng.standard_normal((600, 4))
+    X[:60] = 0.0
+    y = np.clip(X @ [0.3, -0.2, 0.4, -0.1] + rng.normal(0, 0.1, 600) + 0.1 * (X[:, 0] == 0), -1, 1)
+    least = LinearRegression().fit(X, y)
+    model = SparseRegressor(epsilon=INF, n_nonzero="all").fit(X, y)
+    assert_near(model, np.append(least.coef_, least.intercept_), range(4), 1e-3)
+
+
 def test_noiseless_regression_with_the_loss_of_huber_is_its_minimiser():
     X, rng = correlated()
     y = X[:, :4] @ [0.3, -0.3, 0.2, 0.1] + 0.1 + rng.normal(0, 0.1, 600)

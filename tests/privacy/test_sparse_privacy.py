@@ -245,7 +245,7 @@ def test_neighbours_with_the_same_answers_look_the_same(monkeypatch, name, relat
     assert 0.999 * whole < price(steps) <= whole
     assert (fitted.certificate_.epsilon, fitted.certificate_.bound) == (model.epsilon, "gdp")
     # Near enough to the bounds for one that is half as large to be seen, but where losses and labels agree.
-    assert all(ratio > 0.6 for line, ratio in reached.items() if not line.startswith((SIZE, "the share of each class")))
+    assert all(ratio > 0.5 for line, ratio in reached.items() if not line.startswith((SIZE, "the share of each class")))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

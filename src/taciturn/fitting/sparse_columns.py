@@ -67,7 +67,8 @@ def candidate_sizes(n_columns: int) -> IntArray:
     while k < most:
         sizes.add(math.floor(k))
         k = max(k * _RATIO, k + 1.0)
-    return np.array(sorted(size for size in sizes if size <= most), dtype=np.int64)
+    least = min(LEAST_NONZERO, n_columns)
+    return np.array(sorted(size for size in sizes if size == 0 or least <= size <= most), dtype=np.int64)
 
 
 def _cut(model: ColumnModel, order: IndexArray, weights: _Weights, k: int) -> ColumnModel:

@@ -153,7 +153,8 @@ class Descent:
     def _bound(self, model: ColumnModel, rule: DescentRule, share: float, name: str) -> float:
         """R with the constant's entry."""
         plan, p = self.plan, model.n_columns + self.plan.intercept
-        bound = plan.row_bound if model.columns is None and model.centre is None else None
+        # A public bound holds for rows over all columns, and about as well for those less a centre.
+        bound = plan.row_bound if model.columns is None else None
         if bound is None:
             norms = RowNorms(plan.loss_at(1.0), model.columns, model.centre)
             what = f"a quantile of row norms in the {name}"

@@ -29,7 +29,7 @@ COLUMNS_PER_NONZERO = 5
 """Columns kept by screening per nonzero coefficient where rows have few large entries."""
 
 LEAST_NONZERO = 3
-"""A number of nonzero coefficients that is chosen privately is no smaller, unless there are fewer columns."""
+"""A number of nonzero coefficients that is chosen privately is zero or no smaller, unless there are fewer columns."""
 
 MOST_CHOSEN = 500
 """A number of nonzero coefficients that is chosen privately is no larger."""

@@ -91,8 +91,8 @@ def test_what_is_given_costs_nothing(kind):
         return others, sum(release.count / release.scale**2 for release in gradients)
 
     everything, price = paid()
-    # Rows less their centre have another norm, which no public bound tells.
-    gone = {"row_bound": (1.5, {"the median row norm before rows are centred"})}
+    norms = {"the median row norm before rows are centred", "a quantile of row norms in the selection phase"}
+    gone = {"row_bound": (1.5, norms)}
     if kind is SparseRegressor:
         medians = {"the median magnitude of the target", "the median magnitude of residuals"}
         gone["residual_clip"] = (0.2, medians)

@@ -1,0 +1,95 @@
+"""The default converges to maximum likelihood (least squares) on its columns as the budget grows."""
+
+import math
+
+import numpy as np
+import pytest
+from generators import GENERATORS, TASKS, Distance, measure, table
+
+from taciturn import SparseClassifier, SparseRegressor
+from taciturn.fitting import sparse
+from taciturn.fitting.sparse_descent import Descent
+
+INF = math.inf
+# By how much a slope may differ from one.
+SLOPES = {5.0: 0.12, 25.0: 0.05}
+MOST_EXCESS = 0.006
+# Of a mean probability, and of a mean prediction in the larger one of the target's mean and standard deviation.
+MOST_MISSED, MOST_SHIFT = 0.012, 0.015
+# What a fit without noise may differ by, in the largest coefficient.
+CLOSE = 1e-4
+# Seeds whose mean is judged where one is not enough: every bound is five standard errors or more from what is expected.
+SEEDS = {25.0: {"skewed": 2, "one column": 7}, 5.0: {"one column": 16}}
+
+
+def tables(quick):
+    """Every task with every generator; those that are not quick wait for the night."""
+    pairs = [(task, name) for task in TASKS for name in GENERATORS]
+    return pytest.mark.parametrize(
+        ("task", "name"), [pytest.param(*pair, marks=() if quick(*pair) else pytest.mark.slow) for pair in pairs]
+    )
+
+
+def fit(task, name, epsilon, seed=0, n_nonzero="all"):
+    """How far a fit lies from maximum likelihood on its columns."""
+    drawn, best = table(name, task, seed)
+    kind = SparseRegressor if task == "regress" else SparseClassifier
+    state = 100 * list(GENERATORS).index(name) + seed
+    model = kind(epsilon=epsilon, n_nonzero=n_nonzero, random_state=state, **drawn.public).fit(drawn.X, drawn.y)
+    assert model.support_.sum() == (drawn.X.shape[1] if n_nonzero == "all" else n_nonzero)
+    return measure(model, drawn, best)
+
+
+def faults(task, name, epsilon, n_seeds=1, n_nonzero="all"):
+    """Which of the means over seeds are beyond their bounds."""
+    found = Distance(*np.mean([fit(task, name, epsilon, seed, n_nonzero) for seed in range(n_seeds)], axis=0))
+    beyond = {
+        "slope": abs(found.slope - 1.0) > SLOPES[epsilon],
+        "coef_slope": abs(found.coef_slope - 1.0) > SLOPES[epsilon],
+        "excess": found.excess > MOST_EXCESS,
+        "mean": abs(found.mean) > (MOST_SHIFT if task == "regress" else MOST_MISSED),
+    }
+    return {fault: float(getattr(found, fault)) for fault, is_beyond in beyond.items() if is_beyond}
+
+
+def shut_clips(monkeypatch):
+    """Clip derivatives at one half and residuals near their median, whatever the budget, and recalibrate nothing."""
+
+    def largest_derivative(descent, rule, size):
+        return min(size, 0.05) if descent.plan.regression else 0.5
+
+    monkeypatch.setattr(Descent, "_largest_derivative", largest_derivative)
+    monkeypatch.setattr(sparse, "recalibrates", lambda *facts: False)
+
+
+@tables(quick=lambda task, name: task != "three classes")
+def test_fits_at_a_large_budget_are_maximum_likelihood(task, name, monkeypatch):
+    assert not faults(task, name, 25.0, SEEDS[25.0].get(name, 1))
+    shut_clips(monkeypatch)
+    assert faults(task, name, 25.0)
+
+
+@tables(quick=lambda task, name: False)
+def test_fits_at_a_moderate_budget_are_near_maximum_likelihood(task, name, monkeypatch, request):
+    if (task, name) == ("three classes", "one-hot Zipf"):
+        # Slope of coefficients 1.14: 1.29 for levels with fewer than 200 records, 1.06 for those with more than 600.
+        request.applymarker(pytest.mark.xfail(reason="coefficients of rare levels are too long with three classes"))
+    assert not faults(task, name, 5.0, SEEDS[5.0].get(name, 6))
+    shut_clips(monkeypatch)
+    assert faults(task, name, 5.0)
+
+
+@pytest.mark.parametrize("task", ["regress", pytest.param("classify", marks=pytest.mark.slow)])
+def test_fits_of_chosen_columns_are_maximum_likelihood_on_these(task, monkeypatch):
+    # Most rows are zero in all five.
+    assert not faults(task, "one-hot Zipf", 25.0, n_nonzero=5)
+    shut_clips(monkeypatch)
+    assert faults(task, "one-hot Zipf", 25.0, n_nonzero=5)
+
+
+@tables(quick=lambda task, name: task != "three classes" and name == "one column")
+def test_fits_without_noise_equal_maximum_likelihood(task, name, monkeypatch):
+    assert fit(task, name, INF).largest <= CLOSE
+    if name == "one column":
+        shut_clips(monkeypatch)
+        assert fit(task, name, INF).largest > 100 * CLOSE

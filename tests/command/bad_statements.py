@@ -139,6 +139,7 @@ BAD_OPTIONS = {
     ("--nonzero", "\u0663"): "nonzero=",
     ("--nonzero", "3", "--method", "frank-wolfe"): "nonzero=3",
     ("--nonzero", "auto", "--method", "objective-perturbation"): "nonzero='auto'",
+    ("--nonzero", "all", "--method", "hard-threshold"): "n_nonzero='all'",
     ("--relation", "add-remove"): "n_public",
     ("--task", "regress"): "task='regress'",
     ("--target", "dose"): "target='dose'",

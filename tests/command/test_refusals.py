@@ -157,7 +157,7 @@ def test_missing_values_are_filled_in_where_the_owner_says_how(tmp_path):
         (["--delta", "1"], ["delta=1.0"]),
         (["--delta", "-0.5"], ["delta=-0.5"]),
         (["--nonzero", "0"], ["nonzero='0'"]),
-        (["--nonzero", "many"], ["nonzero='many'", "auto"]),
+        (["--nonzero", "many"], ["nonzero='many'", "auto", "all"]),
         (["--nonzero", "3", "--method", "frank-wolfe"], ["nonzero=3", "frank-wolfe"]),
         (["--relation", "add-remove"], ["n_public"]),
         (["--task", "regress"], ["task='regress'", "classify"]),

@@ -123,7 +123,7 @@ def _run_methods(
         X, X_test, y, y_test = split
         family = new_estimator(method, problem.task, None)
         wanted = nonzero if "n_nonzero" in inspect.signature(type(family)).parameters else None
-        if wanted == "auto" and method != "auto":
+        if isinstance(wanted, str) and method != "auto":
             wanted = None
         model = new_estimator(
             method, problem.task, wanted, epsilon=budgets[name], delta=delta, random_state=seed + trial,

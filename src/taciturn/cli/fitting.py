@@ -42,7 +42,8 @@ def fit(
     delta: Delta = 1e-6,
     method: Annotated[Method, typer.Option(help="The model; start with auto.")] = "auto",
     nonzero: Annotated[
-        str | None, typer.Option(help="Number of features to keep, or auto to choose it privately. [default: 10]")
+        str | None,
+        typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: 10]"),
     ] = None,
     bounds: Bounds = None,
     private_bounds: PrivateBounds = None,
@@ -97,9 +98,9 @@ def fit(
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:
-    """Parse a number of features; return "auto" and None, the method's default, unchanged."""
-    if nonzero is None or nonzero == "auto":
+    """Parse a number of features; return "auto", "all" and None, the method's default, unchanged."""
+    if nonzero is None or nonzero in ("auto", "all"):
         return nonzero
     if re.fullmatch("0*[1-9][0-9]{0,8}", nonzero):
         return int(nonzero)
-    raise refusal("nonzero", nonzero, "a whole number > 0, or auto", "change it or leave it out")
+    raise refusal("nonzero", nonzero, "a whole number > 0, auto or all", "change it or leave it out")

@@ -204,10 +204,11 @@ def test_text_and_typed_tables_agree_on_categories_and_labels(tmp_path):
         (tmp_path / "b.toml").write_text(text, encoding="utf-8")
         for name in ("t.csv", "t.parquet"):
             out = tmp_path / f"model-{len(fitted)}"
-            done = run("fit", tmp_path / name, "--bounds", tmp_path / "b.toml", "--nonzero", 2, "--seed", 1, "-o", out)
+            done = run("fit", tmp_path / name, "--bounds", tmp_path / "b.toml", "--nonzero", "all", "--seed", 1, "-o", out)
             assert done.code == 0, done
             model = taciturn.load(out / "model.json")
             fitted.append(model[-1].coef_.tolist())
+            assert model[-1].support_.all()
             for table in (frame, pandas.read_csv(tmp_path / "t.csv")):
                 assert float(np.mean(model.predict(table).astype(float) == ill)) > 0.85
     assert fitted[0] == fitted[1] == fitted[2] == fitted[3]

@@ -204,7 +204,8 @@ def test_text_and_typed_tables_agree_on_categories_and_labels(tmp_path):
         (tmp_path / "b.toml").write_text(text, encoding="utf-8")
         for name in ("t.csv", "t.parquet"):
             out = tmp_path / f"model-{len(fitted)}"
-            done = run("fit", tmp_path / name, "--bounds", tmp_path / "b.toml", "--nonzero", "all", "--seed", 1, "-o", out)
+            options = ("--bounds", tmp_path / "b.toml", "--nonzero", "all", "--seed", 1, "-o", out)
+            done = run("fit", tmp_path / name, *options)
             assert done.code == 0, done
             model = taciturn.load(out / "model.json")
             fitted.append(model[-1].coef_.tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from benchmarks.utility.results import Results
 from benchmarks.utility.run import Plan
 from benchmarks.utility.sets import DataSet
 from benchmarks.utility.summary import Cell, summarise
-from benchmarks.utility.verdict import tally
+from benchmarks.utility.verdict import best_of, tally
 
 __all__ = ["compared"]
 
@@ -65,7 +65,7 @@ def compared(
             shown = [cell for name, cell in found.items() if name in (*_OURS, *_FIRST) and cell.values(measured)]
             if not shown and not peers:
                 continue
-            best = min(peers, key=_mean_of(measured)) if peers else None
+            best = best_of(peers, measured) if peers else None
             ours = [
                 _number(found.get(name), measured) + marks.get((data_set.name, epsilon, name), " ") for name in _OURS
             ]
@@ -73,10 +73,6 @@ def compared(
             peer = "" if best is None else f"{_number(best, measured)} {best.method}"
             lines.append(f"{data_set.name:<23}{epsilon:>4g}  {''.join(ours)}  {' '.join(first)}  {peer}")
     return "\n".join([*lines, "", *counts])
-
-
-def _mean_of(measured: str) -> Callable[[Cell], float]:
-    return lambda cell: float(np.mean(cell.values(measured)))
 
 
 def _number(cell: Cell | None, measured: str) -> str:

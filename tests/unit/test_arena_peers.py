@@ -229,6 +229,15 @@ def test_seeds_that_only_one_of_two_has_do_not_count():
     assert not verdict.lower
 
 
+def test_a_peer_with_few_seeds_is_compared_on_these():
+    hard = [0.3] * 3 + [0.5] * 7
+    ours, full = _cell("auto", "default", hard), _cell("DP-GD", "practice", hard)
+    # Its mean over three easy seeds is lower than that of all ten, and higher than that of the same three.
+    for few, best in (([0.35] * 3, "DP-GD"), ([0.25] * 3, "DP-EBM")):
+        (verdict,) = judge([ours, _cell("DP-EBM", "practice", few), full], "auto", of_practice)
+        assert verdict.best.method == best
+
+
 def test_the_log_loss_has_a_best_peer_of_its_own():
     cells = [
         _cell("auto", "default", [0.4] * 10, log_losses=[0.7] * 10),

@@ -85,7 +85,7 @@ FITS += [(fit_hard_threshold, name, changes) for name, changes in HARD_THRESHOLD
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.fitting.sparse_descent.step_rule", lambda time: step_rule(time, most=8))
+    monkeypatch.setattr("taciturn.fitting.sparse_descent.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
     monkeypatch.setattr("taciturn.planning.descent.NOISELESS_STEPS", 12)
     monkeypatch.setattr("taciturn.planning.hard_threshold.NOISELESS_STEPS", 12)
 

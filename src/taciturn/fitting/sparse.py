@@ -78,7 +78,7 @@ class _SparseRun:
         if plan.strategy.method == "two-phase" and not final:
             later += SIZE_SHARE * plan.chooses_n_nonzero
             phase = _DENSE_SELECTION_SHARE if plan.strategy.n_screened is None else _SELECTION_SHARE
-            model = descent.run(model, phase * (self._budget.remaining - later), "selection phase")
+            model = descent.run(model, phase * (self._budget.remaining - later), "selection phase", selects=True)
             if plan.chooses_n_nonzero:
                 model = choose_size(plan, releases, descent, model)
                 later -= SIZE_SHARE

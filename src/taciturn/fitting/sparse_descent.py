@@ -107,6 +107,17 @@ class ColumnModel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Path:
+    """Clips, the inverse of the preconditioner, the largest curvature that is left, and the time of a descent."""
+
+    rule: DescentRule
+    bound: float
+    metric: FloatArray | None
+    curvature: float
+    time: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Descent:
     """What all descents of a fit share."""
 
@@ -117,23 +128,24 @@ class Descent:
     target_mean: int
     mu: float
 
-    def run(self, model: ColumnModel, share: float, name: str) -> ColumnModel:
-        """The model after a descent that costs a share of the budget."""
+    def run(self, model: ColumnModel, share: float, name: str, *, selects: bool = False) -> ColumnModel:
+        """The model after a descent that costs a share of the budget, to be used or to select columns by."""
         plan, p = self.plan, model.n_columns + self.plan.intercept
         private = self.releases.private
-        rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p)
+        rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
         end = self.releases.remaining - share
         bound = self._bound(model, rule, self._small_share(share), name)
         metric, curvature, gram = self._metric(model, rule, bound, share, name)
         model, rest = replace(model, gram=gram), self.releases.remaining - end
         time = rule.time * self.mu * math.sqrt(rest) / bound**2 if private else math.inf
+        path = _Path(rule, bound, metric, curvature, time)
         if not plan.regression or not private or plan.huber or plan.residual_clip is not None:
-            return self._leg(model, rule, bound, metric, curvature, time, rest, name)
+            return self._leg(model, path, 1.0, rest, name)
         size_share = self._small_share(share)
-        first = _FIRST_LEG * (rest - size_share)
-        model = self._leg(model, rule, bound, metric, curvature, _FIRST_LEG * time, first, name)
-        model, time = self._measure(model, bound, size_share), (1.0 - _FIRST_LEG) * time
-        return self._leg(model, rule, bound, metric, curvature, time, self.releases.remaining - end, name, again=True)
+        model = self._leg(model, path, _FIRST_LEG, _FIRST_LEG * (rest - size_share), name)
+        model = self._measure(model, bound, size_share)
+        rest = self.releases.remaining - end
+        return self._leg(model, path, 1.0 - _FIRST_LEG, rest, name, ", after residuals were measured")
 
     def clipping(self, model: ColumnModel, bound: float, derivative_bound: float) -> Clipping:
         """Records whose rows have norms of up to a bound, the constant's entry included."""
@@ -195,26 +207,23 @@ class Descent:
     def _leg(
         self,
         model: ColumnModel,
-        rule: DescentRule,
-        bound: float,
-        metric: FloatArray | None,
-        curvature: float,
-        time: float,
+        path: _Path,
+        part: float,
         share: float,
         name: str,
-        *,
-        again: bool = False,
+        when: str = "",
     ) -> ColumnModel:
-        """Gradient steps with the same clips."""
+        """Gradient steps with the same clips, for a part of the time."""
         plan, d = self.plan, model.n_columns
-        p = d + plan.intercept
-        steps = step_rule(time * curvature)
+        p, rule, bound = d + plan.intercept, path.rule, path.bound
+        # Tables that are too wide for a Gram matrix are mostly sparse.
+        n_entries = plan.n_rows * p / part if path.metric is not None else 1.0
+        steps = step_rule(part * path.time * path.curvature, n_entries)
         derivative_bound = self._largest_derivative(rule, model.size)
         clip = min(rule.clip * (model.size if plan.regression else derivative_bound), derivative_bound)
         clipping = self.clipping(model, bound, derivative_bound)
         n_values = plan.n_outputs * p
-        what = f"a gradient with {n_values:,} coordinates per step of the {name}"
-        what += ", after residuals were measured" if again else ""
+        what = f"a gradient with {n_values:,} coordinates per step of the {name}{when}"
         product = bound * ONE * clip / derivative_bound
         weight, product_bound, noise = self.releases.joint_noise(product, what, share, n_values, steps.n_steps)
         clipping = replace(clipping, weight_bound=weight, product_bound=product_bound)
@@ -224,11 +233,11 @@ class Descent:
             n_steps=steps.n_steps,
             unit=derivative_bound / (float(ONE) * weight),
             noise=noise,
-            step=steps.step if metric is not None else self._step(steps.step / curvature, p),
+            step=steps.step if path.metric is not None else self._step(steps.step / path.curvature, p),
             constraint=Constraint(d),
             momentum=steps.momentum,
             average=self.releases.private,
-            metric=metric,
+            metric=path.metric,
         )
         weights = descent.run(
             lambda current: self.source.total(GradientSum(clipping, current)), start, self.stream.spawn(name)

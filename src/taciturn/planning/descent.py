@@ -34,6 +34,8 @@ NOISELESS_STEPS = 500
 
 # Steps are at least so many, as curvature changes on the way.
 _LEAST_STEPS = 8
+# Entries that all steps with the same clips read together.
+_MOST_ENTRIES = 5e8
 _MOST_MOMENTUM = 0.9
 
 
@@ -56,13 +58,17 @@ class DescentRule:
     time: float
 
 
-def rule_for_labels(n_rows: int, mu: float, width: int) -> DescentRule:
-    """The rule for derivatives of at most one, as those of the logistic loss are."""
+def rule_for_labels(n_rows: int, mu: float, width: int, *, selects: bool = False) -> DescentRule:
+    """The rule for derivatives of at most one, as those of the logistic loss are.
+
+    A descent that selects columns ends before it follows directions of little curvature, where labels are nearly
+    certain or rare; one that is used has to.
+    """
     if math.isinf(mu):
         return DescentRule(1.0, math.inf, math.inf)
     signal = n_rows * mu / width
     clip = min(max(0.25 * (signal / 100.0) ** 0.6, 0.25), 1.0)
-    time = 4.0 * min(signal ** (0.45 if signal > 1.0 else 0.3), 8.0)
+    time = 4.0 * min(signal ** (0.45 if signal > 1.0 else 0.3), 8.0 if selects else 40.0)
     return DescentRule(_norm_quantile(n_rows, mu, width), clip, time)
 
 
@@ -90,10 +96,14 @@ class StepRule:
     momentum: float
 
 
-def step_rule(time: float, most: int = MOST_STEPS) -> StepRule:
-    """Steps that take a time in units of one over the largest curvature, infinite without privacy."""
+def step_rule(time: float, n_entries: float) -> StepRule:
+    """Steps that take a time in units of one over the largest curvature, infinite without privacy.
+
+    There are fewer of them, with more momentum, where each reads very many entries.
+    """
     if math.isinf(time):
-        return StepRule(NOISELESS_STEPS, 1.0, 0.0)
+        return StepRule(NOISELESS_STEPS, 1.0, _MOST_MOMENTUM)
+    most = min(max(_MOST_ENTRIES / n_entries, _LEAST_STEPS), MOST_STEPS)
     n_steps = round(min(max(math.ceil(time), _LEAST_STEPS), most))
     if time <= n_steps:
         return StepRule(n_steps, time / n_steps, 0.0)

@@ -123,10 +123,11 @@ class SparsePlan:
         """The loss of a record whose derivative is clipped to ``derivative_bound``."""
         return HuberLoss(derivative_bound) if self.loss is None else self.loss
 
-    def rule(self, mu: float, width: int) -> DescentRule:
-        """Clips and time of a descent that spends a Gaussian parameter on so many columns."""
-        rule = rule_for_numbers if self.regression else rule_for_labels
-        return rule(self.n_rows, mu, width)
+    def rule(self, mu: float, width: int, *, selects: bool = False) -> DescentRule:
+        """Clips and time of a descent that spends a Gaussian parameter on so many columns, or selects some of them."""
+        if self.regression:
+            return rule_for_numbers(self.n_rows, mu, width)
+        return rule_for_labels(self.n_rows, mu, width, selects=selects)
 
     def open_filter(self) -> PrivacyFilter:
         """The whole budget, to be spent along the way."""

@@ -22,7 +22,7 @@ from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.gradient_descent import Constraint, GradientDescent, ShrinkingStep
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sums import GradientSum, ResidualMagnitudes, RowNorms
-from taciturn.planning.descent import DescentRule, step_rule
+from taciturn.planning.descent import LEAST_CLIP, DescentRule, step_rule
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
 
@@ -193,7 +193,7 @@ class Descent:
             guess = steps > _STEPS_WITHOUT_GRAM and p >= _MANY_COLUMNS
             return None, smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0), None
         # Rows are clipped less where the clip of gradients has opened.
-        room = math.sqrt(max(1.0, rule.clip / 0.6)) if plan.regression and private else 1.0
+        room = math.sqrt(max(1.0, rule.clip / LEAST_CLIP)) if plan.regression and private else 1.0
         clipping = self.clipping(model, bound * room, 1.0)
         clipping = replace(clipping, constant=self.clipping(model, bound, 1.0).constant)
         what = f"the Gram matrix of {p:,} columns in the {name}"

@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass
 
 __all__ = [
+    "LEAST_CLIP",
     "MOST_STEPS",
     "NOISELESS_STEPS",
     "DescentRule",
@@ -28,6 +29,9 @@ __all__ = [
 
 MOST_STEPS = 150
 """Steps of a descent with noise."""
+
+LEAST_CLIP = 0.6
+"""What residuals are clipped at while noise prevails, in units of their size."""
 
 NOISELESS_STEPS = 500
 """Steps of a descent without privacy."""
@@ -76,7 +80,7 @@ def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
     """The rule for residuals."""
     if math.isinf(mu):
         return DescentRule(1.0, math.inf, math.inf)
-    clip = 0.6 * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
+    clip = LEAST_CLIP * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
     signal = n_rows * mu / (4.0 * width)
     time = min(max(1.5 * signal ** (0.35 if signal > 1.0 else 0.5), 0.1), 12.0)
     return DescentRule(_norm_quantile(n_rows, mu, width), clip, time / clip)

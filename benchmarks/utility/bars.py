@@ -11,8 +11,8 @@ from benchmarks.utility.verdict import Verdict, judge
 
 __all__ = ["COMPARISONS", "PREDICTION", "Comparison", "verdicts_of"]
 
-PREDICTION = "default, k auto"
-"""The size that the pages recommend for prediction."""
+PREDICTION = "default, all"
+"""The size for prediction alone, which README compares with the peers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,7 +294,7 @@ def test_the_comparison_shows_ours_beside_the_best_peer(tmp_path):
 def test_the_readme_and_the_report_mark_cells_that_are_higher(tmp_path):
     plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), Results(tmp_path)
     for data_set, error in ((REGRESSION, 0.61), (CLASSES, 0.4)):
-        for name, value in (("default, k auto", error), ("ObjectivePerturbation", 0.5)):
+        for name, value in (("default, all", error), ("ObjectivePerturbation", 0.5)):
             for seed in range(10):
                 results.add(Result(Config(data_set.name, name, 1.0, "{}", seed, None), value, 0.5, 3, 0.1))
     everything = results, plan, [REGRESSION, CLASSES], list(METHODS.values())
@@ -309,7 +309,7 @@ def test_the_readme_and_the_report_mark_cells_that_are_higher(tmp_path):
     assert "| breast cancer | 0.400 | 0.500 (ObjectivePerturbation) |" in text
     assert "Of 2 cells the default has the lower error in 1 and a significantly higher one" in text
     report = write_report(*everything, tmp_path / "report").read_text()
-    assert "| default, k auto | best peer of practice | error | 2 | 1 (50%) | 1 (50%) | 1 |" in report
+    assert "| default, all | best peer of practice | error | 2 | 1 (50%) | 1 (50%) | 1 |" in report
     assert "| diabetes | 1 | 0.610 | 0.500 | ObjectivePerturbation | 0.00098 |" in report
     assert "| breast cancer | 1 | 0.400 | 0.500 |" not in report
     assert (tmp_path / "report" / "figures" / "peers.png").stat().st_size < 60_000

@@ -80,7 +80,7 @@ class _SparseRun:
             phase = _DENSE_SELECTION_SHARE if plan.strategy.n_screened is None else _SELECTION_SHARE
             model = descent.run(model, phase * (self._budget.remaining - later), "selection phase", selects=True)
             if plan.chooses_n_nonzero:
-                model = choose_size(plan, releases, descent, model)
+                model = choose_size(plan, releases, descent, model, start)
                 later -= SIZE_SHARE
                 if not model.n_columns:
                     return self._constant()

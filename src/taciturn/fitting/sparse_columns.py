@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import softmax
+from scipy.stats import entropy
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray
 from taciturn.core.lattice import ONE
@@ -24,7 +26,7 @@ _RATIO = 1.15
 _TOLERANCE = 0.004
 # More than half of the columns have to gain this much.
 _MORE_THAN_HALF = 0.02
-_CLIP = 0.5
+_CLIP, _MOST_CLIP = 0.5, 4.0
 # Eigenvalues of a Gram matrix below its noise are replaced by the rest of its trace.
 _LEAST_REST = 0.05
 
@@ -35,8 +37,12 @@ def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
     return _cut(model, order, weights, k)
 
 
-def choose_size(plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel) -> ColumnModel:
-    """The model with as few columns as hold its loss."""
+def choose_size(
+    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, start: FloatArray
+) -> ColumnModel:
+    """The model with as few columns as hold its loss; ``start`` are the margins of the best constant."""
+    null_loss, surprise = _null_losses(plan, start)
+    unit, clip = plan.n_rows * null_loss, min(max(surprise, _CLIP), _MOST_CLIP)
     sizes = candidate_sizes(model.n_columns)
     order, weights = _path(model, int(sizes[-1]))
     clipping = replace(descent.clipping(model, 1.0, 1.0 if not plan.regression else model.size), product_bound=1)
@@ -50,14 +56,25 @@ def choose_size(plan: SparsePlan, releases: Releases, descent: Descent, model: C
 
     # As in Akaike's criterion a column has to be worth one unit of likelihood, about two of losses of numbers.
     least = (2.0 if plan.regression else 1.0) * plan.n_outputs
-    rate = max(0.5 * _TOLERANCE * plan.n_rows / max(model.n_columns, 1), least)
+    rate = max(0.5 * _TOLERANCE * unit / max(model.n_columns, 1), least)
     place = releases.best_model(
         f"one of {sizes.size} numbers of nonzero coefficients", SIZE_SHARE, clipping,
         tuple(spread(int(k)) for k in sizes), spread(None),
-        rate * sizes + _MORE_THAN_HALF * plan.n_rows * (2 * sizes > model.n_columns),
-        (_CLIP, _CLIP), _TOLERANCE * plan.n_rows,
+        rate * sizes + _MORE_THAN_HALF * unit * (2 * sizes > model.n_columns),
+        (clip, clip), _TOLERANCE * unit,
     )  # fmt: skip
     return _cut(model, order, weights, int(sizes[place]))
+
+
+def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
+    """The mean loss of a constant, at most that of a coin and in its units, and its largest loss.
+
+    Losses of rare classes are small on average, and large where the class is met.
+    """
+    if plan.regression:
+        return 1.0, 0.0
+    shares = softmax(start if plan.n_outputs > 1 else np.array([0.0, start[0]]))
+    return min(float(entropy(shares)) / math.log(2.0), 1.0), -math.log(float(shares.min()))
 
 
 def candidate_sizes(n_columns: int) -> IntArray:

@@ -4,6 +4,34 @@ from __future__ import annotations
 
 __all__ = ["REASONS"]
 
+_FEW_MATTER = 'few columns matter, and `"all"` fits every one; `"auto"` and k are for such tables'
+_FEW_RECORDS = (
+    "few records: what is released to find clips is a large share of the budget, and the peer's clips are free"
+)
+_HALF_OF_THEM = 'all columns matter, and `"auto"` keeps about half of them where that costs little'
+_WORDS = 'many words carry a little signal each: `"auto"` and k keep 500 or fewer, chosen by one noisy correlation each'
+
 REASONS = {
     "pure noise": 'there is no signal: every column that is fitted adds error, `"all"` fits 40 and `"auto"` few',
+    "screening": _FEW_MATTER,
+    "screening correlated": _FEW_MATTER,
+    "screening logistic": _FEW_MATTER,
+    "Sparsifier logistic": _FEW_MATTER,
+    "IGHT linear": _FEW_MATTER,
+    "IGHT logistic": _FEW_MATTER,
+    "diabetes": _FEW_RECORDS,
+    "housing": _FEW_RECORDS,
+    "bodyfat": _FEW_RECORDS,
+    "residential": _FEW_RECORDS,
+    "breast cancer": _FEW_RECORDS,
+    "few rows": _FEW_RECORDS,
+    "dense logistic": _HALF_OF_THEM,
+    "one-hot": _HALF_OF_THEM,
+    "a9a": _HALF_OF_THEM,
+    "phishing": _HALF_OF_THEM,
+    "w8a": _HALF_OF_THEM,
+    "farm_ads": _WORDS,
+    "basehock": _WORDS,
+    "rcv1": _WORDS,
+    "dorothea": _WORDS,
 }

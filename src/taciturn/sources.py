@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from taciturn.core.arrays import IndexArray, IntArray, NumberArray
+from taciturn.core.arrays import BoolArray, IndexArray, IntArray, NumberArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
 from taciturn.data.admission import PresentRecords
@@ -155,6 +155,19 @@ class ArraySource:
         if constant not in self._designs:
             self._designs[constant] = Design(self.records.X, self.x_bound, intercept=constant > 0, constant=constant)
         return self._designs[constant]
+
+    def divide(self, first: BoolArray) -> tuple[ArraySource, ArraySource]:
+        """The records in two: those of the slots that are true in ``first``, and the others."""
+        chosen = first[self.records.slots]
+        counts: tuple[int | None, int | None] = None, None
+        if self.n_records is not None:
+            counts = int(first.sum()), int(first.size - first.sum())
+        n_partitions = self._edges.size - 1
+        of_first, of_others = (
+            ArraySource(self.records.keep(kept), self.x_bound, n_records, n_partitions=n_partitions)
+            for kept, n_records in zip((chosen, ~chosen), counts, strict=True)
+        )
+        return of_first, of_others
 
     @cached_property
     def _blocks(self) -> list[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -15,10 +16,13 @@ from taciturn.core.guard import warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
+from taciturn.estimators.inferring import FIXED_COLUMNS, InferringModel
+from taciturn.fitting.inference import InferenceResult, run_inference
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.fitting.sparse import SparseResult, run_sparse
 from taciturn.kernels import softmax
 from taciturn.mechanisms import rounded_gaussian
+from taciturn.planning.inference import InferencePlan, plan_inference
 from taciturn.planning.sparse import METHODS, SparsePlan, plan_sparse
 from taciturn.sources import ArraySource
 
@@ -28,7 +32,7 @@ __all__ = ["SparseClassifier", "SparseModel", "SparseRegressor"]
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
 
 
-class SparseModel(PrivateLinearModel):
+class SparseModel(InferringModel, PrivateLinearModel):
     """The default model: what regressor and classifier share."""
 
     n_nonzero: int | str
@@ -51,6 +55,7 @@ class SparseModel(PrivateLinearModel):
                 )
         if number_or_auto(row_bound=self.row_bound) is not None:
             check_real(self.x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
+        self._check_inference()
 
     def warm_up(self, *, sparse: bool) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
@@ -58,11 +63,23 @@ class SparseModel(PrivateLinearModel):
         if is_classifier(self):
             softmax.warm_up()
 
-    def _plan(self, facts: PublicFacts) -> SparsePlan:
+    def _public_facts(self, X: Any, y: Any) -> PublicFacts:
+        facts = super()._public_facts(X, y)
+        columns = self._fixed_columns(X, facts.n_features)
+        if columns is None:
+            return facts
+        return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
+
+    def _plan(self, facts: PublicFacts) -> SparsePlan | InferencePlan:
         loss, n_outputs = self._loss(facts)
+        if self.inference and n_outputs > 1:
+            raise ParameterError(
+                "inference", True, f"two classes (got {n_outputs})", "fit one class against the rest, or without it"
+            )
         row_bound = number_or_auto(row_bound=self.row_bound)
         n_records = facts.stated_records
-        plan = plan_sparse(
+        make = plan_inference if self.inference else plan_sparse
+        plan = make(
             Budget(self.epsilon, self.delta),
             loss,
             relation=self.relation,
@@ -75,10 +92,13 @@ class SparseModel(PrivateLinearModel):
             row_bound=None if row_bound is None else row_bound / self.x_bound,
             residual_clip=self._given_clip(),
             huber=self._huber,
+            columns=facts.columns,
         )
-        if n_records < plan.enough_records:
+        start = plan.start if isinstance(plan, InferencePlan) else plan
+        if start.n_rows < start.enough_records:
+            enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
             warn_caller(
-                f"epsilon={self.epsilon!r}: expected {plan.enough_records:,} records or more at this budget (got "
+                f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got "
                 f"{n_records:,}), as fits of fewer may be worse than a constant; raise epsilon or add records.",
                 WeakBudgetWarning,
             )
@@ -99,24 +119,37 @@ class SparseModel(PrivateLinearModel):
         """The size of a mapped residual, where one is given."""
         return None
 
-    def _run(self, plan: SparsePlan, source: ArraySource, stream: Stream) -> SparseResult:
+    def _run(
+        self, plan: SparsePlan | InferencePlan, source: ArraySource, stream: Stream
+    ) -> SparseResult | InferenceResult:
+        if isinstance(plan, InferencePlan):
+            return run_inference(plan, source, stream)
         return run_sparse(plan, source, stream)
 
-    def _released(self, plan: SparsePlan, outcome: SparseResult) -> Iterable[Release]:
+    def _released(self, plan: Any, outcome: SparseResult | InferenceResult) -> Iterable[Release]:
         return outcome.releases
 
-    def _described(self, plan: SparsePlan, facts: PublicFacts) -> dict[str, Any]:
-        return super()._described(plan, facts) | {
+    def _described(self, plan: SparsePlan | InferencePlan, facts: PublicFacts) -> dict[str, Any]:
+        start = plan.start if isinstance(plan, InferencePlan) else plan
+        described = super()._described(plan, facts) | {
             "n_nonzero": self.n_nonzero if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
             "row_bound": self.row_bound,
-            "method": plan.strategy.method,
-            "reason": plan.strategy.reason,
+            "method": start.strategy.method,
+            "reason": start.strategy.reason,
             "prices": "every release is listed as the Gaussian one that costs as much",
         }
+        if facts.columns is not None:
+            described["columns"] = list(facts.columns)
+        if isinstance(plan, InferencePlan):
+            described["inference"] = "two halves of the records" if plan.split else "all records"
+        return described
 
-    def _store(self, plan: SparsePlan, facts: PublicFacts, outcome: SparseResult) -> None:
+    def _store(
+        self, plan: SparsePlan | InferencePlan, facts: PublicFacts, outcome: SparseResult | InferenceResult
+    ) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
+        self._set_inference(plan, outcome, self._target_unit / self.x_bound, self._target_unit)
 
 
 class SparseRegressor(PrivateRegressor, SparseModel):
@@ -160,12 +193,14 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         from its mean, for the squared loss measured again at a first fit.
     %(fit_intercept)s
         The columns and the target are centred too.
+    %(inference)s
     %(invalid)s
     %(random_state)s
 
     Attributes
     ----------
     %(iterative_regressor_attributes)s
+    %(inference_attributes)s
 
     Warns
     -----
@@ -208,6 +243,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         row_bound: float | str = "auto",
         residual_clip: float | str = "auto",
         fit_intercept: bool = True,
+        columns: Any = None,
+        inference: bool = False,
+        confidence_level: float = 0.95,
         invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
@@ -223,6 +261,9 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         self.row_bound = row_bound
         self.residual_clip = residual_clip
         self.fit_intercept = fit_intercept
+        self.columns = columns
+        self.inference = inference
+        self.confidence_level = confidence_level
         self.invalid = invalid
         self.random_state = random_state
 
@@ -287,12 +328,14 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         Rows of columns that were selected privately get quantiles of their own in any case.
     %(fit_intercept)s
         The columns and the target are centred too.
+    %(inference)s
     %(invalid)s
     %(random_state)s
 
     Attributes
     ----------
     %(iterative_classifier_attributes)s
+    %(inference_attributes)s
 
     Warns
     -----
@@ -331,6 +374,9 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         method: str = "auto",
         row_bound: float | str = "auto",
         fit_intercept: bool = True,
+        columns: Any = None,
+        inference: bool = False,
+        confidence_level: float = 0.95,
         invalid: str = "raise",
         random_state: int | None = None,
     ) -> None:
@@ -344,5 +390,8 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         self.method = method
         self.row_bound = row_bound
         self.fit_intercept = fit_intercept
+        self.columns = columns
+        self.inference = inference
+        self.confidence_level = confidence_level
         self.invalid = invalid
         self.random_state = random_state

@@ -180,13 +180,14 @@ class ClippedRecords:
         self.clipping, self.design = clipping, design
         weight_bound, loss = clipping.weight_bound, clipping.loss
         squares = np.maximum(norms + float(clipping.constant) ** 2, 1.0)
+        self._norms = np.sqrt(squares)
         # Bounds on the weights of a row, rounded down: times its norm they are in bounds.
         if clipping.product_bound is None:
             factors = np.sqrt(clipping.row_squared / squares) * _ROOM
             self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
             self._factors = self._row_bounds / weight_bound
         else:
-            self._row_bounds = np.minimum(np.floor(clipping.product_bound / np.sqrt(squares) * _ROOM), weight_bound)
+            self._row_bounds = np.minimum(np.floor(clipping.product_bound / self._norms * _ROOM), weight_bound)
             self._factors = np.ones(squares.size)
         null = ~loss.present(target)
         self._row_bounds[null], self._factors[null] = 0.0, 0.0
@@ -277,7 +278,7 @@ class ClippedRecords:
     def _rows(self, rows: slice) -> ClippedRecords:
         part = copy(self)
         part.design = self.design.rows(rows.start, rows.stop)
-        part._row_bounds, part._factors = self._row_bounds[rows], self._factors[rows]
+        part._row_bounds, part._factors, part._norms = self._row_bounds[rows], self._factors[rows], self._norms[rows]
         part._target, part._codes, part._present = self._target[rows], self._codes[rows], self._present[rows]
         return part
 
@@ -332,13 +333,38 @@ class ClippedRecords:
         return np.minimum(terms, 1.0)
 
     def gram_matrix(self, row_squared: int) -> IntArray:
-        """The Gram matrix of clipped rows in units where the squared norm of a row is at most ``row_squared``.
+        """The Gram matrix of clipped rows in units where the squared norm of a row is at most ``row_squared``."""
+        return self._gram(self._factors * (_ROOM * math.sqrt(row_squared / self.clipping.row_squared)), row_squared)
+
+    def information_matrix(self, coefficients: FloatArray, row_squared: int) -> IntArray:
+        r"""The Gram matrix of rows times :math:`\sqrt{\phi'' / \beta}`, beta being the smoothness of the loss.
+
+        Their norms are clipped to that of a row, and their squares are in units of ``row_squared``. Second derivatives
+        are those at the margins of the coefficients.
+        """
+        loss = self.clipping.loss
+        margins = _finite(self.margins(coefficients))[:, 0]
+        roots = np.sqrt(np.clip(loss.second_derivative(margins, self._target) / loss.smoothness, 0.0, 1.0))
+        scales = np.minimum(roots, math.sqrt(self.clipping.row_squared) / self._norms) * self._present
+        return self._gram(scales * (_ROOM * math.sqrt(row_squared / self.clipping.row_squared)), row_squared)
+
+    def score_matrix(self, coefficients: FloatArray, product_bound: float, row_squared: int) -> IntArray:
+        """The Gram matrix of the terms of :meth:`sums`, whose norms are at most ``product_bound``.
+
+        Their squares are in units of ``row_squared``.
+        """
+        weights = self.weights(self.margins(coefficients))[:, 0]
+        return self._gram(weights * (_ROOM * math.sqrt(row_squared) / product_bound), row_squared)
+
+    def _gram(self, scales: FloatArray, row_squared: int) -> IntArray:
+        """The Gram matrix of rows times scales, whose squared norms are at most ``row_squared``.
 
         Rows are cut to integers first, so that the matrix is exact.
         """
         gram = np.zeros((self.clipping.width, self.clipping.width), dtype=np.int64)
-        step = max(1, _BLOCK_ENTRIES // self.clipping.width)
-        for start in range(0, self._factors.size, step):
+        # Sums over a block of rows stay below 2**53, where doubles are exact.
+        step = max(1, min(_BLOCK_ENTRIES // self.clipping.width, (1 << 53) // row_squared))
+        for start in range(0, scales.size, step):
             block = self.design.lattice[start : start + step]
             rows = np.empty((block.shape[0], self.clipping.width))
             rows[:, : self.design.n_features] = block.toarray() if sp.issparse(block) else block
@@ -346,8 +372,7 @@ class ClippedRecords:
                 rows[:, : self.design.n_features] -= self.clipping.centre
             if self.clipping.constant:
                 rows[:, -1] = self.clipping.constant
-            unit = _ROOM * math.sqrt(row_squared / self.clipping.row_squared)
-            rows *= (unit * self._factors[start : start + step])[:, None]
+            rows *= scales[start : start + step, None]
             np.trunc(rows, out=rows)
             gram += (rows.T @ rows).astype(np.int64)
         return gram

@@ -169,6 +169,29 @@ method : {"auto", "two-phase", "one-shot"}, default="auto"
     estimation phase on those selected. "one-shot": noisy correlations select the columns, then the estimation
     phase. "auto" chooses by public facts; the choice and its reason are on the certificate.
 """,
+    "inference": """
+columns : list of int or str, default=None
+    The columns of the model, by place or by name; ``n_nonzero`` does not count then. They have to be chosen without
+    looking at these data. None: all columns may be chosen.
+inference : bool, default=False
+    Whether to estimate standard errors, intervals and p-values. Where the data choose the columns, one half of the
+    records, drawn at random, chooses them and the other half estimates their coefficients, so that ``coef_`` comes
+    from that half. Each half spends the whole budget, since every record is in one of them. Where ``columns`` or
+    ``n_nonzero="all"`` fixes the columns, all records estimate them. At most 500 columns.
+confidence_level : float, default=0.95
+    Of the intervals.
+""",
+    "inference_attributes": """
+coef_std_error_ : ndarray of shape (n_features,)
+    With ``inference=True``: standard errors of the coefficients, which include sampling error and noise. NaN for
+    columns that are not in the model, and where noise leaves none; ``summary()`` says why.
+coef_interval_ : ndarray of shape (n_features, 2)
+    Likewise, confidence intervals.
+coef_p_value_ : ndarray of shape (n_features,)
+    Likewise, p-values of the hypotheses that coefficients are zero.
+inference_ : Inference
+    Likewise, all of that in one object, the intercept included.
+""",
     "n_steps": """
 n_steps : int or "auto", default="auto"
     Number of steps. "auto": a function of public facts.

@@ -79,6 +79,8 @@ class PublicFacts:
         The classes, sorted; None for a target of numbers.
     assumptions : tuple of str
         What the certificate has to assume for these facts to be public.
+    columns : tuple of int or None
+        Columns that the caller fixed, in increasing order; None where all may be used.
     """
 
     n_rows: int
@@ -86,6 +88,7 @@ class PublicFacts:
     n_features: int
     labels: AnyArray | None = None
     assumptions: tuple[str, ...] = ()
+    columns: tuple[int, ...] | None = None
 
     @property
     def stated_records(self) -> int:

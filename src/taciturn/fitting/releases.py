@@ -140,24 +140,43 @@ class Releases:
         return self._noisy(sums, noise, "row mean") * unit, _deviation(noise) * unit
 
     def gram_matrix(self, what: str, share: float, clipping: Clipping) -> tuple[FloatArray, float]:
-        """The Gram matrix of clipped rows in scaled units, and the deviation of the noise on its diagonal.
+        """The Gram matrix of clipped rows in scaled units, and the deviation of the noise on its diagonal."""
+        return self.outer_products(
+            what, share, lambda row_squared: GramMatrix(clipping, row_squared), clipping.width, clipping.norm
+        )
 
+    def outer_products(
+        self,
+        what: str,
+        share: float,
+        terms: Callable[[int], Task],
+        width: int,
+        norm: float,
+        *,
+        finest: int = GRAM_ROW_SQUARED,
+    ) -> tuple[FloatArray, float]:
+        """A sum of outer products of vectors of at most a norm, and the deviation of the noise on its diagonal.
+
+        ``terms`` sums them, given the integer that stands for the squared norm, which is ``finest`` without privacy.
         Off the diagonal the variance of the noise is half as large, as in a Gaussian orthogonal ensemble.
         """
-        width = clipping.width
         upper = np.triu_indices(width)
         multiplier = self._budget.gaussian(what, share, distance=upper[0].size * DISTANCE_PER_VALUE)
         if self._budget.private:
             row_squared, noise = gram_noise(self._relation, multiplier)
         else:
-            row_squared, noise = GRAM_ROW_SQUARED, None
+            row_squared, noise = finest, None
         weights = np.where(upper[0] == upper[1], *GRAM_WEIGHTS)
-        sums = self._source.total(GramMatrix(clipping, row_squared))[upper] * weights
-        unit = clipping.norm**2 / row_squared
-        gram = np.zeros((width, width))
-        gram[upper] = self._noisy(sums, noise, "Gram matrix") / weights * unit
-        gram += np.triu(gram, 1).T
-        return gram, _deviation(noise) / GRAM_WEIGHTS[0] * unit
+        sums = self._source.total(terms(row_squared))[upper]
+        unit = norm**2 / row_squared
+        # Without noise the weights would only cost bits.
+        released = (
+            sums.astype(np.float64) if noise is None else self._noisy(sums * weights, noise, "Gram matrix") / weights
+        )
+        matrix = np.zeros((width, width))
+        matrix[upper] = released * unit
+        matrix += np.triu(matrix, 1).T
+        return matrix, _deviation(noise) / GRAM_WEIGHTS[0] * unit
 
     def largest_correlations(
         self, what: str, share: float, correlations: EntryCorrelationSum, k: int, entry: int, weight: int

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from taciturn.accounting import PrivacyFilter
 from taciturn.certificate import Release
-from taciturn.core.arrays import FloatArray
+from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.fitting.recalibration import RECALIBRATION_SHARE, recalibrate, recalibrates
@@ -30,7 +31,7 @@ from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
 
-__all__ = ["SparseResult", "run_sparse"]
+__all__ = ["SparseResult", "SparseRun", "run_sparse", "spread_coefficients"]
 
 # Shares of the selection phase in what is left for both.
 _SELECTION_SHARE = 0.5
@@ -51,60 +52,68 @@ class SparseResult:
 
 def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult:
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
-    return _SparseRun(plan, source, stream).run()
+    budget = plan.open_filter()
+    model = SparseRun(plan, source, stream, budget).fit()
+    return SparseResult(spread_coefficients(plan, model), model.n_steps, list_spends(budget.spent()))
 
 
-class _SparseRun:
-    """One fit of the default model."""
+def spread_coefficients(plan: SparsePlan, model: ColumnModel) -> FloatArray:
+    """The coefficients of a model in mapped units, over all features and the intercept."""
+    columns = slice(plan.n_features) if model.columns is None else model.columns
+    coefficients = np.zeros((plan.n_outputs, plan.n_features + 1))
+    coefficients[:, columns] = model.weights
+    if plan.intercept:
+        coefficients[:, -1] = model.constants + model.target_mean / ONE
+    if model.centre is not None:
+        coefficients[:, -1] -= model.weights @ model.centre / ONE
+    return coefficients
 
-    def __init__(self, plan: SparsePlan, source: Source, stream: Stream) -> None:
-        self._plan, self._source, self._stream = plan, source, stream
-        self._budget = plan.open_filter()
-        self._releases = Releases(self._budget, plan.relation, source, stream.spawn("releases"))
 
-    def run(self) -> SparseResult:
-        """Spend the budget and return the model."""
-        plan, releases = self._plan, self._releases
+class SparseRun:
+    """One fit of the default model to the records of a source, paid for by a privacy filter."""
+
+    def __init__(self, plan: SparsePlan, source: Source, stream: Stream, budget: PrivacyFilter) -> None:
+        self.plan, self._budget = plan, budget
+        self.releases = Releases(budget, plan.relation, source, stream.spawn("releases"))
+        self.descent = Descent(plan, source, self.releases, stream, budget.mu)
+
+    def fit(self, keep: float = 0.0) -> ColumnModel:
+        """Spend the budget but for a share that is kept, and return the model."""
+        plan, releases = self.plan, self.releases
         if plan.strategy.method == "constant":
-            return self._constant()
+            return self._constant(keep)
         target_mean, start = release_target_mean(plan, releases, self._budget.mu)
         size = residual_size(plan, releases, target_mean, self._budget.mu)
-        columns, final = screen_columns(plan, releases, target_mean, start, size)
+        columns, final = self._columns(target_mean, start, size)
         centre = column_centre(plan, releases, columns, self._budget.mu)
         n_columns = plan.n_features if columns is None else columns.size
-        model = ColumnModel(columns, centre, np.zeros((plan.n_outputs, n_columns)), start, size)
-        descent = Descent(plan, self._source, releases, self._stream, target_mean, self._budget.mu)
-        later = RECALIBRATION_SHARE * recalibrates(plan, self._budget.mu)
+        model = ColumnModel(columns, centre, np.zeros((plan.n_outputs, n_columns)), start, target_mean, size)
+        descent = self.descent
+        recalibration = RECALIBRATION_SHARE * recalibrates(plan, self._budget.mu)
+        later = keep + recalibration
         if plan.strategy.method == "two-phase" and not final:
-            later += SIZE_SHARE * plan.chooses_n_nonzero
             phase = _DENSE_SELECTION_SHARE if plan.strategy.n_screened is None else _SELECTION_SHARE
-            model = descent.run(model, phase * (self._budget.remaining - later), "selection phase", selects=True)
+            share = phase * (self._budget.remaining - (later + SIZE_SHARE * plan.chooses_n_nonzero))
+            model = descent.run(model, share, "selection phase", selects=True)
             if plan.chooses_n_nonzero:
                 model = choose_size(plan, releases, descent, model, start)
-                later -= SIZE_SHARE
                 if not model.n_columns:
-                    return self._constant()
+                    return self._constant(keep)
             else:
                 model = choose_columns(model, plan.strategy.n_nonzero)
         model = descent.run(model, self._budget.remaining - later, "estimation phase")
-        if later:
-            model = recalibrate(plan, releases, descent, model, self._budget.remaining)
-        return self._result(model, target_mean)
+        if recalibration:
+            model = recalibrate(plan, releases, descent, model, self._budget.remaining - keep)
+        return model
 
-    def _constant(self) -> SparseResult:
-        """No column: the whole budget goes to the mean of the target."""
-        plan = self._plan
-        coefficients = np.zeros((plan.n_outputs, plan.n_features + 1))
-        coefficients[:, -1] = release_constant(plan, self._releases, self._budget.remaining)
-        return SparseResult(coefficients, 0, list_spends(self._budget.spent()))
+    def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:
+        """Columns that go on, None for all, and whether they are already those of the model."""
+        if self.plan.columns is not None:
+            return np.array(self.plan.columns, dtype=np.intp), True
+        return screen_columns(self.plan, self.releases, target_mean, start, size)
 
-    def _result(self, model: ColumnModel, target_mean: int) -> SparseResult:
-        plan = self._plan
-        columns = slice(plan.n_features) if model.columns is None else model.columns
-        coefficients = np.zeros((plan.n_outputs, plan.n_features + 1))
-        coefficients[:, columns] = model.weights
-        if plan.intercept:
-            coefficients[:, -1] = model.constants + target_mean / ONE
-        if model.centre is not None:
-            coefficients[:, -1] -= model.weights @ model.centre / ONE
-        return SparseResult(coefficients, model.n_steps, list_spends(self._budget.spent()))
+    def _constant(self, keep: float) -> ColumnModel:
+        """No column: the budget goes to the mean of the target."""
+        plan = self.plan
+        constants = release_constant(plan, self.releases, self._budget.remaining - keep)
+        return ColumnModel(np.zeros(0, dtype=np.intp), None, np.zeros((plan.n_outputs, 0)), constants)

@@ -79,13 +79,15 @@ class Gram:
 class ColumnModel:
     """Columns that are still in (None for all), where they are centred, their weights and margins of the constant.
 
-    ``size`` is how large residuals are, 1 for labels; ``gram`` was released for these columns.
+    ``target_mean`` is taken from a numeric target, in lattice units. ``size`` is how large residuals are, 1 for labels;
+    ``gram`` was released for these columns.
     """
 
     columns: IndexArray | None
     centre: FloatArray | None
     weights: FloatArray
     constants: FloatArray
+    target_mean: int = 0
     size: float = 1.0
     gram: Gram | None = None
     n_steps: int = 0
@@ -125,7 +127,6 @@ class Descent:
     source: Source
     releases: Releases
     stream: Stream
-    target_mean: int
     mu: float
 
     def run(self, model: ColumnModel, share: float, name: str, *, selects: bool = False) -> ColumnModel:
@@ -155,7 +156,7 @@ class Descent:
         entry = min(max(1, round(math.sqrt(row_squared / width))), ONE) if plan.intercept else 0
         return Clipping(
             model.columns, model.n_columns, plan.loss_at(derivative_bound), plan.n_outputs, row_squared, entry, ONE,
-            derivative_bound, model.centre, self.target_mean,
+            derivative_bound, model.centre, model.target_mean,
         )  # fmt: skip
 
     def _small_share(self, share: float) -> float:

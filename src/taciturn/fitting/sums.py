@@ -23,6 +23,7 @@ from taciturn.sources import Block, Source
 
 __all__ = [
     "ClippedRowSum",
+    "ClippedSum",
     "CorrelationSum",
     "CumulativeCounts",
     "CurvatureSum",
@@ -48,7 +49,9 @@ _SEARCH_POINTS = 255
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ClippedSum:
+class ClippedSum:
+    """A sum over clipped records."""
+
     clipping: Clipping
 
     @property
@@ -58,7 +61,7 @@ class _ClippedSum:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GradientSum(_ClippedSum):
+class GradientSum(ClippedSum):
     """The sum of clipped gradients at some coefficients, one row per output, the intercept last."""
 
     coefficients: FloatArray
@@ -69,7 +72,7 @@ class GradientSum(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClippedRowSum(_ClippedSum):
+class ClippedRowSum(ClippedSum):
     """The sum of clipped rows times a weight, rounded down row by row."""
 
     weight: int
@@ -80,7 +83,7 @@ class ClippedRowSum(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GramMatrix(_ClippedSum):
+class GramMatrix(ClippedSum):
     """The Gram matrix of clipped rows, in units where the squared norm of a row is at most ``row_squared``."""
 
     row_squared: int
@@ -91,7 +94,7 @@ class GramMatrix(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurvatureSum(_ClippedSum):
+class CurvatureSum(ClippedSum):
     """The sum of squared margins of a unit direction, each in [0, 1] before it is put on the lattice."""
 
     direction: FloatArray
@@ -105,7 +108,7 @@ class CurvatureSum(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CorrelationSum(_ClippedSum):
+class CorrelationSum(ClippedSum):
     """The sum of clipped gradients at margins that are the same for every record, in one pass over the features."""
 
     margins: FloatArray
@@ -119,7 +122,7 @@ class CorrelationSum(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntryCorrelationSum(_ClippedSum):
+class EntryCorrelationSum(ClippedSum):
     """The sum of entries, clipped to a share of their bound, times clipped derivatives at constant margins.
 
     One row per feature. Rows are not clipped to a norm: of ``clipping`` the loss and the bounds on derivatives count.
@@ -142,7 +145,7 @@ class EntryCorrelationSum(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExcessLossSums(_ClippedSum):
+class ExcessLossSums(ClippedSum):
     """Per model the sum of differences from the losses of a reference, each clipped to ``clip`` and times ``unit``."""
 
     models: tuple[FloatArray, ...]
@@ -160,7 +163,7 @@ class ExcessLossSums(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResidualMagnitudes(_ClippedSum):
+class ResidualMagnitudes(ClippedSum):
     """The absolute derivative of a record's loss at some coefficients: the residual, where the loss is squared."""
 
     coefficients: FloatArray
@@ -174,7 +177,7 @@ class ResidualMagnitudes(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MarginMagnitudes(_ClippedSum):
+class MarginMagnitudes(ClippedSum):
     """The absolute margin of a record at some coefficients, less that of the constant."""
 
     coefficients: FloatArray
@@ -188,7 +191,7 @@ class MarginMagnitudes(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResidualMoments(_ClippedSum):
+class ResidualMoments(ClippedSum):
     r"""What slope and constant of a regression need, one vector of norm at most ``unit`` per record.
 
     With the margin u in units of ``reach`` and the residual r in units of ``clip``, both clipped to [-1, 1], the vector
@@ -211,7 +214,7 @@ class ResidualMoments(_ClippedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MarginCounts(_ClippedSum):
+class MarginCounts(ClippedSum):
     """Numbers of records of either label by their margins, in ``n_bins`` equal bins of [-reach, reach], times ``unit``.
 
     Margins beyond belong to the outer bins.

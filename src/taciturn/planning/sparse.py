@@ -95,6 +95,8 @@ class SparsePlan:
         Whether the number of nonzero coefficients is chosen privately, the strategy's being a guess.
     enough_records : int
         With fewer than these a fit may be worse than a constant.
+    columns : tuple of int or None
+        Columns that the caller fixed, in increasing order; None where all may be used.
     """
 
     ordered: ClassVar[bool] = True
@@ -113,6 +115,7 @@ class SparsePlan:
     strategy: Strategy
     chooses_n_nonzero: bool
     enough_records: int
+    columns: tuple[int, ...] | None = None
 
     @property
     def regression(self) -> bool:
@@ -129,9 +132,9 @@ class SparsePlan:
             return rule_for_numbers(self.n_rows, mu, width)
         return rule_for_labels(self.n_rows, mu, width, selects=selects)
 
-    def open_filter(self) -> PrivacyFilter:
-        """The whole budget, to be spent along the way."""
-        return _open_filter(self.budget, self.n_features, self.n_outputs)
+    def open_filter(self, distance: float = 0.0) -> PrivacyFilter:
+        """The whole budget, to be spent along the way; ``distance`` is for samplers of releases besides the fit's."""
+        return _open_filter(self.budget, self.n_features, self.n_outputs, distance)
 
 
 def plan_sparse(
@@ -148,21 +151,23 @@ def plan_sparse(
     row_bound: float | None,
     residual_clip: float | None,
     huber: bool = False,
+    columns: tuple[int, ...] | None = None,
 ) -> SparsePlan:
     """Plan a fit of the default model by one of :data:`METHODS`; other parameters are those of :class:`SparsePlan`.
 
-    An infinite epsilon means no noise. An ``n_nonzero`` of None is chosen privately. A ``row_bound`` beyond what a row
-    can have is lowered.
+    An infinite epsilon means no noise. An ``n_nonzero`` of None is chosen privately. With ``columns`` the model has
+    these, whatever ``n_nonzero`` says. A ``row_bound`` beyond what a row can have is lowered.
     """
     # Sums have room for so many, and whether more are there must not be noticed on the way.
     check_integer(0, MOST_PRIVATE_ROWS, n_rows=n_rows)
     mu = _open_filter(budget, n_features, n_outputs).mu
+    width = n_features if columns is None else len(columns)
     # Of three columns or fewer all are kept.
-    chooses = n_nonzero is None and n_features > LEAST_NONZERO
+    chooses = n_nonzero is None and columns is None and n_features > LEAST_NONZERO
     if chooses:
         k = _guess_n_nonzero(n_rows, n_features, mu)
     else:
-        k = n_features if n_nonzero is None else min(n_nonzero, n_features)
+        k = width if n_nonzero is None or columns is not None else min(n_nonzero, n_features)
     return SparsePlan(
         budget=budget if math.isfinite(budget.epsilon) else Budget(math.inf, 0.0),
         relation=relation,
@@ -174,16 +179,17 @@ def plan_sparse(
         row_bound=None if row_bound is None else min(row_bound, math.sqrt(n_features)),
         residual_clip=residual_clip,
         huber=huber,
-        strategy=_choose_strategy(method, n_rows, n_features, k, mu, n_nonzero_known=not chooses),
+        strategy=_choose_strategy(method, n_rows, width, k, mu, n_nonzero_known=not chooses),
         chooses_n_nonzero=chooses,
         enough_records=math.ceil(_LEAST_INFORMATION / mu),
+        columns=columns,
     )
 
 
-def _open_filter(budget: Budget, n_features: int, n_outputs: int) -> PrivacyFilter:
+def _open_filter(budget: Budget, n_features: int, n_outputs: int, distance: float = 0.0) -> PrivacyFilter:
     """The budget to spend, refused where noise would not fit its sums."""
     n_values = _MOST_VALUES * n_outputs * (n_features + 1) + _FURTHER_VALUES
-    whole = PrivacyFilter(budget, n_values * DISTANCE_PER_VALUE)
+    whole = PrivacyFilter(budget, n_values * DISTANCE_PER_VALUE + distance)
     if whole.mu < _LEAST_MU:
         expected = "a budget that sums in 64 bits can meet"
         raise ParameterError("epsilon", budget.epsilon, expected, "raise epsilon or delta")

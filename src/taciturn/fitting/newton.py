@@ -1,0 +1,216 @@
+r"""One Newton step on noisy sums, and the covariance of what it gives.
+
+At starting coefficients :math:`\theta` that do not depend on these records, or hardly do, let g be the gradient of the
+loss over all records, H its Hessian and M the sum of squared gradients :math:`g_i g_i^\top`. Released are
+:math:`\tilde g, \tilde H, \tilde M`, with independent noise of deviations :math:`\sigma_g, \sigma_H, \sigma_M`. With
+:math:`s = -\tilde H^{-1} \tilde g`, the estimate :math:`\theta + s` differs from the population's coefficients by
+
+.. math:: -\tilde H^{-1} (g_0 + z_g + E s) + o(n^{-1/2}), \qquad E = \tilde H - H,
+
+:math:`g_0` being the gradient at the population's coefficients, whose covariance M estimates. E is a matrix of a
+Gaussian orthogonal ensemble, so that :math:`\mathrm{Cov}(E s) = \sigma_H^2 (\|s\|^2 I + s s^\top) / 2`. Hence
+
+.. math:: V = \tilde H^{-1} \bigl(M + \sigma_g^2 I + \tfrac{\sigma_H^2}{2} (\|s\|^2 I + s s^\top)\bigr) \tilde H^{-1}
+          \Bigl(1 + \tfrac{\sigma_H^2}{2 p} (\mathrm{tr} \tilde H^{-1})^2\Bigr) .
+
+The last factor is for the noise in :math:`\tilde H^{-1}`. The matrix M makes V a sandwich, which needs no model of the
+variance. There is no covariance unless the least eigenvalue of :math:`\tilde H` exceeds
+:math:`\sigma_H (\sqrt{2 p} + 1)`, beyond what noise alone has.
+
+References
+----------
+van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A heteroskedasticity-consistent
+covariance matrix estimator* (1980).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taciturn.core.arrays import FloatArray
+from taciturn.core.lattice import ONE
+from taciturn.fitting.clipped_records import Clipping
+from taciturn.fitting.matrix_sums import InformationMatrix, ScoreMatrix
+from taciturn.fitting.releases import Releases
+from taciturn.fitting.sparse_descent import ColumnModel, Descent
+from taciturn.fitting.sums import GradientSum
+from taciturn.planning.inference import INFORMATION_SHARE, SCORE_SHARE
+
+__all__ = ["Clips", "NewtonEstimate", "newton_step"]
+
+# Derivatives of short rows are clipped at this many times what those of long rows are.
+_SHORT_ROW = 8.0
+_MOST_RESIDUAL = 16.0
+# Bits of sums over records without noise, and of squared norms and derivatives in them.
+_SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 40, 24
+# Steps without noise, and when to end: convergence is quadratic.
+_NOISELESS_STEPS = 50
+_LEAST_STEP = 1e-12
+# Without noise a smaller eigenvalue, as a share of the largest, is rounding.
+_LEAST_EIGENVALUE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Clips:
+    """What rows and derivatives are clipped to: norms in scaled units, and residuals in mapped ones, 1 for labels."""
+
+    row_norm: float
+    derivative: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewtonEstimate:
+    """Coefficients after a step, and what is known of their error.
+
+    Parameters
+    ----------
+    model : ColumnModel
+        With weights and constant after the step; as it was before where there is no covariance.
+    sampling, privacy : ndarray of shape (p, p), or None
+        Covariances of weights and intercept, the latter for rows that are not centred: from the sample, and from
+        noise. None where the information matrix is not clear of its noise.
+    clarity : float
+        The least eigenvalue of the released information matrix, as a share of what it has to exceed.
+    """
+
+    model: ColumnModel
+    sampling: FloatArray | None
+    privacy: FloatArray | None
+    clarity: float
+
+
+def newton_step(descent: Descent, model: ColumnModel, clips: Clips) -> NewtonEstimate:
+    """One step from a model, which costs what remains of the budget; without privacy as many as it takes."""
+    step = _Step(descent, model, clips)
+    return step.run() if descent.releases.private else step.run_noiseless()
+
+
+class _Step:
+    """The clipped records of a step, its releases and its solution."""
+
+    def __init__(self, descent: Descent, model: ColumnModel, clips: Clips) -> None:
+        self._model, self._source, self._share = model, descent.source, descent.releases.remaining
+        self._releases: Releases = descent.releases
+        plan = descent.plan
+        p = model.n_columns + plan.intercept
+        entry = min(clips.row_norm / math.sqrt(p), 1.0) if plan.intercept else 0.0
+        self._bound = math.hypot(clips.row_norm, entry)
+        if not plan.regression or plan.huber:
+            self._largest = clips.derivative
+        else:
+            self._largest = min(_SHORT_ROW * clips.derivative, _MOST_RESIDUAL) if self._private else _MOST_RESIDUAL
+        self._clip = min(clips.derivative, self._largest) if self._private else self._largest
+        self._clipping: Clipping = descent.clipping(model, self._bound, self._largest)
+        self._smoothness = plan.loss_at(self._largest).smoothness
+        # Without noise sums are as fine as 64 bits allow.
+        bits = _SUM_BITS - max(plan.n_rows, 1).bit_length() - 1
+        self._finest, self._finest_weight = 1 << min(bits, _SQUARE_BITS), 1 << min(bits - 18, _WEIGHT_BITS)
+        constant = self._clipping.constant / ONE
+        self._start = np.column_stack((model.weights, model.constants / constant)) if constant else model.weights
+
+    @property
+    def _private(self) -> bool:
+        return self._releases.private
+
+    def run(self) -> NewtonEstimate:
+        """Release the matrices and the gradient, and step."""
+        width = self._clipping.width
+        information, noise = self._information()
+        # The gradient comes before the matrix of its squares, which is clipped as it is.
+        gradient, scores, deviation = self._scores()
+        values, vectors = np.linalg.eigh(information)
+        clarity = float(values[0]) / (noise * (math.sqrt(2.0 * width) + 1.0))
+        if clarity <= 1.0:
+            return NewtonEstimate(self._model, None, None, clarity)
+        inverse = (vectors / values) @ vectors.T
+        step = -inverse @ gradient
+        spread = 0.5 * noise**2 * (float(step @ step) * np.eye(width) + np.outer(step, step))
+        inflation = 1.0 + noise**2 * float(np.trace(inverse)) ** 2 / (2.0 * width)
+        sampling = inverse @ scores @ inverse * inflation
+        privacy = inverse @ (deviation**2 * np.eye(width) + spread) @ inverse * inflation
+        return self._estimate(self._start + step, sampling, privacy, clarity)
+
+    def run_noiseless(self) -> NewtonEstimate:
+        """Newton's method: the maximum-likelihood or least-squares fit, and its sandwich."""
+        coefficients = self._start
+        for _ in range(_NOISELESS_STEPS):
+            information = self._source.total(InformationMatrix(self._clipping, coefficients, self._finest))
+            values, vectors = np.linalg.eigh(information * (self._smoothness * self._clipping.norm**2 / self._finest))
+            if not values[0] > _LEAST_EIGENVALUE * values[-1]:
+                break
+            clipping = replace(self._clipping, weight_bound=self._finest_weight)
+            gradient = self._source.total(GradientSum(clipping, coefficients))[0] * self._unit(self._finest_weight)
+            step = -(vectors / values) @ (vectors.T @ gradient)
+            coefficients = coefficients + step
+            if float(np.abs(step).max()) <= _LEAST_STEP * (1.0 + float(np.abs(coefficients).max())):
+                break
+        self._start = coefficients
+        information, _ = self._information()
+        _, scores, _ = self._scores()
+        values, vectors = np.linalg.eigh(information)
+        if not values[0] > _LEAST_EIGENVALUE * values[-1]:
+            return NewtonEstimate(self._model, None, None, 0.0)
+        inverse = (vectors / values) @ vectors.T
+        return self._estimate(coefficients, inverse @ scores @ inverse, np.zeros_like(inverse), math.inf)
+
+    def _unit(self, weight: int) -> float:
+        """What one unit of a gradient sum is."""
+        return self._largest / (float(ONE) * weight)
+
+    def _information(self) -> tuple[FloatArray, float]:
+        """The Hessian, and the deviation of the noise on its diagonal."""
+        clipping = replace(self._clipping, product_bound=1) if self._private else self._clipping
+
+        def terms(row_squared: int) -> InformationMatrix:
+            return InformationMatrix(clipping, self._start, row_squared)
+
+        what = f"the information matrix of {clipping.width:,} coefficients"
+        matrix, noise = self._releases.outer_products(
+            what, INFORMATION_SHARE * self._share, terms, clipping.width, clipping.norm, finest=self._finest
+        )
+        return self._smoothness * matrix, self._smoothness * noise
+
+    def _scores(self) -> tuple[FloatArray, FloatArray, float]:
+        """The gradient, the sum of its squares over records, and the deviation of the noise of the former."""
+        releases, width = self._releases, self._clipping.width
+        share = (1.0 - INFORMATION_SHARE - SCORE_SHARE) * self._share
+        product = self._bound * ONE * self._clip / self._largest
+        what = f"the gradient of {width:,} coefficients"
+        weight, product_bound, noise = releases.joint_noise(product, what, share, width)
+        weight = weight if noise is not None else self._finest_weight
+        clipping = replace(self._clipping, weight_bound=weight, product_bound=product_bound)
+        gradient = releases.noisy_sums(GradientSum(clipping, self._start), noise)[0] * self._unit(weight)
+        largest = float(product_bound) if product_bound is not None else product * weight
+
+        def terms(row_squared: int) -> ScoreMatrix:
+            return ScoreMatrix(clipping, self._start, largest, row_squared)
+
+        what = f"the matrix of scores of {width:,} coefficients"
+        matrix, _ = releases.outer_products(
+            what, releases.remaining, terms, width, largest * self._unit(weight), finest=self._finest
+        )
+        values, vectors = np.linalg.eigh(matrix)
+        scores = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return gradient, scores, (2.0**noise.log2_scale * self._unit(weight) if noise is not None else 0.0)
+
+    def _estimate(
+        self, coefficients: FloatArray, sampling: FloatArray, privacy: FloatArray, clarity: float
+    ) -> NewtonEstimate:
+        """The model, and covariances for rows that are not centred."""
+        model, d = self._model, self._model.n_columns
+        constant = self._clipping.constant / ONE
+        back = np.eye(self._clipping.width)
+        if constant:
+            back[d, d] = constant
+            if model.centre is not None:
+                back[d, :d] = -model.centre / ONE
+        moved = replace(
+            model,
+            weights=coefficients[:, :d],
+            constants=coefficients[:, d] * constant if constant else model.constants,
+            n_steps=model.n_steps + 1,
+        )
+        return NewtonEstimate(moved, back @ sampling @ back.T, back @ privacy @ back.T, clarity)

@@ -1,0 +1,105 @@
+r"""Plans for fits of the default model with standard errors: which records are read for what, and what each part costs.
+
+Columns that the data choose need records of their own. One half of the records chooses columns, starting coefficients
+and clips; the other half makes one Newton step from them. Neighbours differ in one of the halves, so that each may spend
+the whole budget. Columns that the caller fixed are known without the data, and all records do both.
+
+The shares of the step: the information matrix, the matrix of scores (the middle of the sandwich) and the gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from taciturn.accounting import Budget, PrivacyFilter
+from taciturn.core.errors import ParameterError
+from taciturn.losses import Loss
+from taciturn.mechanisms import DISTANCE_PER_VALUE
+from taciturn.planning.sparse import LEAST_NONZERO, SparsePlan, plan_sparse
+
+__all__ = ["CLIP_SHARE", "INFORMATION_SHARE", "MOST_COLUMNS", "SCORE_SHARE", "InferencePlan", "plan_inference"]
+
+MOST_COLUMNS = 500
+"""Most columns of a model with standard errors: matrices of more are noise, and cost too much time."""
+
+CLIP_SHARE = 0.06
+"""Share of the first half's budget for the clips of the second half."""
+
+INFORMATION_SHARE = 0.25
+"""Share of the step's budget for the information matrix."""
+
+SCORE_SHARE = 0.15
+"""Share of the step's budget for the matrix of scores."""
+
+# Share of the start, clips included, where all records do both.
+_START_SHARE = 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class InferencePlan:
+    """Public facts of a fit with standard errors.
+
+    Parameters
+    ----------
+    start : SparsePlan
+        The fit that the step starts from: to the first half, or to all records where columns are fixed.
+    split : bool
+        Whether the records are split in two halves.
+    n_step_rows : int
+        The public number of records that the step reads.
+    """
+
+    ordered: ClassVar[bool] = True
+    arithmetic: ClassVar[str] = "exact"
+
+    start: SparsePlan
+    split: bool
+    n_step_rows: int
+
+    @property
+    def budget(self) -> Budget:
+        """What everything together may cost."""
+        return self.start.budget
+
+    @property
+    def start_share(self) -> float:
+        """Share of the filter that the start is paid from, clips included."""
+        return 1.0 if self.split else _START_SHARE
+
+    def open_filters(self) -> tuple[PrivacyFilter, PrivacyFilter]:
+        """What start and step draw on: a whole budget for each half, or one for both."""
+        # Two symmetric matrices and a gradient.
+        width = min(self.start.n_features, MOST_COLUMNS) + 1
+        step = width * (width + 2) * DISTANCE_PER_VALUE
+        if self.split:
+            return self.start.open_filter(), PrivacyFilter(self.budget, step)
+        both = self.start.open_filter(step)
+        return both, both
+
+
+def plan_inference(
+    budget: Budget,
+    loss: Loss | None,
+    *,
+    n_rows: int,
+    n_features: int,
+    n_nonzero: int | None,
+    columns: tuple[int, ...] | None,
+    **facts: Any,
+) -> InferencePlan:
+    """Plan a fit with standard errors; the parameters are those of :func:`~taciturn.planning.sparse.plan_sparse`."""
+    if columns is not None:
+        width, fixed = len(columns), True
+    else:
+        width = min(MOST_COLUMNS, n_features) if n_nonzero is None else min(n_nonzero, n_features)
+        fixed = width == n_features and (n_nonzero is not None or n_features <= LEAST_NONZERO)
+    if width > MOST_COLUMNS:
+        raise ParameterError(
+            "inference", True, f"at most {MOST_COLUMNS} columns (got {width:,})", "give fewer columns, or n_nonzero"
+        )
+    n_first = n_rows if fixed else n_rows // 2
+    start = plan_sparse(
+        budget, loss, n_rows=n_first, n_features=n_features, n_nonzero=n_nonzero, columns=columns, **facts
+    )
+    return InferencePlan(start, not fixed, n_rows if fixed else n_rows - n_first)

@@ -22,6 +22,11 @@ The charge is taken once, at the epsilon of the whole: of the plan, of the group
 epsilon while the bounds fall, so that a plan can be private at some epsilon and, by this account, at none that is much
 larger; since smaller epsilons imply larger ones, :func:`best_bound` looks for the smallest and :func:`delta_of` for the
 best up to the one asked. At delta = 0 only samplers with distance 0 are private at all.
+
+Parallel events
+---------------
+Neighbours differ in one branch of each parallel event. Everything here is computed for each choice of branches
+(:func:`taciturn.events.alternatives`), and the dearest choice is stated.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from taciturn.accounting import gdp, pure, rdp
 from taciturn.accounting.budget import Budget
 from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.core.validation import check_delta, check_real
-from taciturn.events import Event
+from taciturn.events import Event, alternatives
 
 __all__ = ["RULES", "Bound", "Rule", "best_bound", "delta_of", "epsilon_of", "proves", "remaining_delta", "satisfies"]
 
@@ -135,7 +140,12 @@ def best_bound(event: Event, delta: float, *, ordered: bool = True) -> Bound:
     Bound
         Infinite if no bound is finite, for instance Gaussian noise at delta = 0.
     """
-    pieces, delta = pieces_of(event, ordered=ordered), check_delta(delta=delta)
+    delta = check_delta(delta=delta)
+    bounds = (_best_bound(pieces_of(each, ordered=ordered), delta) for each in alternatives(event))
+    return max(bounds, key=lambda bound: bound.epsilon)
+
+
+def _best_bound(pieces: Pieces, delta: float) -> Bound:
     if remaining_delta(pieces, 0.0, delta) is None:
         return Bound("pure", math.inf)
     return min(
@@ -151,8 +161,11 @@ def epsilon_of(event: Event, delta: float) -> float:
 
 def delta_of(event: Event, epsilon: float) -> float:
     """The smallest provable delta of a plan at the given epsilon (zero allowed: total variation)."""
-    pieces = pieces_of(event)
     epsilon = check_real(0.0, math.inf, epsilon=epsilon)
+    return max(_delta_of(pieces_of(each), epsilon) for each in alternatives(event))
+
+
+def _delta_of(pieces: Pieces, epsilon: float) -> float:
     if not pieces.private:
         return 1.0
 
@@ -177,13 +190,17 @@ def proves(event: Event, epsilon: float, delta: float, *, ordered: bool = True) 
     that is kept back for rounding, half is enough here, so that a pair which :func:`best_bound` found on one machine is
     proved on another one.
     """
-    pieces, delta = pieces_of(event, ordered=ordered), check_delta(delta=delta)
+    delta = check_delta(delta=delta)
+    return all(_proves(pieces_of(each, ordered=ordered), epsilon, delta) for each in alternatives(event))
+
+
+def _proves(pieces: Pieces, epsilon: float, delta: float) -> bool:
     left = remaining_delta(pieces, epsilon, delta)
     if left is not None:
         left *= 1.0 + _KEPT_BACK / 2.0
         if any(rule.excess(pieces, epsilon, left) <= 0.0 for rule in RULES):
             return True
-    return best_bound(event, delta, ordered=ordered).epsilon <= epsilon
+    return _best_bound(pieces, delta).epsilon <= epsilon
 
 
 def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:
@@ -192,7 +209,9 @@ def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:
     True exactly where ``best_bound(event, budget.delta, ordered=ordered).epsilon <= budget.epsilon``, but without
     evaluating the bounds that are no longer needed. An infinite budget accepts everything.
     """
-    pieces = pieces_of(event, ordered=ordered)
+    every = [pieces_of(each, ordered=ordered) for each in alternatives(event)]
     if math.isinf(budget.epsilon):
         return True
-    return any(_smallest_epsilon(rule, pieces, budget.delta) <= budget.epsilon for rule in RULES)
+    return all(
+        any(_smallest_epsilon(rule, pieces, budget.delta) <= budget.epsilon for rule in RULES) for pieces in every
+    )

@@ -11,7 +11,7 @@ from taciturn.accounting.budget import Budget
 from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.accounting.search import first_private
 from taciturn.core.errors import ParameterError
-from taciturn.events import Event
+from taciturn.events import Event, alternatives
 
 __all__ = ["calibrate"]
 
@@ -35,7 +35,7 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, order
         The target, with a finite epsilon.
     event_of_scale : callable
         The plan at a given scale, with a cost that falls as the scale grows, for instance
-        ``lambda scale: ExponentialEvent(2.0 / scale) * 1000``.
+        ``lambda scale: ExponentialEvent(2.0 / scale) * 1000``. Parallel events stand at the same places at every scale.
     ordered : bool, default=True
         Whether the releases happen in the order of the event; False holds for every order.
 
@@ -59,10 +59,32 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, order
             "fit without noise instead of asking for its scale",
         )
 
+    # The dearest branches of parallel events decide; which these are may depend on the bound.
+    best = max(
+        _smallest_log_scale(budget, _pieces_at(event_of_scale, place, ordered))
+        for place in range(len(alternatives(event_of_scale(1.0))))
+    )
+    # The searches end private by each bound's own test, which agrees with the final one but for the
+    # last digits of a root.
+    scale, nudge = math.exp(best), 1e-9
+    while not satisfies(event_of_scale(scale), budget, ordered=ordered):
+        scale, nudge = scale * (1.0 + nudge), 2.0 * nudge
+        if scale > math.exp(_LIMIT):
+            raise _out_of_reach(budget)
+    return scale
+
+
+def _pieces_at(event_of_scale: Callable[[float], Event], place: int, ordered: bool) -> Callable[[float], Pieces]:
+    """One of the alternatives of a plan as a function of the logarithm of the scale."""
+
     @cache
     def pieces_at(log_scale: float) -> Pieces:
-        return pieces_of(event_of_scale(math.exp(log_scale)), ordered=ordered)
+        return pieces_of(alternatives(event_of_scale(math.exp(log_scale)))[place], ordered=ordered)
 
+    return pieces_at
+
+
+def _smallest_log_scale(budget: Budget, pieces_at: Callable[[float], Pieces]) -> float:
     if remaining_delta(pieces_at(0.0), budget.epsilon, budget.delta) is None:
         raise _beyond_samplers(budget, pieces_at(0.0))
     best: float | None = None
@@ -74,14 +96,7 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, order
             best = first_private(excess, best - _WORTHWHILE, -_LIMIT, _LIMIT, _TOLERANCE)
     if best is None:
         raise _out_of_reach(budget)
-    # The searches end private by each bound's own test, which agrees with the final one but for the
-    # last digits of a root.
-    scale, nudge = math.exp(best), 1e-9
-    while not satisfies(event_of_scale(scale), budget, ordered=ordered):
-        scale, nudge = scale * (1.0 + nudge), 2.0 * nudge
-        if scale > math.exp(_LIMIT):
-            raise _out_of_reach(budget)
-    return scale
+    return best
 
 
 def _excess_of_log_scale(rule: Rule, budget: Budget, pieces_at: Callable[[float], Pieces]) -> Callable[[float], float]:

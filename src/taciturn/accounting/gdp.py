@@ -45,7 +45,7 @@ from taciturn.accounting.objective import head_start, polynomial
 from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.accounting.search import last_private
 from taciturn.core.validation import check_integer
-from taciturn.events import Event
+from taciturn.events import Event, alternatives
 
 __all__ = [
     "delta_of_mu",
@@ -129,8 +129,8 @@ def _selections_squared(pieces: Pieces) -> float:
 
 def mu_squared(event: Event) -> float:
     """The squared GDP parameter of a plan, its ``leak`` apart; infinite where it has none."""
-    pieces = pieces_of(event)
-    return math.inf if pieces.objectives else _mu_squared(pieces)
+    every = [pieces_of(each) for each in alternatives(event)]
+    return max(math.inf if pieces.objectives else _mu_squared(pieces) for pieces in every)
 
 
 def _mu_squared(pieces: Pieces) -> float:

@@ -37,6 +37,7 @@ from taciturn.events import (
     NotPrivateEvent,
     ObjectivePerturbationEvent,
     OppositeSelectionsEvent,
+    count_alternatives,
     fold,
     in_order,
 )
@@ -127,7 +128,7 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     Parameters
     ----------
     event : Event
-        The plan.
+        The plan; of parallel events one branch is chosen already (:func:`taciturn.events.alternatives`).
     ordered : bool, default=True
         Whether the releases are known to happen in the order of the event. Opposite selections never are.
 
@@ -135,8 +136,15 @@ def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
     ------
     ParameterError
         If the event, or any event inside it, is of a type whose cost is not known. Subclasses
-        count as unknown: their meaning may have changed.
+        count as unknown: their meaning may have changed. Or if a branch is still to be chosen.
     """
+    if count_alternatives(event) > 1:
+        raise ParameterError(
+            "event",
+            type(event).__name__,
+            "one branch of each parallel event",
+            "account for each of taciturn.events.alternatives",
+        )
     pure: dict[float, int] = {}
     gaussians: dict[float, int] = {}
     objectives: dict[Objective, int] = {}

@@ -11,12 +11,16 @@ follows from its own parameters. The recorded releases are covered in three case
   two quantiles of a column, where one record moves only one of them far; the lines state the joint cost.
 
 A release whose cost does not follow from its parameters is not covered.
+
+If a certificate lists releases about two halves of the records, a record pays for those about its own half. So do the
+recorded releases: those about one half (:func:`taciturn.mechanisms.transcript.block_of_records`) are compared with the
+lines of either half, never with both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,7 @@ from taciturn.accounting import proves
 from taciturn.accounting.filter import chain_cost
 from taciturn.certificate import Certificate, certificate_of
 from taciturn.certificate.claim import check_claim
+from taciturn.certificate.release import Release, lines_of_a_record
 from taciturn.core.errors import CertificateError
 from taciturn.events import (
     ComposedEvent,
@@ -74,8 +79,10 @@ def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | N
         events.append(event)
     if not events or _proved(certificate, ComposedEvent(tuple(events))):
         return None
-    listed = _bought(certificate, events) or (not certificate.ordered and _listed(certificate, events))
-    if listed and _holds(certificate):
+    if _holds(certificate) and any(
+        _bought(lines, events) or (not certificate.ordered and _listed(lines, events))
+        for lines in lines_of_a_record(certificate.events)
+    ):
         return None
     n = sum(fold(ComposedEvent(tuple(events))).values())
     return (
@@ -111,9 +118,8 @@ def _holds(certificate: Certificate) -> bool:
     return True
 
 
-def _bought(certificate: Certificate, events: Iterable[Event]) -> bool:
-    """Whether the budget of a privacy filter, which the certificate's lines spend, covers the releases."""
-    lines = certificate.events
+def _bought(lines: Sequence[Release], events: Iterable[Event]) -> bool:
+    """Whether the budget of a privacy filter, which the lines spend, covers the releases."""
     spent = [(line.count, line.event) for line in lines if isinstance(line.event, GaussianEvent)]
     if len(spent) < len(lines) or any(line.remaining is None for line in lines):
         return False
@@ -130,10 +136,10 @@ def _runs(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
         yield from fold(event).items()
 
 
-def _listed(certificate: Certificate, events: Iterable[Event]) -> bool:
+def _listed(lines: Sequence[Release], events: Iterable[Event]) -> bool:
     """Whether every release can be given a line of its own, with as much noise of the same kind."""
     stated: dict[type[Event], list[float]] = {}
-    for release in certificate.events:
+    for release in lines:
         kind = ExponentialEvent if release.noise == "Gumbel" else type(release.event)
         selections = 2 if isinstance(release.event, OppositeSelectionsEvent) else 1
         stated.setdefault(kind, []).extend([release.scale] * (selections * release.count))

@@ -15,13 +15,13 @@ from taciturn._version import __version__
 from taciturn.accounting import best_bound
 from taciturn.certificate.claim import check_claim, check_work, with_parts
 from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, read_fields
-from taciturn.certificate.release import MOST_REPEATS, Part, Release
+from taciturn.certificate.release import MOST_REPEATS, Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, Status
 from taciturn.certificate.words import in_words
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.core.validation import check_choice, check_delta, check_integer, check_real, check_truth
 from taciturn.data.sensitivity import check_relation
-from taciturn.events import ComposedEvent, Event, event_to_dict, for_group
+from taciturn.events import Event, event_to_dict, for_group
 
 __all__ = ["Certificate"]
 
@@ -122,8 +122,8 @@ class Certificate:
 
     @property
     def event(self) -> Event:
-        """The cost of all releases together."""
-        return ComposedEvent(tuple(release.total for release in self.events))
+        """The cost of all releases together; releases about two halves of the records are parallel events."""
+        return event_of_releases(self.events)
 
     def for_group(self, k: int) -> Certificate:
         """The guarantee for a person with up to k records, accounted anew at the same delta."""
@@ -165,6 +165,7 @@ class Certificate:
                         "scale": release.scale,
                         "count": release.count,
                         "remaining": release.remaining,
+                        "half": release.half,
                         "event": event_to_dict(release.event),
                     }
                     for release in self.events

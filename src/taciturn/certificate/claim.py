@@ -19,15 +19,18 @@ import numpy as np
 
 from taciturn.accounting import best_bound, proves
 from taciturn.accounting.filter import Spend, chain_holds
-from taciturn.certificate.release import MOST_REPEATS, Part, Release
+from taciturn.certificate.release import MOST_REPEATS, Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
 from taciturn.events import (
+    MOST_ALTERNATIVES,
     ComposedEvent,
     Event,
     GaussianEvent,
     ObjectivePerturbationEvent,
+    ParallelEvent,
     RepeatedEvent,
+    count_alternatives,
     fold,
     for_group,
 )
@@ -42,6 +45,7 @@ _EXHAUSTED = 1e-9
 # Accounting takes time in proportion to these; fits stay far below them.
 _MOST_RUNS = 4_000
 _MOST_STEPS = 2_000_000
+_MOST_RUNS_OF_ALTERNATIVES = 100_000
 _STEPS_ONE_BY_ONE = 100_000
 # An objective is a polynomial with a term for each record that may differ, to the power of its count.
 _MOST_RECORDS_OF_OBJECTIVES = 1_000
@@ -132,7 +136,8 @@ def _check_relation(certificate: Certificate, event: Event) -> None:
 def _check_filters(certificate: Certificate) -> None:
     """Lines that a privacy filter paid for: the noise that each states costs what its event says.
 
-    What remains leads from line to line, and to nothing at the end of each filter.
+    What remains leads from line to line, and to nothing at the end of each filter. A filter pays for releases about one
+    half of the records, or about all.
     """
     try:
         held = _filters_hold(certificate.events)
@@ -147,12 +152,15 @@ def _check_filters(certificate: Certificate) -> None:
 
 def _filters_hold(releases: Iterable[Release]) -> bool:
     chain: list[Spend] = []
-    spent = 0.0
+    spent, half = 0.0, None
     for release in releases:
         if release.remaining is None and not chain:
             continue
         if release.remaining is None or not isinstance(release.event, GaussianEvent) or release.scale == 0.0:
             return False
+        if chain and release.half != half:
+            return False
+        half = release.half
         selection = release.noise == "Gumbel"
         kind, parameter = ("selection", 2.0 / release.scale) if selection else ("gaussian", release.scale)
         chain.append(Spend(release.what, kind, parameter, release.count, release.event, release.remaining))
@@ -248,8 +256,7 @@ def _events_of(certificate: Certificate, counts: Iterable[int]) -> Iterator[Even
     """The certificate's events in parts of so many lines each."""
     first = 0
     for count in counts:
-        lines = certificate.events[first : first + count]
-        yield ComposedEvent(tuple(release.total for release in lines))
+        yield event_of_releases(certificate.events[first : first + count])
         first += count
 
 
@@ -287,11 +294,15 @@ def check_work(event: Event, group_size: int) -> None:
         if isinstance(part, ObjectivePerturbationEvent)
     ]
     terms = sum(min(records * count, _MOST_TERMS_OF_ONE) for records, count in objectives)
+    # Everything is accounted for once for each choice of branches of parallel events.
+    choices = count_alternatives(event)
     if (
-        runs > _MOST_RUNS
+        choices > MOST_ALTERNATIVES
+        or runs > _MOST_RUNS
+        or choices * runs > _MOST_RUNS_OF_ALTERNATIVES
         or repeats > MOST_REPEATS
-        or min(repeats, runs * _STEPS_ONE_BY_ONE) > _MOST_STEPS
-        or terms > _MOST_TERMS_OF_OBJECTIVES
+        or choices * min(repeats, runs * _STEPS_ONE_BY_ONE) > _MOST_STEPS
+        or choices * terms > _MOST_TERMS_OF_OBJECTIVES
         or any(records > _MOST_RECORDS_OF_OBJECTIVES for records, _ in objectives)
         or any(count > _MOST_REPEATS_OF_OBJECTIVES for _, count in objectives)
     ):
@@ -306,7 +317,7 @@ def _work(event: Event) -> tuple[int, int]:
     if isinstance(event, RepeatedEvent):
         runs, repeats = _work(event.event)
         return (runs * event.count if runs > 1 else runs), repeats * event.count
-    if isinstance(event, ComposedEvent):
+    if isinstance(event, ComposedEvent | ParallelEvent):
         inner = [_work(part) for part in event.events]
         return sum(runs for runs, _ in inner), sum(repeats for _, repeats in inner)
     return 1, 1

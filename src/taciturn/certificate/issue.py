@@ -8,11 +8,11 @@ from typing import Any
 
 from taciturn.accounting import Budget, best_bound
 from taciturn.certificate.certificate import Certificate
-from taciturn.certificate.claim import check_claim
-from taciturn.certificate.release import Part, Release
+from taciturn.certificate.claim import check_claim, check_work
+from taciturn.certificate.release import Part, Release, event_of_releases, only_pairs_halved
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
-from taciturn.events import ComposedEvent, for_group
+from taciturn.events import for_group
 
 __all__ = ["certify", "compose"]
 
@@ -35,7 +35,7 @@ def certify(
     order given. The status follows from the releases: see :func:`taciturn.certificate.status.status_of`.
     """
     releases = tuple(releases)
-    event = ComposedEvent(tuple(release.total for release in releases))
+    event = event_of_releases(releases)
     bound = best_bound(event, budget.delta, ordered=ordered)
     bound_name = bound.name
     status = status_of(event)
@@ -111,8 +111,9 @@ def compose(*certificates: Certificate) -> Certificate:
     worst = max(certificates, key=lambda certificate: STATUSES.index(certificate.status))
     parts = _parts(certificates)
     delta = math.fsum(part.delta for part in parts or certificates)
-    releases = tuple(release for certificate in certificates for release in certificate.events)
-    event = ComposedEvent(tuple(release.total for release in releases))
+    releases = tuple(release for certificate in certificates for release in only_pairs_halved(certificate.events))
+    event = event_of_releases(releases)
+    check_work(event, first.group_size)
     epsilon = math.fsum(part.epsilon for part in (parts if worst.is_proved else certificates))
     bound_name = "none" if math.isinf(epsilon) else "sum"
     if worst.is_proved:

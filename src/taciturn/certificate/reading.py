@@ -12,11 +12,11 @@ import reprlib
 from typing import Any, NoReturn
 
 from taciturn._version import __version__
-from taciturn.certificate.release import Part, Release
+from taciturn.certificate.release import Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.events import ComposedEvent, event_from_dict
+from taciturn.events import event_from_dict
 
 __all__ = ["ARITHMETICS", "BOUNDS", "FORMAT", "SCHEMA", "read_fields"]
 
@@ -29,7 +29,7 @@ _MOST_CHARACTERS = 16_000_000
 _MOST_DIGITS = 20
 _DEEPEST_FACT = 100
 _DEEPEST_EVENT = 32
-_RELEASE = ("what", "noise", "scale", "count", "event", "remaining")
+_RELEASE = ("what", "noise", "scale", "count", "event", "remaining", "half")
 _PART = ("epsilon", "delta", "releases", "ordered")
 
 
@@ -42,7 +42,7 @@ def read_fields(text: str) -> dict[str, Any]:
     # a published claim neglects it by assumption.
     exact = delta == 0.0 or status == "as published"
     events = tuple(_release(entry, exact) for entry in _list(content, "events"))
-    if status == "proved" and status_of(ComposedEvent(tuple(release.event for release in events))) == STATUSES[1]:
+    if status == "proved" and status_of(event_of_releases(events)) == STATUSES[1]:
         # Version 0.1 had no name for it.
         status = STATUSES[1]
     proved = content["proved_epsilon"]
@@ -146,6 +146,8 @@ def _release(entry: Any, exact: bool) -> Release:
         raise _unexpected("events", entry, "an object for each release")
     # Version 0.1 did not write down what remained of a privacy filter.
     entry.setdefault("remaining", None)
+    # Version 0.2 did not split records.
+    entry.setdefault("half", None)
     _check_keys(entry, frozenset(_RELEASE), "a release")
     if _deeper_than(entry["event"], _DEEPEST_EVENT):
         raise _unexpected("event", entry["event"], f"at most {_DEEPEST_EVENT} events inside one another")
@@ -156,7 +158,15 @@ def _release(entry: Any, exact: bool) -> Release:
         event=event_from_dict(entry["event"], exact=exact),
         count=_whole(entry, "count"),
         remaining=None if entry["remaining"] is None else _number(entry, "remaining"),
+        half=_half(entry),
     )
+
+
+def _half(entry: dict[str, Any]) -> int | None:
+    if entry["half"] is not None and _whole(entry, "half") not in (1, 2):
+        raise _unexpected("half", entry["half"], "1, 2 or null")
+    half: int | None = entry["half"]
+    return half
 
 
 def _part(entry: Any) -> Part:

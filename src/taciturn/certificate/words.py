@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from taciturn.certificate.release import in_pairs
 from taciturn.core.visible import visible
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ _ARITHMETIC_IN_WORDS = {
     "float64": "double precision (some releases are computed from rounded numbers)",
 }
 
+_HALVES_IN_WORDS = (
+    "The two halves of the records are drawn at random without looking at the data, and one record is in one of them, "
+    "so that the cost is the larger of the two, not the sum."
+)
+
 
 def in_words(certificate: Certificate) -> str:
     """The whole statement."""
@@ -44,6 +50,8 @@ def in_words(certificate: Certificate) -> str:
         f"Here {_RELATION_IN_WORDS[certificate.relation]}.",
         f"Released: {released}.",
     ]
+    if any(len(runs) > 1 for runs in in_pairs(certificate.events)):
+        sentences.append(_HALVES_IN_WORDS)
     if public:
         sentences.append(f"Public facts: {public}.")
     if certificate.assumptions and certificate.status != "not private":

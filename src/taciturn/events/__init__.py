@@ -2,6 +2,7 @@
 
 An event says what one release costs and nothing else: no data, no budget, no accountant. Events are
 frozen and hashable, compare by value, add up (``a + b``: a, then b) and repeat (``a * 1000``).
+Releases about disjoint groups of records stand side by side (``ParallelEvent((a, b))``): the dearest one counts.
 The meaning of an event never changes; an accountant that does not know one must refuse it.
 
 Sensitivities arrive already normalised: every parameter below is relative to the distance between
@@ -14,6 +15,7 @@ the epsilon of the whole (:mod:`taciturn.accounting.accountant`). A sampler whos
 alone has distance 0; its event's epsilon includes the factor.
 """
 
+from taciturn.events.groups import for_group
 from taciturn.events.json import event_from_dict, event_to_dict
 from taciturn.events.kinds import (
     PURE_ONLY,
@@ -26,15 +28,17 @@ from taciturn.events.kinds import (
     NotPrivateEvent,
     ObjectivePerturbationEvent,
     OppositeSelectionsEvent,
+    ParallelEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
     fold,
-    for_group,
     in_order,
 )
+from taciturn.events.parallel import MOST_ALTERNATIVES, alternatives, count_alternatives
 
 __all__ = [
+    "MOST_ALTERNATIVES",
     "PURE_ONLY",
     "ApproximateEvent",
     "ComposedEvent",
@@ -45,9 +49,12 @@ __all__ = [
     "NotPrivateEvent",
     "ObjectivePerturbationEvent",
     "OppositeSelectionsEvent",
+    "ParallelEvent",
     "PermuteAndFlipEvent",
     "PureEvent",
     "RepeatedEvent",
+    "alternatives",
+    "count_alternatives",
     "event_from_dict",
     "event_to_dict",
     "fold",

@@ -17,6 +17,7 @@ from taciturn.events.kinds import (
     NotPrivateEvent,
     ObjectivePerturbationEvent,
     OppositeSelectionsEvent,
+    ParallelEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
@@ -37,6 +38,7 @@ _KINDS: dict[str, type[Event]] = {
         OppositeSelectionsEvent,
         NotPrivateEvent,
         ComposedEvent,
+        ParallelEvent,
         RepeatedEvent,
     )
 }

@@ -1,9 +1,9 @@
-"""The kinds of events, and what is asked of them: how often, in which order, for how many records."""
+"""The kinds of events, and what is asked of them: how often, and in which order."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from taciturn.core.errors import ParameterError
@@ -20,11 +20,11 @@ __all__ = [
     "NotPrivateEvent",
     "ObjectivePerturbationEvent",
     "OppositeSelectionsEvent",
+    "ParallelEvent",
     "PermuteAndFlipEvent",
     "PureEvent",
     "RepeatedEvent",
     "fold",
-    "for_group",
     "in_order",
 ]
 
@@ -246,6 +246,48 @@ class RepeatedEvent(Event):
         object.__setattr__(self, "count", check_integer(1, count=self.count))
 
 
+@dataclass(frozen=True, slots=True)
+class ParallelEvent(Event):
+    r"""Releases about disjoint groups of records, of which neighbours differ in one.
+
+    Each branch is the cost of the releases about one group, for neighbours that differ in that group. Groups are
+    assigned without looking at the data: by a random permutation of public slots, or by an independent coin for each
+    record. Branches happen in the order given, and a later one may depend on the outcomes of earlier ones.
+
+    *Statement.* If for given groups each branch is :math:`(\varepsilon, \delta)`-DP, and a later one is so after every
+    outcome of the earlier ones, then everything is :math:`(\varepsilon, \delta)`-DP, even if the assignment is secret.
+    The same holds with :math:`\mu`-GDP. The cost is that of the dearest branch, not the sum.
+
+    *Proof.* Fix the assignment, and let neighbours differ in the group of branch B. Earlier branches act on equal data,
+    so that their outcomes have the same law on both sides. Given each of these outcomes, B is as private as stated.
+    Later branches act on equal data and on outcomes that are released already: they are post-processing. This covers
+    each assignment. The laws of everything are mixtures over assignments, with the same weights :math:`w_a` for both
+    neighbours, since an assignment does not look at the data. Hockey-stick divergences are jointly convex:
+    :math:`H(\sum_a w_a P_a, \sum_a w_a Q_a) \le \sum_a w_a H(P_a, Q_a)`, at most the largest. A test at level
+    :math:`\alpha = \sum_a w_a \alpha_a` has an error of the second kind of at least :math:`\sum_a w_a f(\alpha_a) \ge
+    f(\alpha)`, since trade-off functions f are convex; this is :math:`\mu`-GDP for the largest :math:`\mu`. The same
+    proof holds beside other releases, one choice of a branch at a time
+    (:func:`~taciturn.events.parallel.alternatives`).
+
+    *Samplers.* Only the sampler of B has to be exchanged for its law. Samplers of the other branches are the same
+    randomised maps on equal data, with whatever law they have. So the distance is that of B.
+
+    Several records can lie in several groups: see :func:`~taciturn.events.groups.for_group`.
+
+    Parameters
+    ----------
+    events : tuple of Event
+        The branches, in the order in which they happen; none at all costs nothing.
+    """
+
+    kind: ClassVar[str] = "parallel"
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", tuple(self.events))
+
+
 def _check_distance(distance: object) -> float:
     return check_real(0.0, 1.0, distance=distance)
 
@@ -261,14 +303,15 @@ def _parts(event: Event) -> tuple[Event, ...]:
 def fold(event: Event) -> dict[Event, int]:
     """How often each elementary event happens, in order of first appearance.
 
-    Counts are multiplied out here, once, so that no accountant has to remember them.
+    Counts are multiplied out here, once, so that no accountant has to remember them. All branches of a parallel event
+    happen; which of them a record pays for is for :func:`~taciturn.events.parallel.alternatives` to say.
     """
     totals: dict[Event, int] = {}
 
     def visit(current: Event, count: int) -> None:
         if isinstance(current, RepeatedEvent):
             visit(current.event, count * current.count)
-        elif isinstance(current, ComposedEvent):
+        elif isinstance(current, ComposedEvent | ParallelEvent):
             for part in current.events:
                 visit(part, count)
         else:
@@ -289,7 +332,7 @@ def in_order(event: Event, kind: type[Event]) -> list[tuple[Event, int]]:
         if len(inner) == 1:
             return [(inner[0][0], inner[0][1] * event.count)]
         return _merged(inner * event.count)
-    if isinstance(event, ComposedEvent):
+    if isinstance(event, ComposedEvent | ParallelEvent):
         return _merged([run for part in event.events for run in in_order(part, kind)])
     return [(event, 1)] if isinstance(event, kind) else []
 
@@ -302,34 +345,3 @@ def _merged(runs: list[tuple[Event, int]]) -> list[tuple[Event, int]]:
         else:
             out.append((event, count))
     return out
-
-
-def for_group(event: Event, size: int) -> Event:
-    r"""The cost of the same releases between data sets that differ in ``size`` records.
-
-    A chain of ``size`` neighbours joins the two. Along it log-probability ratios add up, hence so do
-    their ranges and their bounds (exponential, pure); sensitivities add up (Gaussian); and
-    (epsilon, delta) becomes ``(k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1))``. In objective perturbation
-    Jacobians multiply, moves add up, and every record brings directions of its own. Of two opposite selections the
-    far one may be another at each step of the chain, so that the event keeps count of the records. How far a sampler is
-    from its law does not depend on the neighbours, so that distances stay: where records are in blocks with a sampler
-    each, an event has the distance of all blocks from the start.
-    """
-    size = check_integer(1, size=size)
-    if isinstance(event, RepeatedEvent):
-        return RepeatedEvent(for_group(event.event, size), event.count)
-    if isinstance(event, ComposedEvent):
-        return ComposedEvent(tuple(for_group(part, size) for part in event.events))
-    if isinstance(event, GaussianEvent):
-        return replace(event, noise_multiplier=event.noise_multiplier / size)
-    if isinstance(event, (ObjectivePerturbationEvent, OppositeSelectionsEvent)):
-        return replace(event, records=event.records * size)
-    if isinstance(event, ApproximateEvent):
-        # Where the power would overflow there is nothing left to protect, unless delta is zero.
-        if size * event.epsilon > 700.0:
-            return NotPrivateEvent() if event.delta else PureEvent(size * event.epsilon)
-        delta = event.delta * math.expm1(size * event.epsilon) / math.expm1(event.epsilon)
-        return ApproximateEvent(size * event.epsilon, delta) if delta < 1.0 else NotPrivateEvent()
-    if isinstance(event, _EpsilonEvent):
-        return replace(event, epsilon=size * event.epsilon)
-    return event

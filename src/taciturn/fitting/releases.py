@@ -272,16 +272,19 @@ class Releases:
         return self._stream.spawn(label)
 
 
-def list_spends(spends: Iterable[Spend]) -> tuple[Release, ...]:
-    """What was bought from a privacy filter, for the certificate."""
+def list_spends(spends: Iterable[Spend], half: int | None = None) -> tuple[Release, ...]:
+    """What was bought from a privacy filter, for the certificate.
+
+    ``half`` is the half of the records that the filter paid for, 1 or 2; None for all records.
+    """
     releases = []
     for spend in spends:
         if spend.mechanism == "none":
-            releases.append(Release(spend.what, "none", 0.0, spend.event, spend.count))
+            releases.append(Release(spend.what, "none", 0.0, spend.event, spend.count, half=half))
             continue
         selection = spend.mechanism == "selection"
         noise, scale = ("Gumbel", 2.0 / spend.parameter) if selection else ("Gaussian", spend.parameter)
-        releases.append(Release(spend.what, noise, scale, spend.event, spend.count, spend.remaining))
+        releases.append(Release(spend.what, noise, scale, spend.event, spend.count, spend.remaining, half))
     return tuple(releases)
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from taciturn.accounting import epsilon_of
 from taciturn.certificate import Certificate, Release
+from taciturn.certificate.release import event_of_releases
 from taciturn.core.arrays import AnyArray, FloatArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
@@ -22,7 +23,7 @@ from taciturn.core.validation import check_claimed_epsilon, check_delta, check_i
 from taciturn.data.admission import PresentRecords
 from taciturn.data.reading import PUBLIC_LABELS, public_labels, read_records
 from taciturn.estimators.prediction import LinearPredictor
-from taciturn.events import ComposedEvent, LaplaceMaxEvent, NotPrivateEvent
+from taciturn.events import LaplaceMaxEvent, NotPrivateEvent
 from taciturn.fitting.docstrings import fill
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 
@@ -76,7 +77,7 @@ def state_claim(
     """The certificate of a run: the claimed pair, and what its releases can be proved to cost at that delta."""
     releases = tuple(releases)
     private = not math.isinf(epsilon)
-    spent = ComposedEvent(tuple(release.total for release in releases))
+    spent = event_of_releases(releases)
     return Certificate(
         epsilon=epsilon,
         delta=delta if private else 0.0,

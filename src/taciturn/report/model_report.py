@@ -83,7 +83,7 @@ def _list_releases(page: Page, certificate: Certificate) -> None:
     )
     page.table(
         ("what", "noise", "how often", "scale in sensitivities"),
-        [(release.what, *_noise(release)) for release in certificate.events],
+        [(release.subject, *_noise(release)) for release in certificate.events],
         "Every release, in order" if certificate.ordered else "Every release",
         numeric={2, 3},
     )

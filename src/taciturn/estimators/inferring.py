@@ -132,9 +132,12 @@ class InferringModel:
     def _header(self) -> dict[str, str]:
         public, certificate = self.certificate_.public, self.certificate_
         found = self.inference_
-        records = f"{found.n_records:,} for the coefficients"
-        if found.split:
-            records += ", the other half chose the columns"
+        if not found.split:
+            records = f"{found.n_records:,}"
+        elif found.reason is None:
+            records = f"{found.n_records:,} for the coefficients, the other half chose the columns"
+        else:
+            records = "one half chose the columns and their coefficients, the other one could not improve on them"
         private = certificate.status != "not private"
         budget = f"epsilon {certificate.epsilon:g}, delta {certificate.delta:g}" if private else "none: not private"
         return {

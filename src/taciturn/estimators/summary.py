@@ -146,7 +146,8 @@ class Summary:
         """What the numbers cover, and what they do not."""
         found = self.inference
         if found.reason is not None:
-            return (f"No standard errors: {found.reason}",)
+            source = " The coefficients are those of the half that chose the columns." if found.split else ""
+            return (f"No standard errors: {found.reason}{source}",)
         chosen = (
             "The columns were chosen on the other half of the records, drawn at random, and the intervals are for the "
             "population's coefficients of these columns."
@@ -174,7 +175,7 @@ def _shortened(name: str) -> str:
 
 def _number(head: str, value: float) -> str:
     if np.isnan(value):
-        return "" if head == "p (BH)" else "nan"
+        return "" if head == "p (BH)" else "-"
     if head.startswith("p"):
         return "<0.001" if head in ("p", "p (BH)") and value < 0.001 else _plain(value)
     return f"{value:.2f}" if head == "z" else _plain(value)

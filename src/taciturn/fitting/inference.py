@@ -37,7 +37,7 @@ __all__ = ["InferenceResult", "run_inference"]
 _QUANTILE, _LEAST_QUANTILE = 0.98, 0.7
 _RANKS = 8.0
 # The residual clip opens until its noise is this share of the sampling error.
-_NOISE_PER_ERROR = 0.3
+_NOISE_PER_ERROR = 0.15
 # Deviation of a normal variable over its median magnitude.
 _DEVIATION_PER_MEDIAN = 1.4826
 _LEAST_SIZE, _MOST_RESIDUAL = 2.0**-8, 4.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from taciturn.accounting import Budget, PrivacyFilter, epsilon_of
+from taciturn.accounting import PrivacyFilter, epsilon_of
 from taciturn.core.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.events import GaussianEvent
 from taciturn.fitting.inference import InferenceResult
@@ -114,8 +114,8 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
     if epsilon <= _MOST_EPSILON:
         enough += f", or epsilon {epsilon:.2g},"
     return (
-        f"the released information matrix of {width} coefficients is not clear of its noise; {enough} would make it so, "
-        "by what was released."
+        f"the released information matrix of {width} coefficients is not clear of its noise; {enough} would make it "
+        "so, by what was released."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -120,10 +121,10 @@ class Summary:
         columns = self.columns
         facts = "".join(f"<tr><th>{_safe(name)}</th><td>{_safe(value)}</td></tr>" for name, value in self.facts.items())
         head = "".join(f"<th>{_safe(name)}</th>" for name in ("feature", *columns))
-        rows = "".join(
-            f"<tr><th>{_safe(name)}</th>{''.join(f'<td>{_number(head, v[i])}</td>' for head, v in columns.items())}</tr>"
-            for i, name in enumerate((*self.names, INTERCEPT))
-        )
+        rows = ""
+        for i, name in enumerate((*self.names, INTERCEPT)):
+            cells = "".join(f"<td>{_number(column, values[i])}</td>" for column, values in columns.items())
+            rows += f"<tr><th>{_safe(name)}</th>{cells}</tr>"
         notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes)
         return (
             f"<table><caption>{_safe(self.title)}</caption><tbody>{facts}</tbody></table>"
@@ -156,10 +157,10 @@ class Summary:
             "coefficients of these columns."
         )
         return (
-            f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for privacy, "
-            f"whose squares add up to that of the standard error. {chosen} They hold for many records, whether or not "
-            "the variance is constant or the model exact. They do not cover columns that were left out, values beyond "
-            "the bounds, or a sample that does not represent the population.",
+            f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for "
+            f"privacy, whose squares add up to that of the standard error. {chosen} They hold for many records, whether "
+            "or not the variance is constant or the model exact. They do not cover columns that were left out, values "
+            "beyond the bounds, or a sample that does not represent the population.",
             "p (BH) is adjusted for the number of columns by Benjamini and Hochberg.",
         )
 
@@ -186,6 +187,4 @@ def _plain(value: float) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, max(width, 60))

@@ -125,8 +125,9 @@ def judged(outcomes: Sequence[Outcome]) -> str:
     )
     return (
         f"Cells with intervals in at least half of the runs: {len(counted)} of {len(rated)}. Of {len(well)} of them "
-        f"with well-specified designs coverage is between {min(well.values()):.3f} and {max(well.values()):.3f}, on average "
-        f"{np.mean(list(well.values())):.3f}; {len(outside)} are outside of .92 to .98{': ' if named else ''}{named}. "
+        f"with well-specified designs coverage is between {min(well.values()):.3f} and {max(well.values()):.3f}, on "
+        f"average {np.mean(list(well.values())):.3f}; {len(outside)} are outside of .92 to .98"
+        f"{': ' if named else ''}{named}. "
         f"Of {len(other)} with a model that does not hold it is at least {min(other.values()):.3f}, on average "
         f"{np.mean(list(other.values())):.3f}."
     )

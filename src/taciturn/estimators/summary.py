@@ -158,9 +158,9 @@ class Summary:
         )
         return (
             f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for "
-            f"privacy, whose squares add up to that of the standard error. {chosen} They hold for many records, whether "
-            "or not the variance is constant or the model exact. They do not cover columns that were left out, values "
-            "beyond the bounds, or a sample that does not represent the population.",
+            f"privacy, whose squares add up to that of the standard error. {chosen} They hold for many records, "
+            "whether or not the variance is constant or the model exact. They do not cover columns that were left out, "
+            "values beyond the bounds, or a sample that does not represent the population.",
             "p (BH) is adjusted for the number of columns by Benjamini and Hochberg.",
         )
 

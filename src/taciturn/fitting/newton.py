@@ -45,7 +45,7 @@ __all__ = ["Clips", "NewtonEstimate", "newton_step"]
 _SHORT_ROW = 8.0
 _MOST_RESIDUAL = 16.0
 # Bits of sums over records without noise, and of squared norms and derivatives in them.
-_SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 40, 24
+_SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 46, 24
 # Steps without noise, and when to end: convergence is quadratic.
 _NOISELESS_STEPS = 50
 _LEAST_STEP = 1e-12

@@ -115,8 +115,8 @@ def null_fits(task, same_rows):
     found = []
     for seed in range(24):
         rng = np.random.default_rng([seed, 77])
-        X = rng.uniform(-1, 1, (1000, 40))
-        y = np.clip(0.2 * rng.standard_normal(1000), -1, 1) if task == "linear" else rng.integers(0, 2, 1000)
+        X = rng.uniform(-1, 1, (2000, 40))
+        y = np.clip(0.2 * rng.standard_normal(2000), -1, 1) if task == "linear" else rng.integers(0, 2, 2000)
         with pytest.MonkeyPatch.context() as patch:
             if same_rows:
                 patch.setattr(runs, "_halves", lambda plan, source, stream: (source, source))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from taciturn.accounting import Budget, PrivacyFilter, epsilon_of
+from taciturn.accounting import PrivacyFilter, epsilon_of
 from taciturn.core.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.events import GaussianEvent
 from taciturn.fitting.inference import InferenceResult
@@ -87,7 +87,8 @@ def infer(
         found = np.full(n_columns + 1, math.nan)
         if covariance is not None:
             found[: len(covariance)] = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        return found * units
+        scaled: FloatArray = found * units
+        return scaled
 
     sampling, privacy = deviations(outcome.sampling), deviations(outcome.privacy)
     reason = None if outcome.sampling is not None else _reason(plan, outcome)
@@ -114,14 +115,14 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
     if epsilon <= _MOST_EPSILON:
         enough += f", or epsilon {epsilon:.2g},"
     return (
-        f"the released information matrix of {width} coefficients is not clear of its noise; {enough} would make it so, "
-        "by what was released."
+        f"the released information matrix of {width} coefficients is not clear of its noise; {enough} would make it "
+        "so, by what was released."
     )
 
 
 def _rounded_up(number: float) -> int:
     """Two digits, no fewer than the number."""
-    step = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step) * step
 
 

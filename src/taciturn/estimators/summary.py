@@ -120,9 +120,10 @@ class Summary:
         columns = self.columns
         facts = "".join(f"<tr><th>{_safe(name)}</th><td>{_safe(value)}</td></tr>" for name, value in self.facts.items())
         head = "".join(f"<th>{_safe(name)}</th>" for name in ("feature", *columns))
+        cells = [[f"<td>{_number(name, value)}</td>" for value in values] for name, values in columns.items()]
         rows = "".join(
-            f"<tr><th>{_safe(name)}</th>{''.join(f'<td>{_number(head, v[i])}</td>' for head, v in columns.items())}</tr>"
-            for i, name in enumerate((*self.names, INTERCEPT))
+            f"<tr><th>{_safe(name)}</th>{''.join(row)}</tr>"
+            for name, row in zip((*self.names, INTERCEPT), zip(*cells, strict=True), strict=True)
         )
         notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes)
         return (
@@ -156,10 +157,10 @@ class Summary:
             "coefficients of these columns."
         )
         return (
-            f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for privacy, "
-            f"whose squares add up to that of the standard error. {chosen} They hold for many records, whether or not "
-            "the variance is constant or the model exact. They do not cover columns that were left out, values beyond "
-            "the bounds, or a sample that does not represent the population.",
+            f"Intervals of {found.confidence_level:.4g} confidence include the sampling error and the noise for "
+            f"privacy, whose squares add up to that of the standard error. {chosen} They hold for many records, "
+            "whether or not the variance is constant or the model exact. They do not cover columns that were left out, "
+            "values beyond the bounds, or a sample that does not represent the population.",
             "p (BH) is adjusted for the number of columns by Benjamini and Hochberg.",
         )
 

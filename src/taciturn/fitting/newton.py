@@ -137,8 +137,8 @@ class _Step:
         """Newton's method: the maximum-likelihood or least-squares fit, and its sandwich."""
         coefficients = self._start
         for _ in range(_NOISELESS_STEPS):
-            information = self._source.total(InformationMatrix(self._clipping, coefficients, self._finest))
-            values, vectors = np.linalg.eigh(information * (self._smoothness * self._clipping.norm**2 / self._finest))
+            total = self._source.total(InformationMatrix(self._clipping, coefficients, self._finest))
+            values, vectors = np.linalg.eigh(total * (self._smoothness * self._clipping.norm**2 / self._finest))
             if not values[0] > _LEAST_EIGENVALUE * values[-1]:
                 break
             clipping = replace(self._clipping, weight_bound=self._finest_weight)

@@ -1,8 +1,8 @@
 r"""Plans for fits of the default model with standard errors: which records are read for what, and what each part costs.
 
 Columns that the data choose need records of their own. One half of the records chooses columns, starting coefficients
-and clips; the other half makes one Newton step from them. Neighbours differ in one of the halves, so that each may spend
-the whole budget. Columns that the caller fixed are known without the data, and all records do both.
+and clips; the other half makes one Newton step from them. Neighbours differ in one of the halves, so that each may
+spend the whole budget. Columns that the caller fixed are known without the data, and all records do both.
 
 The shares of the step: the information matrix, the matrix of scores (the middle of the sandwich) and the gradient.
 """

@@ -116,7 +116,7 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
         enough += f", or epsilon {epsilon:.2g},"
     return (
         f"the released information matrix of {width} coefficients is not clear of its noise; {enough} would make it "
-        "so, by what was released."
+        "so, by what was released, unless columns are collinear, as all categories of one column are."
     )
 
 

@@ -175,9 +175,13 @@ def test_other_classes_have_no_summary():
 
 
 def test_all_categories_of_a_column_are_told(models):
-    assert models["fixed"].complete_categories == ()
-    assert fitted(columns=[2, 3, 4]).complete_categories == ("region",)
-    assert fitted(columns=[2, 3, 4], inference=False).complete_categories == ()
+    note = "The model has all categories of region, which are collinear"
+    collinear = fitted(columns=[2, 3, 4])
+    assert collinear.estimator.inference_.reason is not None
+    assert collinear.inference_notes[-1].startswith(note)
+    assert collinear.inference_notes[:-1] == collinear.summary().notes
+    assert fitted(columns=[2, 3]).inference_notes == fitted(columns=[2, 3]).summary().notes
+    assert fitted(columns=[2, 3, 4], inference=False).inference_notes == ()
 
 
 # ------------------------------------------------------------------ forgeries

@@ -131,17 +131,23 @@ class Model:
         return replace(found, names=[names[j] for j in found.inference.columns])
 
     @property
-    def complete_categories(self) -> tuple[str, ...]:
-        """Columns whose categories all have standard errors asked of them: with an intercept these are collinear."""
-        found = getattr(self.estimator, "inference_", None)
-        if found is None:
+    def inference_notes(self) -> tuple[str, ...]:
+        """What the intervals cover, or why there are none, in sentences; none for a model without inference."""
+        if getattr(self.estimator, "inference_", None) is None:
             return ()
-        names = self.feature_names
-        chosen = {names[j] for j in found.columns}
-        return tuple(
-            name
-            for name, column in self.bounds.used
+        summary = self.summary()
+        chosen = set(summary.names)
+        whole = [
+            name for name, column in self.bounds.used
             if column.type == "category" and chosen.issuperset(column.features(name))
+        ]  # fmt: skip
+        if summary.inference.reason is None or not whole:
+            return summary.notes
+        listed = ", ".join(whole)
+        return (
+            *summary.notes,
+            f"The model has all categories of {listed}, which are collinear with the intercept where every record has "
+            "one of them: leave one category out, as the one that others are compared with.",
         )
 
     def to_json(self) -> str:

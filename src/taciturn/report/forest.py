@@ -9,18 +9,17 @@ from dataclasses import dataclass
 
 from taciturn.core.visible import visible
 from taciturn.report.charts import MOST_BARS, round_ticks, shorten
+from taciturn.report.formats import format_estimate
 from taciturn.report.markup import Markup, element
 from taciturn.report.page import Drawing
 
-__all__ = ["Estimate", "find_reach", "forest_chart", "format_short"]
+__all__ = ["Estimate", "find_reach", "forest_chart"]
 
 _WIDTH, _LEFT, _RIGHT = 640.0, 180.0, 185.0
 _ROW, _TOP, _FOOT = 24.0, 24.0, 26.0
 _GAP, _RADIUS, _CAP = 10.0, 4.0, 4.0
 # An interval of so many times the typical one is cut, so that the others can be read.
 _MOST_HALVES = 3.0
-# Numbers between are written without an exponent.
-_LEAST_HALF, _MOST_PLAIN = 1e-3, 1e4
 # Exponentials beyond are not finite.
 _MOST_LOG = 690.0
 # Odds ratios on an axis: powers of ten, with more numbers between them the shorter the axis is.
@@ -83,28 +82,9 @@ def find_reach(estimates: Sequence[Estimate]) -> tuple[float, float]:
     return (low, high) if low < high else (-1.0, 1.0)
 
 
-def format_short(value: float) -> str:
-    """Format a number for a label: about three digits.
-
-    Examples
-    --------
-    >>> [format_short(value) for value in (1.234, -0.0456, 123456.0)]
-    ['1.23', '-0.0456', '1.23e+05']
-    """
-    return f"{value:.2f}" if 0.1 <= abs(value) < 100.0 else f"{value:.3g}"
-
-
 def _numbers(estimate: Estimate, *, odds: bool) -> str:
-    numbers, half = (estimate.value, estimate.lower, estimate.upper), 0.5 * (estimate.upper - estimate.lower)
-    if odds:
-        texts = [format_short(math.exp(min(number, _MOST_LOG))) for number in numbers]
-    elif half < _LEAST_HALF or max(map(abs, numbers)) >= _MOST_PLAIN:
-        texts = [f"{number:.3g}" for number in numbers]
-    else:
-        # Two digits of the error, in all three numbers.
-        digits = max(0, 1 - math.floor(math.log10(half)))
-        texts = [f"{number:.{digits}f}" for number in numbers]
-    return f"{texts[0]} ({texts[1]} to {texts[2]})"
+    numbers = (estimate.value, estimate.lower, estimate.upper)
+    return format_estimate(*((math.exp(min(number, _MOST_LOG)) for number in numbers) if odds else numbers))
 
 
 def _row(

@@ -10,9 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from taciturn import Budget, Certificate
+from taciturn import Budget, Certificate, SparseClassifier, SparseRegressor
 from taciturn.certificate import Release, certify
+from taciturn.estimators.inference import Inference
 from taciturn.events import NotPrivateEvent, PureEvent
+from taciturn.modelfile import Model
 from taciturn.report import Page, model_report
 from taciturn.report.charts import odds_chart
 from taciturn.tables import TableBounds, TableSchema
@@ -99,6 +101,37 @@ def classification(classes, certificate=None):
     )
 
 
+def inferred(task="regress", **changes):
+    """A model with standard errors that were made up: of all features but one, and of the intercept."""
+    stated = "lower = 0\nupper = 250" if task == "regress" else 'classes = ["no", "yes"]'
+    coefficients = changes.pop("coef", np.array([1.5, -0.75, 0.0, 0.4, -0.01]))
+    estimator = SparseRegressor() if task == "regress" else SparseClassifier()
+    estimator.coef_ = coefficients if task == "regress" else coefficients[None, :]
+    estimator.intercept_ = 0.25 if task == "regress" else np.array([0.25])
+    estimator.n_features_in_ = 5
+    estimator.certificate_ = certificate_of_fit()
+    if task == "classify":
+        estimator.classes_ = np.array(["no", "yes"])
+    sampling, privacy = np.array([0.3, 0.12, 0.4, 0.02, 0.05]), np.array([0.4, 0.05, 0.3, 0.0, 0.12])
+    details = {
+        "columns": np.array([0, 1, 3, 4]),
+        "std_error": np.hypot(sampling, privacy),
+        "sampling": sampling,
+        "privacy": privacy,
+        "confidence_level": 0.95,
+        "n_records": 12_345,
+        "split": True,
+    }
+    estimator.inference_ = Inference(**(details | changes))
+    return Model(bounds_of(QUOTED if task == "regress" else "y", stated), estimator, "taciturn fit t.csv --inference")
+
+
+def no_errors(**changes):
+    nothing = np.full(5, np.nan)
+    reason = f"the matrix is not clear of its noise {EVIL}."
+    return inferred(**({"std_error": nothing, "sampling": nothing, "privacy": nothing, "reason": reason} | changes))
+
+
 def without_noise():
     return certify(
         [Release("everything", "none", 0.0, NotPrivateEvent())],
@@ -143,6 +176,9 @@ REPORTS = {
     "not private": lambda: model_report(regression(without_noise())),
     "as published": lambda: model_report(regression(as_published(3.5))),
     "empty": lambda: model_report(regression(coef_=np.zeros(5))),
+    "intervals": lambda: model_report(inferred()),
+    "odds ratios": lambda: model_report(inferred("classify")),
+    "no intervals": lambda: model_report(no_errors()),
     "kit": kitchen_sink,
 }
 

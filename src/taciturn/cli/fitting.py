@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import Method, new_estimator, warm_up
+from taciturn.cli.methods import Method, add_inference, check_two_classes, new_estimator, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -45,6 +45,15 @@ def fit(
         str | None,
         typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: 10]"),
     ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of the model, with commas between them. [default: it chooses them]")
+    ] = None,
+    inference: Annotated[
+        bool, typer.Option("--inference", help="Standard errors, intervals and p-values for the coefficients.")
+    ] = False,
+    confidence: Annotated[
+        float | None, typer.Option(help="Confidence level of the intervals, in [0.5, 1). [default: 0.95]")
+    ] = None,
     bounds: Bounds = None,
     private_bounds: PrivateBounds = None,
     relation: Relation = "zero-out",
@@ -65,20 +74,29 @@ def fit(
 
     facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
+    kept, asked = parse_nonzero(nonzero), dict[str, Any]()
+    add_inference(
+        asked, method, inference=inference, confidence=confidence, columns=columns, nonzero=kept, bounds=facts.bounds
+    )
+    if inference:
+        check_two_classes(facts.bounds.target.classes or ())
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
     model = new_estimator(
         method,
         facts.task,
-        parse_nonzero(nonzero),
+        kept,
         epsilon=(1.0 - share) * epsilon,
         delta=(1.0 - share) * delta,
         invalid=invalid,
+        **asked,
         **budget,
     )
     model.check_parameters()
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_encoded_table(table, facts, invalid=invalid)
+        if inference and facts.task == "classify":
+            check_two_classes(facts.bounds.target.classes or records.labels())
         warm_up(model, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())

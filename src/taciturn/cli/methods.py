@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from taciturn.cli.screen import stage
 from taciturn.core.errors import ParameterError
+from taciturn.tables.words import refusal
+
+if TYPE_CHECKING:
+    from taciturn.tables import TableBounds
 
 __all__ = [
     "Method",
     "SelectionMethod",
     "Task",
+    "add_inference",
+    "check_two_classes",
+    "find_features",
     "methods_for",
     "new_estimator",
     "new_selector",
@@ -63,6 +71,65 @@ def new_estimator(method: str, task: Task, nonzero: int | str | None, **paramete
             raise ParameterError("nonzero", nonzero, f"nothing for the method {method}", "leave the option out")
         parameters["n_nonzero"] = nonzero
     return kind(**parameters)
+
+
+def add_inference(
+    parameters: dict[str, Any],
+    method: str,
+    *,
+    inference: bool,
+    confidence: float | None,
+    columns: str | None,
+    nonzero: int | str | None,
+    bounds: TableBounds,
+) -> None:
+    """Add the parameters of standard errors and of fixed columns, which the default model alone has."""
+    for option, value in (("inference", inference), ("columns", columns)):
+        if value and method != "auto":
+            raise ParameterError("method", method, f"auto with --{option}", "choose auto, or leave the option out")
+    if confidence is not None and not inference:
+        raise ParameterError("confidence", confidence, "--inference beside it", "add --inference, or leave it out")
+    if columns is not None:
+        if nonzero is not None:
+            raise ParameterError("nonzero", nonzero, "nothing beside --columns", "leave one of the two out")
+        parameters["columns"] = find_features(columns, bounds)
+    if inference:
+        parameters["inference"] = True
+        if confidence is not None:
+            from taciturn.core.validation import check_real
+
+            check_real(0.5, 1.0, closed="left", confidence=confidence)
+            parameters["confidence_level"] = confidence
+
+
+def find_features(columns: str, bounds: TableBounds) -> list[int]:
+    """The places of the features that a list of names with commas between them stands for.
+
+    A name is that of a column of the table or of a feature. A column of categories stands for its categories but the
+    first, because all of them together are collinear with the intercept.
+    """
+    features = bounds.feature_names
+    places = {feature: [place] for place, feature in enumerate(features)}
+    for name, column in bounds.used:
+        if column.type == "category" and name not in places:
+            places[name] = [places[feature][0] for feature in column.features(name)[1:]]
+    found: list[int] = []
+    # As a line of a CSV file, so that quotes allow names with commas.
+    for name in next(csv.reader([columns], skipinitialspace=True), []):
+        if name not in places:
+            raise refusal("columns", name, "the name of a column or feature of the model", "check its spelling")
+        found += places[name]
+    if not found or len(set(found)) < len(found):
+        raise refusal("columns", columns, "at least one feature, and each of them once", "change the list")
+    return sorted(found)
+
+
+def check_two_classes(classes: Any) -> None:
+    """Raise if there are more than two classes, of which a model has no standard errors."""
+    if len(classes) > 2:
+        raise ParameterError(
+            "inference", True, f"two classes (got {len(classes)})", "fit one class against the rest, or without it"
+        )
 
 
 def warm_up(model: Any, X: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,10 @@ __all__ = [
     "shown_text",
     "stage",
 ]
+
+
+# Screens as wide as this show the parts of standard errors too.
+_WIDE = 120
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -105,10 +110,16 @@ def _progress(*more: str) -> Progress:
 
 
 def print_model(model: Model) -> None:
-    """Print the coefficients by name, the largest first."""
+    """Print the coefficients by name, the largest first, with standard errors and intervals if the model has some."""
     import numpy as np
     from rich.table import Table
 
+    if getattr(model.estimator, "inference_", None) is not None:
+        if model.estimator.inference_.reason is None:
+            _print_intervals(model)
+            return
+        for note in model.inference_notes:
+            print_line(note)
     estimator, names = model.estimator, model.feature_names
     stored = estimator.coef_
     coefficients = np.atleast_2d(stored.toarray() if hasattr(stored, "toarray") else stored)
@@ -125,6 +136,59 @@ def print_model(model: Model) -> None:
         table.add_row(shown_text(names[at]), *(f"{value:+.4g}" for value in coefficients[:, at]))
     table.add_row("(intercept)", *(f"{value:+.4g}" for value in np.atleast_1d(estimator.intercept_)))
     console().print(table)
+
+
+def _print_intervals(model: Model) -> None:
+    """Print coefficients with standard errors, and effects or odds ratios per unit of their column."""
+    from rich.table import Table
+
+    from taciturn.report.formats import format_estimate
+
+    summary = model.summary()
+    columns, found, names = summary.columns, summary.inference, summary.names
+    shown = sorted(range(len(names)), key=lambda j: -abs(columns["coefficient"][j]))
+    about = f"{model.bounds.target.name}: {len(shown)} of {len(model.feature_names)} features"
+    table = Table(title=shown_text(f"{about}, from {found.n_records:,} records"))
+    table.add_column("feature", style="bold", overflow="fold")
+    level = f"{100.0 * found.confidence_level:g}% interval"
+    effects = ("effect per unit", "lower per unit", "upper per unit")
+    if summary.odds:
+        effects = ("odds ratio", "odds lower", "odds upper")
+    numbers = {name: [float(value) for value in values] for name, values in columns.items()}
+    value, low, high = (numbers[name] for name in effects)
+    per_unit = [format_estimate(value[j], low[j], high[j]) for j in range(len(names))]
+    cells = {
+        "coefficient": [f"{number:+.4g}" for number in numbers["coefficient"]],
+        "std error": [*map(_number, numbers["std error"])],
+        "of which privacy": [*map(_number, numbers["privacy"])],
+        level: [*map(_ends, numbers["lower"], numbers["upper"])],
+        "p": [*map(_p_value, numbers["p"])],
+        f"{effects[0].removesuffix(' per unit')} per unit\n({level})": [*per_unit, ""],
+    }
+    screen = console()
+    if screen.width < _WIDE:
+        # The report has them.
+        for head in ("of which privacy", level):
+            del cells[head]
+    for head in cells:
+        table.add_column(head, justify="right")
+    for j in [*shown, len(names)]:
+        name = shown_text(names[j]) if j < len(names) else "(intercept)"
+        table.add_row(name, *(column[j] for column in cells.values()))
+    screen.print(table)
+    print_line(model.inference_notes[0])
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def _ends(lower: float, upper: float) -> str:
+    return "-" if math.isnan(lower) else f"{_number(lower)} to {_number(upper)}"
+
+
+def _p_value(value: float) -> str:
+    return "-" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def print_certificate(certificate: Certificate) -> None:

@@ -87,7 +87,8 @@ def infer(
         found = np.full(n_columns + 1, math.nan)
         if covariance is not None:
             found[: len(covariance)] = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        return found * units
+        scaled: FloatArray = found * units
+        return scaled
 
     sampling, privacy = deviations(outcome.sampling), deviations(outcome.privacy)
     reason = None if outcome.sampling is not None else _reason(plan, outcome)
@@ -115,13 +116,13 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
         enough += f", or epsilon {epsilon:.2g},"
     return (
         f"the released information matrix of {width} coefficients is not clear of its noise; {enough} would make it "
-        "so, by what was released."
+        "so, by what was released, unless columns are collinear, as all categories of one column are."
     )
 
 
 def _rounded_up(number: float) -> int:
     """Two digits, no fewer than the number."""
-    step = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step) * step
 
 

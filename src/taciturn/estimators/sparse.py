@@ -289,7 +289,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def _huber(self) -> bool:
         return self.loss == "huber"
 
-    def _described(self, plan: SparsePlan, facts: PublicFacts) -> dict[str, Any]:
+    def _described(self, plan: SparsePlan | InferencePlan, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
 
 

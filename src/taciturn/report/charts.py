@@ -13,7 +13,16 @@ from taciturn.report.markup import Markup, element
 from taciturn.report.odds import posterior_range
 from taciturn.report.page import Drawing
 
-__all__ = ["MOST_BARS", "Bar", "coefficient_chart", "find_scale", "odds_chart", "select_largest", "shorten"]
+__all__ = [
+    "MOST_BARS",
+    "Bar",
+    "coefficient_chart",
+    "find_scale",
+    "odds_chart",
+    "round_ticks",
+    "select_largest",
+    "shorten",
+]
 
 MOST_BARS = 40
 
@@ -53,7 +62,7 @@ def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float
 
     bottom = _TOP + _ROW * len(bars)
     shapes = []
-    for tick in _ticks(low, high):
+    for tick in round_ticks(low, high):
         x = place(tick)
         kind = "axis" if tick == 0.0 else "grid"
         shapes.append(element("line", x1=x, x2=x, y1=_TOP - 4.0, y2=bottom, class_=kind))
@@ -87,7 +96,7 @@ def _row(bar: Bar, middle: float, place: Callable[[float], float]) -> Markup:
     return element("g", *shapes)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def round_ticks(low: float, high: float) -> list[float]:
     """Round numbers between the ends, including zero."""
     rough = (high - low) / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))

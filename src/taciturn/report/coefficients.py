@@ -9,6 +9,7 @@ import numpy as np
 
 from taciturn.report.charts import MOST_BARS, Bar, coefficient_chart, find_scale, select_largest
 from taciturn.report.formats import format_number
+from taciturn.report.intervals import show_intervals
 from taciturn.report.page import Page
 
 if TYPE_CHECKING:
@@ -31,23 +32,28 @@ def show_coefficients(page: Page, model: Model) -> None:
         "middle of the bounds to the upper bound; the effect per unit is the change for one unit of the column in the "
         "table. Yes-or-no columns and categories are 1 or 0, and both numbers are the change from no to yes."
     )
-    page.paragraph(_about_noise(model) if used else "The model is its intercept alone.")
-    halves = {
-        name: column.upper / 2.0 - column.lower / 2.0
-        for name, column in model.bounds.used
-        if column.lower is not None and column.upper is not None
-    }
+    found = getattr(model.estimator, "inference_", None)
+    if not used:
+        page.paragraph("The model is its intercept alone.")
+    if found is not None:
+        for note in model.inference_notes:
+            page.paragraph(note)
+        if found.reason is None:
+            ((subject, intercept, _),) = outputs
+            show_intervals(page, subject, model.summary())
+            page.paragraph(_about_intercept(model, intercept))
+            return
+    elif used:
+        page.paragraph(_about_noise(model))
+    units = dict(zip(model.feature_names, model.bounds.feature_units, strict=True))
     # All charts share one scale.
     reach = find_scale([bar for _, _, bars in outputs for bar in bars])
     for subject, intercept, bars in outputs:
         if len(outputs) > 1:
             page.section(subject[0].upper() + subject[1:], level=3)
         if bars:
-            _show_bars(page, subject, bars, reach, halves)
-        page.paragraph(
-            f"Intercept: {format_number(intercept)}. This is the {_unit(model)} of a record with every column of "
-            "numbers in the middle of its bounds, and zeros elsewhere."
-        )
+            _show_bars(page, subject, bars, reach, units)
+        page.paragraph(_about_intercept(model, intercept))
 
 
 def _outputs(model: Model) -> Iterator[tuple[str, float, list[Bar]]]:
@@ -77,7 +83,7 @@ def _subjects(model: Model) -> list[str]:
     )
 
 
-def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, float], halves: dict[str, float]) -> None:
+def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, float], units: dict[str, float]) -> None:
     shown = f"{len(bars):,}" if len(bars) <= MOST_BARS else f"{MOST_BARS} largest of {len(bars):,}"
     first = ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3])
     page.figure(
@@ -88,8 +94,7 @@ def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, fl
     )
     header = ["feature", "coefficient", "effect per unit"]
     rows = [
-        [bar.name, format_number(bar.value), format_number(bar.value / halves.get(bar.name, 1.0))]
-        for bar in bars[:_MOST_ROWS]
+        [bar.name, format_number(bar.value), format_number(bar.value / units[bar.name])] for bar in bars[:_MOST_ROWS]
     ]
     rest = "" if len(bars) <= _MOST_ROWS else f": the largest {_MOST_ROWS:,} of {len(bars):,}, the model file has all"
     page.table(header, rows, f"Coefficients of {subject}{rest}", numeric={1, 2})
@@ -107,6 +112,13 @@ def _meaning(model: Model) -> str:
     return (
         "Every class has a score of its own, and a coefficient is a change of that score: the score of one class minus "
         "that of another is the log-odds of the one against the other."
+    )
+
+
+def _about_intercept(model: Model, intercept: float) -> str:
+    return (
+        f"Intercept: {format_number(intercept)}. This is the {_unit(model)} of a record with every column of numbers "
+        "in the middle of its bounds, and zeros elsewhere."
     )
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-__all__ = ["flatten_facts", "format_fact", "format_number", "format_percent", "round_safely"]
+__all__ = ["flatten_facts", "format_estimate", "format_fact", "format_number", "format_percent", "round_safely"]
 
 _DIGITS = 4
 _MOST_LISTED = 20
 _LEAST_SHARE = 1e-6
+# Numbers beyond are written with an exponent.
+_LEAST_ERROR, _MOST_ERROR = 1e-4, 1e5
 
 
 def format_number(value: float) -> str:
@@ -27,6 +29,23 @@ def format_number(value: float) -> str:
     if not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{_DIGITS - 1}e}"
     return f"{value:,.{max(0, _DIGITS - 1 - math.floor(math.log10(abs(value))))}f}"
+
+
+def format_estimate(value: float, lower: float, upper: float) -> str:
+    """Format a number with its interval: as many decimals in all three as show two digits of the error.
+
+    Examples
+    --------
+    >>> format_estimate(-0.00773, -0.4143, 0.3988), format_estimate(1.0301, 1.0283, 1.0319)
+    ('-0.01 (-0.41 to 0.40)', '1.0301 (1.0283 to 1.0319)')
+    """
+    # The interval of an odds ratio is shorter on one side.
+    half = min(value - lower, upper - value)
+    if _LEAST_ERROR <= half < _MOST_ERROR and max(abs(value), abs(lower), abs(upper)) < _MOST_ERROR:
+        form = f".{max(0, 1 - math.floor(math.log10(half)))}f"
+    else:
+        form = ".3g"
+    return f"{value:{form}} ({lower:{form}} to {upper:{form}})"
 
 
 def round_safely(value: float, *, up: bool, digits: int = _DIGITS) -> str:

@@ -112,6 +112,10 @@ svg .grid {{ stroke: var(--line); }}
 svg .axis {{ stroke: var(--muted); }}
 svg .region {{ fill: var(--region); }}
 svg .curve {{ stroke: var(--plus); stroke-width: 2; fill: none; }}
+svg .interval {{ stroke: var(--plus); stroke-width: 1.5; fill: none; }}
+svg .sampling {{ stroke: var(--plus); stroke-width: 5; }}
+svg .estimate {{ fill: var(--paper); stroke: var(--plus); stroke-width: 2; }}
+svg .clear {{ fill: var(--plus); }}
 svg .none {{ stroke: currentColor; stroke-dasharray: 5 4; fill: none; }}
 .code {{ margin: 1rem 0; }}
 .code p {{ display: flex; justify-content: space-between; align-items: center; gap: 1rem; margin: 0 0 .25rem;
@@ -146,7 +150,7 @@ footer {{ margin-top: 3rem; padding-top: 1rem; padding-bottom: 2rem; border-top:
   svg.wide, img.wide {{ min-width: 0; max-width: 16cm; }}
   svg:not(.wide) {{ max-width: 8.5cm; }}
   th, td {{ padding-top: .2rem; padding-bottom: .2rem; }}
-  svg .plus, svg .minus, svg .region {{ print-color-adjust: exact; }}
+  svg .plus, svg .minus, svg .region, svg .estimate {{ print-color-adjust: exact; }}
   a {{ text-decoration: none; }}
   .signature {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(4cm, 1fr)); gap: 1cm; margin-top: 2cm; }}
   .signature span {{ border-top: 1px solid var(--ink); padding-top: 1mm; }}

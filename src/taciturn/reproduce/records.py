@@ -35,7 +35,7 @@ class Record:
 # What a paper claims, and why its numbers differ from ours: read after the trials, and no number depends on it.
 _WORDS = ("claims.py", "reasons.py")
 # Rooms that no number depends on: what they do comes after the trials, or has nothing to do with them.
-_AROUND = ("_version.py", "__init__.py", "__main__.py", "cli", "audit", "report", "modelfile.py", "tables", "reproduce")
+_AROUND = ("_version.py", "__init__.py", "__main__.py", "cli", "audit", "report", "modelfile", "tables", "reproduce")
 
 
 def source_digest(experiment: Experiment) -> str:

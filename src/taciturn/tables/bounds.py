@@ -109,6 +109,11 @@ class TableBounds:
         """Names of the features, in the order of the coefficients."""
         return [feature for name, column in self.used for feature in column.features(name)]
 
+    @property
+    def feature_units(self) -> list[float]:
+        """How many units of its column one unit of each feature is: half the width of the bounds of numbers, else 1."""
+        return [column.unit for name, column in self.used for _ in column.features(name)]
+
     def for_table(self, schema: TableSchema) -> TableBounds:
         """Resolve the bounds for a table: check its columns and fill in ``order``.
 

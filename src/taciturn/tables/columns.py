@@ -49,6 +49,13 @@ class Column:
             return [f"{name}={category}" for category in self.categories]
         return [] if self.type == "ignore" else [name]
 
+    @property
+    def unit(self) -> float:
+        """How many units of the column one unit of its features is: numbers are mapped from their bounds to [-1, 1]."""
+        if self.lower is None or self.upper is None:
+            return 1.0
+        return self.upper / 2.0 - self.lower / 2.0
+
     def checked(self, place: str) -> Column:
         """Return the column with bounds as floats; raise if a fact cannot be used, and name its place."""
         if not isinstance(self.type, str) or self.type not in KEYS:

@@ -1,0 +1,110 @@
+"""Coefficients with their standard errors and intervals as a chart and tables."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taciturn.report.charts import MOST_BARS
+from taciturn.report.forest import Estimate, forest_chart
+from taciturn.report.formats import format_number
+from taciturn.report.page import Page
+
+if TYPE_CHECKING:
+    from taciturn.estimators.summary import Summary
+
+__all__ = ["show_intervals"]
+
+_MOST_ROWS = 1000
+
+
+def show_intervals(page: Page, subject: str, summary: Summary) -> None:
+    """Add a forest plot, a table of errors and one of effects per unit, for a model that has standard errors."""
+    columns, found = summary.columns, summary.inference
+    names = list(summary.names)
+    order = sorted(range(len(names)), key=lambda j: -abs(columns["coefficient"][j]))
+    level = f"{100.0 * found.confidence_level:g}%"
+    if names:
+        _show_chart(page, subject, summary, order, level)
+    shown = order[:_MOST_ROWS]
+    rest = "" if shown == order else f": the largest {_MOST_ROWS:,} of {len(order):,}, the model file has all"
+    errors = ("coefficient", "std error", "sampling", "privacy")
+    header = ["feature", "coefficient", "standard error", "of which sampling", "of which privacy", f"{level} interval"]
+    page.table(
+        [*header, "p", "p (BH)"],
+        [
+            [
+                "(intercept)" if j == len(names) else names[j],
+                *(_number(columns[name][j]) for name in errors),
+                _interval(columns["lower"][j], columns["upper"][j]),
+                *(_format_p(columns[name][j]) for name in ("p", "p (BH)")),
+            ]
+            for j in [*shown, len(names)]
+        ],
+        f"Coefficients of {subject} and their errors, from {found.n_records:,} records{rest}",
+        numeric={1, 2, 3, 4, 5, 6, 7},
+    )
+    if not names:
+        return
+    header = ["feature", "effect per unit", f"{level} interval"]
+    effects = [("effect per unit", "lower per unit", "upper per unit")]
+    if summary.odds:
+        header += ["odds ratio per unit", f"{level} interval of the odds ratio"]
+        effects.append(("odds ratio", "odds lower", "odds upper"))
+    page.table(
+        header,
+        [
+            [names[j], *(text for value, *ends in effects for text in (_number(columns[value][j]),
+              _interval(*(columns[end][j] for end in ends))))]
+            for j in shown
+        ],
+        f"Effects on {subject} per unit of the column in the table{rest}",
+        numeric=set(range(1, len(header))),
+    )  # fmt: skip
+
+
+def _show_chart(page: Page, subject: str, summary: Summary, order: list[int], level: str) -> None:
+    columns, found = summary.columns, summary.inference
+    estimates = [
+        Estimate(
+            summary.names[j],
+            float(columns["coefficient"][j]),
+            float(columns["lower"][j]),
+            float(columns["upper"][j]),
+            found.quantile * float(found.sampling[j]),
+        )
+        for j in order
+        if math.isfinite(found.std_error[j])
+    ]
+    shown = estimates[:MOST_BARS]
+    clear = [estimate.name for estimate in shown if estimate.is_clear]
+    what = "Odds ratios" if summary.odds else "Coefficients"
+    reference = "1, no difference in odds" if summary.odds else "zero"
+    first = f": {', '.join(clear[:3])}" if clear else ""
+    told = f"{len(clear)} of {len(shown)} intervals leave out {reference}{first}"
+    cut = f"The {len(shown)} largest of {len(order):,}" if len(shown) < len(order) else what
+    change = "from the middle of its bounds to the upper bound, or from no to yes"
+    page.figure(
+        forest_chart(estimates, f"{what} with intervals: {subject}", odds=summary.odds),
+        f"A point and a horizontal interval for each of {len(shown)} features, the largest coefficient first, and a "
+        f"line at {reference}. {told}. The tables below have the numbers.",
+        f"{cut} of {subject}, with {level} intervals, for a change of each column {change}. The thin line is the "
+        "interval; its thick part is what the sampling error alone would give. Filled points have an interval that "
+        f"leaves out {reference}.",
+    )
+
+
+def _number(value: float) -> str:
+    return "none" if np.isnan(value) else format_number(float(value))
+
+
+def _interval(lower: float, upper: float) -> str:
+    return "none" if np.isnan(lower) else f"{format_number(float(lower))} to {format_number(float(upper))}"
+
+
+def _format_p(value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return "<0.001" if value < 0.001 else f"{value:.3f}"

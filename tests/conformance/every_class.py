@@ -131,6 +131,7 @@ _HARD = {"n_steps": 3, "n_nonzero": 2, **_GAUSSIAN}
 _SPARSE = {"n_nonzero": 2, **_GAUSSIAN}
 _OBJECTIVE = {"layouts": "close", **_GAUSSIAN}
 _BOUNDS = frozenset({"lower_", "upper_"})
+_ERRORS = frozenset({"coef_std_error_", "coef_interval_", "coef_p_value_", "inference_"})
 
 # The first entry of a class stands for it where one setting is enough.
 _PROVED = (
@@ -161,6 +162,7 @@ _PROVED = (
     *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, **_SPARSE),
     _entry(taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
     _entry(taciturn.SparseRegressor, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
+    _entry(taciturn.SparseRegressor, "inference", inference=True, extras=_ERRORS, **_SPARSE),
     *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
     _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),
     *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, n_blocks=4, **_OBJECTIVE),

@@ -15,7 +15,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.visible import visible
 from taciturn.estimators.inference import Inference, adjusted_p_values
 
-__all__ = ["INTERCEPT", "Summary"]
+__all__ = ["INTERCEPT", "CoefficientSummary"]
 
 INTERCEPT = "(intercept)"
 """The name of the last row."""
@@ -24,7 +24,7 @@ _LONGEST_NAME = 28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Summary:
+class CoefficientSummary:
     """The coefficients of a fit with ``inference=True``, with standard errors, p-values and intervals.
 
     Printed, it is a table as statistical packages show it. ``to_frame()`` returns a pandas DataFrame.

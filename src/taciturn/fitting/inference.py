@@ -108,11 +108,12 @@ def _halves(plan: InferencePlan, source: ArraySource, stream: Stream) -> tuple[A
     """The records in two halves.
 
     Half of the slots drawn at random where their number is public; a coin for each record under add-remove, where the
-    others must not move to another half with it.
+    others must not move to another half with it. Without privacy nothing has to be secret, and every fit has the same
+    halves.
     """
     n_slots = source.records.n_slots
     with coupling():
-        draws = stream.spawn("halves")
+        draws = (stream if math.isfinite(plan.budget.epsilon) else Stream.of(0)).spawn("halves")
         if plan.start.relation == "add-remove":
             first: BoolArray = draws.integers(2, n_slots) == 0
         else:

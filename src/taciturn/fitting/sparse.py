@@ -18,6 +18,7 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.fitting.recalibration import RECALIBRATION_SHARE, recalibrate, recalibrates
 from taciturn.fitting.releases import Releases, list_spends
+from taciturn.fitting.shrinkage import choose_shrinkage, shrinkage_share
 from taciturn.fitting.sparse_choices import (
     column_centre,
     release_constant,
@@ -86,7 +87,10 @@ class _SparseRun:
                     return self._constant()
             else:
                 model = choose_columns(model, plan.strategy.n_nonzero)
-        model = descent.run(model, self._budget.remaining - later, "estimation phase")
+        comparison = shrinkage_share(plan, self._budget.mu)
+        model = descent.run(model, self._budget.remaining - comparison - later, "estimation phase")
+        if comparison:
+            model = choose_shrinkage(plan, releases, descent, model, comparison)
         if later:
             model = recalibrate(plan, releases, descent, model, self._budget.remaining)
         return self._result(model, target_mean)

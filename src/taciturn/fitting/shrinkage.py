@@ -28,10 +28,10 @@ __all__ = ["choose_shrinkage", "posterior_means", "shrinkage_share"]
 _LEAST_INFORMATION = 400.0
 _LEAST_COLUMNS = 8
 # Weights are compared at the slope that suits them best; recalibration tells it better afterwards.
-_SLOPES = (0.5, 1.0, 2.0)
+_SLOPES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _CLIP = 0.5
 # What shrunk weights have to gain per record, in units of losses: in doubt those that were fitted stay.
-_LEAST_GAIN = 0.01
+_LEAST_GAIN = 0.004
 # The median magnitude of a standard normal law.
 _NORMAL_MEDIAN = 0.6745
 _EM_STEPS = 60

@@ -38,9 +38,12 @@ _EM_STEPS = 60
 
 
 def shrinkage_share(plan: SparsePlan, mu: float) -> float:
-    """The share of the budget for the comparison: none where public facts say that it would not pay."""
+    """The share of the budget for the comparison: none where public facts say that it would not pay.
+
+    Weights of several classes are not recalibrated, so that nothing would repair their slope afterwards.
+    """
     enough = plan.n_rows * mu >= _LEAST_INFORMATION and plan.n_features >= _LEAST_COLUMNS
-    if plan.strategy.method != "dense" or math.isinf(mu) or not enough:
+    if plan.strategy.method != "dense" or plan.n_outputs > 1 or math.isinf(mu) or not enough:
         return 0.0
     return least_share(plan.n_rows, mu, 60.0, 0.005, 0.03)
 

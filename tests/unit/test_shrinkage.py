@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taciturn import SparseRegressor
 from taciturn.core.arrays import FloatArray
 from taciturn.fitting.shrinkage import posterior_means
 from taciturn.fitting.weight_noise import LinearDescent, WeightNoise, propagate
@@ -88,3 +89,30 @@ def test_means_are_odd_and_monotone() -> None:
     assert means == pytest.approx(-means[:, ::-1])
     assert np.all(np.diff(means[0]) > 0.0)
     assert np.all(np.abs(means) <= np.abs(values))
+
+
+def fitted(n_rows: int, n_features: int) -> tuple[SparseRegressor, FloatArray]:
+    """A fit of all columns, of which three matter, and the true weights."""
+    rng = np.random.default_rng(4)
+    X, truth = rng.uniform(-1.0, 1.0, (n_rows, n_features)), np.zeros(n_features)
+    truth[:3] = 0.4, -0.3, 0.2
+    y = np.clip(X @ truth + 0.1 * rng.standard_normal(n_rows), -1.0, 1.0)
+    return SparseRegressor(epsilon=1.0, n_nonzero="all", random_state=0).fit(X, y), truth
+
+
+def comparisons(model: SparseRegressor) -> int:
+    return sum("degrees of shrinkage" in release.what for release in model.certificate_.events)
+
+
+def test_a_fit_with_few_true_columns_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, truth = fitted(10_000, 200)
+    assert comparisons(model) == 1
+    monkeypatch.setattr("taciturn.fitting.sparse.shrinkage_share", lambda *_: 0.0)
+    plain, _ = fitted(10_000, 200)
+    assert comparisons(plain) == 0
+    assert np.sum(np.square(model.coef_ - truth)) < 0.5 * np.sum(np.square(plain.coef_ - truth))
+
+
+@pytest.mark.parametrize(("n_rows", "n_features"), [(500, 200), (5000, 5)])
+def test_small_tables_pay_for_no_comparison(n_rows: int, n_features: int) -> None:
+    assert comparisons(fitted(n_rows, n_features)[0]) == 0

@@ -21,6 +21,8 @@ MOST_MISSED, MOST_SHIFT = 0.012, 0.015
 CLOSE = 1e-4
 # Seeds whose mean is judged where one is not enough: every bound is five standard errors or more from what is expected.
 SEEDS = {25.0: {"skewed": 2, "one column": 8}, 5.0: {"one column": 16}}
+# Noise lengthens coefficients of rare levels with three classes: their slope, 1.046 on average, is near its bound.
+SEEDS_OF_RARE_LEVELS = 8
 
 
 def tables(quick):
@@ -65,7 +67,8 @@ def shut_clips(monkeypatch):
 
 @tables(quick=lambda task, name: task != "three classes")
 def test_fits_at_a_large_budget_are_maximum_likelihood(task, name, monkeypatch):
-    assert not faults(task, name, 25.0, SEEDS[25.0].get(name, 1))
+    rare = (task, name) == ("three classes", "one-hot Zipf")
+    assert not faults(task, name, 25.0, SEEDS_OF_RARE_LEVELS if rare else SEEDS[25.0].get(name, 1))
     shut_clips(monkeypatch)
     assert faults(task, name, 25.0)
 

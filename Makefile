@@ -24,8 +24,8 @@ WHEEL    := build/wheel
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest lint examples docs wheel bench reproduce arena arena-other audit \
-        ci-tools clean
+.PHONY: help demo test test-slow test-oldest lint examples docs wheel bench reproduce arena arena-other coverage \
+        audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -116,6 +116,9 @@ arena-other: ## diffprivlib, interpret and our first edition in environments of 
 	mkdir -p build/first/source
 	git archive $(FIRST_EDITION) | tar -x -C build/first/source
 	build/first/$(SCRIPTS)/python $(PIP) install build/first/source
+
+coverage: $(DEV) ## How often intervals cover, half an hour; FULL=1 for 200 runs per cell instead of 40
+	$(BIN)/python -m benchmarks.coverage --jobs 2 --runs $(if $(FULL),200,40)
 
 audit: $(DEV) ## Audit every class and every mutant, and write docs/audit.md
 	$(BIN)/python docs/tables/audit.py --jobs 2

@@ -5,7 +5,7 @@ A statement about every class is written once, over these entries. A class that 
 """
 
 import inspect
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,7 @@ _HARD = {"n_steps": 3, "n_nonzero": 2, **_GAUSSIAN}
 _SPARSE = {"n_nonzero": 2, **_GAUSSIAN}
 _OBJECTIVE = {"layouts": "close", **_GAUSSIAN}
 _BOUNDS = frozenset({"lower_", "upper_"})
+_ERRORS = frozenset({"coef_std_error_", "coef_interval_", "coef_p_value_", "inference_"})
 
 # The first entry of a class stands for it where one setting is enough.
 _PROVED = (
@@ -161,6 +162,7 @@ _PROVED = (
     *_both(taciturn.SparseRegressor, taciturn.SparseClassifier, **_SPARSE),
     _entry(taciturn.SparseClassifier, "two-phase", method="two-phase", **_SPARSE),
     _entry(taciturn.SparseRegressor, "auto", **{**_SPARSE, "n_nonzero": "auto"}),
+    _entry(taciturn.SparseRegressor, "inference", inference=True, extras=_ERRORS, needs_records=True, **_SPARSE),
     *_both(taciturn.SparsifiedRegressor, taciturn.SparsifiedClassifier, n_nonzero=2, **_FRANK_WOLFE),
     _entry(taciturn.SparsifiedRegressor, "counted", n_nonzero="private-count", count_range=(1, 4), **_FRANK_WOLFE),
     *_both(taciturn.TwoStageRegressor, taciturn.TwoStageClassifier, n_nonzero=2, n_blocks=4, **_OBJECTIVE),
@@ -244,6 +246,9 @@ def released(model):
         value = vars(model)[name]
         if name.startswith("_"):
             continue
+        if is_dataclass(value) and not hasattr(value, "to_json"):
+            value = [np.asarray(getattr(value, one.name)).tolist() for one in fields(value)]
+            value = repr(value)
         value = value.to_json() if hasattr(value, "to_json") else np.asarray(value)
         # Objects are compared by what they say, numbers by their bits.
         parts[name] = value if isinstance(value, str) else value.tobytes() if value.dtype != "O" else value.tolist()

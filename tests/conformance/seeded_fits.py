@@ -91,7 +91,12 @@ def described_score(score):
 def described_certificate(certificate):
     """Its guarantee and its events without the words for what was released, which may be put otherwise."""
     said = json.loads(certificate.to_json())
-    events = [{name: value for name, value in event.items() if name != "what"} for event in said["events"]]
+    # Releases about all records are described as they were before there were halves.
+    unsaid = {"what": str, "half": type(None)}
+    events = [
+        {name: value for name, value in event.items() if not isinstance(value, unsaid.get(name, ()))}
+        for event in said["events"]
+    ]
     kinds = Counter()
     for event in events:
         kinds[event["event"]["kind"]] += event["count"]

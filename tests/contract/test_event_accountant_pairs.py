@@ -20,6 +20,7 @@ from taciturn.accounting import epsilon_of, pure
 from taciturn.accounting.accountant import RULES, Rule
 from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.accounting.rdp import ORDERS
+from taciturn.core.errors import ParameterError
 from taciturn.events import (
     ApproximateEvent,
     ComposedEvent,
@@ -30,9 +31,11 @@ from taciturn.events import (
     NotPrivateEvent,
     ObjectivePerturbationEvent,
     OppositeSelectionsEvent,
+    ParallelEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
+    alternatives,
 )
 
 RELATION = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -104,6 +107,34 @@ def counts_every_repeat(rule: Rule, event: Event, count: int = 12) -> bool:
 @every_rule
 def test_listed_equals_repeated(event, rule):
     assert counts_every_repeat(rule, event)
+
+
+PARALLEL = [
+    ParallelEvent((one, other))
+    for one, other in (
+        (EVENTS[0], EVENTS[5]),
+        (EVENTS[1], EVENTS[4]),
+        (EVENTS[6], EVENTS[10]),
+        (EVENTS[8], ParallelEvent((EVENTS[3], EVENTS[5]))),
+        (EVENTS[5], NotPrivateEvent()),
+    )
+]
+
+
+@pytest.mark.parametrize("event", PARALLEL, ids=repr)
+@every_rule
+def test_of_parallel_releases_the_dearest_counts_in_every_spelling(event, rule):
+    def dearest(plan: Event) -> tuple[float, float]:
+        every = [pieces_of(each) for each in alternatives(plan)]
+        return max(rule.epsilon(each, DELTA) for each in every), max(rule.log_delta(each, 0.3) for each in every)
+
+    costs = [dearest(plan) for plan in ways_to_repeat(event, 4)]
+    assert all(cost == pytest.approx(costs[0], rel=1e-12) for cost in costs)
+    branches = [dearest(branch * 4) for branch in event.events]
+    assert costs[0][0] >= max(epsilon for epsilon, _ in branches) * (1 - 1e-12)
+    assert dearest(event) == tuple(max(costs) for costs in zip(*map(dearest, event.events), strict=True))
+    with pytest.raises(ParameterError, match="expected one branch of each parallel event"):
+        pieces_of(event)
 
 
 def forgetting(rule: Rule) -> Rule:

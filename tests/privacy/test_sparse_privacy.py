@@ -319,9 +319,9 @@ def true_gram_matrix(self, what, share, clipping):
     return matrix, 1e-3 * float(np.trace(matrix))
 
 
-def result_by_private_rows(self, model, target_mean, original=fits._SparseRun._result):
-    shrunk = replace(model, weights=model.weights * (1.0 - 1.0 / len(self._source.records.y)))
-    return original(self, shrunk, target_mean)
+def fit_by_private_rows(self, keep=0.0, original=fits.SparseRun.fit):
+    model = original(self, keep)
+    return replace(model, weights=model.weights * (1.0 - 1.0 / len(self.descent.source.records.y)))
 
 
 def true_number(relation, n_rows, n_public):
@@ -348,7 +348,7 @@ BROKEN = {
         *("add-remove", "moved too far|another release|something else on the certificate"),
     ),
     "number of records in the result": (
-        *(fits._SparseRun, "_result", result_by_private_rows),
+        *(fits.SparseRun, "fit", fit_by_private_rows),
         *("zero-out", "something else in coef_"),
     ),
     "replacement at half its price": (fits, "Releases", as_zero_out, "replace-one", "moved too far"),

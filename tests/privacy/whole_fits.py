@@ -115,6 +115,7 @@ WHOLE_FITS = (
     WholeFit("HardThresholdClassifier"),
     WholeFit("SparseRegressor"),
     WholeFit("SparseClassifier"),
+    WholeFit("SparseRegressor/inference"),
     WholeFit("ObjectivePerturbationRegressor", trials=120),
     WholeFit("ObjectivePerturbationClassifier", trials=120),
     WholeFit("TwoStageRegressor/order", trials=120),

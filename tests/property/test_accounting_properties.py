@@ -10,14 +10,16 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import norm
 
-from taciturn.accounting import Budget, calibrate, delta_of, epsilon_of, gdp, satisfies
+from taciturn.accounting import Budget, best_bound, calibrate, delta_of, epsilon_of, gdp, proves, satisfies
 from taciturn.events import (
     ComposedEvent,
     ExponentialEvent,
     GaussianEvent,
     LaplaceMaxEvent,
     ObjectivePerturbationEvent,
+    ParallelEvent,
     PureEvent,
+    alternatives,
     in_order,
 )
 
@@ -45,6 +47,17 @@ def plans(draw):
     return lambda scale: ComposedEvent(tuple(kind(cost / scale) * count for kind, cost, count in parts))
 
 
+@st.composite
+def parallel_plans(draw):
+    """A plan about all records, then plans about disjoint groups of them."""
+    first, *branches = draw(st.lists(plans(), min_size=2, max_size=3))
+    return lambda scale: first(scale) + ParallelEvent(tuple(branch(scale) for branch in branches))
+
+
+either = st.one_of(plans(), parallel_plans())
+few = settings(repeatable, max_examples=20)
+
+
 # ------------------------------------------------------------------ monotone
 
 
@@ -56,19 +69,19 @@ def test_epsilon_grows_with_the_count(plan, delta, count):
 
 
 @repeatable
-@given(plan=plans(), delta=deltas, factor=st.floats(1.001, 100.0))
+@given(plan=either, delta=deltas, factor=st.floats(1.001, 100.0))
 def test_epsilon_falls_with_the_scale(plan, delta, factor):
     assert epsilon_of(plan(factor), delta) <= epsilon_of(plan(1.0), delta) * (1 + 1e-9)
 
 
 @repeatable
-@given(plan=plans(), delta=deltas, factor=st.floats(1.001, 100.0))
+@given(plan=either, delta=deltas, factor=st.floats(1.001, 100.0))
 def test_epsilon_falls_with_delta(plan, delta, factor):
     assert epsilon_of(plan(1.0), delta * factor) <= epsilon_of(plan(1.0), delta) * (1 + 1e-9)
 
 
 @repeatable
-@given(plan=plans(), epsilon=st.floats(0.0, 5.0), step=st.floats(0.001, 5.0))
+@given(plan=either, epsilon=st.floats(0.0, 5.0), step=st.floats(0.001, 5.0))
 def test_delta_falls_with_epsilon(plan, epsilon, step):
     assert delta_of(plan(1.0), epsilon + step) <= delta_of(plan(1.0), epsilon) * (1 + 1e-9)
 
@@ -80,6 +93,31 @@ def test_order_of_pieces_other_than_selections_is_irrelevant(plan, delta):
     assume(len(in_order(event, ExponentialEvent)) < 2)
     backwards = ComposedEvent(event.events[::-1])
     assert epsilon_of(backwards, delta) == pytest.approx(epsilon_of(event, delta), rel=1e-9)
+
+
+@few
+@given(plan=parallel_plans(), delta=deltas, count=st.integers(1, 2))
+def test_epsilon_of_parallel_plans_grows_with_the_count(plan, delta, count):
+    once, more = epsilon_of(plan(1.0) * count, delta), epsilon_of(plan(1.0) * (count + 1), delta)
+    assert once <= more * (1 + 1e-9)
+
+
+@few
+@given(plan=parallel_plans(), delta=deltas, epsilon=st.floats(0.0, 5.0), ordered=st.booleans())
+def test_a_parallel_plan_costs_what_its_dearest_alternative_does(plan, delta, epsilon, ordered):
+    whole = plan(1.0)
+    first, branches = ComposedEvent(whole.events[:-1]), whole.events[-1].events
+    sequential = [first + branch for branch in branches]
+    assert len(alternatives(whole)) == len(branches)
+    dearest = max(best_bound(each, delta, ordered=ordered).epsilon for each in sequential)
+    assert best_bound(whole, delta, ordered=ordered).epsilon == pytest.approx(dearest, rel=1e-12)
+    assert delta_of(whole, epsilon) == pytest.approx(max(delta_of(each, epsilon) for each in sequential), rel=1e-9)
+    for share in (0.999, 1.001):
+        if 0.0 < dearest < 29.0:
+            budget = Budget(share * dearest, delta)
+            held = share > 1.0
+            assert satisfies(whole, budget, ordered=ordered) == held
+            assert proves(whole, budget.epsilon, delta, ordered=ordered) == held
 
 
 # ------------------------------------------------------------------ calibration
@@ -94,7 +132,7 @@ def is_tight(plan, budget: Budget, scale: float) -> bool:
 
 
 @repeatable
-@given(plan=plans(), epsilon=st.floats(0.01, 20.0), delta=deltas)
+@given(plan=either, epsilon=st.floats(0.01, 20.0), delta=deltas)
 def test_calibration_meets_the_budget_and_wastes_nothing(plan, epsilon, delta):
     budget = Budget(epsilon, delta)
     scale = calibrate(budget, plan)

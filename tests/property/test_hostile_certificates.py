@@ -18,6 +18,7 @@ from taciturn.events import (
     GaussianEvent,
     ObjectivePerturbationEvent,
     OppositeSelectionsEvent,
+    ParallelEvent,
     PureEvent,
     for_group,
 )
@@ -44,9 +45,18 @@ def make(*events, delta=1e-6, **changes):
 
 OBJECTIVE = ObjectivePerturbationEvent(0.1, 0.1, replaced=False)
 MIXED = ComposedEvent((GaussianEvent(20.0) * 3, ExponentialEvent(0.01), ApproximateEvent(0.01, 1e-9)))
+PARALLEL = ParallelEvent((MIXED, PureEvent(0.01)))
 BASES = {
-    "one": make(MIXED * 2, OBJECTIVE, OppositeSelectionsEvent(0.01, 0.005), assumptions=("it holds",)),
+    "one": make(MIXED * 2, PARALLEL, OBJECTIVE, OppositeSelectionsEvent(0.01, 0.005), assumptions=("it holds",)),
     "sum": compose(make(GaussianEvent(5.0)), make(PureEvent(1.0), delta=0.0)),
+    "halves": certify(
+        [Release("a value", "Gaussian", 3.0, GaussianEvent(20.0), half=half) for half in (1, 1, 2)],
+        Budget(30.0, 1e-6),
+        relation="zero-out",
+        public={},
+        seeded=False,
+        arithmetic="exact",
+    ),
     "published": Certificate.from_json(
         json.dumps(
             json.loads(make(GaussianEvent(5.0)).to_json())

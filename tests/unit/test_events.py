@@ -13,6 +13,7 @@ from taciturn.events import (
     NotPrivateEvent,
     ObjectivePerturbationEvent,
     OppositeSelectionsEvent,
+    ParallelEvent,
     PermuteAndFlipEvent,
     PureEvent,
     RepeatedEvent,
@@ -34,6 +35,8 @@ ELEMENTARY = [
     OppositeSelectionsEvent(0.5, 0.3),
     OppositeSelectionsEvent(0.5, 0.3, 4),
     NotPrivateEvent(),
+    ParallelEvent((GaussianEvent(4.0), PureEvent(0.5) * 2)),
+    ParallelEvent(()),
 ]
 
 

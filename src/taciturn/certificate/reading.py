@@ -146,7 +146,7 @@ def _release(entry: Any, exact: bool) -> Release:
         raise _unexpected("events", entry, "an object for each release")
     # Version 0.1 did not write down what remained of a privacy filter.
     entry.setdefault("remaining", None)
-    # Version 0.2 did not split records.
+    # Earlier versions did not split records.
     entry.setdefault("half", None)
     _check_keys(entry, frozenset(_RELEASE), "a release")
     if _deeper_than(entry["event"], _DEEPEST_EVENT):

@@ -13,7 +13,7 @@ from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_real, check_truth
 from taciturn.estimators.inference import Inference, infer
-from taciturn.estimators.summary import Summary
+from taciturn.estimators.summary import CoefficientSummary
 from taciturn.fitting.inference import InferenceResult
 from taciturn.planning.inference import InferencePlan
 
@@ -91,7 +91,7 @@ class InferringModel:
         values = np.asarray(dense, dtype=np.float64).ravel()[self.inference_.columns]
         return np.append(values, np.asarray(self.intercept_, dtype=np.float64).ravel())
 
-    def summary(self, *, units: Any = None) -> Summary:
+    def summary(self, *, units: Any = None) -> CoefficientSummary:
         """The coefficients with standard errors, p-values and intervals as a table.
 
         **Privacy.** Post-processing of what the fit released: it costs nothing.
@@ -104,7 +104,7 @@ class InferringModel:
 
         Returns
         -------
-        Summary
+        CoefficientSummary
             With ``print``, ``to_frame()``, and a table in notebooks.
         """
         check_is_fitted(self, "coef_")
@@ -113,7 +113,7 @@ class InferringModel:
         names = getattr(self, "feature_names_in_", None)
         columns = self.inference_.columns
         labels = [str(names[j]) if names is not None else f"x{j}" for j in columns]
-        return Summary(
+        return CoefficientSummary(
             f"{type(self).__name__}: {self._outcome_in_words()}",
             self._header(),
             labels,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.visible import visible
 from taciturn.estimators.inference import Inference, adjusted_p_values
 
-__all__ = ["INTERCEPT", "Summary"]
+__all__ = ["INTERCEPT", "CoefficientSummary"]
 
 INTERCEPT = "(intercept)"
 """The name of the last row."""
@@ -23,7 +24,7 @@ _LONGEST_NAME = 28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Summary:
+class CoefficientSummary:
     """The coefficients of a fit with ``inference=True``, with standard errors, p-values and intervals.
 
     Printed, it is a table as statistical packages show it. ``to_frame()`` returns a pandas DataFrame.
@@ -120,11 +121,10 @@ class Summary:
         columns = self.columns
         facts = "".join(f"<tr><th>{_safe(name)}</th><td>{_safe(value)}</td></tr>" for name, value in self.facts.items())
         head = "".join(f"<th>{_safe(name)}</th>" for name in ("feature", *columns))
-        cells = [[f"<td>{_number(name, value)}</td>" for value in values] for name, values in columns.items()]
-        rows = "".join(
-            f"<tr><th>{_safe(name)}</th>{''.join(row)}</tr>"
-            for name, row in zip((*self.names, INTERCEPT), zip(*cells, strict=True), strict=True)
-        )
+        rows = ""
+        for i, name in enumerate((*self.names, INTERCEPT)):
+            cells = "".join(f"<td>{_number(column, values[i])}</td>" for column, values in columns.items())
+            rows += f"<tr><th>{_safe(name)}</th>{cells}</tr>"
         notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes)
         return (
             f"<table><caption>{_safe(self.title)}</caption><tbody>{facts}</tbody></table>"
@@ -187,6 +187,4 @@ def _plain(value: float) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, max(width, 60))

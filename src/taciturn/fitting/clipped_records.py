@@ -346,7 +346,8 @@ class ClippedRecords:
         margins = _finite(self.margins(coefficients))[:, 0]
         roots = np.sqrt(np.clip(loss.second_derivative(margins, self._target) / loss.smoothness, 0.0, 1.0))
         scales = np.minimum(roots, math.sqrt(self.clipping.row_squared) / self._norms) * self._present
-        return self._gram(scales * (_ROOM * math.sqrt(row_squared / self.clipping.row_squared)), row_squared)
+        unit = _ROOM * math.sqrt(row_squared / self.clipping.row_squared)
+        return self._gram(scales * unit, row_squared, exact=self.clipping.product_bound is None)
 
     def score_matrix(self, coefficients: FloatArray, product_bound: float, row_squared: int) -> IntArray:
         """The Gram matrix of the terms of :meth:`sums`, whose norms are at most ``product_bound``.
@@ -354,12 +355,14 @@ class ClippedRecords:
         Their squares are in units of ``row_squared``.
         """
         weights = self.weights(self.margins(coefficients))[:, 0]
-        return self._gram(weights * (_ROOM * math.sqrt(row_squared) / product_bound), row_squared)
+        unit = _ROOM * math.sqrt(row_squared) / product_bound
+        return self._gram(weights * unit, row_squared, exact=self.clipping.product_bound is None)
 
-    def _gram(self, scales: FloatArray, row_squared: int) -> IntArray:
+    def _gram(self, scales: FloatArray, row_squared: int, *, exact: bool = False) -> IntArray:
         """The Gram matrix of rows times scales, whose squared norms are at most ``row_squared``.
 
-        Rows are cut to integers first, so that the matrix is exact.
+        Rows are cut to integers first, so that sums are the same in any order. Cutting keeps the bound; without privacy
+        no bound is needed, and ``exact`` rounds instead.
         """
         gram = np.zeros((self.clipping.width, self.clipping.width), dtype=np.int64)
         # Sums over a block of rows stay below 2**53, where doubles are exact.
@@ -373,6 +376,6 @@ class ClippedRecords:
             if self.clipping.constant:
                 rows[:, -1] = self.clipping.constant
             rows *= scales[start : start + step, None]
-            np.trunc(rows, out=rows)
+            (np.rint if exact else np.trunc)(rows, out=rows)
             gram += (rows.T @ rows).astype(np.int64)
         return gram

@@ -36,8 +36,9 @@ __all__ = ["InferenceResult", "run_inference"]
 # Quantiles of row norms and of residuals that clips are, and how far below them noise in ranks may take them.
 _QUANTILE, _LEAST_QUANTILE = 0.98, 0.7
 _RANKS = 8.0
-# The residual clip opens until its noise is this share of the sampling error.
-_NOISE_PER_ERROR = 0.3
+# The residual clip opens until the noise in the gradient is this share of the sampling error, and that in the matrix of
+# scores this share of its entries.
+_NOISE_PER_ERROR, _NOISE_PER_SCORE = 0.15, 0.01
 # Deviation of a normal variable over its median magnitude.
 _DEVIATION_PER_MEDIAN = 1.4826
 _LEAST_SIZE, _MOST_RESIDUAL = 2.0**-8, 4.0
@@ -107,11 +108,12 @@ def _halves(plan: InferencePlan, source: ArraySource, stream: Stream) -> tuple[A
     """The records in two halves.
 
     Half of the slots drawn at random where their number is public; a coin for each record under add-remove, where the
-    others must not move to another half with it.
+    others must not move to another half with it. Without privacy nothing has to be secret, and every fit has the same
+    halves.
     """
     n_slots = source.records.n_slots
     with coupling():
-        draws = stream.spawn("halves")
+        draws = (stream if math.isfinite(plan.budget.epsilon) else Stream.of(0)).spawn("halves")
         if plan.start.relation == "add-remove":
             first: BoolArray = draws.integers(2, n_slots) == 0
         else:
@@ -142,7 +144,8 @@ def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: fl
     if not releases.private:
         return Clips(widest, clip)
     # Residuals may be longer-tailed than their quantile tells: the clip opens where that costs little.
-    mu_g = mu * math.sqrt(1.0 - INFORMATION_SHARE - SCORE_SHARE)
-    width = model.n_columns + start.intercept
-    opened = _NOISE_PER_ERROR * mu_g * math.sqrt(plan.n_step_rows / width) * _DEVIATION_PER_MEDIAN * model.size
+    per_column = plan.n_step_rows / max(model.n_columns + start.intercept, 1)
+    of_gradient = _NOISE_PER_ERROR * mu * math.sqrt((1.0 - INFORMATION_SHARE - SCORE_SHARE) * per_column)
+    of_scores = math.sqrt(_NOISE_PER_SCORE * mu * math.sqrt(SCORE_SHARE) * per_column)
+    opened = min(of_gradient, of_scores) * _DEVIATION_PER_MEDIAN * model.size
     return Clips(norm, min(max(clip, opened), _MOST_RESIDUAL))

@@ -45,7 +45,7 @@ __all__ = ["Clips", "NewtonEstimate", "newton_step"]
 _SHORT_ROW = 8.0
 _MOST_RESIDUAL = 16.0
 # Bits of sums over records without noise, and of squared norms and derivatives in them.
-_SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 40, 24
+_SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 46, 24
 # Steps without noise, and when to end: convergence is quadratic.
 _NOISELESS_STEPS = 50
 _LEAST_STEP = 1e-12
@@ -137,8 +137,8 @@ class _Step:
         """Newton's method: the maximum-likelihood or least-squares fit, and its sandwich."""
         coefficients = self._start
         for _ in range(_NOISELESS_STEPS):
-            total = self._source.total(InformationMatrix(self._clipping, coefficients, self._finest))
-            values, vectors = np.linalg.eigh(total * (self._smoothness * self._clipping.norm**2 / self._finest))
+            hessian = self._source.total(InformationMatrix(self._clipping, coefficients, self._finest))
+            values, vectors = np.linalg.eigh(hessian * (self._smoothness * self._clipping.norm**2 / self._finest))
             if not values[0] > _LEAST_EIGENVALUE * values[-1]:
                 break
             clipping = replace(self._clipping, weight_bound=self._finest_weight)

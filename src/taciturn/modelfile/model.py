@@ -33,7 +33,7 @@ from taciturn.tables import TableBounds, TableEncoder, TableSchema
 from taciturn.tables.files import check_readable
 
 if TYPE_CHECKING:
-    from taciturn.estimators.summary import Summary
+    from taciturn.estimators.summary import CoefficientSummary
 
 __all__ = ["Model", "load"]
 
@@ -108,7 +108,7 @@ class Model:
             encoder.set_output(transform="pandas")
         return Pipeline([("encode", encoder), ("model", self.estimator)])
 
-    def summary(self) -> Summary:
+    def summary(self) -> CoefficientSummary:
         """The coefficients with standard errors, p-values and intervals, by feature and per unit of the columns.
 
         A column of numbers is mapped from its bounds to [-1, 1], so that one unit of the feature is half the width of
@@ -118,7 +118,7 @@ class Model:
 
         Returns
         -------
-        Summary
+        CoefficientSummary
             With ``print``, ``to_frame()``, and a table in notebooks.
         """
         if not hasattr(self.estimator, "inference"):
@@ -126,7 +126,7 @@ class Model:
             raise ParameterError(
                 "estimator", name, "SparseRegressor or SparseClassifier for a summary", "fit one with inference=True"
             )
-        found: Summary = self.estimator.summary(units=self.bounds.feature_units)
+        found: CoefficientSummary = self.estimator.summary(units=self.bounds.feature_units)
         names = self.feature_names
         return replace(found, names=[names[j] for j in found.inference.columns])
 

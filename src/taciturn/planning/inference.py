@@ -98,6 +98,10 @@ def plan_inference(
         raise ParameterError(
             "inference", True, f"at most {MOST_COLUMNS} columns (got {width:,})", "give fewer columns, or n_nonzero"
         )
+    if not fixed and n_rows < 2:
+        raise ParameterError(
+            "inference", True, f"at least two records to split (got n_samples={n_rows})", "fix columns or add records"
+        )
     n_first = n_rows if fixed else n_rows // 2
     start = plan_sparse(
         budget, loss, n_rows=n_first, n_features=n_features, n_nonzero=n_nonzero, columns=columns, **facts

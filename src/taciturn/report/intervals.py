@@ -13,14 +13,14 @@ from taciturn.report.formats import format_number
 from taciturn.report.page import Page
 
 if TYPE_CHECKING:
-    from taciturn.estimators.summary import Summary
+    from taciturn.estimators.summary import CoefficientSummary
 
 __all__ = ["show_intervals"]
 
 _MOST_ROWS = 1000
 
 
-def show_intervals(page: Page, subject: str, summary: Summary) -> None:
+def show_intervals(page: Page, subject: str, summary: CoefficientSummary) -> None:
     """Add a forest plot, a table of errors and one of effects per unit, for a model that has standard errors."""
     columns, found = summary.columns, summary.inference
     names = list(summary.names)
@@ -65,7 +65,7 @@ def show_intervals(page: Page, subject: str, summary: Summary) -> None:
     )  # fmt: skip
 
 
-def _show_chart(page: Page, subject: str, summary: Summary, order: list[int], level: str) -> None:
+def _show_chart(page: Page, subject: str, summary: CoefficientSummary, order: list[int], level: str) -> None:
     columns, found = summary.columns, summary.inference
     estimates = [
         Estimate(

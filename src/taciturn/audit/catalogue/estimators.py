@@ -162,6 +162,15 @@ def _alone(row: tuple[float, ...], labelled: bool, epsilon: float) -> Pair:
     return lone_record(row, _MANY, _CLASSIFICATION if labelled else _REGRESSION, labelled=labelled)
 
 
+def _against_many(epsilon: float) -> Pair:
+    # So many that the information matrix is clear of its noise.
+    return residual_jump(1.0, math.ceil(300.0 / epsilon), 1, _REGRESSION)
+
+
+def _one_more_label(epsilon: float) -> Pair:
+    return balanced_labels(math.ceil(300.0 / epsilon), 2, 1, _CLASSIFICATION)
+
+
 # ------------------------------------------------------------------ perturbed objectives
 
 
@@ -331,6 +340,10 @@ ESTIMATORS = (
         for method in METHODS[1:]
     ),
     _entry(SparseClassifier, "", "all columns", _sparse, partial(_alone, (1.0,), True), {"n_nonzero": 1}),
+    *(
+        _entry(kind, "inference", "a Newton step", _sparse, pair_of, {"inference": True, "columns": (0,)})
+        for kind, pair_of in ((SparseRegressor, _against_many), (SparseClassifier, _one_more_label))
+    ),
     *(
         _entry(
             SparseClassifier,

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -105,7 +106,9 @@ class ReplayCase:
 
 def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> Iterator[Replay]:
     """Replays of a case under every relation: so many pairs of neighbours under each, which follow from the seed."""
-    rng = np.random.default_rng(np.random.SeedSequence((seed, REPLAYS.index(case))))
+    # Seeds do not depend on the cases of other classes.
+    place = [each for each in REPLAYS if each.name == case.name].index(case)
+    rng = np.random.default_rng(np.random.SeedSequence((seed, crc32(case.name.encode()), place)))
     for _ in range(repeats):
         for relation in RELATIONS:
             yield case.try_once(relation, sizes, rng)
@@ -153,6 +156,11 @@ REPLAYS = (
             {"method": "two-phase", "n_nonzero": 4},
             {"n_nonzero": "all", "epsilon": 20.0},
         )
+    ),
+    *(
+        ReplayCase(kind, targets, {"inference": True, "epsilon": 25.0} | own, dealt=True)
+        for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY))
+        for own in ({"n_nonzero": 1}, {"n_nonzero": "all"}, {"columns": (0,)}, {"n_nonzero": "auto"})
     ),
     *(
         ReplayCase(kind, targets, own)

@@ -36,6 +36,9 @@ _LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 64.0
 _SLOPE_PRIOR = 0.3
 _CONSTANT_PRIOR = 0.3
 _LEAST_SLOPE, _MOST_SLOPE = 0.1, 8.0
+# Residuals are clipped at 1.5 to 8 times their size, and beyond that only as noise falls below sampling error: an open
+# clip is needed where targets are skewed, and its noise is that of the slope.
+_LEAST_ROOM, _USUAL_ROOM = 1.5, 8.0
 # Descents that were shorter than this leave weights that are too short in proportion.
 _SHORT_TIME = 3.0
 _LEAST_SQUARE = 0.01
@@ -80,7 +83,8 @@ class _Step:
     def for_numbers(self, mu: float) -> tuple[float, float]:
         """Least squares of residuals on margins: the slope, and what is added to the constant."""
         n_rows, size, reach = self.plan.n_rows, self.model.size, self.reach
-        clip = size if self.plan.huber else min(max(1.5, n_rows * mu / 100.0) * size, 2.0)
+        room = max(_LEAST_ROOM, min(n_rows * mu / 100.0, max(_USUAL_ROOM, 0.5 * mu * math.sqrt(self.share * n_rows))))
+        clip = size if self.plan.huber else min(room * size, 2.0)
 
         def moments(unit: int) -> ResidualMoments:
             return ResidualMoments(self.clipping, self.coefficients, reach, clip, unit)

@@ -19,6 +19,7 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.fitting.recalibration import RECALIBRATION_SHARE, recalibrate, recalibrates
 from taciturn.fitting.releases import Releases, list_spends
+from taciturn.fitting.shrinkage import choose_shrinkage, shrinkage_share
 from taciturn.fitting.sparse_choices import (
     column_centre,
     release_constant,
@@ -101,7 +102,11 @@ class SparseRun:
                     return self._constant(keep)
             else:
                 model = choose_columns(model, plan.strategy.n_nonzero)
-        model = descent.run(model, self._budget.remaining - later, "estimation phase")
+        # What is kept is for a Newton step, which starts from weights without such a bias.
+        comparison = 0.0 if keep else shrinkage_share(plan, self._budget.mu)
+        model = descent.run(model, self._budget.remaining - comparison - later, "estimation phase")
+        if comparison:
+            model = choose_shrinkage(plan, releases, descent, model, comparison)
         if recalibration:
             model = recalibrate(plan, releases, descent, model, self._budget.remaining - keep)
         return model

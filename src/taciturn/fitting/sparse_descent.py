@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.special import erf, softmax
 
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.lattice import ONE
@@ -22,6 +23,7 @@ from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.gradient_descent import Constraint, GradientDescent, ShrinkingStep
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sums import GradientSum, ResidualMagnitudes, RowNorms
+from taciturn.fitting.weight_noise import LinearDescent, WeightNoise
 from taciturn.planning.descent import LEAST_CLIP, DescentRule, step_rule
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
@@ -48,6 +50,9 @@ _USUAL_CURVATURE = 0.01
 _LARGEST_NOISE = 0.5
 # Ridge of the preconditioner without noise, as a share of the largest eigenvalue.
 _NOISELESS_RIDGE = 1e-7
+# The median magnitude of a normal residual in standard deviations, and what a fit leaves of the curvature of labels.
+_NORMAL_MEDIAN = 0.6745
+_FITTED_CURVATURE = 0.6
 # Grid of residual sizes, in mapped units.
 _LEAST_SIZE, _MOST_SIZE = 2.0**-8, 2.0
 # Residuals of a first fit are expected to be this share of the target.
@@ -80,7 +85,8 @@ class ColumnModel:
     """Columns that are still in (None for all), where they are centred, their weights and margins of the constant.
 
     ``target_mean`` is taken from a numeric target, in lattice units. ``size`` is how large residuals are, 1 for labels;
-    ``gram`` was released for these columns.
+    ``gram`` was released for these columns; ``noise`` is the law of the errors of weights and constants, the latter as
+    a last column.
     """
 
     columns: IndexArray | None
@@ -91,6 +97,7 @@ class ColumnModel:
     size: float = 1.0
     gram: Gram | None = None
     n_steps: int = 0
+    noise: WeightNoise | None = None
 
     @property
     def n_columns(self) -> int:
@@ -105,18 +112,23 @@ class ColumnModel:
             centre=None if self.centre is None else self.centre[places],
             weights=self.weights[:, places] if weights is None else weights,
             gram=None,
+            noise=None,
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Path:
-    """Clips, the inverse of the preconditioner, the largest curvature that is left, and the time of a descent."""
+    """Clips, the inverse of the preconditioner, the largest curvature that is left, and the time of a descent.
+
+    ``linear`` is what is known of it near its end.
+    """
 
     rule: DescentRule
     bound: float
     metric: FloatArray | None
     curvature: float
     time: float
+    linear: LinearDescent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,10 +148,10 @@ class Descent:
         rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
         end = self.releases.remaining - share
         bound = self._bound(model, rule, self._small_share(share), name)
-        metric, curvature, gram = self._metric(model, rule, bound, share, name)
-        model, rest = replace(model, gram=gram), self.releases.remaining - end
+        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name)
+        model, rest = replace(model, gram=gram, noise=None), self.releases.remaining - end
         time = rule.time * self.mu * math.sqrt(rest) / bound**2 if private else math.inf
-        path = _Path(rule, bound, metric, curvature, time)
+        path = _Path(rule, bound, metric, curvature, time, linear)
         if not plan.regression or not private or plan.huber or plan.residual_clip is not None:
             return self._leg(model, path, 1.0, rest, name)
         size_share = self._small_share(share)
@@ -178,10 +190,14 @@ class Descent:
 
     def _metric(
         self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str
-    ) -> tuple[FloatArray | None, float, Gram | None]:
-        """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released."""
+    ) -> tuple[FloatArray | None, float, Gram | None, LinearDescent]:
+        """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released.
+
+        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions.
+        """
         plan, p = self.plan, model.n_columns + self.plan.intercept
         smoothness = plan.loss_at(1.0).smoothness
+        usual = smoothness * self._curved_share(model, rule)
         largest = _LONG_ROWS * plan.n_rows * bound**2
         private, steps = self.releases.private, math.inf
         if private:
@@ -192,7 +208,9 @@ class Descent:
             useful = p <= _MOST_WIDTH_WITHOUT_PRIVACY
         if not useful or plan.n_rows * float(p) ** 2 > _MOST_PRODUCTS:
             guess = steps > _STEPS_WITHOUT_GRAM and p >= _MANY_COLUMNS
-            return None, smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0), None
+            steepest = smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0)
+            even = np.full(1, usual * plan.n_rows * bound**2 / p)
+            return None, steepest, None, LinearDescent(np.ones(1), even)
         # Rows are clipped less where the clip of gradients has opened.
         room = math.sqrt(max(1.0, rule.clip / LEAST_CLIP)) if plan.regression and private else 1.0
         clipping = self.clipping(model, bound * room, 1.0)
@@ -203,7 +221,18 @@ class Descent:
         values, vectors = eigh(matrix)
         ridge = gram.noise if private else _NOISELESS_RIDGE * max(float(values[-1]), 1.0)
         inverse = 1.0 / (smoothness * (np.maximum(values, 0.0) + ridge))
-        return (vectors * inverse) @ vectors.T, smoothness * ridge, gram
+        # Of eigenvalues within the noise only the sum is known.
+        clear = np.maximum(values - gram.noise, 0.0)
+        linear = LinearDescent(inverse, usual * (clear + max(float(np.mean(values - clear)), 0.0)), vectors)
+        return (vectors * inverse) @ vectors.T, smoothness * ridge, gram, linear
+
+    def _curved_share(self, model: ColumnModel, rule: DescentRule) -> float:
+        """About the curvature that clips and nearly certain labels leave, as a share of the largest."""
+        if self.plan.regression:
+            return float(erf(_NORMAL_MEDIAN * rule.clip / math.sqrt(2.0)))
+        margins = model.constants if self.plan.n_outputs > 1 else np.append(0.0, model.constants)
+        most = float(softmax(margins).max())
+        return min(rule.clip, 1.0) * _FITTED_CURVATURE * 4.0 * most * (1.0 - most)
 
     def _leg(
         self,
@@ -240,14 +269,23 @@ class Descent:
             average=self.releases.private,
             metric=path.metric,
         )
+        lengths: list[float] = []
         weights = descent.run(
-            lambda current: self.source.total(GradientSum(clipping, current)), start, self.stream.spawn(name)
+            lambda current: self.source.total(GradientSum(clipping, current)),
+            start,
+            self.stream.spawn(name),
+            lengths.append,
         )
+        law = None
+        if noise is not None and plan.strategy.method == "dense":
+            deviation = 2.0**noise.log2_scale * descent.unit
+            law = path.linear.noise(lengths, steps.momentum, deviation, model.noise)
         return replace(
             model,
             weights=weights[:, :d],
             constants=weights[:, d] * constant if constant else model.constants,
             n_steps=model.n_steps + steps.n_steps,
+            noise=law,
         )
 
     def _step(self, step: float, width: int) -> float | ShrinkingStep:

@@ -115,10 +115,8 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
     epsilon = epsilon_of(GaussianEvent(1.0 / mu), budget.delta)
     needed = f"{'about' if seen else 'more than'} {_rounded_up(factor * n_records):,} records"
     if epsilon <= _MOST_EPSILON:
-        needed += f", or {'about' if seen else 'more than'} epsilon {epsilon:.2g}"
-    collinear = "" if seen or not outcome.columns.size else (
-        "; collinear columns, such as all categories of one column, never are"
-    )  # fmt: skip
+        needed += f", or epsilon {epsilon:.2g},"
+    collinear = "; collinear columns, such as all categories of one column, never are" * bool(outcome.columns.size)
     return (
         f"the released information matrix of {width} coefficient{'s' * (width > 1)} is not clear of its noise; by what "
         f"was released it takes {needed} to be so{collinear}."

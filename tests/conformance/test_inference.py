@@ -158,7 +158,7 @@ def test_no_interval_says_why_and_what_would_give_one(kind):
     assert np.isnan(model.coef_interval_).all()
     assert np.isnan(model.coef_p_value_).all()
     reason = model.inference_.reason
-    records, epsilon = re.search(r"about ([\d,]+) records, or epsilon ([\d.]+),", reason).groups()
+    records, epsilon = re.search(r"(?:about|more than) ([\d,]+) records, or epsilon ([\d.]+),", reason).groups()
     # Noise falls as the Gaussian parameter grows, and information grows with the number of records.
     factor = int(records.replace(",", "")) / 700
     ratio = PrivacyFilter(Budget(float(epsilon), 1e-6)).mu / PrivacyFilter(Budget(0.5, 1e-6)).mu

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import math
+import re
 import warnings
 
 import numpy as np
@@ -288,3 +289,29 @@ def test_errors_that_no_certificate_states_are_refused(models):
     estimator.certificate_ = taciturn.compose(fitted(inference=False).certificate, model.certificate)
     composed = Model(model.bounds, estimator, "")
     assert Model.from_json(composed.to_json()).to_json() == composed.to_json()
+
+
+@pytest.mark.parametrize("n_nonzero", [3, "all"])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0])
+@pytest.mark.parametrize("kind", ["regress", "classify"])
+def test_a_model_of_nothing_has_a_reason_and_a_certificate(kind, n_nonzero, epsilon):
+    # Twenty records and no intercept: no column, and nothing to estimate; the budget counts as spent all the same.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20, 6))
+    classes = {} if kind == "regress" else {"classes": (0, 1)}
+    model = (taciturn.SparseRegressor if kind == "regress" else taciturn.SparseClassifier)(
+        epsilon=epsilon, n_nonzero=n_nonzero, inference=True, fit_intercept=False, random_state=0, **classes
+    )
+    with pytest.warns(taciturn.WeakBudgetWarning):
+        model.fit(X, X[:, 0] if kind == "regress" else X[:, 0] > 0)
+    assert model.inference_.columns.size == 0
+    assert model.inference_.reason == "no column was chosen and there is no intercept."
+    assert model.certificate_.epsilon == epsilon
+    assert "No standard errors" in str(model.summary())
+
+
+def test_the_reason_says_what_it_takes(models):
+    reason = models["no errors"].estimator.inference_.reason
+    assert re.search(r"it takes (about|more than) [\d,]+ records, or epsilon [\d.]+, to be so;", reason)
+    collinear = fitted(columns=[0, 2, 3, 4]).estimator.inference_.reason
+    assert collinear.endswith("; collinear columns, such as all categories of one column, never are.")

@@ -106,17 +106,20 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
     budget = plan.budget
     if math.isinf(budget.epsilon):
         return "the information matrix is singular: columns are collinear, or they separate the classes."
-    # Eigenvalues below the noise cannot be told from it.
-    factor = 1.0 / max(outcome.clarity, 1.0 / (math.sqrt(2.0 * width) + 1.0))
+    # Eigenvalues below the noise cannot be told from it, nor from zero.
+    least = 1.0 / (math.sqrt(2.0 * width) + 1.0)
+    seen = outcome.clarity > least
+    factor = 1.0 / max(outcome.clarity, least)
     n_records = plan.start.n_rows + (plan.n_step_rows if plan.split else 0)
     mu = factor * PrivacyFilter(budget).mu
     epsilon = epsilon_of(GaussianEvent(1.0 / mu), budget.delta)
-    enough = f"about {_rounded_up(factor * n_records):,} records"
+    needed = f"{'about' if seen else 'more than'} {_rounded_up(factor * n_records):,} records"
     if epsilon <= _MOST_EPSILON:
-        enough += f", or epsilon {epsilon:.2g},"
+        needed += f", or epsilon {epsilon:.2g},"
+    collinear = "; collinear columns, such as all categories of one column, never are" * bool(outcome.columns.size)
     return (
-        f"the released information matrix of {width} coefficients is not clear of its noise; {enough} would make it "
-        "so, by what was released, unless columns are collinear, as all categories of one column are."
+        f"the released information matrix of {width} coefficient{'s' * (width > 1)} is not clear of its noise; by what "
+        f"was released it takes {needed} to be so{collinear}."
     )
 
 

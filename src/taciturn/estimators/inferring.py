@@ -17,7 +17,7 @@ from taciturn.estimators.summary import CoefficientSummary
 from taciturn.fitting.inference import InferenceResult
 from taciturn.planning.inference import InferencePlan
 
-__all__ = ["FIXED_COLUMNS", "InferringModel"]
+__all__ = ["FIXED_COLUMNS", "InferringModel", "restore_inference"]
 
 FIXED_COLUMNS = "the columns of the model were chosen without looking at these data"
 """An assumption wherever the caller fixes the columns."""
@@ -147,3 +147,9 @@ class InferringModel:
             "Strategy": str(public.get("method", "")),
             "Confidence level": f"{found.confidence_level:g}",
         }
+
+
+def restore_inference(model: InferringModel, found: Inference) -> None:
+    """Set the errors of a model whose coefficients are set, as a fit does."""
+    model.inference_ = found
+    model._spread_inference()

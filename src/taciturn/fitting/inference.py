@@ -25,6 +25,7 @@ from taciturn.core.rng import Stream
 from taciturn.fitting.newton import Clips, NewtonEstimate, newton_step
 from taciturn.fitting.releases import Releases, list_spends
 from taciturn.fitting.sparse import SparseRun, spread_coefficients
+from taciturn.fitting.sparse_choices import release_constant
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.fitting.sums import ResidualMagnitudes, RowNorms
 from taciturn.mechanisms.transcript import block_of_records, coupling
@@ -88,6 +89,8 @@ def run_inference(plan: InferencePlan, source: ArraySource, stream: Stream) -> I
         if model.n_columns or plan.start.intercept:
             estimate = newton_step(descent, model, clips)
         else:
+            # There is nothing to estimate, and the budget is spent all the same.
+            release_constant(plan.start, releases, second_budget.remaining)
             estimate = NewtonEstimate(model, None, None, 0.0)
     spends = list_spends(first_budget.spent(), half=1 if plan.split else None)
     if plan.split:

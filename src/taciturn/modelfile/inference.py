@@ -12,6 +12,7 @@ from taciturn.certificate import Certificate
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import CertificateError, DataError
 from taciturn.estimators.inference import Inference
+from taciturn.estimators.inferring import restore_inference
 from taciturn.modelfile.values import damaged, foreign, public_facts
 
 __all__ = ["check_inference_fact", "inference_to_content", "set_inference"]
@@ -58,10 +59,10 @@ def set_inference(estimator: Any, content: Any) -> None:
         raise DataError(damaged("a number of records that is none"))
     if not isinstance(split, bool):
         raise DataError(damaged("'split' that is neither true nor false"))
-    estimator.inference_ = Inference(
+    found = Inference(
         columns, **errors, confidence_level=float(level), n_records=n_records, split=split, reason=content["reason"]
     )
-    estimator._spread_inference()
+    restore_inference(estimator, found)
 
 
 def check_inference_fact(estimator: Any) -> None:

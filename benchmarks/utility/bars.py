@@ -11,8 +11,8 @@ from benchmarks.utility.verdict import Verdict, judge
 
 __all__ = ["COMPARISONS", "PREDICTION", "Comparison", "verdicts_of"]
 
-PREDICTION = "default, all"
-"""The size for prediction alone, which README compares with the peers."""
+PREDICTION = "default, as advised"
+"""The size that the page on the default advises for prediction, which README compares with the peers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ _PRACTICE = "best peer of practice"
 COMPARISONS = (
     *(
         comparison
-        for ours in ("default, k auto", "default, all")
+        for ours in (PREDICTION, "default, k auto", "default, all")
         for comparison in (
             Comparison(ours, _PRACTICE, of_practice),
             Comparison(ours, "first edition, k auto", named("first edition, k auto")),

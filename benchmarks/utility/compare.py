@@ -16,7 +16,7 @@ from benchmarks.utility.verdict import best_of, tally
 
 __all__ = ["compared"]
 
-_OURS = ("default, k auto", "default, all", "default")
+_OURS = ("default, as advised", "default, k auto", "default, all", "default")
 _FIRST = ("first edition, k auto", "first edition")
 
 

@@ -21,7 +21,8 @@ from benchmarks.utility.practice import boosted_least_squares, clipped_gradient,
 from benchmarks.utility.report import write_readme, write_report
 from benchmarks.utility.results import Config, Result, Results
 from benchmarks.utility.run import Plan, best_setting
-from benchmarks.utility.sets import draw
+from benchmarks.utility.sets import Problem, draw
+from benchmarks.utility.sound import DEFAULT_ADVISED, advised_size
 from benchmarks.utility.summary import Cell
 from benchmarks.utility.verdict import judge, tally
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -289,15 +290,28 @@ def test_the_comparison_shows_ours_beside_the_best_peer(tmp_path):
     methods = [replace(method, refuses=willing) for method in METHODS.values()]
     text = compared(results, plan, [REGRESSION], methods, "error")
     (row,) = [line for line in text.splitlines() if line.startswith("diabetes")]
-    assert row.split() == ["diabetes", "1", "0.6100!", ".", "0.4000+", ".", "0.7000", "0.5000", "ObjectivePerturbation"]
+    assert row.split() == [
+        "diabetes",
+        "1",
+        ".",
+        "0.6100!",
+        ".",
+        "0.4000+",
+        ".",
+        "0.7000",
+        "0.5000",
+        "ObjectivePerturbation",
+    ]
     assert "default against first edition: lower in 1 of 1 (100%)" in text
-    assert {comparison.ours for comparison in COMPARISONS} == {"default", "default, k auto", "default, all"}
+    assert {comparison.ours for comparison in COMPARISONS} == {
+        *("default", "default, k auto", "default, all", "default, as advised")
+    }
 
 
 def test_the_readme_and_the_report_mark_cells_that_are_higher(tmp_path):
     plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), Results(tmp_path)
     for data_set, error in ((REGRESSION, 0.61), (CLASSES, 0.4)):
-        for name, value in (("default, all", error), ("ObjectivePerturbation", 0.5)):
+        for name, value in (("default, as advised", error), ("ObjectivePerturbation", 0.5)):
             for seed in range(10):
                 results.add(Result(Config(data_set.name, name, 1.0, "{}", seed, None), value, 0.5, 3, 0.1))
     everything = results, plan, [REGRESSION, CLASSES], list(METHODS.values())
@@ -312,7 +326,19 @@ def test_the_readme_and_the_report_mark_cells_that_are_higher(tmp_path):
     assert "| breast cancer | 0.400 | 0.500 (ObjectivePerturbation) |" in text
     assert "Of 2 cells the default has the lower error in 1 and a significantly higher one" in text
     report = write_report(*everything, tmp_path / "report").read_text()
-    assert "| default, all | best peer of practice | error | 2 | 1 (50%) | 1 (50%) | 1 |" in report
+    assert "| default, as advised | best peer of practice | error | 2 | 1 (50%) | 1 (50%) | 1 |" in report
     assert "| diabetes | 1 | 0.610 | 0.500 | ObjectivePerturbation | 0.00098 |" in report
     assert "| breast cancer | 1 | 0.400 | 0.500 |" not in report
     assert (tmp_path / "report" / "figures" / "peers.png").stat().st_size < 60_000
+
+
+def test_the_advised_size_follows_the_records_per_column():
+    # mu is .237 at epsilon 1: thirteen records per column are enough for all of them.
+    assert advised_size(1_300, 100, 1.0) == "all"
+    assert advised_size(1_200, 100, 1.0) == "auto"
+    assert advised_size(1_200, 100, 5.0) == "all"
+    X, y = np.random.default_rng(0).uniform(-1, 1, (400, 40)), np.zeros(400)
+    problem = Problem(X, y, X, y, None, None)
+    kept = {epsilon: DEFAULT_ADVISED.fit(REGRESSION, problem, epsilon, 0).support.sum() for epsilon in (1.0, 25.0)}
+    assert kept[25.0] == 40
+    assert kept[1.0] < 40

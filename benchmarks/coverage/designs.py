@@ -18,14 +18,17 @@ DESIGNS = {
     "one-hot": "seven categorical variables with 60 Zipf categories in all, the rarest of one record in 50",
     "heteroscedastic": "AR .3; the deviation of the errors, or of the latent errors, grows with a column",
     "misspecified": "AR .3; a curved mean, or a complementary log-log link",
+    "strained": "AR .3; lognormal targets whose errors grow with the mean, or labels that are nearly certain",
 }
-"""Every design, in words. The last two break the model that is fitted."""
+"""Every design, in words. The last three break the model that is fitted, or strain the approximation."""
 
 WELL_SPECIFIED = ("independent", "AR .3", "AR .7", "one-hot")
 
 _N_FEATURES = 60
 _CATEGORIES = (4, 6, 8, 8, 10, 12, 12)
 _NOISE = 0.15
+# The median of a lognormal target, and the deviation of its logarithm.
+_SMALL, _SKEWED = 0.04, 0.7
 _REFERENCE_ROWS = 200_000
 
 
@@ -55,6 +58,8 @@ class Population:
         weights = np.zeros(_N_FEATURES)
         sizes = np.linspace(2.2, 1.2, self.k) * (0.6 if self.design == "one-hot" else 1.0)
         scale = _NOISE if self.task == "linear" else 1.0
+        if self.design == "strained":
+            scale = 0.4 if self.task == "linear" else 2.5
         weights[self.true_columns] = scale * np.where(np.arange(self.k) % 2, -1.0, 1.0) * sizes
         return weights
 
@@ -80,6 +85,8 @@ class Population:
         """The expected target of each row."""
         margins = X @ self.weights
         first = X[:, self.true_columns[0]]
+        if self.task == "linear" and self.design == "strained":
+            return np.asarray(_SMALL * np.exp(margins + 0.5 * _SKEWED**2))
         if self.task == "linear":
             curved = 0.2 * (first**2 - 0.08) if self.design == "misspecified" else 0.0
             return np.asarray(0.05 + margins + curved)
@@ -93,6 +100,8 @@ class Population:
         X = self.draw_rows(rng, n)
         if self.task == "logistic":
             return X, (rng.random(n) < self.mean(X)).astype(int)
+        if self.design == "strained":
+            return X, np.clip(self.mean(X) * rng.lognormal(-0.5 * _SKEWED**2, _SKEWED, n), -1.0, 1.0)
         uneven = 0.4 + 7.0 * X[:, self.true_columns[0]] ** 2 if self.design == "heteroscedastic" else np.ones(n)
         deviation = _NOISE * np.sqrt(uneven)
         return X, np.clip(self.mean(X) + deviation * rng.standard_normal(n), -1.0, 1.0)

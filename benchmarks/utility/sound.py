@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import scipy.sparse as sp
+
 import taciturn
 from benchmarks.utility.methods import DELTA, Fitted, Method, fitted
 from benchmarks.utility.sets import DataSet, Problem
@@ -26,10 +28,11 @@ _ADVISED = "as advised"
 _ENOUGH_PER_COLUMN = 3.0
 
 
-def advised_size(n_rows: int, n_columns: int, epsilon: float) -> str:
-    """The size that the page on the default advises for prediction, by public facts."""
+def advised_size(X: Any, epsilon: float) -> str:
+    """The size that the page on the default advises for prediction, by public facts: also all columns of texts."""
     mu = PrivacyFilter(Budget(epsilon, DELTA)).mu
-    return "all" if n_rows * mu >= _ENOUGH_PER_COLUMN * n_columns else "auto"
+    enough = X.shape[0] * mu >= _ENOUGH_PER_COLUMN * X.shape[1]
+    return "all" if enough or sp.issparse(X) else "auto"
 
 
 def _sound(name: str, family: str, stem: str, *takes: str, **parameters: Any) -> Method:
@@ -48,7 +51,7 @@ def _sound(name: str, family: str, stem: str, *takes: str, **parameters: Any) ->
         kind = getattr(taciturn, stem + SUFFIXES[data_set.task])
         chosen = own | {fact: told[fact] for fact in takes} | parameters
         if chosen.get("n_nonzero") == _ADVISED:
-            chosen["n_nonzero"] = advised_size(*problem.X.shape, epsilon)
+            chosen["n_nonzero"] = advised_size(problem.X, epsilon)
         model = kind(epsilon=epsilon, delta=DELTA, x_bound=1.0, random_state=seed, **chosen)
         return fitted(model.fit(problem.X, problem.y), problem.X_test, problem.X.shape[1])
 

@@ -312,6 +312,14 @@ def test_effects_per_unit():
     assert scaled["effect per unit"].iloc[-1] == plain["coefficient"].iloc[-1]
 
 
+@pytest.mark.parametrize("units", [np.ones(D - 1), np.ones(D + 1), np.zeros(D), -np.ones(D), np.full(D, np.nan), 2.0])
+def test_units_are_checked(units):
+    X, y = data(SparseRegressor, n=500)
+    model = make(SparseRegressor).fit(X, y)
+    with pytest.raises(ParameterError, match="units=.*: expected 8 positive finite numbers"):
+        model.summary(units=units)
+
+
 def test_names_are_escaped():
     X, y = data(SparseRegressor)
     names = ["<script>", *(f"c{j}" for j in range(1, D))]

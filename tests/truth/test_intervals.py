@@ -10,6 +10,7 @@ from scipy.stats import kstest, norm
 
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.fitting import inference as runs
+from taciturn.fitting import newton
 
 INF = float("inf")
 BOTH = pytest.mark.parametrize("task", ["linear", "logistic"])
@@ -175,3 +176,71 @@ def test_p_values_of_a_column_that_does_not_matter_are_uniform(task):
     # Without the noise small values are too many, which more columns of the same law show.
     assert kstest(2 * norm.sf(np.abs(deviations / sampling).ravel()), "uniform").pvalue < 1e-3
     assert kstest(2 * norm.sf(np.abs(deviations / errors).ravel()), "uniform").pvalue > 0.01
+
+
+# ------------------------------------------------------------------ what strains the approximation
+
+
+def test_skewed_errors_that_grow_with_the_mean_are_covered(monkeypatch):
+    def deviations():
+        found = []
+        for seed in range(12):
+            rng = np.random.default_rng([seed, 79])
+            X = rng.uniform(-1, 1, (20_000, 2))
+            y = np.clip(0.06 * np.exp(0.5 * X[:, 0] + rng.normal(0, 0.8, 20_000)), 0, 1)
+            model = make("linear", epsilon=1.0, y_bounds=(0, 1), columns=[0, 1], random_state=seed).fit(X, y)
+            truth = np.array([0.0422, 0.0, 0.0859])
+            found.append((np.append(model.coef_, model.intercept_) - truth) / model.inference_.std_error)
+        return np.array(found)
+
+    # The truth by three million records, whose error is a hundredth of the standard errors.
+    rng = np.random.default_rng(999)
+    x = rng.uniform(-1, 1, 3_000_000)
+    slope, constant = np.polyfit(x, np.clip(0.06 * np.exp(0.5 * x + rng.normal(0, 0.8, x.size)), 0, 1), 1)
+    assert (slope, constant) == pytest.approx((0.0422, 0.0859), abs=2e-4)
+    assert np.mean(np.abs(deviations()) <= 1.96) >= 0.85
+    # A clip near the quantile leaves a bias that more records do not cure.
+    monkeypatch.setattr(runs, "_MOST_ROOM", 1.0)
+    assert np.mean(np.abs(deviations())[:, [0, 2]] <= 1.96) < 0.5
+
+
+def test_labels_that_are_nearly_certain_are_covered(monkeypatch):
+    weights = np.array([6.0, -4.0, 2.0])
+
+    def deviations():
+        found = []
+        for seed in range(24):
+            rng = np.random.default_rng([seed, 80])
+            X = rng.uniform(-1, 1, (20_000, 3))
+            y = (rng.random(20_000) < expit(X @ weights)).astype(int)
+            model = make("logistic", epsilon=1.0, n_nonzero="all", random_state=seed).fit(X, y)
+            if model.inference_.reason is None:
+                found.append((model.coef_[0] - weights) / model.coef_std_error_)
+        return np.array(found)
+
+    covered = deviations()
+    assert len(covered) >= 16
+    assert np.mean(np.abs(covered) <= 1.96) >= 0.88
+    # Without a first step the Hessian is that of a start which is too short or too long.
+    monkeypatch.setattr(newton._Step, "_approach", lambda step: step._information(0.12) and step._gradient(0.13))
+    assert np.mean(np.abs(deviations()) <= 1.96) < np.mean(np.abs(covered) <= 1.96) - 0.04
+
+
+def test_hubers_threshold_is_kept_where_no_column_is_chosen():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (20_000, 5))
+    y = np.clip(-0.5 + 0.1 * rng.exponential(1.0, 20_000), -1, 1)
+    model = make("linear", epsilon=3.0, n_nonzero="auto", loss="huber", residual_clip=0.02, random_state=0).fit(X, y)
+    assert not model.support_.any()
+    expected = fixed_point(y, 0.02)
+    assert abs(model.intercept_ - expected) < 4 * model.inference_.std_error[-1]
+    assert abs(y.mean() - expected) > 10 * model.inference_.std_error[-1]
+
+
+def fixed_point(y, clip):
+    """Huber's estimate of a location, by bisection of the sum of clipped residuals."""
+    low, high = -1.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(y - middle, -clip, clip).sum() > 0 else (low, middle)
+    return low

@@ -334,9 +334,10 @@ def test_the_readme_and_the_report_mark_cells_that_are_higher(tmp_path):
 
 def test_the_advised_size_follows_the_records_per_column():
     # mu is .237 at epsilon 1: thirteen records per column are enough for all of them.
-    assert advised_size(1_300, 100, 1.0) == "all"
-    assert advised_size(1_200, 100, 1.0) == "auto"
-    assert advised_size(1_200, 100, 5.0) == "all"
+    assert advised_size(np.zeros((1_300, 100)), 1.0) == "all"
+    assert advised_size(np.zeros((1_200, 100)), 1.0) == "auto"
+    assert advised_size(np.zeros((1_200, 100)), 5.0) == "all"
+    assert advised_size(sp.csr_matrix((1_200, 100)), 1.0) == "all"
     X, y = np.random.default_rng(0).uniform(-1, 1, (400, 40)), np.zeros(400)
     problem = Problem(X, y, X, y, None, None)
     kept = {epsilon: DEFAULT_ADVISED.fit(REGRESSION, problem, epsilon, 0).support.sum() for epsilon in (1.0, 25.0)}

@@ -91,10 +91,10 @@ def test_a_pair_of_halves_costs_the_larger_one():
     ],
 )
 def test_only_a_first_half_directly_before_a_second_one_is_a_pair(halves, expected):
-    certificate = make(*((A, half) for half in halves))
+    certificate = make(*((C, half) for half in halves))
     found = [sum(fold(each).values()) for each in alternatives(certificate.event)]
     assert sorted(found) == expected
-    assert certificate.epsilon == epsilon_of(A * max(expected))
+    assert certificate.epsilon == epsilon_of(C * max(expected))
     assert (SENTENCE in str(certificate)) == (len(expected) > 1)
     assert Certificate.from_json(certificate.to_json()) == certificate
 
@@ -223,7 +223,8 @@ def test_the_status_and_the_relation_are_those_of_both_halves():
 
 
 def test_more_choices_than_any_fit_has_are_refused_at_once():
-    pairs = make(*[(GaussianEvent(50.0), half) for half in (1, 2)] * 10)
+    # Neither branch stands for both.
+    pairs = make(*[(GaussianEvent(50.0), 1), (GaussianEvent(60.0, 1e-15), 2)] * 10)
     assert Certificate.from_json(pairs.to_json()) == pairs
     many = dataclasses.replace(pairs, events=pairs.events * 20)
     costly = line(ParallelEvent((ObjectivePerturbationEvent(0.1, 0.01, False, records=400), A)) * 3)
@@ -242,13 +243,14 @@ def test_more_choices_than_any_fit_has_are_refused_at_once():
 
 
 def test_pairs_of_two_certificates_stay_apart():
-    one, other = make((A, 1), (B, 2)), make((B, 1), (A, 2))
+    far = GaussianEvent(7.0, 1e-15)
+    one, other = make((A, 1), (far, 2)), make((far, 1), (A, 2))
     total = compose(one, other)
     assert [sorted(fold(each).items(), key=str) for each in alternatives(total.event)] == [
-        [(A, 1), (B, 1)],
+        [(A, 1), (far, 1)],
         [(A, 2)],
-        [(B, 2)],
-        [(A, 1), (B, 1)],
+        [(far, 2)],
+        [(A, 1), (far, 1)],
     ]
     # A record can be in the dearer half of both.
     assert total.epsilon == best_bound(A * 2, 2 * DELTA, ordered=False).epsilon
@@ -258,6 +260,11 @@ def test_pairs_of_two_certificates_stay_apart():
         compose(*[certify(half_of_a_fit(None), Budget(1.0, DELTA), **DETAILS)] * 2).epsilon, rel=1e-3
     )
     assert Certificate.from_json(both.to_json()) == both
+
+
+def test_any_number_of_fits_whose_halves_cost_the_same_can_be_composed():
+    pair = make((A, 1), (A, 2))
+    assert compose(*[pair] * 30).epsilon == best_bound(A * 30, 30 * DELTA, ordered=False).epsilon
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from taciturn.accounting import best_bound
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.events import (
     MOST_ALTERNATIVES,
@@ -67,7 +68,7 @@ def test_everything_that_happens_is_counted():
         ParallelEvent((A, B)) * 11,
         ParallelEvent((A, B)) * 2**53,
         ComposedEvent((ParallelEvent((A, B)),) * 4000),
-        ParallelEvent((A,) * 1025),
+        ParallelEvent((B,) * 1025),
         ParallelEvent((ParallelEvent((A, B)) * 10, C)),
     ],
     ids=lambda event: type(event).__name__,
@@ -80,7 +81,7 @@ def test_too_many_choices_are_refused_at_once(event):
     assert time.perf_counter() - begin < 1.0
 
 
-@pytest.mark.parametrize("event", [ParallelEvent((A, B)) * 10, ParallelEvent((A,) * 1024)])
+@pytest.mark.parametrize("event", [ParallelEvent((A, B)) * 10, ParallelEvent((B,) * 1024)])
 def test_as_many_as_may_be_are_listed(event):
     assert count_alternatives(event) == len(alternatives(event)) == MOST_ALTERNATIVES
 
@@ -108,12 +109,31 @@ def test_gaussian_branches_stay_side_by_side_with_the_distances_of_all():
     plan = ParallelEvent((A * 2 + inner, D, ComposedEvent(())))
     group = for_group(plan, 3)
     assert isinstance(group, ParallelEvent)
-    *others, nothing = alternatives(group)
-    whole = 2e-9 + 1e-6 + 2e-5 + 1e-12
-    assert [distance_of(each) for each in others] == pytest.approx([whole] * 3, rel=1e-12)
-    assert fold(nothing) == {}
-    costs = [math.fsum(n / g.noise_multiplier**2 for g, n in fold(each).items()) for each in others]
-    assert costs == pytest.approx([9 * (2 / 4 + 1 / 16), 9 * (2 / 4 + 2 / 81), 9 / 9], rel=1e-12)
+    (dearest,) = alternatives(group)
+    assert distance_of(dearest) == pytest.approx(2e-9 + 1e-6 + 2e-5 + 1e-12, rel=1e-9)
+    assert price_of(dearest) == pytest.approx(9 * (2 / 4 + 1 / 16), rel=1e-12)
+
+
+def price_of(event):
+    return math.fsum(n / g.noise_multiplier**2 for g, n in fold(event).items())
+
+
+def test_a_branch_that_costs_most_stands_for_all():
+    dear, cheap, far = GaussianEvent(2.0, 1e-9), GaussianEvent(3.0, 1e-12), GaussianEvent(3.0, 1e-8)
+    for branches in ((dear, cheap), (cheap, dear), (ParallelEvent((cheap, dear)), cheap), (dear, ComposedEvent(()))):
+        assert alternatives(ParallelEvent(branches)) == (dear,)
+    # Two releases that cost a little less together than one of the other branch, which a sum over branches would miss.
+    assert alternatives(ParallelEvent((ParallelEvent((cheap, cheap)), dear))) == (dear,)
+    # Neither costs more than the other in both respects.
+    assert alternatives(ParallelEvent((dear, far))) == (dear, far)
+    # Up to rounding: nothing gets lost.
+    close = GaussianEvent(2.5, 1e-9 * (1 + 1e-12))
+    (one,) = alternatives(ParallelEvent((dear, close)))
+    assert distance_of(one) >= 1e-9 * (1 + 1e-12)
+    assert price_of(one) == pytest.approx(1 / 4, rel=1e-12)
+    many = ComposedEvent((ParallelEvent((dear, close)),) * 50)
+    assert count_alternatives(many) == 1
+    assert best_bound(many, 1e-4).epsilon == pytest.approx(best_bound(dear * 50, 1e-4).epsilon, rel=1e-6)
 
 
 def test_distances_add_up_to_one_at_most():

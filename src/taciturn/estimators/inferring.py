@@ -120,8 +120,16 @@ class InferringModel:
             self._column_coefficients(),
             self.inference_,
             is_classifier(self),
-            None if units is None else np.asarray(units, dtype=np.float64)[columns],
+            None if units is None else self._checked_units(units)[columns],
         )
+
+    def _checked_units(self, units: Any) -> FloatArray:
+        found = np.asarray(units, dtype=np.float64)
+        if found.shape != (self.n_features_in_,) or not np.all(np.isfinite(found) & (found > 0.0)):
+            raise ParameterError(
+                "units", units, f"{self.n_features_in_} positive finite numbers", "give one per feature"
+            )
+        return found
 
     def _outcome_in_words(self) -> str:
         if not is_classifier(self):

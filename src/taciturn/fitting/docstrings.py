@@ -162,7 +162,7 @@ n_jobs : int, default=None
     "sparse": """
 n_nonzero : int, "auto" or "all", default=10
     Number of nonzero coefficients, the intercept not counted. "all": every feature, the best for prediction with
-    enough records per feature (25 at epsilon 0.5, 13 at 1, 3 at 5); with fewer, "auto" predicts better.
+    enough records per feature (25 at epsilon 0.5, 13 at 1, 3 at 5) and of texts; elsewhere "auto" predicts better.
     "auto": as few as hold the accuracy of all of them, by a private comparison of losses; none where a constant
     does as well. It keeps neighbours of true features where columns are strongly correlated.
 method : {"auto", "two-phase", "one-shot"}, default="auto"

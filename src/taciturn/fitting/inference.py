@@ -29,7 +29,7 @@ from taciturn.fitting.sparse_choices import release_constant
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.fitting.sums import ResidualMagnitudes, RowNorms
 from taciturn.mechanisms.transcript import block_of_records, coupling
-from taciturn.planning.inference import CLIP_SHARE, INFORMATION_SHARE, SCORE_SHARE, InferencePlan
+from taciturn.planning.inference import CLIP_SHARE, SCORE_SHARE, SQUARED_STEP, InferencePlan
 from taciturn.sources import ArraySource
 
 __all__ = ["InferenceResult", "run_inference"]
@@ -38,8 +38,9 @@ __all__ = ["InferenceResult", "run_inference"]
 _QUANTILE, _LEAST_QUANTILE = 0.98, 0.7
 _RANKS = 8.0
 # The residual clip opens until the noise in the gradient is this share of the sampling error, and that in the matrix of
-# scores this share of its entries.
-_NOISE_PER_ERROR, _NOISE_PER_SCORE = 0.15, 0.01
+# scores this share of its entries; and not beyond a multiple of the quantile, which few residuals reach. What lies
+# beyond the clip is a bias that no standard error holds: errors of counts, costs and durations are skewed.
+_NOISE_PER_ERROR, _NOISE_PER_SCORE, _MOST_ROOM = 1.0, 0.3, 2.5
 # Deviation of a normal variable over its median magnitude.
 _DEVIATION_PER_MEDIAN = 1.4826
 _LEAST_SIZE, _MOST_RESIDUAL = 2.0**-8, 4.0
@@ -148,7 +149,7 @@ def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: fl
         return Clips(widest, clip)
     # Residuals may be longer-tailed than their quantile tells: the clip opens where that costs little.
     per_column = plan.n_step_rows / max(model.n_columns + start.intercept, 1)
-    of_gradient = _NOISE_PER_ERROR * mu * math.sqrt((1.0 - INFORMATION_SHARE - SCORE_SHARE) * per_column)
+    of_gradient = _NOISE_PER_ERROR * mu * math.sqrt(SQUARED_STEP.gradient * per_column)
     of_scores = math.sqrt(_NOISE_PER_SCORE * mu * math.sqrt(SCORE_SHARE) * per_column)
     opened = min(of_gradient, of_scores) * _DEVIATION_PER_MEDIAN * model.size
-    return Clips(norm, min(max(clip, opened), _MOST_RESIDUAL))
+    return Clips(norm, min(max(clip, min(opened, _MOST_ROOM * clip)), _MOST_RESIDUAL))

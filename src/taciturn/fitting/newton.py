@@ -1,4 +1,4 @@
-r"""One Newton step on noisy sums, and the covariance of what it gives.
+r"""A Newton step on noisy sums, and the covariance of what it gives.
 
 At starting coefficients :math:`\theta` that do not depend on these records, or hardly do, let g be the gradient of the
 loss over all records, H its Hessian and M the sum of squared gradients :math:`g_i g_i^\top`. Released are
@@ -16,6 +16,9 @@ Gaussian orthogonal ensemble, so that :math:`\mathrm{Cov}(E s) = \sigma_H^2 (\|s
 The last factor is for the noise in :math:`\tilde H^{-1}`. The matrix M makes V a sandwich, which needs no model of the
 variance. There is no covariance unless the least eigenvalue of :math:`\tilde H` exceeds
 :math:`\sigma_H (\sqrt{2 p} + 1)`, beyond what noise alone has.
+
+The Hessian of labels, or of Huber's loss, depends on where it is taken: if the start is off by a tenth, so is H, and
+the step with it. A first step with a part of the budget brings the start nearer.
 
 References
 ----------
@@ -36,8 +39,8 @@ from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.matrix_sums import InformationMatrix, ScoreMatrix
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
-from taciturn.fitting.sums import GradientSum
-from taciturn.planning.inference import INFORMATION_SHARE, SCORE_SHARE
+from taciturn.fitting.sums import CumulativeCounts, GradientSum, RowNorms
+from taciturn.planning.inference import CURVED_STEP, FIRST_STEP, SQUARED_STEP
 
 __all__ = ["Clips", "NewtonEstimate", "newton_step"]
 
@@ -105,8 +108,10 @@ class _Step:
         self._clip = min(clips.derivative, self._largest) if self._private else self._largest
         self._clipping: Clipping = descent.clipping(model, self._bound, self._largest)
         self._smoothness = plan.loss_at(self._largest).smoothness
+        self._product = self._bound * ONE * self._clip / self._largest
+        self._shares = SQUARED_STEP if plan.regression and not plan.huber else CURVED_STEP
         # Without noise sums are as fine as 64 bits allow.
-        bits = _SUM_BITS - max(plan.n_rows, 1).bit_length() - 1
+        bits = _SUM_BITS - (1 if self._private else self._count().bit_length()) - 1
         self._finest, self._finest_weight = 1 << min(bits, _SQUARE_BITS), 1 << min(bits - 18, _WEIGHT_BITS)
         constant = self._clipping.constant / ONE
         self._start = np.column_stack((model.weights, model.constants / constant)) if constant else model.weights
@@ -115,14 +120,22 @@ class _Step:
     def _private(self) -> bool:
         return self._releases.private
 
+    def _count(self) -> int:
+        """The number of records, for fits without privacy: it may differ from what is stated as public."""
+        norms = RowNorms(self._clipping.loss, self._clipping.columns, self._clipping.centre, zeros=True)
+        return int(self._source.total(CumulativeCounts(norms, (0.0,)))[-1])
+
     def run(self) -> NewtonEstimate:
         """Release the matrices and the gradient, and step."""
         width = self._clipping.width
-        information, noise = self._information()
+        if self._shares is CURVED_STEP:
+            self._approach()
+        information, noise = self._information(self._shares.information)
         # The gradient comes before the matrix of its squares, which is clipped as it is.
-        gradient, scores, deviation = self._scores()
+        gradient, deviation, clipping = self._gradient(self._shares.gradient)
+        scores = self._scores(clipping)
         values, vectors = np.linalg.eigh(information)
-        clarity = float(values[0]) / (noise * (math.sqrt(2.0 * width) + 1.0))
+        clarity = float(values[0]) / self._threshold(noise)
         if clarity <= 1.0:
             return NewtonEstimate(self._model, None, None, clarity)
         inverse = (vectors / values) @ vectors.T
@@ -133,68 +146,82 @@ class _Step:
         privacy = inverse @ (deviation**2 * np.eye(width) + spread) @ inverse * inflation
         return self._estimate(self._start + step, sampling, privacy, clarity)
 
+    def _approach(self) -> None:
+        """Make a first step, along directions in which the information is clear of its noise."""
+        information, noise = self._information(FIRST_STEP.information, " before the first step")
+        gradient, _, _ = self._gradient(FIRST_STEP.gradient, " before the first step")
+        values, vectors = np.linalg.eigh(information)
+        clear = values > self._threshold(noise)
+        self._start = self._start - vectors[:, clear] @ ((vectors[:, clear].T @ gradient) / values[clear])
+
+    def _threshold(self, noise: float) -> float:
+        """What an eigenvalue has to exceed to be clear of noise of a deviation."""
+        return noise * (math.sqrt(2.0 * self._clipping.width) + 1.0)
+
     def run_noiseless(self) -> NewtonEstimate:
         """Newton's method: the maximum-likelihood or least-squares fit, and its sandwich."""
-        coefficients = self._start
         for _ in range(_NOISELESS_STEPS):
-            hessian = self._source.total(InformationMatrix(self._clipping, coefficients, self._finest))
+            hessian = self._source.total(InformationMatrix(self._clipping, self._start, self._finest))
             values, vectors = np.linalg.eigh(hessian * (self._smoothness * self._clipping.norm**2 / self._finest))
             if not values[0] > _LEAST_EIGENVALUE * values[-1]:
                 break
             clipping = replace(self._clipping, weight_bound=self._finest_weight)
-            gradient = self._source.total(GradientSum(clipping, coefficients))[0] * self._unit(self._finest_weight)
+            gradient = self._source.total(GradientSum(clipping, self._start))[0] * self._unit(self._finest_weight)
             step = -(vectors / values) @ (vectors.T @ gradient)
-            coefficients = coefficients + step
-            if float(np.abs(step).max()) <= _LEAST_STEP * (1.0 + float(np.abs(coefficients).max())):
+            self._start = self._start + step
+            if float(np.abs(step).max()) <= _LEAST_STEP * (1.0 + float(np.abs(self._start).max())):
                 break
-        self._start = coefficients
-        information, _ = self._information()
-        _, scores, _ = self._scores()
+        information, _ = self._information(self._shares.information)
+        _, _, clipping = self._gradient(self._shares.gradient)
+        scores = self._scores(clipping)
         values, vectors = np.linalg.eigh(information)
         if not values[0] > _LEAST_EIGENVALUE * values[-1]:
             return NewtonEstimate(self._model, None, None, 0.0)
         inverse = (vectors / values) @ vectors.T
-        return self._estimate(coefficients, inverse @ scores @ inverse, np.zeros_like(inverse), math.inf)
+        return self._estimate(self._start, inverse @ scores @ inverse, np.zeros_like(inverse), math.inf)
 
     def _unit(self, weight: int) -> float:
         """What one unit of a gradient sum is."""
         return self._largest / (float(ONE) * weight)
 
-    def _information(self) -> tuple[FloatArray, float]:
+    def _information(self, share: float, when: str = "") -> tuple[FloatArray, float]:
         """The Hessian, and the deviation of the noise on its diagonal."""
         clipping = replace(self._clipping, product_bound=1) if self._private else self._clipping
 
         def terms(row_squared: int) -> InformationMatrix:
             return InformationMatrix(clipping, self._start, row_squared)
 
-        what = f"the information matrix of {clipping.width:,} coefficients"
+        what = f"the information matrix of {clipping.width:,} coefficients{when}"
         matrix, noise = self._releases.outer_products(
-            what, INFORMATION_SHARE * self._share, terms, clipping.width, clipping.norm, finest=self._finest
+            what, share * self._share, terms, clipping.width, clipping.norm, finest=self._finest
         )
         return self._smoothness * matrix, self._smoothness * noise
 
-    def _scores(self) -> tuple[FloatArray, FloatArray, float]:
-        """The gradient, the sum of its squares over records, and the deviation of the noise of the former."""
-        releases, width = self._releases, self._clipping.width
-        share = (1.0 - INFORMATION_SHARE - SCORE_SHARE) * self._share
-        product = self._bound * ONE * self._clip / self._largest
-        what = f"the gradient of {width:,} coefficients"
-        weight, product_bound, noise = releases.joint_noise(product, what, share, width)
+    def _gradient(self, share: float, when: str = "") -> tuple[FloatArray, float, Clipping]:
+        """The gradient, the deviation of its noise, and how its terms are clipped."""
+        width = self._clipping.width
+        what = f"the gradient of {width:,} coefficients{when}"
+        weight, product_bound, noise = self._releases.joint_noise(self._product, what, share * self._share, width)
         weight = weight if noise is not None else self._finest_weight
         clipping = replace(self._clipping, weight_bound=weight, product_bound=product_bound)
-        gradient = releases.noisy_sums(GradientSum(clipping, self._start), noise)[0] * self._unit(weight)
-        largest = float(product_bound) if product_bound is not None else product * weight
+        gradient = self._releases.noisy_sums(GradientSum(clipping, self._start), noise)[0] * self._unit(weight)
+        return gradient, (2.0**noise.log2_scale * self._unit(weight) if noise is not None else 0.0), clipping
+
+    def _scores(self, clipping: Clipping) -> FloatArray:
+        """The sum of squared terms of the gradient, without directions that noise made negative."""
+        bound, weight = clipping.product_bound, clipping.weight_bound
+        largest = float(bound) if bound is not None else self._product * weight
 
         def terms(row_squared: int) -> ScoreMatrix:
             return ScoreMatrix(clipping, self._start, largest, row_squared)
 
-        what = f"the matrix of scores of {width:,} coefficients"
-        matrix, _ = releases.outer_products(
-            what, releases.remaining, terms, width, largest * self._unit(weight), finest=self._finest
+        what = f"the matrix of scores of {clipping.width:,} coefficients"
+        matrix, _ = self._releases.outer_products(
+            what, self._releases.remaining, terms, clipping.width, largest * self._unit(weight), finest=self._finest
         )
         values, vectors = np.linalg.eigh(matrix)
-        scores = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return gradient, scores, (2.0**noise.log2_scale * self._unit(weight) if noise is not None else 0.0)
+        scores: FloatArray = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return scores
 
     def _estimate(
         self, coefficients: FloatArray, sampling: FloatArray, privacy: FloatArray, clarity: float

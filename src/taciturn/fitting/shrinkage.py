@@ -42,7 +42,8 @@ def shrinkage_share(plan: SparsePlan, mu: float) -> float:
 
     Weights of several classes are not recalibrated, so that nothing would repair their slope afterwards.
     """
-    enough = plan.n_rows * mu >= _LEAST_INFORMATION and plan.n_features >= _LEAST_COLUMNS
+    n_columns = plan.n_features if plan.columns is None else len(plan.columns)
+    enough = plan.n_rows * mu >= _LEAST_INFORMATION and n_columns >= _LEAST_COLUMNS
     if plan.strategy.method != "dense" or plan.n_outputs > 1 or math.isinf(mu) or not enough:
         return 0.0
     return least_share(plan.n_rows, mu, 60.0, 0.005, 0.03)

@@ -82,7 +82,8 @@ class SparseRun:
         """Spend the budget but for a share that is kept, and return the model."""
         plan, releases = self.plan, self.releases
         if plan.strategy.method == "constant":
-            return self._constant(keep)
+            # A Newton step that follows needs to know how large residuals are.
+            return self._constant(keep, residual_size(plan, releases, 0, self._budget.mu) if keep else 1.0)
         target_mean, start = release_target_mean(plan, releases, self._budget.mu)
         size = residual_size(plan, releases, target_mean, self._budget.mu)
         columns, final = self._columns(target_mean, start, size)
@@ -99,7 +100,7 @@ class SparseRun:
             if plan.chooses_n_nonzero:
                 model = choose_size(plan, releases, descent, model, start)
                 if not model.n_columns:
-                    return self._constant(keep)
+                    return self._constant(keep, size)
             else:
                 model = choose_columns(model, plan.strategy.n_nonzero)
         # What is kept is for a Newton step, which starts from weights without such a bias.
@@ -117,8 +118,8 @@ class SparseRun:
             return np.array(self.plan.columns, dtype=np.intp), True
         return screen_columns(self.plan, self.releases, target_mean, start, size)
 
-    def _constant(self, keep: float) -> ColumnModel:
+    def _constant(self, keep: float, size: float) -> ColumnModel:
         """No column: the budget goes to the mean of the target."""
         plan = self.plan
         constants = release_constant(plan, self.releases, self._budget.remaining - keep)
-        return ColumnModel(np.zeros(0, dtype=np.intp), None, np.zeros((plan.n_outputs, 0)), constants)
+        return ColumnModel(np.zeros(0, dtype=np.intp), None, np.zeros((plan.n_outputs, 0)), constants, size=size)

@@ -4,13 +4,14 @@ Columns that the data choose need records of their own. One half of the records 
 and clips; the other half makes one Newton step from them. Neighbours differ in one of the halves, so that each may
 spend the whole budget. Columns that the caller fixed are known without the data, and all records do both.
 
-The shares of the step: the information matrix, the matrix of scores (the middle of the sandwich) and the gradient.
+A step releases the information matrix and the gradient, the last one the matrix of scores too, the middle of the
+sandwich.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError
@@ -18,7 +19,17 @@ from taciturn.losses import Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.planning.sparse import LEAST_NONZERO, SparsePlan, plan_sparse
 
-__all__ = ["CLIP_SHARE", "INFORMATION_SHARE", "MOST_COLUMNS", "SCORE_SHARE", "InferencePlan", "plan_inference"]
+__all__ = [
+    "CLIP_SHARE",
+    "CURVED_STEP",
+    "FIRST_STEP",
+    "MOST_COLUMNS",
+    "SCORE_SHARE",
+    "SQUARED_STEP",
+    "InferencePlan",
+    "StepShares",
+    "plan_inference",
+]
 
 MOST_COLUMNS = 500
 """Most columns of a model with standard errors: matrices of more are noise, and cost too much time."""
@@ -26,11 +37,21 @@ MOST_COLUMNS = 500
 CLIP_SHARE = 0.06
 """Share of the first half's budget for the clips of the second half."""
 
-INFORMATION_SHARE = 0.25
-"""Share of the step's budget for the information matrix."""
-
 SCORE_SHARE = 0.15
-"""Share of the step's budget for the matrix of scores."""
+"""Share of the steps' budget for the matrix of scores."""
+
+
+class StepShares(NamedTuple):
+    """Shares of the steps' budget for the information matrix and for the gradient of one step."""
+
+    information: float
+    gradient: float
+
+
+SQUARED_STEP = StepShares(0.25, 0.6)
+FIRST_STEP = StepShares(0.12, 0.13)
+"""Of a loss whose curvature depends on where it is taken, so that the last step starts nearer to its end."""
+CURVED_STEP = StepShares(0.2, 0.4)
 
 # Share of the start, clips included, where all records do both.
 _START_SHARE = 0.35
@@ -69,13 +90,12 @@ class InferencePlan:
 
     def open_filters(self) -> tuple[PrivacyFilter, PrivacyFilter]:
         """What start and step draw on: a whole budget for each half, or one for both."""
-        # Two symmetric matrices and a gradient.
+        # Three symmetric matrices and two gradients at most.
         width = min(self.start.n_features, MOST_COLUMNS) + 1
-        step = width * (width + 2) * DISTANCE_PER_VALUE
-        if self.split:
-            return self.start.open_filter(), PrivacyFilter(self.budget, step)
-        both = self.start.open_filter(step)
-        return both, both
+        step = (3 * width * (width + 1) // 2 + 2 * width) * DISTANCE_PER_VALUE
+        first = self.start.open_filter(step)
+        # Halves announce the same distance, so that they cost the same.
+        return first, (self.start.open_filter(step) if self.split else first)
 
 
 def plan_inference(

@@ -20,7 +20,6 @@ import numpy as np
 
 from taciturn.certificate import Release
 from taciturn.core.arrays import BoolArray, FloatArray, IndexArray
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.fitting.newton import Clips, NewtonEstimate, newton_step
 from taciturn.fitting.releases import Releases, list_spends
@@ -139,9 +138,8 @@ def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: fl
     if not measures:
         return Clips(norm if releases.private else widest, model.size)
     clipping = replace(run.descent.clipping(model, norm, _MOST_RESIDUAL), product_bound=1)
-    constant = clipping.constant / ONE
-    coefficients = np.column_stack((model.weights, model.constants / constant)) if constant else model.weights
-    what, magnitudes = "a large quantile of residuals", ResidualMagnitudes(clipping, coefficients)
+    what = "a large quantile of residuals"
+    magnitudes = ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
     share = releases.remaining - (1.0 - plan.start_share)
     typical = min(2.0 * model.size, _MOST_RESIDUAL)
     clip = releases.quantile(what, share, magnitudes, _LEAST_SIZE, _MOST_RESIDUAL, quantile=quantile, typical=typical)

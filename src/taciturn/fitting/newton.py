@@ -113,8 +113,7 @@ class _Step:
         # Without noise sums are as fine as 64 bits allow.
         bits = _SUM_BITS - (1 if self._private else self._count().bit_length()) - 1
         self._finest, self._finest_weight = 1 << min(bits, _SQUARE_BITS), 1 << min(bits - 18, _WEIGHT_BITS)
-        constant = self._clipping.constant / ONE
-        self._start = np.column_stack((model.weights, model.constants / constant)) if constant else model.weights
+        self._start = model.coefficients(self._clipping.constant)
 
     @property
     def _private(self) -> bool:

@@ -104,6 +104,10 @@ class ColumnModel:
         """How many columns are in."""
         return int(self.weights.shape[1])
 
+    def coefficients(self, constant: int) -> FloatArray:
+        """The weights, and last that of a constant column with this entry in lattice units, if it is not zero."""
+        return np.column_stack((self.weights, self.constants / (constant / ONE))) if constant else self.weights
+
     def keep(self, places: IndexArray, weights: FloatArray | None = None) -> ColumnModel:
         """The same with some of the columns alone, in increasing order, at weights that are theirs or given."""
         return replace(
@@ -258,7 +262,7 @@ class Descent:
         weight, product_bound, noise = self.releases.joint_noise(product, what, share, n_values, steps.n_steps)
         clipping = replace(clipping, weight_bound=weight, product_bound=product_bound)
         constant = clipping.constant / ONE
-        start = np.column_stack((model.weights, model.constants / constant)) if constant else model.weights
+        start = model.coefficients(clipping.constant)
         descent = GradientDescent(
             n_steps=steps.n_steps,
             unit=derivative_bound / (float(ONE) * weight),
@@ -303,9 +307,7 @@ class Descent:
         """The model with the size of its residuals: their private median, no larger than before."""
         clipping = self.clipping(model, bound, _MOST_RESIDUAL)
         clipping = replace(clipping, product_bound=1)
-        constant = clipping.constant / ONE
-        coefficients = np.column_stack((model.weights, model.constants / constant)) if constant else model.weights
-        residuals = ResidualMagnitudes(clipping, coefficients)
+        residuals = ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
         what = "the median magnitude of residuals"
         size = self.releases.quantile(what, share, residuals, _LEAST_SIZE, _MOST_SIZE, typical=_USUAL_GAIN * model.size)
         return replace(model, size=min(size, model.size))

@@ -204,6 +204,19 @@ def test_skewed_errors_that_grow_with_the_mean_are_covered(monkeypatch):
     assert np.mean(np.abs(deviations())[:, [0, 2]] <= 1.96) < 0.5
 
 
+def test_tails_that_are_long_for_the_budget_leave_no_standard_errors():
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1, 1, (5000, 8))
+    skewed = np.clip(0.04 * np.exp(0.5 * X[:, 0] + rng.normal(0, 1.0, 5000)), 0, 1)
+    model = make("linear", epsilon=1.0, y_bounds=(0, 1), n_nonzero="all", random_state=0).fit(X, skewed)
+    assert model.inference_.reason.startswith("residuals have tails that are long for this budget")
+    assert np.isnan(model.coef_std_error_).all()
+    # The logarithm has none, at the same budget.
+    logarithm = np.clip(np.log(skewed), -8, 0)
+    model = make("linear", epsilon=1.0, y_bounds=(-8, 0), n_nonzero="all", random_state=0).fit(X, logarithm)
+    assert model.inference_.reason is None
+
+
 def test_labels_that_are_nearly_certain_are_covered(monkeypatch):
     weights = np.array([6.0, -4.0, 2.0])
 

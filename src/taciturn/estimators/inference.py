@@ -108,19 +108,30 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
         return "the information matrix is singular: columns are collinear, or they separate the classes."
     # Eigenvalues below the noise cannot be told from it, nor from zero.
     least = 1.0 / (math.sqrt(2.0 * width) + 1.0)
+    if outcome.clarity > 1.0:
+        # The room grows with the root of records times the Gaussian parameter.
+        needed = _needed(plan, outcome.room**-2, "about")
+        return (
+            "residuals have tails that are long for this budget, and noise leaves no room for more than a large "
+            f"quantile of them; by what was released it takes {needed} for intervals that a skewed tail does not "
+            "shift, or the logarithm of the target."
+        )
     seen = outcome.clarity > least
-    factor = 1.0 / max(outcome.clarity, least)
-    n_records = plan.start.n_rows + (plan.n_step_rows if plan.split else 0)
-    mu = factor * PrivacyFilter(budget).mu
-    epsilon = epsilon_of(GaussianEvent(1.0 / mu), budget.delta)
-    needed = f"{'about' if seen else 'more than'} {_rounded_up(factor * n_records):,} records"
-    if epsilon <= _MOST_EPSILON:
-        needed += f", or epsilon {epsilon:.2g},"
+    needed = _needed(plan, 1.0 / max(outcome.clarity, least), "about" if seen else "more than")
     collinear = "; collinear columns, such as all categories of one column, never are" * bool(outcome.columns.size)
     return (
         f"the released information matrix of {width} coefficient{'s' * (width > 1)} is not clear of its noise; by what "
         f"was released it takes {needed} to be so{collinear}."
     )
+
+
+def _needed(plan: InferencePlan, factor: float, how: str) -> str:
+    """How many records, or which epsilon, are so many times the number of records times the Gaussian parameter."""
+    n_records = plan.start.n_rows + (plan.n_step_rows if plan.split else 0)
+    mu = factor * PrivacyFilter(plan.budget).mu
+    epsilon = epsilon_of(GaussianEvent(1.0 / mu), plan.budget.delta)
+    needed = f"{how} {_rounded_up(factor * n_records):,} records"
+    return f"{needed}, or epsilon {epsilon:.2g}," if epsilon <= _MOST_EPSILON else needed
 
 
 def _rounded_up(number: float) -> int:

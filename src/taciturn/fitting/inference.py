@@ -40,6 +40,8 @@ _RANKS = 8.0
 # scores this share of its entries; and not beyond a multiple of the quantile, which few residuals reach. What lies
 # beyond the clip is a bias that no standard error holds: errors of counts, costs and durations are skewed.
 _NOISE_PER_ERROR, _NOISE_PER_SCORE, _MOST_ROOM = 1.0, 0.3, 2.5
+# With less room than this the tails of residuals are long for the budget, and there are no standard errors.
+_LEAST_ROOM = 1.3
 # Deviation of a normal variable over its median magnitude.
 _DEVIATION_PER_MEDIAN = 1.4826
 _LEAST_SIZE, _MOST_RESIDUAL = 2.0**-8, 4.0
@@ -59,6 +61,8 @@ class InferenceResult:
         As in :class:`~taciturn.fitting.newton.NewtonEstimate`.
     clarity : float
         Likewise.
+    room : float
+        How far noise lets the clip of residuals open, as a share of what it has to.
     n_steps : int
         Of all descents, and the Newton step.
     releases : tuple of Release
@@ -70,6 +74,7 @@ class InferenceResult:
     sampling: FloatArray | None
     privacy: FloatArray | None
     clarity: float
+    room: float
     n_steps: int
     releases: tuple[Release, ...]
 
@@ -88,6 +93,8 @@ def run_inference(plan: InferencePlan, source: ArraySource, stream: Stream) -> I
         descent = Descent(plan.start, second, releases, stream, mu)
         if model.n_columns or plan.start.intercept:
             estimate = newton_step(descent, model, clips)
+            if clips.room < _LEAST_ROOM:
+                estimate = NewtonEstimate(model, None, None, estimate.clarity)
         else:
             # There is nothing to estimate, and the budget is spent all the same.
             release_constant(plan.start, releases, second_budget.remaining)
@@ -98,7 +105,7 @@ def run_inference(plan: InferencePlan, source: ArraySource, stream: Stream) -> I
     columns = np.arange(plan.start.n_features) if model.columns is None else model.columns
     return InferenceResult(
         spread_coefficients(plan.start, estimate.model), columns, estimate.sampling, estimate.privacy,
-        estimate.clarity, estimate.model.n_steps, spends,
+        estimate.clarity, clips.room / _LEAST_ROOM, estimate.model.n_steps, spends,
     )  # fmt: skip
 
 
@@ -149,5 +156,5 @@ def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: fl
     per_column = plan.n_step_rows / max(model.n_columns + start.intercept, 1)
     of_gradient = _NOISE_PER_ERROR * mu * math.sqrt(SQUARED_STEP.gradient * per_column)
     of_scores = math.sqrt(_NOISE_PER_SCORE * mu * math.sqrt(SCORE_SHARE) * per_column)
-    opened = min(of_gradient, of_scores) * _DEVIATION_PER_MEDIAN * model.size
-    return Clips(norm, min(max(clip, min(opened, _MOST_ROOM * clip)), _MOST_RESIDUAL))
+    room = min(of_gradient, of_scores) * _DEVIATION_PER_MEDIAN * model.size / clip
+    return Clips(norm, min(clip * min(max(room, 1.0), _MOST_ROOM), _MOST_RESIDUAL), room)

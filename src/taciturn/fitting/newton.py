@@ -58,10 +58,14 @@ _LEAST_EIGENVALUE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Clips:
-    """What rows and derivatives are clipped to: norms in scaled units, and residuals in mapped ones, 1 for labels."""
+    """What rows and derivatives are clipped to: norms in scaled units, and residuals in mapped ones, 1 for labels.
+
+    ``room`` is how far noise lets the clip of residuals open, in units of their large quantile.
+    """
 
     row_norm: float
     derivative: float
+    room: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)

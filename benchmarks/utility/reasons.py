@@ -9,6 +9,7 @@ _FEW_RECORDS = (
     "few records: what is released to find clips is a large share of the budget, and the peer's clips are free"
 )
 _HALF_OF_THEM = 'all columns matter, and `"auto"` keeps about half of them where that costs little'
+_MORE_THAN_K = 'more columns matter than k, or than the half that `"auto"` keeps: `"all"` is lower by as much'
 _WORDS = 'many words carry a little signal each: `"auto"` and k keep 500 or fewer, chosen by one noisy correlation each'
 
 REASONS = {
@@ -30,6 +31,10 @@ REASONS = {
     "a9a": _HALF_OF_THEM,
     "phishing": _HALF_OF_THEM,
     "w8a": _HALF_OF_THEM,
+    "rare class": _FEW_MATTER,
+    "covtype": _MORE_THAN_K,
+    "communities": _MORE_THAN_K,
+    "mushrooms": _MORE_THAN_K,
     "farm_ads": _WORDS,
     "basehock": _WORDS,
     "rcv1": _WORDS,

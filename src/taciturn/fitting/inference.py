@@ -39,7 +39,7 @@ _RANKS = 8.0
 # The residual clip opens until the noise in the gradient is this share of the sampling error, and that in the matrix of
 # scores this share of its entries; and not beyond a multiple of the quantile, which few residuals reach. What lies
 # beyond the clip is a bias that no standard error holds: errors of counts, costs and durations are skewed.
-_NOISE_PER_ERROR, _NOISE_PER_SCORE, _MOST_ROOM = 1.0, 0.3, 2.5
+_NOISE_PER_ERROR, _NOISE_PER_SCORE, _MOST_ROOM = 1.0, 0.3, 2.0
 # With less room than this the tails of residuals are long for the budget, and there are no standard errors.
 _LEAST_ROOM = 1.3
 # Deviation of a normal variable over its median magnitude.

@@ -18,7 +18,6 @@ from taciturn import mechanisms
 from taciturn.audit.catalogue import ENTRIES
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 
@@ -31,22 +30,6 @@ def test_the_readme_example_runs_as_printed():
     assert all(line.rsplit(maxsplit=1)[0].strip() in known for line in lines[:5])
     assert all(re.fullmatch(r"[+-]\d+\.\d{3}", line.split()[-1]) for line in lines[:5])
     assert lines[5].startswith("Differentially private (epsilon = 1, delta = 1e-06)")
-
-
-def _python_blocks(*pages):
-    return [
-        pytest.param(block, id=f"{page.name}:{number}")
-        for page in pages
-        for number, block in enumerate(
-            re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        )
-    ]
-
-
-@pytest.mark.parametrize("block", _python_blocks(*PAGES))
-def test_code_in_the_pages_runs(block, capsys):
-    exec(compile(block, "page", "exec"), {"__name__": "page"})
-    capsys.readouterr()
 
 
 MODULES = [

@@ -178,9 +178,9 @@ inference : bool, default=False
     Whether to estimate standard errors, intervals and p-values. Where the data choose the columns, one half of the
     records, drawn at random, chooses them and the other half estimates their coefficients, so that ``coef_`` comes
     from that half. Each half spends the whole budget, since every record is in one of them. Where ``columns`` or
-    ``n_nonzero="all"`` fixes the columns, all records estimate them. At most 500 columns. Released besides, each with
-    its price on the certificate: large quantiles of row norms and residuals (``quantile_scores``), information
-    matrices and a matrix of scores (``gram_matrix``), and gradients (``jointly_clipped_sum``).
+    ``n_nonzero="all"`` fixes the columns, all records estimate them. At most 500 columns. Released besides,
+    each with its price: large quantiles of row norms and residuals (``quantile_scores``), information matrices
+    and a matrix of scores (``gram_matrix``), and gradients (``jointly_clipped_sum``).
 confidence_level : float, default=0.95
     Of the intervals.
 """,

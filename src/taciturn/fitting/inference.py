@@ -1,7 +1,7 @@
 r"""Fits of the default model with standard errors.
 
 Of the records one half, drawn at random without looking at them, chooses columns, coefficients to start from, and
-clips. The other half makes one Newton step from there (:mod:`~taciturn.fitting.newton`). Columns are hence independent
+clips. The other half steps on from there (:mod:`~taciturn.fitting.newton`). Columns are hence independent
 of the records that tell their coefficients, and what is estimated is the population's coefficients of these columns.
 Where the caller fixed the columns there is nothing to choose, and all records do both.
 

@@ -1,7 +1,7 @@
 r"""Plans for fits of the default model with standard errors: which records are read for what, and what each part costs.
 
 Columns that the data choose need records of their own. One half of the records chooses columns, starting coefficients
-and clips; the other half makes one Newton step from them. Neighbours differ in one of the halves, so that each may
+and clips; the other half makes one or two Newton steps. Neighbours differ in one of the halves, so that each may
 spend the whole budget. Columns that the caller fixed are known without the data, and all records do both.
 
 A step releases the information matrix and the gradient, the last one the matrix of scores too, the middle of the

@@ -315,8 +315,18 @@ def test_two_values_for_one_key_are_refused():
 
 
 def test_fields_that_are_not_known_are_refused():
-    with pytest.raises(CertificateError, match="expected the fields of a certificate, got also 'unit'; read it with"):
-        Certificate.from_json(with_claim(make(PureEvent(1.0)), unit="person"))
+    with pytest.raises(CertificateError, match="expected the fields of a certificate, got also 'region'; read it with"):
+        Certificate.from_json(with_claim(make(PureEvent(1.0)), region="north"))
+
+
+def test_the_unit_and_the_head_of_an_account_are_checked():
+    stated = make(PureEvent(1.0), unit="person", account_head="0123456789abcdef" * 4)
+    assert Certificate.from_json(stated.to_json()) == stated
+    for wrong in ({"unit": "household"}, {"unit": None}, {"account_head": "12"}, {"account_head": 7}):
+        with pytest.raises(CertificateError, match=next(iter(wrong))):
+            Certificate.from_json(with_claim(stated, **wrong))
+    with pytest.raises(CertificateError, match="unit: expected one and the same"):
+        compose(stated, make(PureEvent(1.0)))
 
 
 # ------------------------------------------------------------------ copies

@@ -14,7 +14,7 @@ import numpy as np
 from taciturn._version import __version__
 from taciturn.accounting import best_bound
 from taciturn.certificate.claim import check_claim, check_work, with_parts
-from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, read_fields
+from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, UNITS, is_head, read_fields
 from taciturn.certificate.release import MOST_REPEATS, Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, Status
 from taciturn.certificate.words import in_words
@@ -63,6 +63,11 @@ class Certificate:
         Mistakes of the publication that concern this run, in words.
     parts : tuple of Part, default=()
         Where what is proved is a sum: what each composed certificate proves by itself.
+    unit : {"record", "person"}, default="record"
+        Whose data neighbours differ in: those of one row, or all rows of one person. Relation, group size and the
+        public number of records speak of this unit.
+    account_head : str, default=None
+        Hash of the entry with which an account reserved the cost of this fit; None for a fit without an account.
     """
 
     epsilon: float
@@ -80,6 +85,8 @@ class Certificate:
     proved_epsilon: float | None = None
     errata: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
+    unit: str = "record"
+    account_head: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_real(0.0, math.inf, epsilon=self.epsilon))
@@ -88,6 +95,12 @@ class Certificate:
         check_choice(STATUSES, status=self.status)
         check_choice(ARITHMETICS, arithmetic=self.arithmetic)
         check_choice(BOUNDS, bound=self.bound)
+        check_choice(UNITS, unit=self.unit)
+        if self.account_head is not None and not is_head(self.account_head):
+            raise CertificateError(
+                "account_head: expected the 64 hexadecimal digits of an account's entry, got something else; ask for "
+                "a fresh copy."
+            )
         object.__setattr__(self, "group_size", check_integer(1, MOST_REPEATS, group_size=self.group_size))
         if self.proved_epsilon is not None:
             proved = check_real(0.0, math.inf, proved_epsilon=self.proved_epsilon)
@@ -180,6 +193,8 @@ class Certificate:
                 "proved_epsilon": None if self.proved_epsilon is None else _number_to_json(self.proved_epsilon),
                 "errata": list(self.errata),
                 "parts": [asdict(part) for part in self.parts],
+                "unit": self.unit,
+                "account_head": self.account_head,
             },
             indent=indent,
             allow_nan=False,

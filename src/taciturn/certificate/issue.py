@@ -27,6 +27,8 @@ def certify(
     seeded: bool,
     arithmetic: str,
     ordered: bool = True,
+    unit: str = "record",
+    account_head: str | None = None,
 ) -> Certificate:
     """The certificate of releases that were planned for a budget.
 
@@ -62,6 +64,8 @@ def certify(
         arithmetic=arithmetic,
         bound=bound_name,
         ordered=ordered,
+        unit=unit,
+        account_head=account_head,
     )
 
 
@@ -69,7 +73,7 @@ def compose(*certificates: Certificate) -> Certificate:
     """One certificate for several releases about the same records.
 
     All events are accounted together, once, at the sum of the deltas, in whatever order the fits were made; the
-    result is never worse than the sum of the epsilons. All must be stated for one relation and one group size,
+    result is never worse than the sum of the epsilons. All must be stated for one relation, unit and group size,
     except those that hold for any: nothing spent, and no number of records stated as public.
 
     Parameters
@@ -98,7 +102,7 @@ def compose(*certificates: Certificate) -> Certificate:
             )
         check_claim(certificate)
     binding = [certificate for certificate in certificates if not _holds_for_any(certificate)] or certificates[:1]
-    for name in ("relation", "group_size"):
+    for name in ("relation", "unit", "group_size"):
         found = {getattr(certificate, name) for certificate in binding}
         if len(found) > 1:
             listed = ", ".join(sorted(map(repr, found)))
@@ -128,7 +132,7 @@ def compose(*certificates: Certificate) -> Certificate:
         relation=first.relation,
         status=worst.status,
         events=releases,
-        public={f"part {i}": dict(part.public) for i, part in enumerate(certificates, start=1)},
+        public={f"part {i}": _facts(part) for i, part in enumerate(certificates, start=1)},
         assumptions=tuple(dict.fromkeys(a for part in certificates for a in part.assumptions)),
         seeded=any(certificate.seeded for certificate in certificates),
         arithmetic="exact" if all(part.arithmetic == "exact" for part in certificates) else "float64",
@@ -137,8 +141,15 @@ def compose(*certificates: Certificate) -> Certificate:
         ordered=False,
         proved_epsilon=_proved(certificates, parts) if published else None,
         parts=parts,
+        unit=first.unit,
         errata=tuple(dict.fromkeys(erratum for part in certificates for erratum in part.errata)),
     )
+
+
+def _facts(certificate: Certificate) -> dict[str, Any]:
+    """The public facts of a part, and the entry of its account."""
+    head = {} if certificate.account_head is None else {"account_head": certificate.account_head}
+    return dict(certificate.public) | head
 
 
 def _proved(certificates: Iterable[Certificate], parts: Iterable[Part]) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import reprlib
 from typing import Any, NoReturn
 
@@ -18,12 +19,14 @@ from taciturn.core.errors import CertificateError
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import event_from_dict
 
-__all__ = ["ARITHMETICS", "BOUNDS", "FORMAT", "SCHEMA", "read_fields"]
+__all__ = ["ARITHMETICS", "BOUNDS", "FORMAT", "SCHEMA", "UNITS", "is_head", "read_fields"]
 
 FORMAT = "taciturn-certificate"
 SCHEMA = 1
 ARITHMETICS = ("exact", "float64")
 BOUNDS = ("gdp", "rdp", "pure", "sum", "none")
+UNITS = ("record", "person")
+"""Whose data neighbours differ in."""
 
 _MOST_CHARACTERS = 16_000_000
 _MOST_DIGITS = 20
@@ -65,6 +68,8 @@ def read_fields(text: str) -> dict[str, Any]:
         "proved_epsilon": None if proved is None else _number_or_infinity(content, "proved_epsilon"),
         "errata": _texts(content, "errata"),
         "parts": tuple(map(_part, _list(content, "parts"))),
+        "unit": _word(content, "unit", UNITS),
+        "account_head": _head(content),
     }
 
 
@@ -88,6 +93,8 @@ _KEYS = frozenset(
         "proved_epsilon",
         "errata",
         "parts",
+        "unit",
+        "account_head",
     ]
 )
 
@@ -120,8 +127,10 @@ def _envelope(text: str) -> dict[str, Any]:
             f"schema={_shown(schema)}: expected {SCHEMA}, the one this version of taciturn "
             f"({__version__}) writes; read the certificate with taciturn {named}."
         )
-    # Version 0.1 did not write parts.
+    # Version 0.1 did not write these: it knew neither persons nor accounts.
     content.setdefault("parts", [])
+    content.setdefault("unit", "record")
+    content.setdefault("account_head", None)
     _check_keys(content, _KEYS, "a certificate")
     if not isinstance(content["taciturn"], str):
         raise _unexpected("taciturn", content["taciturn"], "the version that wrote it")
@@ -167,6 +176,19 @@ def _half(entry: dict[str, Any]) -> int | None:
         raise _unexpected("half", entry["half"], "1, 2 or null")
     half: int | None = entry["half"]
     return half
+
+
+def is_head(value: Any) -> bool:
+    """Whether a value has the form of an account's head: a hash in hexadecimal digits."""
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def _head(content: dict[str, Any]) -> str | None:
+    head = content["account_head"]
+    if head is not None and not is_head(head):
+        raise _unexpected("account_head", head, "64 hexadecimal digits or null")
+    found: str | None = head
+    return found
 
 
 def _part(entry: Any) -> Part:

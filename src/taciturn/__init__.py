@@ -15,8 +15,18 @@ from taciturn.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from taciturn.accounting import Budget
+    from taciturn.accounts import Account
     from taciturn.certificate import Certificate, certificate_of, compose
-    from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError, WeakBudgetWarning
+    from taciturn.core.errors import (
+        AccountError,
+        BudgetExceededError,
+        CertificateError,
+        DataError,
+        ParameterError,
+        TaciturnError,
+        UnaccountedSearchWarning,
+        WeakBudgetWarning,
+    )
     from taciturn.estimators import (
         ADMMClassifier,
         FrankWolfeClassifier,
@@ -42,9 +52,12 @@ if TYPE_CHECKING:
 # Loaded on first use, so that importing the package costs next to nothing.
 _HOMES = {
     "ADMMClassifier": "estimators",
+    "Account": "accounts",
+    "AccountError": "core.errors",
     "BlockVoteSelector": "selectors",
     "BoundedScaler": "scalers",
     "Budget": "accounting",
+    "BudgetExceededError": "core.errors",
     "Certificate": "certificate",
     "CertificateError": "core.errors",
     "CorrelationSelector": "selectors",
@@ -67,6 +80,7 @@ _HOMES = {
     "TaciturnError": "core.errors",
     "TwoStageClassifier": "estimators",
     "TwoStageRegressor": "estimators",
+    "UnaccountedSearchWarning": "core.errors",
     "WeakBudgetWarning": "core.errors",
     "certificate_of": "certificate",
     "compose": "certificate",
@@ -76,9 +90,12 @@ _HOMES = {
 
 __all__ = [
     "ADMMClassifier",
+    "Account",
+    "AccountError",
     "BlockVoteSelector",
     "BoundedScaler",
     "Budget",
+    "BudgetExceededError",
     "Certificate",
     "CertificateError",
     "CorrelationSelector",
@@ -101,6 +118,7 @@ __all__ = [
     "TaciturnError",
     "TwoStageClassifier",
     "TwoStageRegressor",
+    "UnaccountedSearchWarning",
     "WeakBudgetWarning",
     "__version__",
     "certificate_of",

@@ -189,6 +189,7 @@ BAD = {
     "penalty": ("l2", None),
     "permanent": ("yes", None),
     "radius": (0.0, -1.0, "wide"),
+    "account": ("study.db", "sqlite:///study.db", 3, "mysql://host/study#patients"),
     "random_state": (-3, "x", 2.5),
     "regularisation": (0.0, -1.0, "some"),
     "relation": ("swap", None),

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 
 from taciturn import Budget, CorrelationSelector, compose
 from taciturn.certificate import Release, certificate_of, certify
-from taciturn.core.errors import CertificateError
+from taciturn.core.errors import CertificateError, UnaccountedSearchWarning
 from taciturn.events import PureEvent
 from taciturn.scalers import BoundedScaler
 
@@ -121,7 +121,9 @@ def test_a_step_that_does_not_account_for_itself_is_refused_by_name(estimator, w
 
 def test_a_search_is_refused_though_its_best_estimator_is_private():
     pipeline = make_pipeline(selector(), LinearRegression())
-    search = GridSearchCV(pipeline, {"correlationselector__n_features_to_select": [1, 2]}, cv=2).fit(X, Y)
+    search = GridSearchCV(pipeline, {"correlationselector__n_features_to_select": [1, 2]}, cv=2)
+    with pytest.warns(UnaccountedSearchWarning, match=r"^CorrelationSelector: a search .* nothing keeps count"):
+        search.fit(X, Y)
     with pytest.raises(CertificateError, match=r"^GridSearchCV: expected .*, got a search, .* many times; .*\.$"):
         certificate_of(search)
     assert certificate_of(search.best_estimator_[0]).epsilon == 0.5

@@ -400,7 +400,7 @@ def looks_up(X):
         (X[0], NUMBERS, "X: expected a table with two dimensions"),
         (X, changed(NUMBERS, math.nan), "y: expected finite numbers, got NaN or infinity"),
         (X, changed(NUMBERS, "Smith, 4711"), "y: expected numbers, got text or objects"),
-        (X, NUMBERS[:-1], "X and y: expected one target per record, got X and y of different lengths"),
+        (X, NUMBERS[:-1], "X or y: expected one target per record, got X and y of different lengths"),
         (X, np.column_stack((NUMBERS, NUMBERS)), "y: expected a 1d array"),
         (X, None, "y: expected a 1d array"),
         (X[:0], NUMBERS[:0], "y: expected records, got none"),

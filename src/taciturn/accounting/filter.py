@@ -141,6 +141,11 @@ class PrivacyFilter:
         self._distance = self._distance_left = distance
         self._releases_left = _MOST_RELEASES
 
+    @property
+    def event(self) -> Event:
+        """What the whole filter costs, whatever is bought from it."""
+        return GaussianEvent(1.0 / self.mu, self._distance) if self.private else NotPrivateEvent()
+
     def gaussian(self, what: str, share: float, count: int = 1, distance: float = 0.0) -> float:
         """Buy ``count`` Gaussian releases that cost ``share`` together.
 

@@ -52,6 +52,7 @@ __all__ = [
     "epsilon",
     "epsilon_of_mu",
     "excess",
+    "gaussian_cost",
     "log_delta",
     "log_delta_of_mu",
     "mu_of_budget",
@@ -131,6 +132,17 @@ def mu_squared(event: Event) -> float:
     """The squared GDP parameter of a plan, its ``leak`` apart; infinite where it has none."""
     every = [pieces_of(each) for each in alternatives(event)]
     return max(math.inf if pieces.objectives else _mu_squared(pieces) for pieces in every)
+
+
+def gaussian_cost(event: Event, *, ordered: bool = True) -> tuple[float, float]:
+    """What a privacy filter charges for a plan: its squared GDP parameter, and the distance of its samplers.
+
+    Of parallel events the dearest branch counts, for each of the two. The parameter is infinite where the plan is not
+    Gaussian: where it has no protection, may fail outright, or minimises a perturbed objective.
+    """
+    every = [pieces_of(each, ordered=ordered) for each in alternatives(event)]
+    squared = max(math.inf if pieces.objectives or pieces.leak else _mu_squared(pieces) for pieces in every)
+    return squared, max(pieces.distance for pieces in every)
 
 
 def _mu_squared(pieces: Pieces) -> float:

@@ -43,9 +43,21 @@ class CertificateError(TaciturnError, ValueError):
     """A certificate cannot be read, or certificates cannot be combined."""
 
 
+class AccountError(TaciturnError, RuntimeError):
+    """An account cannot be used: it is not there, it is damaged, or it is for other fits."""
+
+
+class BudgetExceededError(AccountError):
+    """A fit costs more than its account has left; nothing was spent."""
+
+
 class StreamError(TaciturnError, RuntimeError):
     """A random stream would have been shared between two copies."""
 
 
 class WeakBudgetWarning(UserWarning):
     """Public facts say that a fit will be mostly noise."""
+
+
+class UnaccountedSearchWarning(UserWarning):
+    """A search compares scores that are not private, and chooses by them."""

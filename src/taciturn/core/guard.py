@@ -21,7 +21,7 @@ import numpy as np
 
 from taciturn.core.errors import DataError
 
-__all__ = ["GUARDED_METHODS", "Guarded", "guarded", "warn_caller"]
+__all__ = ["GUARDED_METHODS", "Guarded", "calling_modules", "guarded", "warn_caller"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,10 +98,23 @@ class Guarded:
                 setattr(cls, name, guarded(vars(cls)[name]))
 
 
+def calling_modules() -> list[str]:
+    """The names of the modules on the call stack, the nearest first."""
+    frame, found = sys._getframe(1), []
+    while frame is not None:
+        found.append(str(frame.f_globals.get("__name__", "")))
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+# Packages through which a call may come on its way from the user's own line.
+_PASSED = ("taciturn", "sklearn", "joblib")
+
+
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn of a public fact, on behalf of the line that called into the package."""
     level, frame = 2, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("taciturn", "sklearn"):
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED:
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]
     before = _place.set(_OUTSIDE)
     try:

@@ -41,6 +41,8 @@ __all__ = [
     "PUBLIC_LABELS",
     "admission_assumptions",
     "check_invalid",
+    "check_lengths",
+    "count_rows",
     "has_truth_values",
     "judged_target",
     "public_labels",
@@ -84,6 +86,22 @@ def table_shape(X: Any) -> tuple[int, int]:
     if shape[1] == 0:
         raise DataError(f"X: {NO_COLUMNS}.")
     return int(shape[0]), int(shape[1])
+
+
+def count_rows(values: Any) -> int | None:
+    """The number of rows of a table or target, from the container alone; None where it does not tell."""
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])
+    return len(values) if hasattr(values, "__len__") else None
+
+
+def check_lengths(X: Any, y: Any) -> None:
+    """Raise where there is not one target per row, from the containers alone: no cell is looked at."""
+    # What is no table at all is refused when it is read.
+    n_rows, n_targets = None if len(getattr(X, "shape", (0, 0))) != 2 else count_rows(X), count_rows(y)
+    if n_rows is not None and n_targets is not None and n_rows != n_targets:
+        raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
 
 
 def has_truth_values(y: Any, *, invalid: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
@@ -102,6 +103,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
         n_blocks: int = 1,
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -118,6 +120,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
         self.n_blocks = n_blocks
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def check_parameters(self) -> None:

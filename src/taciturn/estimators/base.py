@@ -17,7 +17,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_truth
 from taciturn.data.admission import PresentRecords
-from taciturn.data.reading import PUBLIC_LABELS, public_labels, read_records
+from taciturn.data.reading import PUBLIC_LABELS, check_lengths, public_labels, read_records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
@@ -57,12 +57,14 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         facts = self._public_facts(X, y)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
-        self._reserve(plan)
-        source = self._read(X, y, facts)
-        stream = Stream.of(self.random_state)
-        outcome = self._run(plan, source, stream)
-        self._certify(plan, facts, outcome, seeded=stream.seeded)
-        self._store(plan, facts, outcome)
+        with self._reserve(plan, facts) as reservation:
+            stream = Stream.of(self.random_state)
+            check_lengths(X, y)
+            reservation.begin()
+            source = self._read(X, y, facts)
+            outcome = self._run(plan, source, stream)
+            self._certify(plan, facts, outcome, seeded=stream.seeded, account_head=reservation.head)
+            self._store(plan, facts, outcome)
         return self
 
     def check_parameters(self) -> None:
@@ -97,7 +99,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """What the plan releases about the source."""
         raise NotImplementedError
 
-    def _certify(self, plan: Any, facts: PublicFacts, outcome: Any, *, seeded: bool) -> None:
+    def _certify(self, plan: Any, facts: PublicFacts, outcome: Any, *, seeded: bool, account_head: str | None) -> None:
         """Set the certificate."""
         self.certificate_ = certify(
             self._released(plan, outcome),
@@ -108,6 +110,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             seeded=seeded,
             arithmetic=plan.arithmetic,
             ordered=plan.ordered,
+            account_head=account_head,
         )
 
     def _released(self, plan: Any, outcome: Any) -> Iterable[Release]:

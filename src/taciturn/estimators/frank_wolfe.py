@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
@@ -174,6 +175,7 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -188,6 +190,7 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
         self.n_steps = n_steps
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -266,6 +269,7 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -278,4 +282,5 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
         self.n_steps = n_steps
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state

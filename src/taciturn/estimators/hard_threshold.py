@@ -12,6 +12,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
@@ -206,6 +207,7 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
         average: bool = False,
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -225,6 +227,7 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
         self.average = average
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     @property
@@ -307,6 +310,7 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
         average: bool = False,
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -325,4 +329,5 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
         self.average = average
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state

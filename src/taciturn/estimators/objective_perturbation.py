@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_real
@@ -159,6 +160,7 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -172,6 +174,7 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
         self.regularisation = regularisation
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
@@ -242,6 +245,7 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
         regularisation: float | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -254,6 +258,7 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
         self.regularisation = regularisation
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def _loss(self, facts: PublicFacts) -> tuple[LogisticLoss, int]:

@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.certificate import Certificate, certify
-from taciturn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.arrays import AnyArray, BoolArray
+from taciturn.core.errors import DataError, TaciturnError
 from taciturn.core.guard import guarded
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import (
     DIFFERENT_LENGTHS,
     NO_RECORDS,
-    check_choice,
     check_integer,
     without_data_values,
 )
 from taciturn.data.admission import PresentRecords, blanked, finite_rows
-from taciturn.data.reading import admission_assumptions, judged_target, read_judged_table
+from taciturn.data.reading import admission_assumptions, check_lengths, count_rows, judged_target, read_judged_table
 from taciturn.data.sensitivity import check_public_count, public_rows
 from taciturn.data.sparse_layout import checked_layout
-from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
-from taciturn.fitting.procedure import check_common_parameters
-from taciturn.fitting.score import OutcomeCounts, release_sums, total_error
+from taciturn.estimators.score_metrics import AccuracyMetric, ErrorMetric, metric_of
+from taciturn.fitting.procedure import check_common_parameters, reserve_cost
+from taciturn.fitting.score import release_sums
 from taciturn.planning.score import plan_score
-from taciturn.sources import ArraySource, Source
+from taciturn.sources import ArraySource
 
 __all__ = ["PrivateScore", "private_score"]
 
-_LABEL_METRICS = ("accuracy", "balanced accuracy")
-# With the power of the distance that is averaged.
-_NUMBER_METRICS = {"mean squared error": 2, "mean absolute error": 1}
 _ASSUMPTIONS = (
     "the model, its bounds and its classes are public, or its own certificate is composed with this one",
     "each prediction depends on its own record alone",
@@ -82,6 +75,7 @@ def private_score(
     relation: str = "zero-out",
     n_public: int | None = None,
     invalid: str = "raise",
+    account: Account | str | None = None,
     random_state: int | None = None,
 ) -> PrivateScore:
     r"""Score a fitted model on private records, with noise.
@@ -132,6 +126,9 @@ def private_score(
         Treatment of records from which the model cannot predict, or without a usable target. "raise" refuses the score,
         which reveals that there is such a record. "null" makes them null records: never right, no error, but counted
         in n. X then has to be a table of numbers, and a cell that is no number makes its record null.
+    account : Account or str, default=None
+        The account that pays for the score, or where it is: ``"sqlite:///study.db#name"``. Give a delta then: the
+        noise is Gaussian, and costs the account a fraction of what pure noise of the same epsilon does.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only; the certificate then says
         that the noise was seeded.
@@ -165,10 +162,11 @@ def private_score(
         relation=relation,
         n_public=n_public,
         invalid=invalid,
+        account=account,
         random_state=random_state,
     )
     check_public_count(relation, n_public)
-    asked = _metric_of(estimator, metric)
+    asked = metric_of(estimator, metric)
     plan = plan_score(
         Budget(epsilon, delta),
         asked.what,
@@ -176,12 +174,23 @@ def private_score(
         counts=asked.counts,
         relation=relation,
         n_values=asked.n_values,
+        accounted=account is not None,
     )
-    records = _read(estimator, X, y, asked, invalid=invalid, relation=relation)
-    n_rows = check_integer(0, n_public=public_rows(relation, records.n_slots, n_public))
-    source = ArraySource(records, math.inf, n_rows)
-    stream = Stream.of(random_state)
-    sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
+    with reserve_cost(
+        account,
+        plan,
+        what="private_score",
+        relation=relation,
+        n_records=public_rows(relation, count_rows(y) or 0, n_public),
+        seeded=random_state is not None,
+    ) as reservation:
+        stream = Stream.of(random_state)
+        check_lengths(X, y)
+        reservation.begin()
+        records = _read(estimator, X, y, asked, invalid=invalid, relation=relation)
+        n_rows = check_integer(0, n_public=public_rows(relation, records.n_slots, n_public))
+        source = ArraySource(records, math.inf, n_rows)
+        sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
     value, std = asked.score(sums, n_rows, plan.deviation)
     certificate = certify(
         plan.releases,
@@ -192,139 +201,19 @@ def private_score(
         seeded=stream.seeded,
         # A removed row moves the others, and products of matrices round by position.
         arithmetic="float64" if relation == "add-remove" else "exact",
+        account_head=reservation.head,
     )
     return PrivateScore(value, std, asked.name, certificate)
-
-
-# ------------------------------------------------------------------ metrics
-
-
-class _Mean:
-    """The mean of terms between 0 and ``largest``."""
-
-    finest = 1
-    counts = False
-    n_values = 1
-    largest = 1.0
-
-    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
-        """The metric and the standard deviation of its noise."""
-        return float(np.clip(sums[0] / n_rows, 0.0, 1.0)) * self.largest, deviation / n_rows * self.largest
-
-
-class _Accuracy(_Mean):
-    """The share of right labels."""
-
-    name = "accuracy"
-    what = "the accuracy of a model"
-
-    def __init__(self, classes: AnyArray) -> None:
-        self.classes = classes
-        self.facts = {"classes": classes}
-
-    def mapped(self, y: AnyArray, *, strict: bool = True) -> IntArray:
-        """Class codes, -1 for labels that are none of the classes."""
-        return label_codes(y, self.classes, strict=strict)
-
-    def sums(self, source: Source, term_bound: int) -> IntArray:
-        """What is released with noise."""
-        right, _ = source.total(OutcomeCounts(self.classes.size)).sum(axis=0).tolist()
-        return np.array([term_bound * right])
-
-
-class _BalancedAccuracy(_Accuracy):
-    """The mean over classes of the share of right labels among the records of a class."""
-
-    name = "balanced accuracy"
-    what = "the numbers of right and wrong predictions in each class"
-    counts = True
-
-    def __init__(self, classes: AnyArray) -> None:
-        super().__init__(classes)
-        self.n_values = 2 * classes.size
-
-    def sums(self, source: Source, term_bound: int) -> IntArray:
-        return term_bound * source.total(OutcomeCounts(self.classes.size))
-
-    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
-        sizes = np.maximum(sums.sum(axis=1), 1.0)
-        shares = np.clip(sums[:, 0] / sizes, 0.0, 1.0)
-        # Of r and w, both with noise of deviation s, r / (r + w) deviates by s hypot(r, w) / (r + w)**2 to first order,
-        # and a number in [0, 1] by no more than one half.
-        spreads = np.minimum(deviation / sizes, 0.5)
-        return float(shares.mean()), float(np.linalg.norm(spreads)) / sizes.size
-
-
-class _Error(_Mean):
-    """The mean of a power of the distance between target and prediction."""
-
-    def __init__(self, name: str, y_bounds: tuple[float, float]) -> None:
-        self.name, self.power, self.y_bounds = name, _NUMBER_METRICS[name], y_bounds
-        self.what = f"the {name} of a model"
-        self.finest = (2 * ONE) ** self.power
-        self.facts = {"y_bounds": y_bounds}
-        width = y_bounds[1] - y_bounds[0]
-        # A product overflows to infinity, where a power would raise.
-        self.largest = width * width if self.power == 2 else width
-        if not 0.0 < self.largest < np.inf:
-            raise ParameterError(
-                "y_bounds",
-                y_bounds,
-                f"bounds between which the {name} is a positive finite number",
-                "fit the model to a target in other units",
-            )
-
-    def mapped(self, y: AnyArray, *, strict: bool = True) -> FloatArray:
-        """Numbers on the lattice, clipped to the bounds."""
-        return numeric_target(y, self.y_bounds)
-
-    def sums(self, source: Source, term_bound: int) -> IntArray:
-        """What is released with noise."""
-        return total_error(source, self.power, term_bound)
 
 
 # ------------------------------------------------------------------ what is read
 
 
-def _metric_of(estimator: Any, metric: str) -> _Accuracy | _Error:
-    """The metric, with what it takes from the model."""
-    kind = type(estimator).__name__
-    whole = all(hasattr(estimator, name) for name in ("fit", "predict", "__sklearn_tags__"))
-    if not whole or not (is_classifier(estimator) or is_regressor(estimator)):
-        raise ParameterError(
-            "estimator", kind, "a fitted classifier or regressor, or a pipeline that ends in one", "pass one"
-        )
-    check_is_fitted(estimator)
-    if is_classifier(estimator):
-        name = check_choice(("auto", *_LABEL_METRICS), metric=metric)
-        classes = check_classes(estimator.classes_)
-        kind_of_metric = _BalancedAccuracy if name == "balanced accuracy" else _Accuracy
-        return kind_of_metric(classes)
-    name = check_choice(("auto", *_NUMBER_METRICS), metric=metric)
-    return _Error("mean squared error" if name == "auto" else name, _bounds_of(estimator))
-
-
-def _bounds_of(estimator: Any) -> tuple[float, float]:
-    """The public range of the target, as the certificate of a fit states it or else as a parameter."""
-    model = estimator
-    while hasattr(model, "steps"):
-        model = model.steps[-1][1]
-    certificate = getattr(model, "certificate_", None)
-    stated: Mapping[str, Any] = certificate.public if isinstance(certificate, Certificate) else {}
-    y_bounds = stated.get("y_bounds", getattr(model, "y_bounds", None))
-    if y_bounds is None:
-        raise ParameterError(
-            "estimator",
-            type(model).__name__,
-            "a regressor with public y_bounds, between which errors are bounded",
-            "fit one of taciturn's, or give this one an attribute y_bounds=(low, high)",
-        )
-    return check_y_bounds(y_bounds)
-
-
-def _read(estimator: Any, X: Any, y: Any, asked: _Accuracy | _Error, *, invalid: str, relation: str) -> PresentRecords:
+def _read(
+    estimator: Any, X: Any, y: Any, asked: AccuracyMetric | ErrorMetric, *, invalid: str, relation: str
+) -> PresentRecords:
     """Mapped predictions, in the one column of X, and mapped targets of the records that are not null."""
-    numeric = isinstance(asked, _Error)
+    numeric = isinstance(asked, ErrorMetric)
     if invalid == "raise":
         predictions, truth = _read_all(estimator, X, y, numeric=numeric)
         present = np.ones(truth.size, dtype=bool)
@@ -342,7 +231,7 @@ def _read_all(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[AnyArra
 
     truth = without_data_values("y", target)
     predictions = _predicted(estimator, checked_layout(X), numeric=numeric)
-    without_data_values("X and y", lambda: check_consistent_length(predictions, truth))
+    without_data_values("X or y", lambda: check_consistent_length(predictions, truth))
     return predictions, truth
 
 
@@ -354,7 +243,7 @@ def _read_present(
     truth, known = judged_target(y, numeric=numeric)
     n_slots = table.shape[0]
     if truth.size != n_slots:
-        raise DataError(f"X and y: {DIFFERENT_LENGTHS}.")
+        raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
     if n_slots == 0 and relation != "add-remove":
         raise DataError(f"X: {NO_RECORDS}.")
     present: BoolArray = known & finite_rows(table)

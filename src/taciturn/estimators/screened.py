@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_truth
@@ -166,6 +167,7 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
         permanent: bool = False,
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -185,6 +187,7 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
         self.permanent = permanent
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
 
@@ -259,6 +262,7 @@ class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
         permanent: bool = False,
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -276,6 +280,7 @@ class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
         self.permanent = permanent
         self.fit_intercept = fit_intercept
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:

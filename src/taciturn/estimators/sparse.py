@@ -10,6 +10,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
 from taciturn.core.guard import warn_caller
@@ -113,7 +114,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     @property
     def _huber(self) -> bool:
         """Whether the loss is Huber's."""
-        return False
+        return getattr(self, "loss", None) == "huber"
 
     def _given_clip(self) -> float | None:
         """The size of a mapped residual, where one is given."""
@@ -224,8 +225,6 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     >>> model = SparseRegressor(n_nonzero=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [2, 11]
-    >>> model.certificate_.public["method"]
-    'two-phase'
     """
 
     def __init__(
@@ -247,6 +246,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         inference: bool = False,
         confidence_level: float = 0.95,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -265,6 +265,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         self.inference = inference
         self.confidence_level = confidence_level
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -284,10 +285,6 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     def _given_clip(self) -> float | None:
         return self._mapped_clip()
-
-    @property
-    def _huber(self) -> bool:
-        return self.loss == "huber"
 
     def _described(self, plan: SparsePlan | InferencePlan, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
@@ -378,6 +375,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         inference: bool = False,
         confidence_level: float = 0.95,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -394,4 +392,5 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         self.inference = inference
         self.confidence_level = confidence_level
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
@@ -126,6 +127,7 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -141,6 +143,7 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
             n_steps=n_steps,
             fit_intercept=fit_intercept,
             invalid=invalid,
+            account=account,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero
@@ -203,6 +206,7 @@ class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
         n_steps: int | str = "auto",
         fit_intercept: bool = True,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -216,6 +220,7 @@ class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
             n_steps=n_steps,
             fit_intercept=fit_intercept,
             invalid=invalid,
+            account=account,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero

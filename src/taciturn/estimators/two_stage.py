@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
@@ -131,6 +132,7 @@ class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -145,6 +147,7 @@ class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
             regularisation=regularisation,
             fit_intercept=fit_intercept,
             invalid=invalid,
+            account=account,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero
@@ -217,6 +220,7 @@ class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -230,6 +234,7 @@ class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
             regularisation=regularisation,
             fit_intercept=fit_intercept,
             invalid=invalid,
+            account=account,
             random_state=random_state,
         )
         self.n_nonzero = n_nonzero

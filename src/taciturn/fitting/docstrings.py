@@ -210,6 +210,10 @@ invalid : {"raise", "null"}, default="raise"
     every statistic.
 """,
     "random_state": """
+account : Account or str, default=None
+    The account that pays for the fit, or where it is: ``"sqlite:///study.db#name"``. The whole price is reserved
+    before anything is drawn, and ``BudgetExceededError`` raised where it is not there. None: nothing keeps count
+    of several fits.
 random_state : int, default=None
     None draws the noise from a cryptographic stream. An integer is for reproduction only; the certificate then
     says that the noise was seeded.

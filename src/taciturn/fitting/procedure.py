@@ -3,19 +3,20 @@
 Everything that is fitted to private data is made of them, in this order. The base classes of models, selectors and
 scalers spell them out once each; a class adds its parameters, its plan and its runner. What a verb may see:
 
-========  ==========================================================  =========================================
+========  ==========================================================  ===============================================
 verb      sees                                                        gives
-========  ==========================================================  =========================================
+========  ==========================================================  ===============================================
 validate  parameters; of the table its shape, its names, and what     :class:`PublicFacts`
           an assumption of the certificate makes public
 plan      parameters and public facts                                 mechanisms and their costs
-reserve   the cost of the plan                                        nothing (until there are accounts)
+reserve   the cost of the plan                                        a reservation in the account, if there is one
 read      the table                                                   a source: bounded records on the lattice
 run       the plan, the source, random streams                        what is released
 certify   the plan and what was released                              a certificate
-========  ==========================================================  =========================================
+========  ==========================================================  ===============================================
 
-Kernels are compiled between planning and reserving, so that a failure to do so spends nothing.
+Kernels are compiled between planning and reserving, so that a failure to do so spends nothing. From ``read`` on a
+reservation is not given back, whatever happens.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from typing import Any, Protocol
 from sklearn.base import BaseEstimator
 
 from taciturn.accounting import Budget
-from taciturn.certificate import Certificate, Release
+from taciturn.accounts import Account, Reservation, open_account
+from taciturn.certificate import Certificate
 from taciturn.core.arrays import AnyArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
@@ -35,28 +37,34 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import NO_RECORDS, check_integer
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
+from taciturn.events import Event
 from taciturn.fitting.docstrings import fill
+from taciturn.fitting.searches import warn_of_search
 
-__all__ = ["BOUNDS", "Plan", "PrivateEstimator", "PublicFacts", "check_common_parameters"]
+__all__ = ["BOUNDS", "Plan", "PricedPlan", "PrivateEstimator", "PublicFacts", "check_common_parameters", "reserve_cost"]
 
 BOUNDS = "the bounds were chosen without looking at these data"
 """An assumption wherever bounds are parameters."""
 
 
-class Plan(Protocol):
-    """What a certificate needs of a plan."""
+class PricedPlan(Protocol):
+    """What an account needs of a plan."""
 
     @property
     def budget(self) -> Budget:
         """What everything together may cost."""
 
     @property
-    def releases(self) -> tuple[Release, ...]:
-        """What will be released, at what cost."""
+    def cost(self) -> Event:
+        """What everything that is released costs together."""
 
     @property
     def ordered(self) -> bool:
         """Whether releases are made in the order in which they are listed."""
+
+
+class Plan(PricedPlan, Protocol):
+    """What a certificate needs of a plan."""
 
     @property
     def arithmetic(self) -> str:
@@ -99,15 +107,35 @@ class PublicFacts:
 
 
 def check_common_parameters(
-    *, epsilon: float, delta: float, relation: str, n_public: int | None, invalid: str, random_state: int | None
+    *,
+    epsilon: float,
+    delta: float,
+    relation: str,
+    n_public: int | None,
+    invalid: str,
+    account: Account | str | None,
+    random_state: int | None,
 ) -> None:
     """Raise ParameterError for a value of a common parameter that nothing could be made with, whatever the data."""
     check_invalid(invalid)
     Budget(epsilon, delta)
     Stream.of(random_state)
+    open_account(account)
     check_relation(relation)
     if n_public is not None:
         check_integer(1, n_public=n_public)
+
+
+def reserve_cost(
+    account: Account | str | None, plan: PricedPlan, *, what: str, relation: str, n_records: int | None, seeded: bool
+) -> Reservation:
+    """Reserve what a plan costs from an account, if there is one; everything is public until here."""
+    opened = open_account(account)
+    if opened is None:
+        return Reservation(None)
+    return opened.reserve(
+        plan.cost, plan.budget, what=what, relation=relation, n=n_records, seeded=seeded, ordered=plan.ordered
+    )
 
 
 class PrivateEstimator(Guarded, BaseEstimator):
@@ -120,12 +148,20 @@ class PrivateEstimator(Guarded, BaseEstimator):
     random_state: int | None
     certificate_: Certificate
 
+    account: Account | str | None
+
     invalid: str = "raise"
     """For classes without this parameter."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__doc__ = fill(cls.__doc__)
+
+    def __sklearn_clone__(self) -> Any:
+        # Searches make their copies in the process that was asked, and fit them wherever they like.
+        if not math.isinf(self.epsilon):
+            warn_of_search(type(self).__name__, self.account)
+        return super().__sklearn_clone__()
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -135,6 +171,7 @@ class PrivateEstimator(Guarded, BaseEstimator):
             relation=self.relation,
             n_public=self.n_public,
             invalid=self.invalid,
+            account=self.account,
             random_state=self.random_state,
         )
 
@@ -158,8 +195,16 @@ class PrivateEstimator(Guarded, BaseEstimator):
     def warm_up(self, *, sparse: bool) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
 
-    def _reserve(self, plan: Plan) -> None:
+    def _reserve(self, plan: Plan, facts: PublicFacts) -> Reservation:
         """Set the cost of the plan aside before the first cell is read and the first noise is drawn."""
+        return reserve_cost(
+            self.account,
+            plan,
+            what=type(self).__name__,
+            relation=self.relation,
+            n_records=facts.n_records,
+            seeded=self.random_state is not None,
+        )
 
     def _public_description(self, facts: PublicFacts) -> dict[str, Any]:
         """Public facts of every fit, for the certificate."""

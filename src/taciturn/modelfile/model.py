@@ -22,6 +22,7 @@ from taciturn.modelfile.inference import inference_to_content
 from taciturn.modelfile.reading import (
     CLASSES,
     FORMAT,
+    NOT_STORED,
     VERSION,
     check_agreement,
     new_estimator,
@@ -153,9 +154,8 @@ class Model:
     def to_json(self) -> str:
         """Return the model as JSON text; :meth:`from_json` restores it bit for bit."""
         estimator = self.estimator
-        parameters = {name: to_plain(name, value) for name, value in estimator.get_params(deep=False).items()}
-        # With the seed, a reader could remove the noise. The certificate says that there was one.
-        del parameters["random_state"]
+        stored = ((name, value) for name, value in estimator.get_params(deep=False).items() if name not in NOT_STORED)
+        parameters = {name: to_plain(name, value) for name, value in stored}
         if self.task == "regress":
             # The bounds of the fit: the parameter may have been set since.
             parameters["y_bounds"] = list(estimator.y_bounds_)

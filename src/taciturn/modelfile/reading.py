@@ -26,13 +26,25 @@ from taciturn.modelfile.values import (
 )
 from taciturn.tables import TableBounds
 
-__all__ = ["CLASSES", "FORMAT", "VERSION", "check_agreement", "new_estimator", "parse_content", "set_fitted"]
+__all__ = [
+    "CLASSES",
+    "FORMAT",
+    "NOT_STORED",
+    "VERSION",
+    "check_agreement",
+    "new_estimator",
+    "parse_content",
+    "set_fitted",
+]
 
 FORMAT = "taciturn model"
 """Name of the form of the file."""
 
 VERSION = 2
 """Version of the form that is written."""
+
+NOT_STORED = frozenset({"account", "random_state"})
+"""Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
 
 # Earlier files do not have these parameters; earlier versions behaved like their defaults.
 _ADDED_PARAMETERS = frozenset({"invalid", "columns", "inference", "confidence_level"})
@@ -83,12 +95,12 @@ def new_estimator(content: dict[str, Any]) -> Any:
     if kind is None:
         raise DataError(damaged("an estimator that taciturn does not have"))
     stated = content["parameters"]
-    if not isinstance(stated, dict) or "random_state" in stated:
+    if not isinstance(stated, dict) or not NOT_STORED.isdisjoint(stated):
         raise DataError(damaged("parameters that an estimator does not have"))
     if content["version"] == 1:
         stated = _upgraded_parameters(kind.__name__, stated)
     stated = _BEFORE_PARAMETERS.get(kind.__name__, {}) | stated
-    known = set(kind().get_params(deep=False)) - {"random_state"}
+    known = set(kind().get_params(deep=False)) - NOT_STORED
     if not known - _ADDED_PARAMETERS <= set(stated) <= known:
         raise DataError(damaged("parameters that the estimator does not have"))
     estimator = kind(**{parameter: from_plain(value) for parameter, value in stated.items()})

@@ -9,6 +9,7 @@ from typing import ClassVar
 from taciturn.accounting import Budget
 from taciturn.certificate import Release
 from taciturn.losses import ScalarLoss
+from taciturn.planning.listed import ListedReleases
 from taciturn.planning.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 
 __all__ = ["ADMM_STEPS", "HALF_START", "NOISELESS_ADMM_STEPS", "ADMMPlan", "penalty_level", "plan_admm"]
@@ -27,7 +28,7 @@ _JACOBIAN_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class ADMMPlan:
+class ADMMPlan(ListedReleases):
     r"""How consensus ADMM will run.
 
     Parameters

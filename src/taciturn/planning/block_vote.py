@@ -12,6 +12,7 @@ from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity import block_votes
+from taciturn.events import Event
 from taciturn.planning.top_k import TopKPlan, plan_top_k
 
 __all__ = ["BlockVotePlan", "check_n_blocks", "check_n_jobs", "number_of_blocks", "plan_block_vote"]
@@ -50,6 +51,11 @@ class BlockVotePlan:
     def releases(self) -> tuple[Release, ...]:
         """For the certificate."""
         return self.selection.releases
+
+    @property
+    def cost(self) -> Event:
+        """What the selection costs."""
+        return self.selection.cost
 
     @property
     def arithmetic(self) -> str:

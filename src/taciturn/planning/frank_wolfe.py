@@ -17,6 +17,7 @@ from taciturn.kernels.vertex_sampler import LEFTOVER
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import ExponentialMechanism, TwoSidedGeometric
 from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
+from taciturn.planning.listed import ListedReleases
 from taciturn.planning.target_medians import CLIP_PER_MEDIAN, TargetMedians, radius_per_median, signal_strength
 
 __all__ = [
@@ -90,7 +91,7 @@ class ClippedCount:
 
 
 @dataclass(frozen=True, slots=True)
-class FrankWolfePlan:
+class FrankWolfePlan(ListedReleases):
     """How many Frank-Wolfe steps will be made, and with how much noise.
 
     Parameters

@@ -19,6 +19,7 @@ from taciturn.losses import Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
 from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
 from taciturn.planning.lattice import LARGEST_WEIGHT, gradient_noise, term_noise
+from taciturn.planning.listed import ListedReleases
 
 __all__ = ["LEAST_ROW_BOUND", "NOISELESS_STEPS", "HardThresholdPlan", "hard_threshold_steps", "plan_hard_threshold"]
 
@@ -36,7 +37,7 @@ _PEELING_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class HardThresholdPlan:
+class HardThresholdPlan(ListedReleases):
     """How many steps will be made, what is found out about the data first, and with how much noise.
 
     Parameters

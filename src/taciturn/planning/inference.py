@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError
+from taciturn.events import Event, ParallelEvent
 from taciturn.losses import Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.planning.sparse import LEAST_NONZERO, SparsePlan, plan_sparse
@@ -87,6 +88,12 @@ class InferencePlan:
     def start_share(self) -> float:
         """Share of the filter that the start is paid from, clips included."""
         return 1.0 if self.split else _START_SHARE
+
+    @property
+    def cost(self) -> Event:
+        """What everything costs together: one filter, since a record is in one half and halves cost the same."""
+        first, second = (budget.event for budget in self.open_filters())
+        return first if first == second else ParallelEvent((first, second))
 
     def open_filters(self) -> tuple[PrivacyFilter, PrivacyFilter]:
         """What start and step draw on: a whole budget for each half, or one for both."""

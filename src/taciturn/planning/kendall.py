@@ -13,6 +13,7 @@ from taciturn.data.sensitivity.ranks import kendall_scores
 from taciturn.events import ExponentialEvent, NotPrivateEvent
 from taciturn.mechanisms import ExponentialMechanism, PermuteAndFlip
 from taciturn.mechanisms.selection import Selection
+from taciturn.planning.listed import ListedReleases
 
 __all__ = ["KendallPlan", "plan_kendall"]
 
@@ -22,7 +23,7 @@ _FINEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class KendallPlan:
+class KendallPlan(ListedReleases):
     """How k of d features will be selected, one per round.
 
     Parameters

@@ -17,6 +17,7 @@ from taciturn.data.sensitivity import check_relation, objective_tilt
 from taciturn.events import ComposedEvent, Event, GaussianEvent, NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.losses import ScalarLoss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
+from taciturn.planning.listed import ListedReleases
 from taciturn.planning.precision import (
     MOST_RECORDS,
     Resolution,
@@ -54,7 +55,7 @@ _HUBER_COEFFICIENTS, _LOGISTIC_COEFFICIENTS = 0.3, 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectivePlan:
+class ObjectivePlan(ListedReleases):
     r"""How the minimiser of a perturbed objective will be released.
 
     Parameters

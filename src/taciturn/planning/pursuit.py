@@ -16,6 +16,7 @@ from taciturn.losses import Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
 from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
 from taciturn.planning.lattice import gradient_noise, term_noise
+from taciturn.planning.listed import ListedReleases
 from taciturn.planning.target_medians import TargetMedians, signal_strength
 
 __all__ = ["PursuitPlan", "plan_pursuit", "pursues"]
@@ -43,7 +44,7 @@ def pursues(budget: Budget, n_nonzero: int, n_features: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PursuitPlan:
+class PursuitPlan(ListedReleases):
     """How many columns join in how many rounds, and with how much noise.
 
     Parameters

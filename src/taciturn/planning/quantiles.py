@@ -16,6 +16,7 @@ from taciturn.mechanisms import PrivateQuantile
 from taciturn.mechanisms.base import rounding_charge
 from taciturn.mechanisms.quantile import quantile_fraction
 from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
+from taciturn.planning.listed import ListedReleases
 
 __all__ = ["BoundsPlan", "decimal_grid", "plan_bounds"]
 
@@ -26,7 +27,7 @@ _CHANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsPlan:
+class BoundsPlan(ListedReleases):
     """How a lower and an upper bound of every column will be found.
 
     Parameters

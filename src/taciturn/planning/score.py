@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
@@ -14,6 +15,7 @@ from taciturn.data.sensitivity import error_sum, outcome_counts
 from taciturn.events import GaussianEvent, NotPrivateEvent
 from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, TwoSidedGeometric
 from taciturn.planning.lattice import term_noise
+from taciturn.planning.listed import ListedReleases
 
 __all__ = ["ScorePlan", "plan_score"]
 
@@ -23,7 +25,7 @@ _LEAST_EPSILON = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
-class ScorePlan:
+class ScorePlan(ListedReleases):
     """The noise with which sums over records will be released.
 
     Parameters
@@ -38,6 +40,8 @@ class ScorePlan:
         Standard deviation of the noise on each sum, in units of ``term_bound``.
     """
 
+    ordered: ClassVar[bool] = True
+
     budget: Budget
     term_bound: int
     mechanism: TwoSidedGeometric | RoundedGaussian | None
@@ -45,11 +49,22 @@ class ScorePlan:
     releases: tuple[Release, ...]
 
 
-def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation: str, n_values: int) -> ScorePlan:
+def plan_score(
+    budget: Budget,
+    what: str,
+    *,
+    finest: int,
+    counts: bool,
+    relation: str,
+    n_values: int,
+    accounted: bool = False,
+) -> ScorePlan:
     """Plan the release of one sum of terms in [0, 1], or of the counts of right and wrong predictions by class.
 
     The noise is two-sided geometric, which is pure and leaves delta unused, or Gaussian where that has a smaller
-    standard deviation. For one number this is rare: delta must not be much smaller than epsilon.
+    standard deviation. For one number this is rare: delta must not be much smaller than epsilon. Where an account pays
+    (``accounted``) and there is a delta the noise is Gaussian: beside other releases, pure ones of the same epsilon are
+    an order of magnitude dearer.
 
     ``finest`` is the integer that stands for a term of one where the noise does not ask for another one. Gaussian noise
     does: terms are then rounded to about one part in 2**16. ``counts`` are of records by class
@@ -71,7 +86,7 @@ def plan_score(budget: Budget, what: str, *, finest: int, counts: bool, relation
         term_bound, noise = term_noise(relation, multiplier * sensitivity(1, "l2", relation).value)
         gaussian = replace(noise, l2_sensitivity=sensitivity(term_bound, "l2", relation).value)
         deviation = math.sqrt(4.0**gaussian.log2_scale + 1.0 / 12.0) / term_bound
-        if deviation < plan.deviation:
+        if accounted or deviation < plan.deviation:
             cost = gaussian.event_of(n_values)
             release = Release(what, "Gaussian", cost.noise_multiplier, cost)
             return ScorePlan(budget, term_bound, gaussian, deviation, (release,))

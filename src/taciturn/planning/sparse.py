@@ -16,6 +16,7 @@ from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
+from taciturn.events import Event
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import DISTANCE_PER_VALUE
 from taciturn.planning.descent import DescentRule, rule_for_labels, rule_for_numbers
@@ -131,6 +132,11 @@ class SparsePlan:
         if self.regression:
             return rule_for_numbers(self.n_rows, mu, width)
         return rule_for_labels(self.n_rows, mu, width, selects=selects)
+
+    @property
+    def cost(self) -> Event:
+        """What everything that is released costs together."""
+        return self.open_filter().event
 
     def open_filter(self, distance: float = 0.0) -> PrivacyFilter:
         """The whole budget, to be spent along the way; ``distance`` is for samplers of releases besides the fit's."""

@@ -22,6 +22,7 @@ from taciturn.mechanisms import (
     TopK,
     log_binomial,
 )
+from taciturn.planning.listed import ListedReleases
 
 __all__ = ["TOP_K_MECHANISMS", "TopKPlan", "plan_top_k"]
 
@@ -30,7 +31,7 @@ TOP_K_MECHANISMS = ("auto", "canonical-lipschitz", "gumbel", "peeling", "laplace
 
 
 @dataclass(frozen=True, slots=True)
-class TopKPlan:
+class TopKPlan(ListedReleases):
     """How k of d candidates will be selected.
 
     Parameters

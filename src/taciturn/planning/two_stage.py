@@ -14,6 +14,7 @@ from taciturn.events import ExponentialEvent, NotPrivateEvent
 from taciturn.losses import ScalarLoss
 from taciturn.mechanisms import GumbelTopK
 from taciturn.planning.block_vote import BlockVotePlan, number_of_blocks
+from taciturn.planning.listed import ListedReleases
 from taciturn.planning.objective_perturbation import ObjectivePlan, plan_objective_perturbation
 from taciturn.planning.top_k import TopKPlan
 
@@ -21,7 +22,7 @@ __all__ = ["TwoStagePlan", "check_selection_share", "plan_two_stage"]
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStagePlan:
+class TwoStagePlan(ListedReleases):
     """How features will be selected, and how a model will be fitted to them."""
 
     arithmetic: ClassVar[str] = ObjectivePlan.arithmetic

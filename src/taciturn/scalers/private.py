@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.certificate import certify
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
@@ -114,6 +115,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         largest: ArrayLike = 1e6,
         tail: float = 0.05,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -124,6 +126,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         self.largest = largest
         self.tail = tail
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -144,10 +147,11 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         self.check_parameters()
         facts = self._public_facts(X, y)
         plan = self._plan(facts)
-        self._reserve(plan)
-        source = self._read(X, facts)
-        stream = Stream.of(self.random_state)
-        self.lower_, self.upper_ = release_bounds(plan, source, stream)
+        with self._reserve(plan, facts) as reservation:
+            stream = Stream.of(self.random_state)
+            reservation.begin()
+            source = self._read(X, facts)
+            self.lower_, self.upper_ = release_bounds(plan, source, stream)
         smallest, largest = self._ends(facts.n_features)
         self.certificate_ = certify(
             plan.releases,
@@ -159,6 +163,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             seeded=stream.seeded,
             arithmetic=plan.arithmetic,
             ordered=plan.ordered,
+            account_head=reservation.head,
         )
         return self
 

@@ -17,7 +17,7 @@ from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, without_data_values
 from taciturn.data.admission import PresentRecords, declares_truth_values
-from taciturn.data.reading import has_truth_values, read_records
+from taciturn.data.reading import check_lengths, has_truth_values, read_records
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target, target_numbers
 from taciturn.fitting.procedure import Plan, PrivateEstimator, PublicFacts
@@ -110,10 +110,12 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         facts = self._public_facts(X, y)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
-        self._reserve(plan)
-        source = self._read(X, y, facts)
-        stream = Stream.of(self.random_state)
-        selected = self._run(plan, facts, source, stream, **by_row)
+        with self._reserve(plan, facts) as reservation:
+            stream = Stream.of(self.random_state)
+            check_lengths(X, y)
+            reservation.begin()
+            source = self._read(X, y, facts)
+            selected = self._run(plan, facts, source, stream, **by_row)
         kind_of_target = () if self.classes is not None else (KIND_OF_TARGET,)
         self.certificate_ = certify(
             plan.releases,
@@ -124,6 +126,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
             seeded=stream.seeded,
             arithmetic=self._arithmetic(plan),
             ordered=plan.ordered,
+            account_head=reservation.head,
         )
         self.support_ = np.zeros(facts.n_features, dtype=bool)
         self.support_[selected] = True

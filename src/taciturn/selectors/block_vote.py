@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
@@ -97,6 +98,7 @@ class BlockVoteSelector(BoundedSelector):
         gamma: float = 0.5,
         n_jobs: int | None = None,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -112,6 +114,7 @@ class BlockVoteSelector(BoundedSelector):
         self.gamma = gamma
         self.n_jobs = n_jobs
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, keys: Any = None) -> Self:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
@@ -128,6 +129,7 @@ class CorrelationSelector(BoundedSelector):
         gamma: float = 0.5,
         score_func: str | Callable[..., Any] = "correlation",
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -142,6 +144,7 @@ class CorrelationSelector(BoundedSelector):
         self.gamma = gamma
         self.score_func = score_func
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def check_parameters(self) -> None:

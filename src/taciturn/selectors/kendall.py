@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from taciturn.accounting import Budget
+from taciturn.accounts import Account
 from taciturn.core.arrays import IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
@@ -98,6 +99,7 @@ class KendallSelector(PrivateSelector):
         classes: Any = None,
         n_features_to_select: int = 10,
         invalid: str = "raise",
+        account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -107,6 +109,7 @@ class KendallSelector(PrivateSelector):
         self.classes = classes
         self.n_features_to_select = n_features_to_select
         self.invalid = invalid
+        self.account = account
         self.random_state = random_state
 
     def check_parameters(self) -> None:

@@ -1,0 +1,324 @@
+"""A privacy budget that outlasts a fit, a process and a study."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from taciturn._version import __version__
+from taciturn.accounting import Budget
+from taciturn.accounts.chain import LedgerEntry, replay_entries
+from taciturn.accounts.ledger import open_ledger
+from taciturn.accounts.location import check_name, check_url, hide_password, location_of
+from taciturn.accounts.price import Price, prices_of, totals_of
+from taciturn.accounts.reservation import Reservation
+from taciturn.accounts.state import AccountState, Charge, affordable_epsilon, charges_of, state_of
+from taciturn.core.errors import AccountError, BudgetExceededError, ParameterError
+from taciturn.core.validation import check_choice, check_delta, check_integer
+from taciturn.data.sensitivity import check_relation
+from taciturn.events import Event
+
+__all__ = ["Account", "open_account"]
+
+UNITS = ("record", "person")
+"""Whose data neighbours differ in."""
+
+
+class Account:
+    r"""A privacy budget for one data set, kept in a database.
+
+    Every private estimator, selector and scaler and ``private_score`` take an ``account``. They reserve their whole
+    price in one transaction before the first random bit is drawn, and fail with ``BudgetExceededError`` if it is not
+    there. The account survives the process, clones, pickles and parallel workers, since they all look at the same
+    table.
+
+    **Privacy.** Everything that an account pays for is together :math:`(\varepsilon, \delta)`-DP for the stated totals,
+    also if each fit, its budget included, is chosen after looking at the results of earlier ones. The theorem is in
+    :mod:`taciturn.accounts.price`. It covers all releases about the data set only if all of them go through the
+    account. What may be read from the ledger (prices, times, classes that were fitted) follows from public facts and
+    from what was released.
+
+    Parameters
+    ----------
+    url : str
+        The database: ``sqlite:///study.db``, or ``postgresql://user@host/database``.
+    name : str
+        The account's name in it.
+
+    Notes
+    -----
+    Use :meth:`create` once, and afterwards :meth:`open` or the string ``"sqlite:///study.db#name"``.
+
+    A data set is what its owner registered under a name. Rows may be left out of a fit if they are chosen without
+    looking at the data; the fit is charged in full. Corrected or additional rows do not open a new budget.
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan, *Privacy odometers and filters: pay-as-you-go composition* (2016).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from taciturn import Account
+    >>> url = f"sqlite:///{Path(tempfile.mkdtemp()) / 'study.db'}"
+    >>> account = Account.create(url, "patients-2026", epsilon=3, delta=1e-5, n=20_000)
+    >>> round(account.remaining_epsilon(delta=1e-5), 3)
+    3.0
+    >>> account.history()
+    []
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        self.url, self.name = check_url(url), check_name(name)
+
+    def __repr__(self) -> str:
+        return f"Account({hide_password(self.url)!r}, {self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Account) and (self.url, self.name) == (other.url, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.url, self.name))
+
+    @classmethod
+    def create(
+        cls,
+        url: str,
+        name: str,
+        *,
+        epsilon: float,
+        delta: float,
+        n: int | None,
+        relation: str = "zero-out",
+        unit: str = "record",
+        approximate: tuple[float, float] = (0, 0),
+    ) -> Self:
+        """Open an account under a new name. What is stated here is fixed for good.
+
+        Parameters
+        ----------
+        url, name : str
+            The database, which is made if it is a file, and the name of the account in it.
+        epsilon, delta : float
+            The guarantee for everything that the account ever pays for.
+        n : int or None
+            The public number of records, or of persons; None only under add-remove, where it is private.
+        relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
+            The neighbouring relation of all fits.
+        unit : {"record", "person"}, default="record"
+            Whose data neighbours differ in, for all fits.
+        approximate : tuple of float, default=(0, 0)
+            A second pot (epsilon, delta), part of the whole, for fits that have no Gaussian parameter: objective
+            perturbation, and what is built on it. (0, 0) refuses them.
+
+        Returns
+        -------
+        Account
+            The new account.
+
+        Raises
+        ------
+        AccountError
+            If the name is taken, or the database cannot be used.
+        """
+        account = cls(url, name)
+        totals = totals_of(epsilon, delta, approximate)
+        check_relation(relation)
+        check_choice(UNITS, unit=unit)
+        if n is not None or relation != "add-remove":
+            check_integer(1, n=n)
+        terms = {
+            "epsilon": float(epsilon),
+            "delta": float(delta),
+            "approximate": [float(value) for value in approximate],
+            "relation": relation,
+            "unit": unit,
+            "n": None if n is None else int(n),
+            "taciturn": __version__,
+        }
+        ledger = open_ledger(account.url)
+        ledger.prepare()
+        with ledger.writing(name) as pages:
+            if pages.last() is not None:
+                raise AccountError(
+                    f"account={name!r}: expected a name that is not taken, and there is such an account already; "
+                    "open it, or choose another name for other data."
+                )
+            pages.append(LedgerEntry.append(None, name, "opened", 0, totals, _to_json(terms), _clock()))
+        return account
+
+    @classmethod
+    def open(cls, url: str, name: str) -> Self:
+        """An account that was created before.
+
+        Raises
+        ------
+        AccountError
+            If there is none.
+        """
+        account = cls(url, name)
+        with open_ledger(account.url).reading(name) as pages:
+            pages.opened()
+        return account
+
+    # ------------------------------------------------------------------ looking
+
+    def state(self) -> AccountState:
+        """What the account states, and how much of it is spent, reserved and left."""
+        with open_ledger(self.url).reading(self.name) as pages:
+            opened, entries = pages.opened(), pages.all()
+        return state_of(opened, entries)
+
+    def history(self) -> list[Charge]:
+        """All reservations with what became of them, in the order of the ledger."""
+        with open_ledger(self.url).reading(self.name) as pages:
+            pages.opened()
+            return charges_of(pages.all())
+
+    def entries(self) -> list[LedgerEntry]:
+        """Every entry of the ledger, for auditors."""
+        with open_ledger(self.url).reading(self.name) as pages:
+            pages.opened()
+            return pages.all()
+
+    def verify(self) -> None:
+        """Check the chain of hashes, the order, the states and the totals of all entries.
+
+        Raises
+        ------
+        AccountError
+            Naming the first entry that is wrong, and how.
+        """
+        replay_entries(self.entries())
+
+    def remaining_epsilon(self, delta: float = 1e-6) -> float:
+        """The largest epsilon at this delta of a Gaussian fit that the account can still pay for.
+
+        Fits whose budget another accountant calibrated (few selections, pure mechanisms) have a larger Gaussian
+        parameter at the same epsilon, and may have to take less.
+        """
+        return affordable_epsilon(self.state().left, check_delta(delta=delta))
+
+    # ------------------------------------------------------------------ spending
+
+    def reserve(
+        self,
+        event: Event,
+        budget: Budget,
+        *,
+        what: str,
+        relation: str,
+        unit: str = "record",
+        n: int | None,
+        seeded: bool = False,
+        ordered: bool = True,
+    ) -> Reservation:
+        """Set the price of a fit aside, in one transaction. Nothing may be drawn or read before.
+
+        Parameters
+        ----------
+        event : Event
+            Everything that the fit may release.
+        budget : Budget
+            What it was calibrated for.
+        what : str
+            The class that is fitted.
+        relation, unit : str
+            Of the fit; they have to be those of the account.
+        n : int or None
+            The public number of records of the fit, at most that of the account.
+        seeded : bool, default=False
+            Whether the noise can be replayed, which an account does not pay for.
+        ordered : bool, default=True
+            Whether the releases happen in the order of the event.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the account has not enough left; nothing was spent.
+        AccountError
+            If the account is for other fits, or cannot be used.
+        """
+        if seeded:
+            raise AccountError(
+                f"random_state: expected None for a fit that account={self.name!r} pays for, got a seed, which undoes "
+                "the noise; leave it out, or fit without an account."
+            )
+        prices = list(prices_of(event, budget, ordered=ordered))
+        details = {"what": what, "epsilon": budget.epsilon, "delta": budget.delta, "n": n, "taciturn": __version__}
+        with open_ledger(self.url).writing(self.name) as pages:
+            opened, last, spent = pages.opened(), pages.last(), pages.spent()
+            _check_terms(opened, relation=relation, unit=unit, n=n)
+            price = next((each for each in prices if (spent + each).fits(opened.price)), None)
+            if price is None:
+                raise BudgetExceededError(_refusal(self.name, prices[0], opened.price - spent, budget))
+            entry = LedgerEntry.append(last, self.name, "reserved", 0, price, _to_json(details), _clock())
+            pages.append(entry)
+        return Reservation(entry, self._settle)
+
+    def _settle(self, reservation: LedgerEntry, kind: str) -> None:
+        price = reservation.price if kind == "released" else Price()
+        with open_ledger(self.url).writing(self.name) as pages:
+            if not pages.settled(reservation.sequence):
+                pages.append(
+                    LedgerEntry.append(pages.last(), self.name, kind, reservation.sequence, price, "{}", _clock())
+                )
+
+
+def open_account(account: Account | str | None) -> Account | None:
+    """The account that a parameter names, without looking whether it is there.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither an account nor a string such as ``"sqlite:///study.db#name"``.
+    """
+    if account is None or isinstance(account, Account):
+        return account
+    if isinstance(account, str):
+        return Account(*location_of(account))
+    raise ParameterError(
+        "account", type(account).__name__, "an Account, or a string such as 'sqlite:///study.db#name'", "pass one"
+    )
+
+
+def _check_terms(opened: LedgerEntry, *, relation: str, unit: str, n: int | None) -> None:
+    """Raise for a fit that the account was not opened for."""
+    terms = opened.facts
+    for name, value in (("relation", relation), ("unit", unit)):
+        if terms[name] != value:
+            raise AccountError(
+                f"{name}={value!r}: expected {terms[name]!r}, for which account={opened.account!r} was opened; fit "
+                "under that, or open another account for other data."
+            )
+    if n is not None and terms["n"] is not None and n > terms["n"]:
+        raise AccountError(
+            f"n={n}: expected at most the {terms['n']} {unit}s for which account={opened.account!r} was opened; "
+            "these are other data, open another account for them."
+        )
+
+
+def _refusal(name: str, price: Price, left: Price, budget: Budget) -> str:
+    cost = f"epsilon={budget.epsilon:g} and delta={budget.delta:g}"
+    if price.gaussian:
+        affordable = affordable_epsilon(left, budget.delta) if budget.delta else 0.0
+        rest = f"at most about epsilon={math.floor(affordable * 1000) / 1000:g} at that delta (mu={left.mu:.4g})"
+        cost += f" (mu={price.mu:.4g})"
+    else:
+        epsilon, delta = left.pair
+        rest = f"at most epsilon={epsilon:g} and delta={delta:g}, the rest of its second pot"
+    return (
+        f"account={name!r}: expected a fit of {rest}, which is left, got one of {cost}; nothing was spent; lower "
+        "epsilon, or stop here."
+    )
+
+
+def _to_json(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True, ensure_ascii=True, allow_nan=False)
+
+
+def _clock() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,147 @@
+"""Accounts in a file: SQLite with a write-ahead log, every commit on disk before it returns."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from taciturn.accounts.ledger import Pages
+from taciturn.core.errors import AccountError
+
+__all__ = ["SQLiteLedger"]
+
+# Locks of these are not reliable, and a write-ahead log needs shared memory.
+_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "fuse.sshfs", "fuse.gluster", "lustre", "gpfs")
+# Seconds to wait for other writers, each of which takes milliseconds.
+_PATIENCE = 60.0
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS taciturn_entries (
+    account TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    reservation INTEGER NOT NULL,
+    gaussian INTEGER NOT NULL,
+    epsilon INTEGER NOT NULL,
+    delta INTEGER NOT NULL,
+    distance INTEGER NOT NULL,
+    details TEXT NOT NULL,
+    clock TEXT NOT NULL,
+    previous TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (account, sequence)
+)
+"""
+_APPEND_ONLY = """
+CREATE TRIGGER IF NOT EXISTS taciturn_entries_{verb} BEFORE {verb} ON taciturn_entries
+BEGIN SELECT RAISE(ABORT, 'entries of an account are never changed'); END
+"""
+
+
+class SQLiteLedger:
+    """A file with accounts in it.
+
+    Parameters
+    ----------
+    path : Path
+        The file, on a disk of this computer.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def prepare(self) -> None:
+        """Make the file, for its owner alone, and the table, unless they are there."""
+        _refuse_network(self._path)
+        with self._reported():
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            with closing(self._connect()) as connection:
+                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                if mode != "wal":
+                    raise sqlite3.OperationalError("no write-ahead log")
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_TABLE)
+                for verb in ("UPDATE", "DELETE"):
+                    connection.execute(_APPEND_ONLY.format(verb=verb))
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self, account: str) -> Iterator[Pages]:
+        """A transaction that excludes every other one, and is on disk when it ends."""
+        with self._reported(), closing(self._connect()) as connection:
+            # The lock is taken here, before anything is read: what is read cannot change until it is written.
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield _pages(connection, account)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self, account: str) -> Iterator[Pages]:
+        """A transaction that sees one state."""
+        with self._reported(), closing(self._connect()) as connection:
+            connection.execute("BEGIN")
+            yield _pages(connection, account)
+            connection.execute("ROLLBACK")
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            raise sqlite3.OperationalError("no such file")
+        connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
+        # A commit is on disk before it returns, also if the computer loses power in the next moment.
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise AccountError(
+                f"account in {self._path.name!r}: expected a ledger that can be read and written, got {error}; "
+                "nothing was drawn, and what was reserved counts as spent; check the file and the disk."
+            ) from None
+
+
+def _pages(connection: sqlite3.Connection, account: str) -> Pages:
+    def execute(statement: str, values: Sequence[Any]) -> list[Any]:
+        return connection.execute(statement, tuple(values)).fetchall()
+
+    return Pages(execute, account)
+
+
+def _refuse_network(path: Path) -> None:
+    """Raise where the file would be on another computer, as far as this can be told."""
+    kind = _file_system(path.parent)
+    if kind.startswith(_NETWORK_FILE_SYSTEMS):
+        raise AccountError(
+            f"account in {path.name!r}: expected a disk of this computer, got the network file system {kind!r}, whose "
+            "locks do not hold; use a local file, or PostgreSQL for several computers."
+        )
+
+
+def _file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """The type of the file system of a folder; empty where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+        wanted = folder.resolve()
+    except OSError:
+        return ""
+    best, kind = -1, ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        point = Path(before.split(" ")[4].replace("\\040", " "))
+        # Of two mounts in one place the later one counts.
+        if (wanted == point or point in wanted.parents) and len(point.parts) >= best:
+            best, kind = len(point.parts), after.split(" ")[0]
+    return kind

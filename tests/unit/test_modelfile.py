@@ -157,6 +157,19 @@ def test_composed_certificates_are_kept():
     assert Model.from_json(model.to_json()).certificate == model.certificate
 
 
+def test_the_file_does_not_tell_where_the_account_is():
+    model = fitted()
+    model.estimator.account = "postgresql://clerk:secret@host/study#patients"
+    text = model.to_json()
+    assert "secret" not in text
+    assert "account" not in json.loads(text)["parameters"]
+    assert Model.from_json(text).estimator.account is None
+    stated = json.loads(text)
+    stated["parameters"]["account"] = "sqlite:///other.db#patients"
+    with pytest.raises(taciturn.DataError):
+        Model.from_json(json.dumps(stated))
+
+
 def test_the_file_is_readable_and_tells_no_seed():
     model = fitted(random_state=918273645)
     text = model.to_json()

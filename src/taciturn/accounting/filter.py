@@ -34,6 +34,12 @@ of the same price: then the list costs the same in every case, under every accou
 The filter has to be exhausted in the end for that; what remains would be a statement about what was not bought. Beside
 each release stands what remained, and :func:`chain_holds` checks the list from that.
 
+*A second pot.* Releases that are known to be :math:`(e', d')`-DP and nothing better have no Gaussian parameter. A part
+(e, d) of the budget can be set aside for them when the filter is opened; nothing moves between the two. With x in the
+first pot, everything together has a hockey-stick divergence of at most :math:`\delta_G(\sqrt x; t - e) + d` at
+:math:`e^t`, for every t: :mod:`taciturn.accounts.price` has the proof, and accounts are filters of this kind that are
+kept in a database.
+
 Samplers. The distance of everything sampled from its law (:mod:`taciturn.events`) is that of the worst case and is
 announced at the beginning; the list divides it in proportion to prices, again so that it adds up to the same.
 
@@ -53,11 +59,11 @@ from dataclasses import dataclass
 
 from taciturn.accounting.budget import Budget
 from taciturn.accounting.calibration import calibrate
-from taciturn.accounting.gdp import nu, selection_step
+from taciturn.accounting.gdp import mu_of_budget, nu, selection_step
 from taciturn.accounting.search import last_private
-from taciturn.core.errors import CertificateError
+from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.core.validation import check_integer
-from taciturn.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
+from taciturn.events import ApproximateEvent, Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 
 __all__ = ["PrivacyFilter", "Spend", "chain_cost", "chain_holds"]
 
@@ -67,6 +73,8 @@ _MOST_RELEASES = 1_000_000
 # overspend it, and cannot be used to get releases for nothing.
 _KEPT_BACK = 1e-9
 _ROUNDING = 1e-12
+# Part of delta, as accountants keep it.
+_KEPT_FOR_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +85,10 @@ class Spend:
     ----------
     what : str
         In words.
-    mechanism : {"gaussian", "selection", "none"}
-        Gaussian releases, selections, or releases without noise.
+    mechanism : {"gaussian", "selection", "approximate", "none"}
+        Gaussian releases, selections, a release that the second pot pays for, or releases without noise.
     parameter : float
-        The noise multiplier of each, or the range of each; 0 or infinite without noise.
+        The noise multiplier of each, or the range or epsilon of each; 0 or infinite without noise.
     count : int
         How many.
     event : Event
@@ -111,6 +119,8 @@ class PrivacyFilter:
         What everything may cost; an infinite epsilon pays for anything, without noise.
     distance : float, default=0.0
         Bound on the sum of the distances of all samplers from their laws, whatever is released.
+    approximate : tuple of float, default=(0.0, 0.0)
+        The second pot (epsilon, delta), which the budget includes.
 
     Attributes
     ----------
@@ -119,7 +129,9 @@ class PrivacyFilter:
     mu : float
         The Gaussian parameter of the whole.
     remaining : float
-        The share that is not spent yet.
+        The share of the first pot that is not spent yet.
+    approximate : tuple of float
+        What remains of the second pot.
     spends : list of Spend
         What was bought.
 
@@ -132,10 +144,11 @@ class PrivacyFilter:
     ['a mean', 'a median']
     """
 
-    def __init__(self, budget: Budget, distance: float = 0.0) -> None:
+    def __init__(self, budget: Budget, distance: float = 0.0, approximate: tuple[float, float] = (0.0, 0.0)) -> None:
         self.private = not math.isinf(budget.epsilon)
-        whole = calibrate(budget, lambda m: GaussianEvent(m, distance)) if self.private else 0.0
+        whole = _least_multiplier(budget, distance, approximate) if self.private else 0.0
         self.mu = (1.0 - _KEPT_BACK) / whole if self.private else math.inf
+        self.approximate = approximate
         self.remaining = 1.0
         self.spends: list[Spend] = []
         self._distance = self._distance_left = distance
@@ -188,6 +201,22 @@ class PrivacyFilter:
         selection_range = self.range_of(share, count)
         self._record(what, "selection", selection_range, share, remaining, count)
         return selection_range
+
+    def approximate_release(self, what: str, epsilon: float, delta: float = 0.0) -> None:
+        """Buy a release that is (epsilon, delta)-DP from the second pot."""
+        event = ApproximateEvent(epsilon, delta)
+        left = self.approximate[0] - event.epsilon, self.approximate[1] - event.delta
+        check_integer(1, self._releases_left, count=1)
+        if self.private and min(left) < 0.0:
+            raise CertificateError(
+                f"epsilon={epsilon!r}, delta={delta!r}: expected at most {self.approximate!r}, which is left of the "
+                "second pot; ask for less, or open a filter with a larger one."
+            )
+        self.approximate = left if self.private else self.approximate
+        self._releases_left -= 1
+        listed: Event = event if self.private else NotPrivateEvent()
+        kind = "approximate" if self.private else "none"
+        self.spends.append(Spend(what, kind, epsilon, 1, listed, self.remaining * self.mu**2))
 
     def selection_of_range(self, what: str, selection_range: float, count: int = 1) -> float:
         """Buy ``count`` selections of a given range.
@@ -254,6 +283,22 @@ class PrivacyFilter:
         self.spends.append(Spend(what, mechanism, parameter, count, event, remaining * self.mu**2))
 
 
+def _least_multiplier(budget: Budget, distance: float, approximate: tuple[float, float]) -> float:
+    r"""The inverse of the largest :math:`\mu` that the first pot can have.
+
+    .. math:: \delta_G(\mu; \varepsilon - e) + d + (1 + e^\varepsilon)\,\eta \le \delta
+    """
+    epsilon, delta = approximate
+    if not epsilon and not delta:
+        return calibrate(budget, lambda m: GaussianEvent(m, distance))
+    rest = (budget.delta - delta - (1.0 + math.exp(budget.epsilon)) * distance) * (1.0 - _KEPT_FOR_ROUNDING)
+    if not (0.0 <= epsilon < budget.epsilon and delta >= 0.0 and rest > 0.0):
+        raise ParameterError(
+            "approximate", approximate, "a part of the budget that leaves something to the first pot", "lower it"
+        )
+    return 1.0 / mu_of_budget(Budget(budget.epsilon - epsilon, rest))
+
+
 def chain_cost(events: Iterable[Event]) -> float:
     r"""The least squared Gaussian parameter :math:`x` with which a filter could have bought releases in this order.
 
@@ -285,6 +330,8 @@ def chain_holds(spends: Iterable[Spend]) -> bool:
             cost = spend.count / spend.parameter**2 + spend.remaining
         elif spend.mechanism == "selection":
             cost = selection_step(spend.remaining, spend.parameter, spend.count)
+        elif spend.mechanism == "approximate":
+            continue
         else:
             return False
         if cost > before + slack or abs(spend.remaining + spend.price - before) > slack:

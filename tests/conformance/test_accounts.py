@@ -1,0 +1,253 @@
+"""Fits that an account pays for: every class, searches, clones, and what is refused."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from every_class import ENTRIES, data_for
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from taciturn import (
+    Account,
+    AccountError,
+    BudgetExceededError,
+    Certificate,
+    CorrelationSelector,
+    DataError,
+    HardThresholdRegressor,
+    ParameterError,
+    PrivateScaler,
+    SparseClassifier,
+    SparseRegressor,
+    UnaccountedSearchWarning,
+    certificate_of,
+    private_score,
+)
+from taciturn.accounting.gdp import gaussian_cost
+from taciturn.accounts import price
+from taciturn.certificate import compose
+from taciturn.core.rng import draws_noticed
+
+RNG = np.random.default_rng(0)
+N = 2_000
+X = RNG.uniform(-1, 1, (N, 6))
+LABELS = np.where(X[:, 0] + 0.3 * RNG.normal(size=N) > 0, "ill", "well")
+NUMBERS = np.clip(X[:, 0] - 0.5 * X[:, 1], -1, 1)
+CLASSES = ("ill", "well")
+
+pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
+
+ACCOUNTED = [entry for entry in ENTRIES if "account" in entry.parameters]
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+@pytest.fixture
+def account(url):
+    return Account.create(url, "patients", epsilon=3.0, delta=1e-5, n=N)
+
+
+def no_draw():
+    raise AssertionError("a random word was drawn")
+
+
+# ------------------------------------------------------------------ every class
+
+
+def test_every_private_class_takes_an_account():
+    assert {entry.kind.__name__ for entry in ENTRIES if entry.proved and entry.kind.__name__ != "BoundedScaler"} == {
+        entry.kind.__name__ for entry in ACCOUNTED
+    }
+
+
+@pytest.mark.parametrize("entry", ACCOUNTED, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("relation", ["zero-out", "replace-one"])
+def test_a_fit_is_charged_what_its_certificate_costs(entry, relation, url):
+    data = data_for(entry, n=400)
+    account = Account.create(url, "a", epsilon=30.0, delta=0.01, n=400, relation=relation, approximate=(5.0, 1e-3))
+    model = entry(account=account, relation=relation, random_state=None).fit(*data)
+    (charge,) = account.history()
+    certificate = model.certificate_
+    assert charge.state == "spent"
+    assert charge.what == entry.kind.__name__
+    assert charge.head == certificate.account_head
+    squared, distance = gaussian_cost(certificate.event, ordered=certificate.ordered)
+    if math.isinf(squared):
+        assert charge.price.gaussian == 0
+        assert charge.price.pair == (model.epsilon, model.delta)
+    else:
+        # Of the certificate's own events, raised by 2**-40 and rounded up.
+        assert squared * (1 - 1e-11) <= charge.price.gaussian / price.GAUSSIAN_UNITS <= squared * (1 + 1e-9) + 1e-14
+        assert charge.price.distance / price.DISTANCE_UNITS >= distance * (1 - 1e-9)
+    account.verify()
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+@pytest.mark.parametrize("entry", ACCOUNTED, ids=lambda entry: entry.name)
+def test_what_an_account_does_not_pay_for_is_refused_before_anything_is_drawn(entry, url):
+    data = data_for(entry, n=400)
+    account = Account.create(url, "a", epsilon=30.0, delta=0.01, n=399, approximate=(5.0, 1e-3))
+    other = Account.create(url, "b", epsilon=30.0, delta=0.01, n=400, relation="replace-one", approximate=(5.0, 1e-3))
+    persons = Account.create(url, "c", epsilon=30.0, delta=0.01, n=400, unit="person", approximate=(5.0, 1e-3))
+    poor = Account.create(url, "d", epsilon=0.01, delta=1e-9, n=400, approximate=(0.001, 1e-10))
+    refusals = [
+        ({"account": account}, AccountError, "^n=400: expected at most the 399 records"),
+        ({"account": other}, AccountError, "^relation='zero-out': expected 'replace-one'"),
+        ({"account": persons}, AccountError, "^unit='record': expected 'person'"),
+        ({"account": poor}, BudgetExceededError, "nothing was spent"),
+        ({"account": f"{url}#nobody"}, AccountError, "^account='nobody': expected an account that was created"),
+        ({"account": f"{url}.not#a"}, AccountError, "^account in 'study.db.not'"),
+        (
+            {"account": other, "relation": "replace-one", "random_state": 1},
+            AccountError,
+            "^random_state: expected None",
+        ),
+    ]
+    for changes, kind, sentence in refusals:
+        with draws_noticed(no_draw), pytest.raises(kind, match=sentence):
+            entry(**({"relation": "zero-out", "random_state": None} | changes)).fit(*data)
+    with draws_noticed(no_draw), pytest.raises(ParameterError, match="^epsilon=inf"):
+        entry(account=other, relation="replace-one", random_state=None, epsilon=math.inf).fit(*data)
+    for each in (account, other, persons, poor):
+        assert each.history() == []
+
+
+def test_an_account_pays_for_one_fit_with_its_own_budget(url):
+    for i, model in enumerate((SparseRegressor(), HardThresholdRegressor(n_steps=3), SparseRegressor(inference=True))):
+        account = Account.create(url, f"a{i}", epsilon=1.0, delta=1e-6, n=N)
+        model.set_params(account=account).fit(X, NUMBERS)
+        with pytest.raises(BudgetExceededError):
+            model.set_params(epsilon=0.001).fit(X, NUMBERS)
+        assert len(account.history()) == 1
+
+
+def test_what_remains_is_what_a_fit_can_take(account):
+    for epsilon in (1.0, 0.3, 0.7):
+        SparseClassifier(account=account, epsilon=epsilon).fit(X, LABELS)
+    remaining = account.remaining_epsilon(delta=1e-6)
+    assert 0.1 < account.remaining_epsilon(delta=1e-5) < remaining
+    assert account.remaining_epsilon(delta=1e-5) < 3.0
+    with pytest.raises(BudgetExceededError, match=rf"at most about epsilon={math.floor(remaining * 1000) / 1000:g} "):
+        SparseClassifier(account=account, epsilon=1.0001 * remaining).fit(X, LABELS)
+    SparseClassifier(account=account, epsilon=remaining).fit(X, LABELS)
+    assert account.remaining_epsilon() < 0.01
+    assert account.state().shares[2] < 1e-6
+
+
+def test_standard_errors_are_charged_once(account):
+    for inference in (False, True):
+        SparseRegressor(account=account, inference=inference).fit(X, NUMBERS)
+    plain, split = (charge.price.gaussian for charge in account.history())
+    assert split == pytest.approx(plain, rel=1e-6)
+
+
+def test_a_score_with_a_delta_is_gaussian_and_cheap(account):
+    model = SparseClassifier(classes=CLASSES, random_state=0).fit(X, LABELS)
+    for delta in (0.0, 1e-6):
+        score = private_score(model, X, LABELS, epsilon=0.25, delta=delta, account=account)
+        assert score.certificate.account_head == account.history()[-1].head
+        assert score.value > 0.8
+    pure, gaussian = account.history()
+    assert gaussian.price.gaussian < pure.price.gaussian / 10
+    assert {charge.what for charge in account.history()} == {"private_score"}
+
+
+# ------------------------------------------------------------------ what is charged when a fit fails
+
+
+def test_a_refusal_without_data_gives_back_and_one_that_read_them_does_not(account):
+    model = SparseClassifier(account=account, classes=CLASSES, epsilon=0.1)
+    for table, target, kind in (
+        (X, LABELS[:-1], DataError),
+        (X[0], LABELS, DataError),
+        (X[:, :0], LABELS, DataError),
+        (X[:0], LABELS[:0], DataError),
+    ):
+        with pytest.raises(kind):
+            model.fit(table, target)
+    with pytest.raises(ParameterError):
+        clone(model).set_params(n_nonzero=0).fit(X, LABELS)
+    assert {charge.state for charge in account.history()} <= {"released"}
+    assert account.state().shares == (0.0, 0.0, 1.0)
+    missing = X.copy()
+    missing[7, 2] = math.nan
+    with pytest.raises(DataError, match="finite"):
+        model.fit(missing, LABELS)
+    assert account.history()[-1].state == "reserved"
+    assert account.state().shares[1] > 0.0
+    account.verify()
+
+
+# ------------------------------------------------------------------ copies and searches
+
+
+def test_the_parameter_survives_clones_and_pickles(account, url):
+    model = SparseClassifier(account=account, epsilon=0.1, n_nonzero=2)
+    for copy in (clone(model), pickle.loads(pickle.dumps(model)), clone(model).set_params(account=f"{url}#patients")):
+        copy.fit(X, LABELS)
+    assert len(account.history()) == 3
+
+
+def search(account, epsilon, **given):
+    model = SparseClassifier(account=account, classes=CLASSES, epsilon=epsilon)
+    return GridSearchCV(model, {"n_nonzero": [1, 2, 3]}, cv=KFold(4), n_jobs=2, **given)
+
+
+def test_a_search_reserves_for_every_fit_and_warns(account, url):
+    with pytest.warns(UnaccountedSearchWarning, match="fits are charged, but scores and the choice"):
+        search(f"{url}#patients", 0.2).fit(X, LABELS)
+    charges = account.history()
+    assert len(charges) == 13
+    assert {charge.state for charge in charges} == {"spent"}
+    assert len({charge.price for charge in charges}) == 1
+    account.verify()
+
+
+@pytest.mark.filterwarnings("ignore::taciturn.UnaccountedSearchWarning")
+def test_a_search_ends_where_the_budget_does(account):
+    with pytest.raises(BudgetExceededError, match="nothing was spent"):
+        search(account, 1.5, error_score="raise").fit(X, LABELS)
+    total = account.state().total
+    assert sum(charge.price.gaussian for charge in account.history()) <= total.gaussian
+    fits = len(account.history())
+    assert 1 <= fits < 13
+    left = account.remaining_epsilon(1e-6)
+    with pytest.warns(FitFailedWarning, match=r"BudgetExceededError: account='patients': expected a fit of"):
+        scores = cross_val_score(
+            SparseClassifier(account=account, classes=CLASSES, epsilon=0.9 * left), X, LABELS, cv=KFold(4)
+        )
+    # One fit was paid for, the others were not.
+    assert np.isnan(scores).sum() == 3
+    with pytest.raises(BudgetExceededError):
+        cross_val_score(SparseClassifier(account=account, classes=CLASSES), X, LABELS, cv=KFold(4), error_score="raise")
+    assert len(account.history()) == fits + 1
+
+
+def test_a_fit_that_is_no_search_does_not_warn(account):
+    clone(SparseClassifier(account=account, epsilon=0.1)).fit(X, LABELS)
+    make_pipeline(clone(SparseClassifier(account=account, epsilon=0.1))).fit(X, LABELS)
+
+
+# ------------------------------------------------------------------ certificates
+
+
+def test_composed_certificates_keep_the_entries_of_their_parts(url):
+    account = Account.create(url, "a", epsilon=10.0, delta=1e-3, n=N)
+    scaler = PrivateScaler(account=account, epsilon=4.0, delta=1e-4, tail=0.2)
+    pipeline = make_pipeline(scaler, CorrelationSelector(account=account, n_features_to_select=2, epsilon=0.5))
+    pipeline.fit(X, NUMBERS)
+    whole = certificate_of(pipeline)
+    heads = [facts["account_head"] for facts in whole.public.values()]
+    assert heads == [charge.head for charge in account.history()]
+    assert whole.account_head is None
+    assert Certificate.from_json(whole.to_json()) == whole
+    assert compose(whole, whole).epsilon > whole.epsilon
+    assert json.loads(whole.to_json())["unit"] == "record"

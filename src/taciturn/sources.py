@@ -20,6 +20,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
+from taciturn.data.persons import PERSON_WEIGHT, PersonRows
 
 __all__ = ["ArraySource", "Block", "Source", "Task", "add_partitions", "check_task"]
 
@@ -35,6 +36,8 @@ class Block:
         All features, without an intercept column.
     target : ndarray of shape (n_rows,)
         The mapped target: lattice numbers, or class codes with -1 for null records.
+    persons : PersonRows, default=None
+        Whose rows they are, where a record is a person. Rows of a person lie together, and all in one block.
 
     Notes
     -----
@@ -44,16 +47,30 @@ class Block:
     belongs to the earlier ones is forgotten, and memory stays bounded.
     """
 
-    def __init__(self, design: Design, target: NumberArray) -> None:
-        self._whole, self.target = design, target
+    def __init__(self, design: Design, target: NumberArray, persons: PersonRows | None = None) -> None:
+        self._whole, self.target, self.persons = design, target, persons
         self._phase: tuple[bytes | None, str | None] = (None, None)
         self._design = design
         self._memo: dict[str, tuple[Hashable, Any]] = {}
 
     @property
     def n_rows(self) -> int:
-        """The number of records that are stored here."""
+        """The number of rows that are stored here."""
         return self._whole.shape[0]
+
+    @property
+    def row_counts(self) -> IntArray | None:
+        """For each row the number of rows of its person; None where every row is a record."""
+        return None if self.persons is None else self.persons.of_rows
+
+    @property
+    def n_persons(self) -> int | None:
+        """The number of persons that have rows here; None where every row is a record."""
+        return None if self.persons is None else int(self.persons.counts.size)
+
+    def by_record(self, terms: IntArray) -> IntArray:
+        """One term per record: those of the rows, or for a person the mean of its rows' terms, cut towards zero."""
+        return terms if self.persons is None else self.persons.mean_terms(terms)
 
     def design(self, columns: IndexArray | None, layout: str | None = None) -> Design:
         """Some of the features, or all of them for None.
@@ -109,6 +126,10 @@ class Source(Protocol):
     def offsets(self) -> IntArray:
         """The first row of each partition, so that halves and folds are the same on every engine."""
 
+    @property
+    def rank_weight(self) -> int:
+        """The integer that stands for one record in counts of values: 1, or what the rows of a person share."""
+
     def total(self, task: Task) -> IntArray:
         """The exact sum of the task over all partitions."""
 
@@ -125,7 +146,8 @@ class ArraySource:
     n_records : int or None
         The public number of records, or None under add-remove.
     n_partitions : int, default=1
-        Partitions of about equally many rows of the table, null records included. Sums are the same for any number.
+        Partitions of about equally many rows of the table, or persons, null records included. Sums are the same for
+        any number.
     """
 
     def __init__(
@@ -139,8 +161,13 @@ class ArraySource:
 
     @property
     def offsets(self) -> IntArray:
-        """The first row of each partition."""
+        """The first row of each partition, or the first person."""
         return self._edges[:-1]
+
+    @property
+    def rank_weight(self) -> int:
+        """The integer that stands for one record in counts of values: 1, or what the rows of a person share."""
+        return PERSON_WEIGHT if self.records.persons else 1
 
     def total(self, task: Task) -> IntArray:
         """The exact sum of the task over all partitions."""
@@ -171,11 +198,19 @@ class ArraySource:
 
     @cached_property
     def _blocks(self) -> list[Block]:
-        whole = self.design()
+        whole, records = self.design(), self.records
         if self._edges.size == 2:
-            return [Block(whole, self.records.y)]
-        places = np.searchsorted(self.records.slots, self._edges)
-        return [Block(whole.rows(start, stop), self.records.y[start:stop]) for start, stop in pairwise(places.tolist())]
+            return [Block(whole, records.y, PersonRows.of_slots(records.slots) if records.persons else None)]
+        # Rows of one person have one slot, which no edge cuts.
+        edges = np.searchsorted(records.slots, self._edges).tolist()
+        return [
+            Block(
+                whole.rows(start, stop),
+                records.y[start:stop],
+                PersonRows.of_slots(records.slots[start:stop]) if records.persons else None,
+            )
+            for start, stop in pairwise(edges)
+        ]
 
 
 def add_partitions(parts: Iterable[IntArray]) -> IntArray:

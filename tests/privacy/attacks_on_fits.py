@@ -18,10 +18,11 @@ from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
-from taciturn.fitting import admm, clipped_records
+from taciturn.fitting import admm, row_norms
 from taciturn.fitting.admm import PENALTIES, soft_threshold
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping, squared_row_norms
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping
 from taciturn.fitting.releases import Releases
+from taciturn.fitting.row_norms import squared_row_norms
 from taciturn.fitting.sums import CumulativeCounts
 from taciturn.losses import HuberLoss
 from taciturn.sources import Block
@@ -225,7 +226,7 @@ def decided_median():
 
 
 def norms_uncentred():
-    return patch.object(clipped_records, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
+    return patch.object(row_norms, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
 
 
 def centred_sums():

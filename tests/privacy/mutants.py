@@ -16,7 +16,8 @@ from functools import partial
 import attacks_on_fits as fits
 import attacks_on_published as published
 import attacks_on_releases as releases
-from whole_fits import WHOLE_FITS, a_twentieth_of_the_noise
+from persons import rows_counted_one_by_one
+from whole_fits import PERSON_FITS, WHOLE_FITS, a_twentieth_of_the_noise
 
 from taciturn.audit import AuditResult, SearchResult
 
@@ -200,6 +201,15 @@ MUTANTS = (
             partial(a_twentieth_of_the_noise, attack.subject),
         )
         for attack in WHOLE_FITS
+    ),
+    *(
+        Mutant(
+            f"rows of a person one by one: {attack.entry}",
+            f"every row of a person counts in `{attack.subject}` as a record does",
+            attack,
+            rows_counted_one_by_one,
+        )
+        for attack in PERSON_FITS
     ),
 )
 """Every mutant, in the order of the report."""

@@ -20,8 +20,9 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum, proposal_scores
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping, squared_row_norms
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping
 from taciturn.fitting.hard_threshold import run_hard_threshold
+from taciturn.fitting.row_norms import squared_row_norms
 from taciturn.fitting.sums import CurvatureSum
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.planning.hard_threshold import plan_hard_threshold

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from taciturn.core.lattice import ONE
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import GRAM_WEIGHTS, RELATIONS, cell_counts, gram_matrix, jointly_clipped_sum
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping, squared_row_norms
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping
+from taciturn.fitting.row_norms import squared_row_norms
 from taciturn.fitting.sums import MarginCounts, ResidualMoments
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.planning.lattice import GRAM_ROW_SQUARED, LARGEST_WEIGHT

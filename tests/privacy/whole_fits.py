@@ -24,7 +24,7 @@ from taciturn.fitting import plain, screening
 from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
 from taciturn.mechanisms import canonical, geometric, rounded_gaussian, selection, topk
 
-__all__ = ["WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]
+__all__ = ["PERSON_FITS", "WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]
 
 # One false alarm in a million, for every audit.
 CONFIDENCE = 1.0 - 1e-6
@@ -122,5 +122,20 @@ WHOLE_FITS = (
     WholeFit("TwoStageClassifier/order", trials=120),
     WholeFit("ADMMClassifier/l1", trials=120),
     WholeFit("private_score/sampled", trials=120),
+    WholeFit("CorrelationSelector/persons-order"),
+    WholeFit("BlockVoteSelector/persons-order"),
+    WholeFit("HardThresholdRegressor/persons"),
+    WholeFit("HardThresholdClassifier/persons"),
+    WholeFit("SparseRegressor/persons"),
+    WholeFit("SparseClassifier/persons"),
 )
 """At least one for every class that adds noise."""
+
+PERSON_FITS = (
+    WholeFit("CorrelationSelector/persons", trials=1000),
+    WholeFit("HardThresholdRegressor/persons", trials=400),
+    WholeFit("HardThresholdClassifier/persons", trials=400),
+    WholeFit("SparseRegressor/persons", trials=400),
+    WholeFit("SparseClassifier/persons", trials=200),
+)
+"""Persons with nine rows, of which each may count once or nine times."""

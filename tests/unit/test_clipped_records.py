@@ -13,16 +13,12 @@ import taciturn.data.design as designs
 import taciturn.fitting.clipped_records as solver
 from taciturn.core.lattice import ONE
 from taciturn.data.design import Design
-from taciturn.fitting.clipped_records import (
-    ClippedRecords,
-    Clipping,
-    row_norms,
-    squared_row_norms,
-)
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping
 from taciturn.fitting.gradient_descent import (
     Constraint,
     GradientDescent,
 )
+from taciturn.fitting.row_norms import row_norms, squared_row_norms
 from taciturn.fitting.sums import KeptShares
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.sources import Block

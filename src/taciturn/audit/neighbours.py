@@ -31,6 +31,7 @@ __all__ = [
     "NULL_LABEL",
     "balanced_labels",
     "beyond_all_others",
+    "last_with_rows",
     "lone_record",
     "mislabelled_record",
     "near_tie",
@@ -204,6 +205,24 @@ def beyond_all_others(n_others: int, size: float) -> Pair:
     X = np.column_stack((ordinary, ordinary[::-1]))
     words = f"One row holds {size:g}, and {n_others} others at most 1"
     return Pair(np.vstack((X, [size, size])), X, "add-remove", words)
+
+
+def last_with_rows(pair: Pair, n_rows: int) -> Pair:
+    """The same records as persons: the last one has ``n_rows`` equal rows, all others one.
+
+    Data sets are rows (X, y, keys). Where each row counted as a record, the person would weigh ``n_rows`` times as much
+    as the record did. Under add-remove the person is absent from the second data set, with all of its rows.
+    """
+    check_integer(1, n_rows=n_rows)
+    n_records = len(pair.first[1])
+    tables = []
+    for X, y in (pair.first, pair.second):
+        times = np.ones(len(y), dtype=np.int64)
+        times[n_records - 1 :] = n_rows
+        keys = np.repeat([f"person {number:06}" for number in range(len(y))], times)
+        tables.append((np.repeat(X, times, axis=0), np.repeat(y, times), keys))
+    words = f"{pair.words}; this record is a person with {n_rows} rows"
+    return Pair(tables[0], tables[1], pair.relation, words)
 
 
 def _pair(X: FloatArray, y: np.ndarray, other_row: ArrayLike, other_target: float, relation: str, words: str) -> Pair:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from taciturn.core.arrays import NumberArray
 
-__all__ = ["HUGE", "LAYOUTS", "TINY", "neighbouring_tables"]
+__all__ = ["HUGE", "LAYOUTS", "MOST_ROWS", "TINY", "neighbouring_persons", "neighbouring_tables"]
 
 LAYOUTS = ("dense", "csr", "csc")
 """In which a table can be handed over."""
@@ -18,6 +18,9 @@ Table = dict[str, Any]
 
 HUGE, TINY = 1e308, 5e-324
 """Far beyond all bounds, and the smallest number there is."""
+
+MOST_ROWS = 9
+"""Most rows of a person."""
 
 _TARGETS = (-1e300, -1.0, 0.0, 1.0, 1e300)
 # The weights of the columns that have any.
@@ -49,6 +52,61 @@ def neighbouring_tables(
     layout = rng.choice(LAYOUTS)
     first, second = (table if layout == "dense" else sp.csr_array(table).asformat(layout) for table in (X, X2))
     return {"X": first, "y": y}, {"X": second, "y": y2}
+
+
+def neighbouring_persons(
+    rng: np.random.Generator, n_persons: int, n_columns: int, relation: str, n_classes: int, *, last: bool = False
+) -> tuple[Table, Table]:
+    """Two tables ``{"X": .., "y": .., "persons": ..}`` that differ in all rows of one person: the ``last``, or any.
+
+    Persons have 1 to 9 rows, scattered over the table, beside a few rows that belong to nobody. Under zero-out the rows
+    of the person are null in the second table, and some of them may be missing; under replace-one it has other rows,
+    and another number of them. The rest is as in :func:`neighbouring_tables`.
+    """
+    owners = np.repeat(np.arange(n_persons), rng.integers(1, MOST_ROWS + 1, n_persons))
+    X, y = _table(rng, owners.size, n_columns, n_classes)
+    names = [f"person {number:04}" for number in range(n_persons)]
+    keys = np.array([names[owner] if rng.random() < 0.97 else None for owner in owners], dtype=object)
+    place = n_persons - 1 if last else int(rng.integers(n_persons))
+    others = np.flatnonzero(owners != place)
+    tables = []
+    for of_neighbour in (False, True):
+        rows, targets = _rows_of_person(rng, n_columns, n_classes)
+        if of_neighbour and relation == "add-remove":
+            rows, targets = rows[:0], targets[:0]
+        elif of_neighbour and relation == "zero-out":
+            if n_classes:
+                targets[:] = -1
+            else:
+                rows[:] = np.nan
+        tables.append((np.vstack((X[others], rows)), np.append(y[others], targets), len(rows)))
+    layout, place_of = rng.choice(LAYOUTS), rng.random(others.size + MOST_ROWS)
+    found = []
+    for table, target, n_rows in tables:
+        order = np.argsort(place_of[: target.size], kind="stable")
+        cells = table[order]
+        found.append(
+            {
+                "X": cells if layout == "dense" else sp.csr_array(cells).asformat(layout),
+                "y": target[order],
+                "persons": np.append(keys[others], np.full(n_rows, names[place], dtype=object))[order],
+            }
+        )
+    return found[0], found[1]
+
+
+def _rows_of_person(
+    rng: np.random.Generator, n_columns: int, n_classes: int
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, Any]]:
+    """Rows and targets of one person, all alike or each for itself."""
+    n_rows = int(rng.integers(1, MOST_ROWS + 1))
+
+    def target() -> Any:
+        return rng.choice(_TARGETS) if n_classes == 0 else rng.integers(n_classes)
+
+    if rng.random() < 0.5:
+        return np.tile(_row(rng, n_columns), (n_rows, 1)), np.full(n_rows, target())
+    return np.vstack([_row(rng, n_columns) for _ in range(n_rows)]), np.array([target() for _ in range(n_rows)])
 
 
 def _table(

@@ -41,6 +41,7 @@ from taciturn.audit.distances import shares_of_limits
 from taciturn.audit.observing import Observed, observe
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.rng import Stream
+from taciturn.data.persons import read_persons
 from taciturn.data.sensitivity import check_relation
 from taciturn.mechanisms.transcript import Call, Limit, open_block, transcribed
 
@@ -140,7 +141,7 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
         The arguments of ``fit``, or of the callable, by name. Under "zero-out" the neighbour has a null record in place
         of one of the records: one with a label outside ``classes`` or, with ``invalid="null"``, one with a cell that
         is NaN. Under "add-remove" one record is missing; where rows are assigned one by one it should be the last, or
-        ``keys`` should be given.
+        ``keys`` should be given. With ``persons`` a record is a person: all of its rows are null, missing, or others.
     relation : {"zero-out", "add-remove", "replace-one"}
         In what sense they are neighbours, which has to be that of the estimator.
 
@@ -326,6 +327,9 @@ def _check_relation_of(estimator: Any, data: Mapping[str, Any], relation: str) -
 def _check_numbers(data: Mapping[str, Any], neighbour: Mapping[str, Any], relation: str) -> None:
     """Raise if two data sets cannot be neighbours."""
     counts = [np.shape(each["X"])[0] if "X" in each else None for each in (data, neighbour)]
+    if data.get("persons") is not None:
+        # Numbers of rows are private: that of the persons counts.
+        counts = [read_persons(each["persons"], len(each["persons"])).n_persons for each in (data, neighbour)]
     if set(data) != set(neighbour) and relation != "add-remove":
         raise DataError("neighbour: expected the same arguments as in data, got others; pass both by name.")
     first, second = counts

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from taciturn.core.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import NOT_REAL
+from taciturn.data.persons import PersonKeys
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
 
 __all__ = [
@@ -43,15 +44,18 @@ class PresentRecords:
     y : ndarray of shape (n_present,) or None
         Their targets.
     slots : ndarray of int, shape (n_present,)
-        The rows that they have in the table, in increasing order.
+        The rows that they have in the table, in increasing order; of rows of persons, the slots of these.
     n_slots : int
-        Rows of the table, null records included. Public, except under add-remove.
+        Rows of the table, null records included, or persons, null persons included. Public, except under add-remove.
+    persons : bool, default=False
+        Whether a record is a person, whose rows lie together and share a slot.
     """
 
     X: Any
     y: Any
     slots: IndexArray
     n_slots: int
+    persons: bool = False
 
     @property
     def n_features(self) -> int:
@@ -80,7 +84,14 @@ class PresentRecords:
             return self
         places = np.flatnonzero(present)
         y = None if self.y is None else self.y[places]
-        return PresentRecords(self.X[places], y, self.slots[places], self.n_slots)
+        return PresentRecords(self.X[places], y, self.slots[places], self.n_slots, self.persons)
+
+    def of_persons(self, keys: PersonKeys) -> PresentRecords:
+        """The same rows, those of each person together and in their order; rows without a key become null."""
+        owners = keys.slots[self.slots]
+        order = np.argsort(owners, kind="stable")[np.count_nonzero(owners < 0) :]
+        y = None if self.y is None else self.y[order]
+        return PresentRecords(self.X[order], y, owners[order], keys.n_persons, True)
 
 
 def judged_table(X: Any) -> Any:

@@ -150,13 +150,14 @@ class Design:
         bound = max(self.x_bound * share, math.ulp(0.0))
         return Design(self._source, bound, intercept=self._intercept, constant=self._constant)
 
-    def rmatvec(self, weights: FloatArray, weight_bound: int) -> IntArray:
+    def rmatvec(self, weights: FloatArray, weight_bound: int, n_records: int | None = None) -> IntArray:
         """``X.T @ weights`` for integer weights in ``[-weight_bound, weight_bound]``.
 
-        ``weights`` may be a matrix with one column per sum.
+        ``weights`` may be a matrix with one column per sum. ``n_records`` is the number of persons that the rows belong
+        to, where absolute weights of one person add up to no more than the bound; None for one row each.
         """
         n_rows, n_columns = self.shape
-        sum_magnitude(n_rows, weight_bound)
+        sum_magnitude(n_rows if n_records is None else n_records, weight_bound)
         step = exact_block_rows(weight_bound)
         if n_rows <= step:
             return np.asarray(self.lattice.T @ weights).astype(np.int64)

@@ -17,6 +17,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_truth
 from taciturn.data.admission import PresentRecords
+from taciturn.data.persons import PersonKeys
 from taciturn.data.reading import PUBLIC_LABELS, check_lengths, public_labels, read_records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
@@ -38,7 +39,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     x_bound: float
     fit_intercept: bool
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
         """Fit the model: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
@@ -47,6 +48,10 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             The features.
         y : array-like of shape (n_samples,)
             The target: numbers for a regressor, labels of any type for a classifier.
+        persons : array-like of shape (n_samples,), default=None
+            The key of the person that each row is about, where a person may have several rows: the guarantee is then
+            for all rows of a person together, and each person counts once. A row without a key is a null row. None:
+            every row is a record of its own. Methods without a proof for persons refuse keys.
 
         Returns
         -------
@@ -54,14 +59,15 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             The fitted model.
         """
         self.check_parameters()
-        facts = self._public_facts(X, y)
+        self._check_persons(persons)
+        facts, keys = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
             reservation.begin()
-            source = self._read(X, y, facts)
+            source = self._read(X, y, facts, keys)
             outcome = self._run(plan, source, stream)
             self._certify(plan, facts, outcome, seeded=stream.seeded, account_head=reservation.head)
             self._store(plan, facts, outcome)
@@ -81,9 +87,11 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """The loss of one record, and the number of outputs."""
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts) -> ArraySource:
+    def _read(self, X: Any, y: Any, facts: PublicFacts, keys: PersonKeys | None = None) -> ArraySource:
         empty = self.relation == "add-remove"
         records = read_records(self, X, y, invalid=self.invalid, numeric=facts.labels is None, empty=empty)
+        if keys is not None:
+            records = records.of_persons(keys)
         return ArraySource(self._map_target(records, facts), self.x_bound, n_records=facts.n_records)
 
     @property
@@ -110,6 +118,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             seeded=seeded,
             arithmetic=plan.arithmetic,
             ordered=plan.ordered,
+            unit=facts.unit,
             account_head=account_head,
         )
 

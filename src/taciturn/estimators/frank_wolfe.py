@@ -40,6 +40,8 @@ class FrankWolfeModel(PrivateLinearModel):
     radius: float | str
     n_steps: int | str
 
+    persons_refused = "its exact solvers know a record by a single row"
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()

@@ -45,6 +45,8 @@ class HardThresholdModel(PrivateLinearModel):
     coef_bound: float | None
     average: bool
 
+    persons_refused = None
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()

@@ -43,6 +43,8 @@ class ObjectiveModel(PrivateLinearModel):
     row_bound: float | str
     regularisation: float | str
 
+    persons_refused = "several rows move a perturbed objective's minimum in no fixed direction"
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()

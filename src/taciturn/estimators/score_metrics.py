@@ -56,8 +56,8 @@ class AccuracyMetric(MeanMetric):
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """What is released with noise."""
-        right, _ = source.total(OutcomeCounts(self.classes.size)).sum(axis=0).tolist()
-        return np.array([term_bound * right])
+        right, _ = source.total(OutcomeCounts(self.classes.size, term_bound)).sum(axis=0).tolist()
+        return np.array([right])
 
 
 class BalancedAccuracyMetric(AccuracyMetric):
@@ -72,7 +72,7 @@ class BalancedAccuracyMetric(AccuracyMetric):
         self.n_values = 2 * classes.size
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
-        return term_bound * source.total(OutcomeCounts(self.classes.size))
+        return source.total(OutcomeCounts(self.classes.size, term_bound))
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
         sizes = np.maximum(sums.sum(axis=1), 1.0)

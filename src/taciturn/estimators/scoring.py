@@ -6,28 +6,25 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
-
 from taciturn.accounting import Budget
 from taciturn.accounts import Account
 from taciturn.certificate import Certificate, certify
-from taciturn.core.arrays import AnyArray, BoolArray
-from taciturn.core.errors import DataError, TaciturnError
+from taciturn.core.errors import DataError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
-from taciturn.core.validation import (
-    DIFFERENT_LENGTHS,
-    NO_RECORDS,
-    check_integer,
-    without_data_values,
-)
-from taciturn.data.admission import PresentRecords, blanked, finite_rows
-from taciturn.data.reading import admission_assumptions, check_lengths, count_rows, judged_target, read_judged_table
+from taciturn.core.validation import NOT_ONE_COLUMN, check_integer
+from taciturn.data.persons import PERSON_WEIGHT, read_persons
+from taciturn.data.reading import admission_assumptions, check_lengths, count_rows
 from taciturn.data.sensitivity import check_public_count, public_rows
-from taciturn.data.sparse_layout import checked_layout
-from taciturn.estimators.score_metrics import AccuracyMetric, ErrorMetric, metric_of
-from taciturn.fitting.procedure import check_common_parameters, reserve_cost
+from taciturn.estimators.score_metrics import ErrorMetric, metric_of
+from taciturn.estimators.scored_records import read_scored
+from taciturn.fitting.procedure import (
+    ESTIMAND,
+    check_common_parameters,
+    person_assumptions,
+    public_persons,
+    reserve_cost,
+)
 from taciturn.fitting.score import release_sums
 from taciturn.planning.score import plan_score
 from taciturn.sources import ArraySource
@@ -76,6 +73,7 @@ def private_score(
     n_public: int | None = None,
     invalid: str = "raise",
     account: Account | str | None = None,
+    persons: Any = None,
     random_state: int | None = None,
 ) -> PrivateScore:
     r"""Score a fitted model on private records, with noise.
@@ -95,8 +93,8 @@ def private_score(
     made of these. Public: the model, the number of records (``n_public`` under add-remove) and all parameters. A
     prediction has to depend on its own record alone. The steps of a pipeline are fitted already and only transform
     here, record by record, so that nothing is learned from these data; a step that looks at several rows at once,
-    or at a state it keeps, would break this. Under add-remove rows change their places, which may change the last bits
-    of predictions; the certificate then says "float64".
+    or at a state it keeps, would break this. Under add-remove, and where a person has several rows, rows change their
+    places, which may change the last bits of predictions; the certificate then says "float64".
 
     A score on the records that the model was fitted to is a second release about them: ``compose`` the certificate with
     the model's. A score on the records of other people is a release about those people, and the model's certificate
@@ -129,6 +127,10 @@ def private_score(
     account : Account or str, default=None
         The account that pays for the score, or where it is: ``"sqlite:///study.db#name"``. Give a delta then: the
         noise is Gaussian, and costs the account a fraction of what pure noise of the same epsilon does.
+    persons : array-like of shape (n_samples,), default=None
+        The key of the person that each row is about, where a person may have several rows: the guarantee is then for
+        all rows of a person together, n is the number of persons, and each counts once, with the mean over its rows. A
+        row without a key is a null row. None: every row is a record of its own.
     random_state : int, default=None
         None draws the noise from a cryptographic stream. An integer is for reproduction only; the certificate then says
         that the noise was seeded.
@@ -170,25 +172,36 @@ def private_score(
     plan = plan_score(
         Budget(epsilon, delta),
         asked.what,
-        finest=asked.finest,
+        # Rows of a person share what stands for one.
+        finest=asked.finest if persons is None else max(asked.finest, PERSON_WEIGHT),
         counts=asked.counts,
         relation=relation,
         n_values=asked.n_values,
         accounted=account is not None,
     )
+    n_slots = count_rows(y)
+    if n_slots is None:
+        raise DataError(f"y: {NOT_ONE_COLUMN}.")
+    keys = None if persons is None else read_persons(persons, n_slots)
+    n_records = public_rows(relation, n_slots, n_public) if keys is None else public_persons(keys, relation, n_public)
+    unit = "record" if keys is None else "person"
     with reserve_cost(
         account,
         plan,
         what="private_score",
         relation=relation,
-        n_records=public_rows(relation, count_rows(y) or 0, n_public),
+        unit=unit,
+        n_records=n_records,
         seeded=random_state is not None,
     ) as reservation:
         stream = Stream.of(random_state)
         check_lengths(X, y)
         reservation.begin()
-        records = _read(estimator, X, y, asked, invalid=invalid, relation=relation)
-        n_rows = check_integer(0, n_public=public_rows(relation, records.n_slots, n_public))
+        numeric = isinstance(asked, ErrorMetric)
+        records = read_scored(estimator, X, y, asked.mapped, numeric=numeric, invalid=invalid, relation=relation)
+        if keys is not None:
+            records = records.of_persons(keys)
+        n_rows = check_integer(0, n_public=n_records)
         source = ArraySource(records, math.inf, n_rows)
         sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
     value, std = asked.score(sums, n_rows, plan.deviation)
@@ -196,83 +209,17 @@ def private_score(
         plan.releases,
         plan.budget,
         relation=relation,
-        public={"metric": asked.name, "records": n_rows, **asked.facts, "invalid": invalid},
-        assumptions=(*_ASSUMPTIONS, *admission_assumptions(invalid)),
+        public={"metric": asked.name, "records": n_rows, **asked.facts, "invalid": invalid}
+        | ({} if persons is None else {"estimand": ESTIMAND}),
+        assumptions=(
+            *_ASSUMPTIONS,
+            *admission_assumptions(invalid),
+            *(() if persons is None else person_assumptions(relation)),
+        ),
         seeded=stream.seeded,
-        # A removed row moves the others, and products of matrices round by position.
-        arithmetic="float64" if relation == "add-remove" else "exact",
+        # A row more or less moves the others, and products of matrices round by position.
+        arithmetic="exact" if relation != "add-remove" and persons is None else "float64",
+        unit=unit,
         account_head=reservation.head,
     )
     return PrivateScore(value, std, asked.name, certificate)
-
-
-# ------------------------------------------------------------------ what is read
-
-
-def _read(
-    estimator: Any, X: Any, y: Any, asked: AccuracyMetric | ErrorMetric, *, invalid: str, relation: str
-) -> PresentRecords:
-    """Mapped predictions, in the one column of X, and mapped targets of the records that are not null."""
-    numeric = isinstance(asked, ErrorMetric)
-    if invalid == "raise":
-        predictions, truth = _read_all(estimator, X, y, numeric=numeric)
-        present = np.ones(truth.size, dtype=bool)
-    else:
-        predictions, truth, present = _read_present(estimator, X, y, numeric=numeric, relation=relation)
-    mapped = asked.mapped(truth, strict=invalid == "raise")
-    return PresentRecords(asked.mapped(predictions)[:, None], mapped, np.flatnonzero(present), present.size)
-
-
-def _read_all(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[AnyArray, AnyArray]:
-    """Predictions and targets."""
-
-    def target() -> AnyArray:
-        return np.asarray(check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None))
-
-    truth = without_data_values("y", target)
-    predictions = _predicted(estimator, checked_layout(X), numeric=numeric)
-    without_data_values("X or y", lambda: check_consistent_length(predictions, truth))
-    return predictions, truth
-
-
-def _read_present(
-    estimator: Any, X: Any, y: Any, *, numeric: bool, relation: str
-) -> tuple[AnyArray, AnyArray, BoolArray]:
-    """Predictions and targets of the records that are not null, and which of all records these are."""
-    table = read_judged_table(estimator, X, reset=False)
-    truth, known = judged_target(y, numeric=numeric)
-    n_slots = table.shape[0]
-    if truth.size != n_slots:
-        raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
-    if n_slots == 0 and relation != "add-remove":
-        raise DataError(f"X: {NO_RECORDS}.")
-    present: BoolArray = known & finite_rows(table)
-    if not present.any():
-        return truth[:0], truth[:0], present
-    if relation == "add-remove":
-        predictions = _predicted(estimator, table[np.flatnonzero(present)], numeric=numeric)
-    else:
-        # In their places, since products of matrices round by position.
-        predictions = _predicted(estimator, blanked(table, present), numeric=numeric)[present]
-    return predictions, truth[present], present
-
-
-def _predicted(estimator: Any, X: Any, *, numeric: bool) -> AnyArray:
-    """What a model predicts; neither its errors nor its warnings, which may quote data, are passed on."""
-
-    def predict() -> AnyArray:
-        predictions = np.asarray(column_or_1d(estimator.predict(X)))
-        return predictions.astype(np.float64) if numeric else predictions
-
-    predictions = None
-    try:
-        predictions = guarded(without_data_values, silent=True)("X", predict)
-    except TaciturnError:
-        raise
-    except Exception:
-        pass
-    if predictions is None:
-        raise DataError(
-            "X: expected records that the estimator can predict, and it failed; try it on made-up records of this form."
-        )
-    return predictions

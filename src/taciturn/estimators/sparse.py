@@ -40,6 +40,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
     method: str
     row_bound: float | str
 
+    persons_refused = None
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()

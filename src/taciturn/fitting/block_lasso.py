@@ -36,7 +36,9 @@ _LAST_PENALTY = 1e-3
 _LARGEST_COEFFICIENT = 1e3
 
 
-def first_features(X: Any, x_bound: float, targets: FloatArray, k: int, *, logistic: bool) -> IntArray:
+def first_features(
+    X: Any, x_bound: float, targets: FloatArray, k: int, *, logistic: bool, weights: FloatArray | None = None
+) -> IntArray:
     r"""The k features that come first on the way down the path, fewer if the path ends before.
 
     For one target, those active as soon as k are:
@@ -48,7 +50,8 @@ def first_features(X: Any, x_bound: float, targets: FloatArray, k: int, *, logis
     that became active at the largest penalties are taken. Ties go to the lower column.
 
     The targets have a column each, of numbers or of 0 and 1 for the logistic loss; entries of X are clipped to
-    ``x_bound``. Column numbers are in increasing order.
+    ``x_bound``. Column numbers are in increasing order. ``weights`` are those of the records in the loss and in the
+    moments of the columns; None for equal ones.
     """
     seen = None
     if sp.issparse(X):
@@ -57,11 +60,11 @@ def first_features(X: Any, x_bound: float, targets: FloatArray, k: int, *, logis
         X = sp.csr_array((X.data, places, X.indptr), shape=(X.shape[0], seen.size))
     if X.shape[0] < 2 or X.shape[1] == 0:
         return np.zeros(0, dtype=np.int64)
-    columns = _Columns(Design(X, x_bound))
+    columns = _Columns(Design(X, x_bound), weights)
     penalties: dict[int, float] = {}
     with np.errstate(all="ignore"):
         for target in targets.T:
-            for feature, penalty in _path(columns, target, k, logistic).items():
+            for feature, penalty in _path(columns, target, k, logistic, weights).items():
                 penalties[feature] = max(penalty, penalties.get(feature, 0.0))
     first = sorted(penalties, key=lambda feature: (-penalties[feature], feature))[:k]
     chosen = np.sort(np.array(first, dtype=np.int64))
@@ -71,13 +74,21 @@ def first_features(X: Any, x_bound: float, targets: FloatArray, k: int, *, logis
 class _Columns:
     """The columns of a block, centred and divided by their standard deviations; constant ones become zero."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, weights: FloatArray | None = None) -> None:
         lattice = design.lattice
         n_rows = lattice.shape[0]
         squares = lattice.multiply(lattice) if sp.issparse(lattice) else lattice * lattice
         self._design = design
-        self._mean = design.rmatvec(np.ones(n_rows), 1) / n_rows
-        variance = np.asarray(squares.sum(axis=0)).ravel() / n_rows - self._mean**2
+        # Where rows are those of persons their number must not be told by a refusal; a vote may be any function of its
+        # block, so that sums beyond 64 bits, which no memory holds the rows for, would do no harm.
+        self._n_records = None if weights is None else 1
+        if weights is None:
+            self._mean = design.rmatvec(np.ones(n_rows), 1) / n_rows
+            variance = np.asarray(squares.sum(axis=0)).ravel() / n_rows - self._mean**2
+        else:
+            parts = np.rint(weights * (_WEIGHT_BOUND / float(weights.max())))
+            self._mean = design.rmatvec(parts, _WEIGHT_BOUND, self._n_records) / float(parts.sum())
+            variance = np.asarray(squares.T @ parts).ravel() / float(parts.sum()) - self._mean**2
         self.constant = variance < _LEAST_VARIANCE
         self._inverse = np.where(self.constant, 0.0, 1.0 / np.sqrt(np.where(self.constant, 1.0, variance)))
 
@@ -92,13 +103,16 @@ class _Columns:
         units = np.abs(weights).max(axis=0) / _WEIGHT_BOUND
         units[units == 0.0] = 1.0
         rounded = np.rint(weights / units)
-        centred = self._design.rmatvec(rounded, _WEIGHT_BOUND) - np.outer(self._mean, rounded.sum(axis=0))
+        sums = self._design.rmatvec(rounded, _WEIGHT_BOUND, self._n_records)
+        centred = sums - np.outer(self._mean, rounded.sum(axis=0))
         return np.asarray(centred * units * self._inverse[:, None])
 
 
-def _path(columns: _Columns, target: FloatArray, k: int, logistic: bool) -> dict[int, float]:
+def _path(
+    columns: _Columns, target: FloatArray, k: int, logistic: bool, weights: FloatArray | None
+) -> dict[int, float]:
     """The active features when k of them are, or at the end, with the penalty at which each became active."""
-    level = float(target.mean())
+    level = float(target.mean() if weights is None else np.average(target, weights=weights))
     if (target == target[0]).all():
         return {}
     # Intercept first; one column and one coefficient more for each active feature.
@@ -106,7 +120,7 @@ def _path(columns: _Columns, target: FloatArray, k: int, logistic: bool) -> dict
     theta = np.array([logit(level) if logistic else level])
     signs = np.zeros(1)
     active: dict[int, float] = {}
-    residual, curvature = _derivatives(basis @ theta, target, logistic)
+    residual, curvature = _derivatives(basis @ theta, target, logistic, weights)
     largest = penalty = float(np.abs(columns.products(residual[:, None])).max())
     dropped: list[int] = []
     # Coefficients seldom vanish again and few steps are halved; the bound is for blocks in which they do not stop.
@@ -133,7 +147,7 @@ def _path(columns: _Columns, target: FloatArray, k: int, logistic: bool) -> dict
         theta = theta + step * direction
         try:
             for _ in range(_CORRECTIONS):
-                residual, curvature = _derivatives(basis @ theta, target, logistic)
+                residual, curvature = _derivatives(basis @ theta, target, logistic, weights)
                 theta = theta + np.linalg.solve(_gram(basis, curvature), basis.T @ residual - penalty * signs)
         except np.linalg.LinAlgError:
             break
@@ -153,16 +167,20 @@ def _path(columns: _Columns, target: FloatArray, k: int, logistic: bool) -> dict
             basis = np.column_stack((basis, columns.column(entering)))
             theta = np.append(theta, 0.0)
             signs = np.append(signs, np.sign(gradient[entering] - step * change[entering]))
-        residual, curvature = _derivatives(basis @ theta, target, logistic)
+        residual, curvature = _derivatives(basis @ theta, target, logistic, weights)
     return active
 
 
-def _derivatives(margins: FloatArray, target: FloatArray, logistic: bool) -> tuple[FloatArray, FloatArray]:
-    """Minus the first and the second derivative of the loss, one each per record."""
-    if not logistic:
-        return target - margins, np.ones(margins.size)
-    probability = expit(margins)
-    return target - probability, probability * (1.0 - probability)
+def _derivatives(
+    margins: FloatArray, target: FloatArray, logistic: bool, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Minus the first and the second derivative of the loss, one each per record, times the weights."""
+    if logistic:
+        probability = expit(margins)
+        first, second = target - probability, probability * (1.0 - probability)
+    else:
+        first, second = target - margins, np.ones(margins.size)
+    return (first, second) if weights is None else (first * weights, second * weights)
 
 
 def _gram(basis: FloatArray, curvature: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from taciturn.core.guard import guarded
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
+from taciturn.data.persons import PersonRows
 from taciturn.fitting.block_lasso import first_features
 from taciturn.fitting.objective_perturbation import one_against_rest
 from taciturn.fitting.threads import one_thread
@@ -58,7 +59,17 @@ def run_block_vote(
     if selection.method == "all":
         return np.arange(records.n_features)
     targets = one_against_rest(records.y, plan.n_outputs) if plan.logistic else records.y[:, None] / ONE
-    votes = count_votes(records.X, source.x_bound, targets, blocks, selection.k, logistic=plan.logistic, n_jobs=n_jobs)
+    weights = 1.0 / PersonRows.of_slots(records.slots).of_rows if records.persons else None
+    votes = count_votes(
+        records.X,
+        source.x_bound,
+        targets,
+        blocks,
+        selection.k,
+        logistic=plan.logistic,
+        n_jobs=n_jobs,
+        weights=weights,
+    )
     return select_top_k(selection, votes, stream)
 
 
@@ -71,26 +82,38 @@ def count_votes(
     *,
     logistic: bool,
     n_jobs: int | None = None,
+    weights: FloatArray | None = None,
 ) -> IntArray:
-    """Count for each feature the blocks that have it among their first k (:func:`first_features`)."""
+    """Count for each feature the blocks that have it among their first k (:func:`first_features`).
+
+    ``weights`` are one per record; None for equal ones.
+    """
     table = X.tocsr() if sp.issparse(X) else X
     n_parcels = min(len(blocks), _PARCELS)
     parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))
     with one_thread():
         chosen = Parallel(n_jobs=n_jobs)(
-            delayed(_votes_of)(table, x_bound, targets, parcel, k, logistic) for parcel in parcels
+            delayed(_votes_of)(table, x_bound, targets, parcel, k, logistic, weights) for parcel in parcels
         )
     return np.bincount(np.concatenate(chosen), minlength=X.shape[1])
 
 
 @guarded
 def _votes_of(
-    table: Any, x_bound: float, targets: FloatArray, blocks: Iterable[IndexArray], k: int, logistic: bool
+    table: Any,
+    x_bound: float,
+    targets: FloatArray,
+    blocks: Iterable[IndexArray],
+    k: int,
+    logistic: bool,
+    weights: FloatArray | None,
 ) -> IntArray:
+    def vote(rows: IndexArray) -> IntArray:
+        of_rows = None if weights is None else weights[rows]
+        return first_features(table[rows], x_bound, targets[rows], k, logistic=logistic, weights=of_rows)
+
     with one_thread():
-        return np.concatenate(
-            [first_features(table[rows], x_bound, targets[rows], k, logistic=logistic) for rows in blocks]
-        )
+        return np.concatenate([vote(rows) for rows in blocks])
 
 
 def assign_blocks(
@@ -98,7 +121,8 @@ def assign_blocks(
 ) -> list[IndexArray]:
     """Assign records to blocks by their slots in the table, or at random under add-remove, where slots shift.
 
-    A null record keeps its slot, so that the others stay in their blocks. It is in no block itself.
+    A null record keeps its slot, so that the others stay in their blocks. It is in no block itself. All rows of a
+    person are in one block.
 
     ``keys`` are numbers or texts, one per row of the table, under add-remove: records of one key are in one block. For
     each block the positions of its records among those present are returned, in increasing order.
@@ -110,6 +134,10 @@ def assign_blocks(
             raise DataError("keys: expected one key per record, got another number; pass a list as long as y.")
         return blocks_by_key((listed[slot] for slot in records.slots), n_blocks, stream.spawn("blocks"))
     if relation == "add-remove":
+        if records.persons:
+            with coupling():
+                block_of = stream.spawn("blocks").integers(n_blocks, records.n_slots)
+            return _rows_of(block_of[records.slots], n_blocks)
         return random_blocks(records.slots.size, n_blocks, stream.spawn("blocks"))
     ends = np.cumsum([rows.size for rows in blocks_by_slot(records.n_slots, n_blocks)])
     return np.split(np.arange(records.slots.size), np.searchsorted(records.slots, ends[:-1]))

@@ -5,6 +5,9 @@ the same sum. Or row and derivative are clipped together, to a bound on the prod
 records: margins are then those of the rows as they are, and only long rows with large derivatives count less. A public
 centre is taken from rows in the same way, in the sums. Weights, entries and centre are integers,
 so are the sums, and one record changes nothing but its own term.
+
+Where a record is a person with m rows, bounds on the weights of its rows are divided by m, rounded down, so that the
+terms of its rows together keep the bound of one. Rows of a Gram matrix are divided by the root of m instead.
 """
 
 from __future__ import annotations
@@ -22,15 +25,13 @@ from taciturn.core.arrays import FloatArray, IndexArray, IntArray, NumberArray
 from taciturn.core.lattice import FRACTION_BITS, ONE
 from taciturn.core.validation import check_positive
 from taciturn.data.design import Design
+from taciturn.data.persons import PersonRows
+from taciturn.fitting.outer_products import sum_outer_products, sum_outer_products_of_persons
+from taciturn.fitting.row_norms import row_norms
 from taciturn.losses import Loss
 from taciturn.sources import Block
 
-__all__ = [
-    "ClippedRecords",
-    "Clipping",
-    "row_norms",
-    "squared_row_norms",
-]
+__all__ = ["ClippedRecords", "Clipping"]
 
 # Covers the rounding of norms, roots and quotients, so that bounds on integers hold exactly.
 _ROOM = 1.0 - 2.0**-28
@@ -40,37 +41,6 @@ _LARGEST_MARGIN = 2.0**24
 _LARGEST_RESIDUAL = 2.0
 # Entries of a block of rows that is looked at at once: few enough to stay in a cache from the margins to the sums.
 _BLOCK_ENTRIES = 1 << 18
-
-
-def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
-    """Squared L2 norms of the rows less a centre, in lattice units. Exact: below 2**53 for half a million columns."""
-    lattice = design.lattice
-    norms: FloatArray
-    if sp.issparse(lattice):
-        norms = np.asarray(lattice.power(2).sum(axis=1), dtype=np.float64).ravel()
-    else:
-        norms = np.einsum("ij,ij->i", lattice, lattice)
-    return norms if centre is None else norms - 2.0 * np.asarray(lattice @ centre).ravel() + float(centre @ centre)
-
-
-def row_norms(
-    block: Block, columns: IndexArray | None, centre: FloatArray | None, layout: str | None, *, one_pass: bool = False
-) -> FloatArray:
-    """Squared L2 norms of the rows less a centre, in lattice units, which the block remembers.
-
-    In one pass the lattice is built for this sum alone, a few rows at a time.
-    """
-    design = block.design(columns, layout)
-
-    def compute() -> FloatArray:
-        if not one_pass:
-            return squared_row_norms(design, centre)
-        norms = np.empty(block.n_rows)
-        for rows, part in design.blocks():
-            norms[rows] = squared_row_norms(part, centre)
-        return norms
-
-    return block.recall("row norms", None if centre is None else centre.tobytes(), compute)
 
 
 def _finite(values: FloatArray) -> FloatArray:
@@ -147,14 +117,18 @@ class Clipping:
             self.loss, self.n_outputs, self.row_squared, self.constant, self.weight_bound, self.derivative_bound,
             centre, self.target_mean, self.product_bound,
         )  # fmt: skip
-        return block.recall("clipped records", key, lambda: ClippedRecords(self, design, self.target(block), norms))
+        return block.recall(
+            "clipped records",
+            key,
+            lambda: ClippedRecords(self, design, self.target(block), norms, block.row_counts),
+        )
 
     def passes(self, block: Block) -> Iterator[ClippedRecords]:
         """The same a few rows at a time, for a sum that is made once: only the row norms are kept."""
         norms = row_norms(block, self.columns, self.centre, self.layout, one_pass=True)
-        target = self.target(block)
+        target, counts = self.target(block), block.row_counts
         for rows, design in block.design(self.columns, self.layout).blocks():
-            yield ClippedRecords(self, design, target[rows], norms[rows])
+            yield ClippedRecords(self, design, target[rows], norms[rows], None if counts is None else counts[rows])
 
     def target(self, block: Block) -> NumberArray:
         """The target less its mean."""
@@ -174,9 +148,18 @@ class ClippedRecords:
         Lattice values for a regression, class codes (-1 for null records) for a classification.
     norms : ndarray of shape (n_samples,)
         Squared norms of the rows less the centre, in lattice units.
+    counts : ndarray of shape (n_samples,), default=None
+        How many rows the person of each row has; None where every row is a record.
     """
 
-    def __init__(self, clipping: Clipping, design: Design, target: NumberArray, norms: FloatArray) -> None:
+    def __init__(
+        self,
+        clipping: Clipping,
+        design: Design,
+        target: NumberArray,
+        norms: FloatArray,
+        counts: IntArray | None = None,
+    ) -> None:
         self.clipping, self.design = clipping, design
         weight_bound, loss = clipping.weight_bound, clipping.loss
         squares = np.maximum(norms + float(clipping.constant) ** 2, 1.0)
@@ -189,6 +172,14 @@ class ClippedRecords:
         else:
             self._row_bounds = np.minimum(np.floor(clipping.product_bound / self._norms * _ROOM), weight_bound)
             self._factors = np.ones(squares.size)
+        self._counts = counts
+        # What stands for a derivative at its bound, in each row, and how many such weights there can be in a sum.
+        self._units: float | FloatArray = float(weight_bound)
+        self._n_terms: int | None = None
+        if counts is not None:
+            self._row_bounds = np.floor(self._row_bounds / counts)
+            self._units = weight_bound / counts
+            self._n_terms = math.ceil(float((1.0 / counts).sum()))
         null = ~loss.present(target)
         self._row_bounds[null], self._factors[null] = 0.0, 0.0
         self._present = ~null
@@ -226,9 +217,7 @@ class ClippedRecords:
         loss, bound, margins = self.clipping.loss, self.clipping.derivative_bound, _finite(margins)
         if not loss.multiclass:
             psi = loss.derivative(margins[:, 0], self._target)
-            psi *= (
-                self._row_bounds / bound if self.clipping.product_bound is None else self.clipping.weight_bound / bound
-            )
+            psi *= (self._row_bounds if self.clipping.product_bound is None else self._units) / bound
             psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
         fine = 1 << 40
@@ -251,7 +240,7 @@ class ClippedRecords:
     def _joint_weights(self, integers: FloatArray, scale: float) -> FloatArray:
         """Derivatives in several margins, scaled down to the norm that a row leaves room for."""
         lengths = np.sqrt(np.square(integers).sum(axis=1))
-        scales = np.minimum(scale * self.clipping.weight_bound, _ROOM * self._row_bounds / np.maximum(lengths, 1.0))
+        scales = np.minimum(scale * self._units, _ROOM * self._row_bounds / np.maximum(lengths, 1.0))
         integers *= scales[:, None]
         np.trunc(integers, out=integers)
         # As above: the bound must not rest on rounding.
@@ -280,13 +269,16 @@ class ClippedRecords:
         part.design = self.design.rows(rows.start, rows.stop)
         part._row_bounds, part._factors, part._norms = self._row_bounds[rows], self._factors[rows], self._norms[rows]
         part._target, part._codes, part._present = self._target[rows], self._codes[rows], self._present[rows]
+        if self._counts is not None:
+            part._counts = self._counts[rows]
+            part._units = self.clipping.weight_bound / part._counts
         return part
 
     def sums_at(self, margins: FloatArray) -> IntArray:
         """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
         weights = self.weights(margins)
         sums = np.empty((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
-        sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.clipping.weight_bound).T
+        sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.clipping.weight_bound, self._n_terms).T
         totals = weights.sum(axis=0).astype(np.int64)
         if self.clipping.centre is not None:
             sums[:, : self.design.n_features] -= totals[:, None] * self.clipping.centre.astype(np.int64)
@@ -296,8 +288,9 @@ class ClippedRecords:
 
     def row_sums(self, weight_bound: int) -> IntArray:
         """The sum of clipped rows times ``weight_bound``, rounded down row by row; null records add nothing."""
-        weights = np.floor(self._factors * weight_bound)
-        sums = self.design.rmatvec(weights, weight_bound)
+        weights = self._factors * weight_bound
+        weights = np.floor(weights if self._counts is None else weights / self._counts)
+        sums = self.design.rmatvec(weights, weight_bound, self._n_terms)
         centre = self.clipping.centre
         return sums if centre is None else sums - int(weights.sum()) * centre.astype(np.int64)
 
@@ -349,33 +342,36 @@ class ClippedRecords:
         unit = _ROOM * math.sqrt(row_squared / self.clipping.row_squared)
         return self._gram(scales * unit, row_squared, exact=self.clipping.product_bound is None)
 
-    def score_matrix(self, coefficients: FloatArray, product_bound: float, row_squared: int) -> IntArray:
+    def score_matrix(
+        self, coefficients: FloatArray, product_bound: float, row_squared: int, persons: PersonRows | None = None
+    ) -> IntArray:
         """The Gram matrix of the terms of :meth:`sums`, whose norms are at most ``product_bound``.
 
-        Their squares are in units of ``row_squared``.
+        Their squares are in units of ``row_squared``. The term of a person is the sum of those of its rows.
         """
         weights = self.weights(self.margins(coefficients))[:, 0]
         unit = _ROOM * math.sqrt(row_squared) / product_bound
-        return self._gram(weights * unit, row_squared, exact=self.clipping.product_bound is None)
+        exact, width = self.clipping.product_bound is None, self.clipping.width
+        if persons is None:
+            return sum_outer_products(self._dense_rows, weights * unit, width, row_squared, exact=exact)
+        return sum_outer_products_of_persons(self._dense_rows, weights, unit, persons, width, row_squared, exact=exact)
 
     def _gram(self, scales: FloatArray, row_squared: int, *, exact: bool = False) -> IntArray:
         """The Gram matrix of rows times scales, whose squared norms are at most ``row_squared``.
 
-        Rows are cut to integers first, so that sums are the same in any order. Cutting keeps the bound; without privacy
-        no bound is needed, and ``exact`` rounds instead.
+        Those of a person with m rows are divided by the root of m, so that their squared norms add up to no more.
         """
-        gram = np.zeros((self.clipping.width, self.clipping.width), dtype=np.int64)
-        # Sums over a block of rows stay below 2**53, where doubles are exact.
-        step = max(1, min(_BLOCK_ENTRIES // self.clipping.width, (1 << 53) // row_squared))
-        for start in range(0, scales.size, step):
-            block = self.design.lattice[start : start + step]
-            rows = np.empty((block.shape[0], self.clipping.width))
-            rows[:, : self.design.n_features] = block.toarray() if sp.issparse(block) else block
-            if self.clipping.centre is not None:
-                rows[:, : self.design.n_features] -= self.clipping.centre
-            if self.clipping.constant:
-                rows[:, -1] = self.clipping.constant
-            rows *= scales[start : start + step, None]
-            (np.rint if exact else np.trunc)(rows, out=rows)
-            gram += (rows.T @ rows).astype(np.int64)
-        return gram
+        if self._counts is not None:
+            scales = scales / np.sqrt(self._counts)
+        return sum_outer_products(self._dense_rows, scales, self.clipping.width, row_squared, exact=exact)
+
+    def _dense_rows(self, start: int, stop: int) -> FloatArray:
+        """Some rows less the centre, the constant last."""
+        block = self.design.lattice[start:stop]
+        rows = np.empty((block.shape[0], self.clipping.width))
+        rows[:, : self.design.n_features] = block.toarray() if sp.issparse(block) else block
+        if self.clipping.centre is not None:
+            rows[:, : self.design.n_features] -= self.clipping.centre
+        if self.clipping.constant:
+            rows[:, -1] = self.clipping.constant
+        return rows

@@ -15,6 +15,7 @@ from taciturn.core.arrays import FloatArray, IntArray, NumberArray
 from taciturn.core.errors import DataError
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import map_entries
+from taciturn.data.persons import PersonRows
 from taciturn.data.target import class_signs
 from taciturn.sources import ArraySource, Block
 
@@ -36,18 +37,26 @@ class CorrelationSums:
         Bound on the absolute value of the integers.
     signs : bool
         Whether features count by their signs instead of their values.
+    signed_target : bool
+        Whether the columns of the target are signs, for which the unit stands where rows are those of persons.
     """
 
     n_classes: int
     target_unit: int
     signs: bool = False
+    signed_target: bool = False
     columns: ClassVar[None] = None
 
     def __call__(self, block: Block) -> IntArray:
         """One row of sums per feature, one column per column of the target."""
         design = block.design(None)
         weights = target_columns(block.target, self.n_classes)
-        return (design.signs() if self.signs else design).rmatvec(weights, self.target_unit)
+        if block.row_counts is not None:
+            # Each of a person's m rows has at most the m-th part of the unit, in integers.
+            shares = (self.target_unit if self.signed_target else 1.0) / block.row_counts
+            bounds = (self.target_unit // block.row_counts)[:, None]
+            weights = np.clip(np.rint(weights * shares[:, None]), -bounds, bounds)
+        return (design.signs() if self.signs else design).rmatvec(weights, self.target_unit, block.n_persons)
 
 
 def target_columns(target: NumberArray, n_classes: int) -> FloatArray:
@@ -64,6 +73,8 @@ def plain_scores(records: PresentRecords, n_classes: int, *, signs: bool) -> Flo
     """
     X = map_entries(np.sign, records.X) if signs else records.X
     weights = np.nan_to_num(target_columns(records.y, n_classes))
+    if records.persons:
+        weights = weights / PersonRows.of_slots(records.slots).of_rows[:, None]
     largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)), float(np.abs(weights).max(initial=0.0))
     of_x, of_weights = (max(0, math.frexp(value)[1] - _MOST_BITS) for value in largest)
     if of_x or of_weights:

@@ -40,4 +40,5 @@ class ScoreMatrix(ClippedSum):
 
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
-        return self.clipping.records(block).score_matrix(self.coefficients, self.product_bound, self.row_squared)
+        records = self.clipping.records(block)
+        return records.score_matrix(self.coefficients, self.product_bound, self.row_squared, block.persons)

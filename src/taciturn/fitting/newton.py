@@ -126,7 +126,8 @@ class _Step:
     def _count(self) -> int:
         """The number of records, for fits without privacy: it may differ from what is stated as public."""
         norms = RowNorms(self._clipping.loss, self._clipping.columns, self._clipping.centre, zeros=True)
-        return int(self._source.total(CumulativeCounts(norms, (0.0,)))[-1])
+        # Rows of a person share their weight up to rounding, for which sums have a bit more.
+        return -(-int(self._source.total(CumulativeCounts(norms, (0.0,)))[-1]) // self._source.rank_weight)
 
     def run(self) -> NewtonEstimate:
         """Release the matrices and the gradient, and step."""

@@ -22,8 +22,8 @@ reservation is not given back, whatever happens.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
 
@@ -35,16 +35,46 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NO_RECORDS, check_integer
+from taciturn.data.persons import PersonKeys, read_persons
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
 from taciturn.events import Event
 from taciturn.fitting.docstrings import fill
 from taciturn.fitting.searches import warn_of_search
 
-__all__ = ["BOUNDS", "Plan", "PricedPlan", "PrivateEstimator", "PublicFacts", "check_common_parameters", "reserve_cost"]
+__all__ = [
+    "BOUNDS",
+    "ESTIMAND",
+    "Plan",
+    "PricedPlan",
+    "PrivateEstimator",
+    "PublicFacts",
+    "check_common_parameters",
+    "person_assumptions",
+    "public_persons",
+    "reserve_cost",
+]
 
 BOUNDS = "the bounds were chosen without looking at these data"
 """An assumption wherever bounds are parameters."""
+
+ESTIMAND = "means over persons: each person counts once, by the mean over its rows"
+"""What is estimated where a record is a person, for the certificate."""
+
+_ONE_KEY = "all rows about one person carry the same key, and a row without a key is about nobody"
+_PUBLIC_KEYS = "the set of keys of the persons is public"
+
+
+def person_assumptions(relation: str) -> tuple[str, ...]:
+    """What the guarantee for a person rests on: under add-remove the keys are private."""
+    return (_ONE_KEY,) if relation == "add-remove" else (_ONE_KEY, _PUBLIC_KEYS)
+
+
+def public_persons(keys: PersonKeys, relation: str, n_public: int | None) -> int | None:
+    """The number of persons as far as it may be used or shown."""
+    if relation != "add-remove" and keys.n_persons == 0:
+        raise DataError("persons: expected at least one key, got none; leave persons out if every row is a record.")
+    return public_rows(relation, keys.n_persons, n_public)
 
 
 class PricedPlan(Protocol):
@@ -78,9 +108,9 @@ class PublicFacts:
     Parameters
     ----------
     n_rows : int
-        Rows of the table, null records included. Private under add-remove.
+        Rows of the table, null records included. Private under add-remove, and where a record is a person.
     n_records : int or None
-        The public number of records: that of the rows, or ``n_public`` under add-remove.
+        The public number of records: that of the rows or persons, or ``n_public`` under add-remove.
     n_features : int
         Columns of the table.
     labels : ndarray or None
@@ -89,6 +119,8 @@ class PublicFacts:
         What the certificate has to assume for these facts to be public.
     columns : tuple of int or None
         Columns that the caller fixed, in increasing order; None where all may be used.
+    unit : {"record", "person"}
+        What a record is: a row, or all rows of a person.
     """
 
     n_rows: int
@@ -97,6 +129,7 @@ class PublicFacts:
     labels: AnyArray | None = None
     assumptions: tuple[str, ...] = ()
     columns: tuple[int, ...] | None = None
+    unit: str = "record"
 
     @property
     def stated_records(self) -> int:
@@ -127,14 +160,28 @@ def check_common_parameters(
 
 
 def reserve_cost(
-    account: Account | str | None, plan: PricedPlan, *, what: str, relation: str, n_records: int | None, seeded: bool
+    account: Account | str | None,
+    plan: PricedPlan,
+    *,
+    what: str,
+    relation: str,
+    unit: str,
+    n_records: int | None,
+    seeded: bool,
 ) -> Reservation:
     """Reserve what a plan costs from an account, if there is one; everything is public until here."""
     opened = open_account(account)
     if opened is None:
         return Reservation(None)
     return opened.reserve(
-        plan.cost, plan.budget, what=what, relation=relation, n=n_records, seeded=seeded, ordered=plan.ordered
+        plan.cost,
+        plan.budget,
+        what=what,
+        relation=relation,
+        unit=unit,
+        n=n_records,
+        seeded=seeded,
+        ordered=plan.ordered,
     )
 
 
@@ -152,6 +199,9 @@ class PrivateEstimator(Guarded, BaseEstimator):
 
     invalid: str = "raise"
     """For classes without this parameter."""
+
+    persons_refused: ClassVar[str | None] = "there is no proof for persons with several rows"
+    """Why a record of this class cannot be a person with several rows, as the end of a sentence; None if it can."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -175,6 +225,16 @@ class PrivateEstimator(Guarded, BaseEstimator):
             random_state=self.random_state,
         )
 
+    def _check_persons(self, persons: Any) -> None:
+        """Raise where persons are given to a class that has no guarantee for them."""
+        if persons is not None and self.persons_refused is not None:
+            raise ParameterError(
+                "persons",
+                type(persons).__name__,
+                f"None for {type(self).__name__}, since {self.persons_refused}",
+                "use SparseRegressor, SparseClassifier or CorrelationSelector, or pass one row per person",
+            )
+
     def _require_public_count(self) -> None:
         """Raise where sums are divided by a number of records that is private."""
         check_public_count(self.relation, self.n_public)
@@ -192,6 +252,15 @@ class PrivateEstimator(Guarded, BaseEstimator):
         n_records = public_rows(check_relation(self.relation), n_rows, self.n_public)
         return PublicFacts(n_rows, n_records, n_features)
 
+    def _person_facts(self, facts: PublicFacts, persons: Any) -> tuple[PublicFacts, PersonKeys | None]:
+        """Public facts with the number of persons, where a record is one, and whose rows the rows are."""
+        if persons is None:
+            return facts, None
+        keys = read_persons(persons, facts.n_rows)
+        n_records = public_persons(keys, self.relation, self.n_public)
+        assumptions = (*facts.assumptions, *person_assumptions(self.relation))
+        return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), keys
+
     def warm_up(self, *, sparse: bool) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
 
@@ -202,6 +271,7 @@ class PrivateEstimator(Guarded, BaseEstimator):
             plan,
             what=type(self).__name__,
             relation=self.relation,
+            unit=facts.unit,
             n_records=facts.n_records,
             seeded=self.random_state is not None,
         )
@@ -211,7 +281,8 @@ class PrivateEstimator(Guarded, BaseEstimator):
         described: dict[str, Any] = {"features": facts.n_features}
         if facts.n_records is not None:
             described["records"] = facts.n_records
-        return described | {"invalid": self.invalid}
+        estimand = {"estimand": ESTIMAND} if facts.unit == "person" else {}
+        return described | {"invalid": self.invalid} | estimand
 
     def _admission(self, most_records: int | None) -> tuple[str, ...]:
         """What is assumed of the records: that they are admissible, and how many there are at most."""

@@ -58,7 +58,7 @@ class _EntryGradientSum:
         weights = records.weights(records.margins(self.coefficients))
         total = np.zeros((self.clipping.n_features, self.clipping.n_outputs), dtype=np.int64)
         for rows, part in block.design(self.columns, self.clipping.layout).clipped(self.entry).blocks():
-            total += part.rmatvec(weights[rows], self.clipping.weight_bound)
+            total += part.rmatvec(weights[rows], self.clipping.weight_bound, block.n_persons)
         return total
 
 

@@ -36,8 +36,11 @@ class ColumnCounts:
     def __call__(self, block: Block) -> IntArray:
         """The counts of all columns in a row: see :meth:`split`."""
         X = block.design(None).values
+        weights = None if block.persons is None else block.persons.weights
         counts = [
-            cumulative_counts(values, grid) for j, grid in enumerate(self.grids) for values in (X[:, j], -X[:, j])
+            cumulative_counts(values, grid, weights)
+            for j, grid in enumerate(self.grids)
+            for values in (X[:, j], -X[:, j])
         ]
         return np.concatenate(counts)
 

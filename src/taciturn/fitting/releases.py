@@ -101,7 +101,12 @@ class Releases:
         grid = np.geomspace(low, high, n_points)
         prior = None if typical is None else tuple((-0.5 * np.square(np.log(grid / typical))).tolist())
         mechanism = PrivateQuantile(
-            tuple(grid), quantile, self._relation, selection_range if self._budget.private else 1.0, prior
+            tuple(grid),
+            quantile,
+            self._relation,
+            selection_range if self._budget.private else 1.0,
+            prior,
+            self._source.rank_weight,
         )
         counts = self._source.total(CumulativeCounts(statistic, mechanism.grid))
         if not self._budget.private:

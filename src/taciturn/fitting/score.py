@@ -27,17 +27,24 @@ _LOW_BITS = 31
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Task: the numbers of right and of wrong predictions in each class."""
+    """Task: the numbers of right and of wrong predictions in each class, times ``unit``.
+
+    Rows of a person are equal parts of one record.
+    """
 
     n_classes: int
+    unit: int = 1
     columns: ClassVar[None] = None
 
     def __call__(self, block: Block) -> IntArray:
         """One row per class: right, wrong."""
         codes = np.asarray(block.target, dtype=np.int64)
         right = np.asarray(block.target == _predictions(block), dtype=bool)
+        if block.persons is not None:
+            cells = np.where(codes >= 0, 2 * codes + ~right, -1)
+            return block.persons.cell_shares(cells, 2 * self.n_classes, self.unit).reshape(self.n_classes, 2)
         counts = [np.bincount(codes[(codes >= 0) & side], minlength=self.n_classes) for side in (right, ~right)]
-        return np.column_stack(counts).astype(np.int64)
+        return self.unit * np.column_stack(counts).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,8 @@ class ErrorSum:
         largest = (2 * ONE) ** self.power
         if self.term_bound != largest:
             terms = np.rint(terms * (self.term_bound / largest))
-        parts = np.add.reduceat(terms.astype(np.int64), np.arange(0, terms.size, _BLOCK))
+        integers = block.by_record(terms.astype(np.int64))
+        parts = np.add.reduceat(integers, np.arange(0, integers.size, _BLOCK))
         total = sum(parts.tolist())
         return np.array([total >> _LOW_BITS, total & ((1 << _LOW_BITS) - 1)], dtype=np.int64)
 

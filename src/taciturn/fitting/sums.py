@@ -12,10 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
-from taciturn.core.arrays import FloatArray, IndexArray, IntArray
+from taciturn.core.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping, row_norms
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping
+from taciturn.fitting.row_norms import row_norms
 from taciturn.losses import Loss
 from taciturn.mechanisms import PrivateQuantile
 from taciturn.mechanisms.quantile import cumulative_counts
@@ -104,7 +105,7 @@ class CurvatureSum(ClippedSum):
         """The sum over the records of a block."""
         terms = self.clipping.records(block).curvature_terms(self.direction)
         integers = np.clip(np.rint(terms * self.term_bound), 0, self.term_bound).astype(np.int64)
-        return np.array([integers.sum()], dtype=np.int64)
+        return np.array([block.by_record(integers).sum()], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,11 +137,12 @@ class EntryCorrelationSum(ClippedSum):
         design = block.design(self.clipping.columns, self.clipping.layout)
         # Without columns rows are never clipped, and weights are the derivatives themselves.
         bare = design.columns(np.zeros(0, dtype=np.intp))
-        records = ClippedRecords(self.clipping, bare, self.clipping.target(block), np.zeros(block.n_rows))
+        norms = np.zeros(block.n_rows)
+        records = ClippedRecords(self.clipping, bare, self.clipping.target(block), norms, block.row_counts)
         weights = records.weights(np.broadcast_to(self.margins, (block.n_rows, self.margins.size)))
         total = np.zeros((design.n_features, self.margins.size), dtype=np.int64)
         for rows, part in design.clipped(self.entry).blocks():
-            total += part.rmatvec(weights[rows], self.clipping.weight_bound)
+            total += part.rmatvec(weights[rows], self.clipping.weight_bound, block.n_persons)
         return total
 
 
@@ -158,8 +160,8 @@ class ExcessLossSums(ClippedSum):
         records = self.clipping.records(block)
         base = records.losses(self.reference)
         excesses = (records.losses(model) - base for model in self.models)
-        sums = [int(np.rint(np.clip(excess, -self.clip, self.clip) * self.unit).sum()) for excess in excesses]
-        return np.array(sums, dtype=np.int64)
+        terms = (np.rint(np.clip(excess, -self.clip, self.clip) * self.unit).astype(np.int64) for excess in excesses)
+        return np.array([block.by_record(each).sum() for each in terms], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,8 +174,7 @@ class ResidualMagnitudes(ClippedSum):
         """The magnitudes of a block."""
         records = self.clipping.records(block)
         present = self.clipping.loss.present(block.target)
-        magnitudes: FloatArray = np.abs(records.residuals(self.coefficients)[1][present])
-        return magnitudes
+        return _left_in(np.abs(records.residuals(self.coefficients)[1]), present, block)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,8 +187,7 @@ class MarginMagnitudes(ClippedSum):
         """The magnitudes of a block."""
         records = self.clipping.records(block)
         present = self.clipping.loss.present(block.target)
-        magnitudes: FloatArray = np.abs(records.residuals(self.coefficients)[0][present])
-        return magnitudes
+        return _left_in(np.abs(records.residuals(self.coefficients)[0]), present, block)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,7 +209,7 @@ class ResidualMoments(ClippedSum):
         u = np.clip(margins / self.reach, -1.0, 1.0)
         r = np.clip(residuals / self.clip, -1.0, 1.0)
         terms = np.column_stack((u * r, r, u * u, u)) * (0.5 * self.unit)
-        sums: IntArray = np.trunc(terms).astype(np.int64).sum(axis=0)
+        sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
         return sums
 
 
@@ -217,7 +217,7 @@ class ResidualMoments(ClippedSum):
 class MarginCounts(ClippedSum):
     """Numbers of records of either label by their margins, in ``n_bins`` equal bins of [-reach, reach], times ``unit``.
 
-    Margins beyond belong to the outer bins.
+    Margins beyond belong to the outer bins. Rows of a person are equal parts of one record.
     """
 
     coefficients: FloatArray
@@ -230,6 +230,9 @@ class MarginCounts(ClippedSum):
         margins, _ = self.clipping.records(block).residuals(self.coefficients)
         places = np.floor((margins / self.reach + 1.0) * (0.5 * self.n_bins))
         bins = np.clip(places, 0, self.n_bins - 1).astype(np.int64)
+        if block.persons is not None:
+            cells = np.where(np.isin(block.target, (0, 1)), block.target * self.n_bins + bins, -1)
+            return block.persons.cell_shares(cells, 2 * self.n_bins, self.unit).reshape(2, self.n_bins)
         return self.unit * np.array(
             [np.bincount(bins[block.target == label], minlength=self.n_bins) for label in (0, 1)], dtype=np.int64
         )
@@ -249,12 +252,21 @@ class TargetSum:
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
         if self.codes is None:
-            return np.array([block.target.astype(np.int64).sum()], dtype=np.int64)
-        return ONE * np.array([np.count_nonzero(block.target == code) for code in self.codes], dtype=np.int64)
+            return np.array([block.by_record(block.target.astype(np.int64)).sum()], dtype=np.int64)
+        terms = (np.where(block.target == code, ONE, 0) for code in self.codes)
+        return np.array([block.by_record(each).sum() for each in terms], dtype=np.int64)
+
+
+def _left_in(values: FloatArray, rows: BoolArray, block: Block) -> FloatArray:
+    """Values of some rows of a block; where rows belong to persons, of all, with NaN for the others."""
+    return values[rows] if block.persons is None else np.where(rows, values, np.nan)
 
 
 class RowStatistic(Protocol):
-    """One number per record that is not null."""
+    """One number per row that is not null.
+
+    Of rows of persons all are listed, and one that has no number is NaN.
+    """
 
     @property
     def columns(self) -> IndexArray | None:
@@ -266,7 +278,10 @@ class RowStatistic(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CumulativeCounts:
-    """How many values of a statistic are at most each point of a public grid, and last how many there are."""
+    """How many values of a statistic are at most each point of a public grid, and last how many there are.
+
+    Values of a person with m rows count ``PERSON_WEIGHT // m`` each, which is no more than that weight together.
+    """
 
     statistic: RowStatistic
     grid: tuple[float, ...]
@@ -278,7 +293,11 @@ class CumulativeCounts:
 
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
-        return cumulative_counts(self.statistic.values(block), self.grid)
+        values = self.statistic.values(block)
+        if block.persons is None:
+            return cumulative_counts(values, self.grid)
+        known = ~np.isnan(values)
+        return cumulative_counts(values[known], self.grid, block.persons.weights[known])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -297,7 +316,7 @@ class TargetMagnitudes:
 class RowNorms:
     """L2 norms of the rows less a public centre, in units of scaled features.
 
-    The loss decides which records are null; the others are as in :func:`~taciturn.fitting.clipped_records.row_norms`.
+    The loss decides which records are null; the others are as in :func:`~taciturn.fitting.row_norms.row_norms`.
     Rows of zeros are left out, unless they are asked for: they tell nothing about what the others' weights should be
     clipped to.
     """
@@ -315,8 +334,7 @@ class RowNorms:
         if not self.zeros:
             present &= row_norms(block, self.columns, None, self.layout, one_pass=self.one_pass) > 0.0
         squares = row_norms(block, self.columns, self.centre, self.layout, one_pass=self.one_pass)
-        norms: FloatArray = np.sqrt(squares[present]) / ONE
-        return norms
+        return _left_in(np.sqrt(squares) / ONE, present, block)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -340,7 +358,7 @@ class KeptShares:
             np.abs(entries, out=entries)
             entries *= np.minimum(entries, cap)
             np.divide(np.asarray(products.sum(axis=1)).ravel(), norms[rows], out=shares[rows], where=norms[rows] > 0.0)
-        return shares[self.loss.present(block.target)]
+        return _left_in(shares, self.loss.present(block.target), block)
 
 
 def private_median(
@@ -350,7 +368,7 @@ def private_median(
 
     ``selection_range`` is the range of the selection: what it costs.
     """
-    mechanism = PrivateQuantile(tuple(grid), 0.5, relation, selection_range)
+    mechanism = PrivateQuantile(tuple(grid), 0.5, relation, selection_range, weight=source.rank_weight)
     return mechanism.release_counts(source.total(CumulativeCounts(statistic, mechanism.grid)), stream)
 
 

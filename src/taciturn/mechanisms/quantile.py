@@ -51,6 +51,8 @@ class PrivateQuantile:
     prior : tuple of float, default=None
         Logarithms of what each bin is believed to be worth before anything is known, up to a constant: a public base
         measure of the exponential mechanism, which costs nothing. None: all the same.
+    weight : int, default=1
+        The integer that stands for one record in counts, which the values of a person share.
     """
 
     arithmetic: ClassVar[str] = "exact"
@@ -60,6 +62,7 @@ class PrivateQuantile:
     relation: str
     epsilon: float
     prior: tuple[float, ...] | None = None
+    weight: int = 1
 
     def __post_init__(self) -> None:
         edges = np.asarray(self.grid, dtype=np.float64)
@@ -81,13 +84,13 @@ class PrivateQuantile:
     @property
     def _selection(self) -> ExponentialMechanism:
         fraction = self._fraction
-        sensitivity = quantile_scores(fraction.numerator, fraction.denominator, self.relation)
+        sensitivity = quantile_scores(fraction.numerator, fraction.denominator, self.relation, self.weight)
         return ExponentialMechanism(sensitivity, self.epsilon)
 
     @property
     def scale(self) -> float:
         """The noise scale, in units of ranks."""
-        return self._selection.scale / self._fraction.denominator
+        return self._selection.scale / (self._fraction.denominator * self.weight)
 
     @property
     def event(self) -> Event:
@@ -123,7 +126,11 @@ class PrivateQuantile:
         return offsets - misses
 
 
-def cumulative_counts(values: NumberArray, grid: tuple[float, ...]) -> IntArray:
-    """How many values are at most each point of an increasing grid, and last how many there are."""
+def cumulative_counts(values: NumberArray, grid: tuple[float, ...], weights: IntArray | None = None) -> IntArray:
+    """How many values are at most each point of an increasing grid, and last how many there are.
+
+    Each counts once, or as its weight says: sums of weights stay below 2**53, where doubles are exact.
+    """
     bins = np.searchsorted(np.asarray(grid), values, side="left")
-    return np.cumsum(np.bincount(bins, minlength=len(grid) + 1), dtype=np.int64)
+    counts = np.bincount(bins, weights, minlength=len(grid) + 1)
+    return np.cumsum(counts.astype(np.int64))

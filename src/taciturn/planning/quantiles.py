@@ -46,7 +46,14 @@ class BoundsPlan(ListedReleases):
 
 
 def plan_bounds(
-    budget: Budget, *, relation: str, n_rows: int, tail: float, smallest: FloatArray, largest: FloatArray
+    budget: Budget,
+    *,
+    relation: str,
+    n_rows: int,
+    tail: float,
+    smallest: FloatArray,
+    largest: FloatArray,
+    weight: int = 1,
 ) -> BoundsPlan:
     r"""Plan the quantiles ``tail`` and ``1 - tail`` of every column, all under one accountant.
 
@@ -60,12 +67,13 @@ def plan_bounds(
     often beyond all records, where nothing holds it back from the end of the grid.
 
     An infinite epsilon means exact quantiles, rounded outwards to the :func:`decimal_grid` of each column, which ends
-    at its ``smallest`` and ``largest``.
+    at its ``smallest`` and ``largest``. ``weight`` is the integer that stands for one record in counts, as in
+    :class:`~taciturn.mechanisms.PrivateQuantile`.
     """
     n_columns = smallest.size
     private = not math.isinf(budget.epsilon)
     fraction = quantile_fraction(1.0 - tail)
-    first, second = opposite_quantile_scores(fraction.numerator, fraction.denominator, relation)
+    first, second = opposite_quantile_scores(fraction.numerator, fraction.denominator, relation, weight)
 
     def pair(b: float) -> OppositeSelectionsEvent:
         # Of noise that is fitted to the first; rounding costs both the same.
@@ -80,7 +88,7 @@ def plan_bounds(
     cost = event.far if isinstance(event, OppositeSelectionsEvent) else 1.0
     by_range: dict[tuple[float, float], PrivateQuantile] = {}
     for ends in set(zip(smallest.tolist(), largest.tolist(), strict=True)):
-        by_range[ends] = PrivateQuantile(decimal_grid(*ends), 1.0 - tail, relation, cost)
+        by_range[ends] = PrivateQuantile(decimal_grid(*ends), 1.0 - tail, relation, cost, weight=weight)
     quantiles = tuple(by_range[ends] for ends in zip(smallest.tolist(), largest.tolist(), strict=True))
     if not private:
         return BoundsPlan(Budget(math.inf, 0.0), quantiles, False, releases)

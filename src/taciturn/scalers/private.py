@@ -16,6 +16,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_real
 from taciturn.data.admission import PresentRecords, finite_rows
+from taciturn.data.persons import PERSON_WEIGHT, PersonKeys
 from taciturn.fitting.procedure import PrivateEstimator, PublicFacts
 from taciturn.fitting.quantiles import release_bounds
 from taciturn.planning.quantiles import BoundsPlan, plan_bounds
@@ -104,6 +105,8 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     ([4300.0, 0.0], [120000.0, 1.0])
     """
 
+    persons_refused = None
+
     def __init__(
         self,
         *,
@@ -129,7 +132,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         self.account = account
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Find the bounds: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
@@ -138,6 +141,10 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             The features, in their own units.
         y : None
             Ignored.
+        persons : array-like of shape (n_samples,), default=None
+            The key of the person that each row is about, where a person may have several rows: the guarantee is then
+            for all rows of a person together, and each person counts once in every quantile. A row without a key is a
+            null row. None: every row is a record of its own.
 
         Returns
         -------
@@ -145,12 +152,12 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             The fitted scaler.
         """
         self.check_parameters()
-        facts = self._public_facts(X, y)
+        facts, keys = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             reservation.begin()
-            source = self._read(X, facts)
+            source = self._read(X, facts, keys)
             self.lower_, self.upper_ = release_bounds(plan, source, stream)
         smallest, largest = self._ends(facts.n_features)
         self.certificate_ = certify(
@@ -159,10 +166,15 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             relation=self.relation,
             public=self._public_description(facts)
             | {"tail": float(self.tail), "smallest": fact_of(smallest), "largest": fact_of(largest)},
-            assumptions=("the range of sizes was chosen without looking at these data", *self._admission(None)),
+            assumptions=(
+                "the range of sizes was chosen without looking at these data",
+                *self._admission(None),
+                *facts.assumptions,
+            ),
             seeded=stream.seeded,
             arithmetic=plan.arithmetic,
             ordered=plan.ordered,
+            unit=facts.unit,
             account_head=reservation.head,
         )
         return self
@@ -187,13 +199,15 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             tail=self.tail,
             smallest=smallest,
             largest=largest,
+            weight=PERSON_WEIGHT if facts.unit == "person" else 1,
         )
 
-    def _read(self, X: Any, facts: PublicFacts) -> ArraySource:
+    def _read(self, X: Any, facts: PublicFacts, keys: PersonKeys | None = None) -> ArraySource:
         """The records that are not null, in their own units and without a target."""
         table = self._read_table(X, reset=True)
         records = PresentRecords(table, np.zeros(facts.n_rows), np.arange(facts.n_rows), facts.n_rows)
-        return ArraySource(records.keep(finite_rows(table)), math.inf, facts.n_records)
+        records = records.keep(finite_rows(table))
+        return ArraySource(records if keys is None else records.of_persons(keys), math.inf, facts.n_records)
 
     def _ends(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
         """The ends of each column's grid, which needs the number of columns to be known."""

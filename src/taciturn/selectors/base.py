@@ -17,6 +17,7 @@ from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, without_data_values
 from taciturn.data.admission import PresentRecords, declares_truth_values
+from taciturn.data.persons import PersonKeys
 from taciturn.data.reading import check_lengths, has_truth_values, read_records
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target, target_numbers
@@ -88,7 +89,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
     x_bound: float = math.inf
     """For selectors that need no bounds."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
@@ -97,24 +98,29 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
             The features.
         y : array-like of shape (n_samples,)
             A numeric or categorical target.
+        persons : array-like of shape (n_samples,), default=None
+            The key of the person that each row is about, where a person may have several rows: the guarantee is then
+            for all rows of a person together, and each person counts once. A row without a key is a null row. None:
+            every row is a record of its own. Methods without a proof for persons refuse keys.
 
         Returns
         -------
         self : object
             The fitted selector.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, persons)
 
-    def _fit(self, X: Any, y: Any, **by_row: Any) -> Self:
+    def _fit(self, X: Any, y: Any, persons: Any, **by_row: Any) -> Self:
         self.check_parameters()
-        facts = self._public_facts(X, y)
+        self._check_persons(persons)
+        facts, keys = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
             reservation.begin()
-            source = self._read(X, y, facts)
+            source = self._read(X, y, facts, keys)
             selected = self._run(plan, facts, source, stream, **by_row)
         kind_of_target = () if self.classes is not None else (KIND_OF_TARGET,)
         self.certificate_ = certify(
@@ -122,10 +128,11 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
             plan.budget,
             relation=self.relation,
             public=self._described(plan, facts),
-            assumptions=(*self._assumptions(), *self._admission(None), *kind_of_target),
+            assumptions=(*self._assumptions(), *self._admission(None), *kind_of_target, *facts.assumptions),
             seeded=stream.seeded,
             arithmetic=self._arithmetic(plan),
             ordered=plan.ordered,
+            unit=facts.unit,
             account_head=reservation.head,
         )
         self.support_ = np.zeros(facts.n_features, dtype=bool)
@@ -150,7 +157,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         """The mechanism of the selection and its cost, from the budget and public facts."""
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts) -> ArraySource:
+    def _read(self, X: Any, y: Any, facts: PublicFacts, keys: PersonKeys | None = None) -> ArraySource:
         """Records that are not null, with class codes or mapped numbers for targets."""
         null = self.invalid == "null"
         empty = null and self.relation == "add-remove"
@@ -158,6 +165,8 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         if declares_truth_values(y):
             # Truth values of a nullable column arrive as numbers.
             records = replace(records, y=records.y.astype(bool))
+        if keys is not None:
+            records = records.of_persons(keys)
         return ArraySource(self._map_target(records, facts), self.x_bound, facts.n_records)
 
     def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:

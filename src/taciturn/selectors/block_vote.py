@@ -82,6 +82,8 @@ class BlockVoteSelector(BoundedSelector):
     [3, 17]
     """
 
+    persons_refused = None
+
     def __init__(
         self,
         *,
@@ -117,7 +119,7 @@ class BlockVoteSelector(BoundedSelector):
         self.account = account
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, keys: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, persons: Any = None, keys: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
@@ -126,16 +128,23 @@ class BlockVoteSelector(BoundedSelector):
             The features.
         y : array-like of shape (n_samples,)
             A numeric or categorical target.
+        persons : array-like of shape (n_samples,), default=None
+            The key of the person that each row is about, where a person may have several rows: the guarantee is then
+            for all rows of a person together. Blocks are of whole persons, and each person counts once in its block. A
+            row without a key is a null row. None: every row is a record of its own.
         keys : array-like of shape (n_samples,), default=None
             Under add-remove only: the person of each record, as numbers or text. Records of one key are then in one
             block, so that the guarantee of this selection covers all records of a person together. Keys are hashed
-            with a secret of the fit's own, drawn independently of the data.
+            with a secret of the fit's own, drawn independently of the data. The certificate is about single records;
+            with ``persons`` it is about persons, under every relation.
 
         Returns
         -------
         self : object
             The fitted selector.
         """
+        if keys is not None and persons is not None:
+            raise ParameterError("keys", type(keys).__name__, "None where persons are given", "leave keys out")
         if keys is not None and self.relation != "add-remove":
             raise ParameterError(
                 "relation",
@@ -143,7 +152,7 @@ class BlockVoteSelector(BoundedSelector):
                 "'add-remove' where keys are given, since a replaced record would move between two blocks",
                 "leave keys out, or set relation='add-remove'",
             )
-        return self._fit(X, y, keys=keys)
+        return self._fit(X, y, persons, keys=keys)
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

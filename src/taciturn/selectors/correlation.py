@@ -114,6 +114,8 @@ class CorrelationSelector(BoundedSelector):
     array([5])
     """
 
+    persons_refused = None
+
     def __init__(
         self,
         *,
@@ -171,7 +173,8 @@ class CorrelationSelector(BoundedSelector):
     def _target_unit(self, facts: PublicFacts) -> int:
         """The integer that stands for a mapped target of 1."""
         signs = facts.labels is not None or self.score_func in ("sign", "quadrant")
-        return 1 if signs or math.isinf(self.epsilon) else ONE
+        # Rows of a person share what stands for one.
+        return 1 if math.isinf(self.epsilon) or (signs and facts.unit == "record") else ONE
 
     def _map_numbers(self, y: FloatArray) -> FloatArray:
         low, high = check_y_bounds(self.y_bounds)
@@ -180,6 +183,16 @@ class CorrelationSelector(BoundedSelector):
         if self.score_func in ("sign", "quadrant"):
             return np.subtract(y > middle, y < middle, dtype=np.float64)
         return (y - middle) / (high / 2.0 - low / 2.0) if math.isinf(self.epsilon) else super()._map_numbers(y)
+
+    def _check_persons(self, persons: Any) -> None:
+        super()._check_persons(persons)
+        if persons is not None and not isinstance(self.score_func, str):
+            raise ParameterError(
+                "score_func",
+                self._score_name(),
+                f"one of {SCORES} where persons are given, since a sensitivity is declared for single rows",
+                "choose one of these, or pass one row per person",
+            )
 
     def _run(self, plan: TopKPlan, facts: PublicFacts, source: ArraySource, stream: Stream) -> IntArray:
         n_classes = 0 if facts.labels is None else facts.labels.size
@@ -191,7 +204,8 @@ class CorrelationSelector(BoundedSelector):
                 self.score_func, source, weights, clip=private, in_slots=self.relation != "add-remove"
             )
         elif private:
-            sums = source.total(CorrelationSums(n_classes, unit, signs=self.score_func == "quadrant"))
+            signed = n_classes > 0 or self.score_func != "correlation"
+            sums = source.total(CorrelationSums(n_classes, unit, self.score_func == "quadrant", signed))
             scores = np.abs(sums).max(axis=1)
         else:
             scores = plain_scores(source.records, n_classes, signs=self.score_func == "quadrant")

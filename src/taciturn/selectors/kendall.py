@@ -89,6 +89,8 @@ class KendallSelector(PrivateSelector):
     [9, 17]
     """
 
+    persons_refused = "ranks compare single rows"
+
     def __init__(
         self,
         *,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from taciturn.audit.catalogue.entry import KINDS, Entry, ExactCase, SampledCase
 from taciturn.audit.catalogue.estimators import ESTIMATORS
 from taciturn.audit.catalogue.mechanisms import MECHANISMS
+from taciturn.audit.catalogue.persons import PERSONS
 from taciturn.audit.catalogue.scalers import SCALERS
 from taciturn.audit.catalogue.scores import SCORES
 from taciturn.audit.catalogue.selectors import SELECTORS
@@ -16,7 +17,7 @@ from taciturn.core.errors import ParameterError
 
 __all__ = ["ENTRIES", "KINDS", "Entry", "ExactCase", "SampledCase", "find_entries"]
 
-ENTRIES: tuple[Entry, ...] = (*MECHANISMS, *SELECTORS, *SCALERS, *ESTIMATORS, *SCORES)
+ENTRIES: tuple[Entry, ...] = (*MECHANISMS, *SELECTORS, *SCALERS, *ESTIMATORS, *PERSONS, *SCORES)
 """In the order in which ``all`` audits them."""
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from taciturn.audit.random_tables import neighbouring_tables
+from taciturn.audit.random_tables import neighbouring_persons, neighbouring_tables
 from taciturn.audit.replaying import Replay, replay
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.estimators import (
@@ -36,14 +36,14 @@ from taciturn.planning import SCREENING_RULES, TOP_K_MECHANISMS
 from taciturn.scalers import BoundedScaler, PrivateScaler
 from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 
-__all__ = ["LARGE", "REPLAYS", "SMALL", "ReplayCase", "Sizes", "replays_of"]
+__all__ = ["LARGE", "PERSON_REPLAYS", "REPLAYS", "SMALL", "ReplayCase", "Sizes", "replays_of"]
 
 Table = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of rows and of columns of the random tables, of which one each is drawn for every pair."""
+    """Numbers of records and of columns of the random tables, of which one each is drawn for every pair."""
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
@@ -62,7 +62,7 @@ class ReplayCase:
 
     ``targets`` are numbers of classes to draw from; 0 stands for a numeric target. ``own`` are its parameters, apart
     from those that follow from the relation and the table. Below ``fewest`` records it refuses, by their public number.
-    ``dealt``: rows are dealt to blocks one by one.
+    ``dealt``: rows are dealt to blocks one by one. ``persons``: a record is a person with 1 to 9 rows.
     """
 
     subject: Any
@@ -70,6 +70,7 @@ class ReplayCase:
     own: dict[str, Any] = field(default_factory=dict)
     fewest: int = 1
     dealt: bool = False
+    persons: bool = False
 
     @property
     def name(self) -> str:
@@ -81,7 +82,8 @@ class ReplayCase:
         rows = [n for n in sizes.rows if n >= self.fewest + (relation == "add-remove")] or [2 * self.fewest]
         n_rows, n_columns = int(rng.choice(rows)), int(rng.choice(sizes.columns))
         n_classes = int(rng.choice(self.targets))
-        first, second = neighbouring_tables(rng, n_rows, n_columns, relation, n_classes, last=self.dealt)
+        neighbours = neighbouring_persons if self.persons else neighbouring_tables
+        first, second = neighbours(rng, n_rows, n_columns, relation, n_classes, last=self.dealt)
         given: dict[str, Any] = {"relation": relation}
         if relation == "add-remove":
             given["n_public"] = int(rng.choice([n_rows, n_rows + 7]))
@@ -96,7 +98,8 @@ class ReplayCase:
         known = inspect.signature(self.subject).parameters
         model = self.subject(**self.own, **{name: value for name, value in given.items() if name in known})
         if issubclass(self.subject, BoundedScaler | PrivateScaler):
-            first, second = ({"X": _dense(each["X"])} for each in (first, second))
+            first, second = ({**each, "X": _dense(each["X"])} for each in (first, second))
+            del first["y"], second["y"]
         return model, first, second
 
     def try_once(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> Replay:
@@ -107,7 +110,7 @@ class ReplayCase:
 def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> Iterator[Replay]:
     """Replays of a case under every relation: so many pairs of neighbours under each, which follow from the seed."""
     # Seeds do not depend on the cases of other classes.
-    place = [each for each in REPLAYS if each.name == case.name].index(case)
+    place = [each for each in (*REPLAYS, *PERSON_REPLAYS) if each.name == case.name].index(case)
     rng = np.random.default_rng(np.random.SeedSequence((seed, crc32(case.name.encode()), place)))
     for _ in range(repeats):
         for relation in RELATIONS:
@@ -236,3 +239,10 @@ REPLAYS = (
     *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
 )
 """Every class and function that reads private data, in several settings."""
+
+PERSON_REPLAYS = tuple(
+    replace(case, persons=True)
+    for case in REPLAYS
+    if case.subject is private_score or getattr(case.subject, "persons_refused", "refused") is None
+)
+"""The same with persons of several rows, for what accepts them."""

@@ -14,6 +14,15 @@ Two data sets are neighbours when they differ in one record, in one of three sen
 ``"replace-one"``
     One record of D is another, arbitrary admissible record in D'; n is public.
 
+Where rows are those of persons (``fit(X, y, persons=...)``), the record of all this is the person: its rows are present
+or absent together, under replace-one they are another set of rows under the same key, and n is the number of persons.
+m is the number of a person's rows that are not null, and private; a person without any is a null record. Every sum
+below is arranged so that the rows of a person keep the bound on one record, in integers, whatever m is. By the triangle
+inequality it suffices that each of the m terms is at most the m-th part of the bound (weights of rows are divided by m
+and rounded down; so are sums of bounded integers, towards zero); where terms are squares, that each squared norm is
+(rows are divided by the root of m before they are multiplied). The proofs below then hold with "record" read as
+"person"; where more has to be said, it is said there.
+
 The first two give the same bounds for statistics that do not use n: passing from D to D' removes (or
 adds) one record's contribution. Under the third a contribution is removed *and* another one added.
 """

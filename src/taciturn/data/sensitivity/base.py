@@ -105,6 +105,11 @@ def record_sum(bound: float, norm: Norm, relation: str) -> Sensitivity:
     *Proof.* Zero-out, add-remove: the sums differ by one term, of norm at most ``bound``. Replace-one:
     they differ by ``f(a) - f(b)``, of norm at most ``2 bound`` by the triangle inequality, attained
     where f is odd.
+
+    *Persons.* Let record i be a person with m rows, and ``f(record_i)`` the sum of integer terms ``t_1, .., t_m``. If
+    ``||t_k|| <= bound / m`` for each of them, then ``||f|| <= bound`` by the triangle inequality. The same holds if
+    ``||t_k|| <= bound`` and f is their sum divided by m and cut towards zero, coordinate by coordinate: the mean of
+    vectors of a ball lies in it, and to cut makes no coordinate larger. So the bound is that of one record, whatever m.
     """
     relation = check_relation(relation)
     factor = 2.0 if relation == "replace-one" else 1.0

@@ -18,7 +18,7 @@ def clipped_count(low: int, high: int, relation: str) -> Sensitivity:
     return Sensitivity(float(high - low), "l1", check_relation(relation))
 
 
-def quantile_scores(numerator: int, denominator: int, relation: str) -> Sensitivity:
+def quantile_scores(numerator: int, denominator: int, relation: str, weight: int = 1) -> Sensitivity:
     r"""Integer rank scores of the quantile ``a / b`` on a grid of bins ``(g_{j-1}, g_j]``. Norm linf.
 
     With ``s(g) = (b - a) #{v <= g} - a #{v > g}`` the score of bin j is
@@ -27,14 +27,21 @@ def quantile_scores(numerator: int, denominator: int, relation: str) -> Sensitiv
     *Proof.* One record contributes ``b - a`` or ``-a`` to every s(g): zero-out and add-remove move it
     by at most ``max(a, b - a)``, replace-one by at most ``(b - a) + a = b``. The bin score is a maximum
     of such terms and zero, hence moves by no more. Not monotone.
+
+    *Persons.* Values count by integer weights, and those of one record add up to at most W, which is ``weight``: a
+    person with m rows has ``W // m`` on each. With the weight p of its values up to g and p' of those beyond,
+    ``p, p' >= 0`` and ``p + p' <= W``, it contributes ``(b - a) p - a p'`` to s(g), a number in
+    ``[-a W, (b - a) W]``. So everything above holds with W times the bound.
     """
     check_integer(1, denominator - 1, numerator=numerator)
     relation = check_relation(relation)
     value = denominator if relation == "replace-one" else max(numerator, denominator - numerator)
-    return Sensitivity(float(value), "linf", relation)
+    return Sensitivity(float(value * check_integer(1, weight=weight)), "linf", relation)
 
 
-def opposite_quantile_scores(numerator: int, denominator: int, relation: str) -> tuple[Sensitivity, Sensitivity]:
+def opposite_quantile_scores(
+    numerator: int, denominator: int, relation: str, weight: int = 1
+) -> tuple[Sensitivity, Sensitivity]:
     r"""Rank scores of the quantile ``a / b`` of a column, and of the same quantile of its mirror image. Norm linf.
 
     Requires ``a / b >= 1/2``: an upper bound of the column, and a lower one.
@@ -54,10 +61,16 @@ def opposite_quantile_scores(numerator: int, denominator: int, relation: str) ->
     Under replace-one both drifts can be full: a record that goes from one end of the column to the other. And of
     several records each may move another of the two: both drifts of k records can exceed ``k b``
     (:class:`taciturn.events.OppositeSelectionsEvent`).
+
+    *Persons.* The same happens where the values of one record share a ``weight`` of W, more than 1, as those of a
+    person's rows do: both sensitivities are then those of :func:`quantile_scores`. The second one would be wrong.
+    Let all others lie at one point, and let a person have half of its rows far above it and half far below. Bins above
+    the point rise by ``(2 a - b) W / 2`` and bins below all fall by ``a W``, in the column and, by symmetry, in its
+    mirror image: both drifts are ``(2 a - b / 2) W``, more than ``b W`` where ``a / b > 3/4``.
     """
     check_integer(-(-denominator // 2), denominator - 1, numerator=numerator)
-    one = quantile_scores(numerator, denominator, relation)
-    if one.relation == "replace-one":
+    one = quantile_scores(numerator, denominator, relation, weight)
+    if one.relation == "replace-one" or weight > 1:
         return one, one
     a, b = float(numerator), float(denominator)
     return one, Sensitivity(a, "linf", one.relation, rise=b - a, fall=a)

@@ -32,6 +32,8 @@ def derivative_sum(row_bound_squared: int, weight_bound: int, squared_l2_factor:
     *Proof.* One term has the norm ``||r_i||_2 ||x_i||_2``, at most the square root of f times that of
     :func:`fixed_point_sum`, the rounding of the root and of the product covered by 1 + 2**-50. Attained for softmax by
     a record whose label has probability zero and another probability one.
+
+    *Persons.* On the m rows of a person ``||r_i||_2**2 <= f * (weight_bound // m)**2``, row by row in integers.
     """
     single = fixed_point_sum(row_bound_squared, weight_bound, relation)
     if squared_l2_factor == 1.0:
@@ -48,6 +50,10 @@ def jointly_clipped_sum(product_bound: int, relation: str) -> Sensitivity:
 
     *Proof.* A record's term is the matrix :math:`r_i x_i^\top`, whose Frobenius norm is the product of the two norms;
     then :func:`record_sum`. Attained by a record whose derivative is clipped, but for rounding.
+
+    *Persons.* On the m rows of a person ``||r_i|| <= min(W // m, isqrt(S**2 // (m**2 N_i)))``, where N is the squared
+    norm of the row and W the integer for a derivative at its bound, so that ``||r_i|| ||x_i|| <= S / m``. Vectors of
+    norm at most S are summed over the person's rows, divided by m and cut towards zero.
     """
     return record_sum(float(check_integer(1, product_bound=product_bound)), "l2", relation)
 
@@ -62,6 +68,14 @@ def gram_matrix(row_squared: int, relation: str) -> Sensitivity:
     (a^2 + 1/2) \|A\|_F^2`. Zero-out and add-remove: :math:`A = x x^\top`, of Frobenius norm :math:`\|x\|^2 \le Q`.
     Replace-one: :math:`\|x x^\top - z z^\top\|_F^2 = \|x\|^4 + \|z\|^4 - 2 (x \cdot z)^2 \le 2 Q^2`, attained by
     orthogonal rows. The factor 1 + 2**-50 covers the rounding of the roots.
+
+    *Persons.* The m rows of a person are divided by the root of m and cut to integers *before* they are multiplied, so
+    that :math:`\sum_k \|x_k\|^2 \le Q` in integers, and the person adds :math:`A = \sum_k x_k x_k^\top`, positive
+    semidefinite with a trace of at most Q. Hence :math:`\|A\|_F \le \operatorname{tr} A \le Q`, and for a person
+    replaced :math:`\|A - B\|_F^2 = \|A\|_F^2 + \|B\|_F^2 - 2 \operatorname{tr} A B \le 2 Q^2`, since the trace of a
+    product of two such matrices is not negative. Where the vector of a record is its whole gradient (the middle of a
+    sandwich), a person adds :math:`g g^\top` with the sum g of its rows' gradients, :math:`\|g\|^2 \le Q`: a single
+    vector, as above.
     """
     value = math.sqrt(GRAM_WEIGHTS[0] ** 2 + 0.5) * check_integer(1, row_squared=row_squared)
     if check_relation(relation) == "replace-one":
@@ -78,6 +92,8 @@ def proposal_scores(entry_bound: int, weight_sum: int, relation: str) -> Sensiti
     *Proof.* By the triangle inequality ``s_j`` moves by no more than the sums inside move in total, and one record
     contributes ``sum_k |r_ik| |x_ij| <= entry_bound * weight_sum`` to them; then :func:`record_sum`. Not monotone: one
     record brings some sums nearer to u and others farther from it.
+
+    *Persons.* ``sum_k |r_ik| <= weight_sum / m`` on each of a person's m rows, which add up to ``weight_sum``.
     """
     bound = check_integer(1, entry_bound=entry_bound) * check_integer(1, weight_sum=weight_sum)
     return record_sum(float(bound), "linf", relation)
@@ -88,6 +104,8 @@ def curvature_sum(term_bound: int, relation: str) -> Sensitivity:
 
     *Proof.* Zero-out, add-remove: the sums differ by one term. Replace-one: by the difference of two numbers of the
     same interval, which is no longer than that. Attained under every relation.
+
+    *Persons.* The integers of a person's rows are added up, divided by m and rounded down: in the same interval.
     """
     return Sensitivity(float(check_integer(1, term_bound=term_bound)), "l2", check_relation(relation))
 
@@ -101,5 +119,7 @@ def loss_differences(term_bound: int, relation: str) -> Sensitivity:
     *Proof.* Every score is a record sum with terms of that size, whatever the loss, and the larger of two numbers moves
     by no more than either does. Not monotone: a record may gain by
     one choice of weights and lose by another.
+
+    *Persons.* The terms of a person's rows are added up, divided by m and cut towards zero: of the same size at most.
     """
     return record_sum(float(check_integer(1, term_bound=term_bound)), "linf", relation)

@@ -19,6 +19,8 @@ def error_sum(term_bound: int, norm: Norm, relation: str) -> Sensitivity:
     i. Zero-out, add-remove: the sums differ by one term. Replace-one: by the difference of two numbers of the same
     interval, which is no longer than that. Attained under every relation, by a record that is predicted as badly as
     can be and, under replace-one, becomes one that is predicted exactly.
+
+    *Persons.* The integers of a person's rows are added up, divided by m and rounded down: in the same interval.
     """
     return Sensitivity(float(check_integer(1, term_bound=term_bound)), norm, check_relation(relation))
 
@@ -43,6 +45,11 @@ def outcome_counts(unit: int, norm: Norm, relation: str) -> Sensitivity:
     share their coordinate, and else of entries ``unit`` and ``-unit``. Attained by records of different classes. The
     factor 1 + 2**-50 covers the rounding of the square root. Counts of right predictions beside the sizes of classes
     would say the same and move by more: a record that is predicted rightly is counted in both.
+
+    *Persons.* A person with k of its m rows in a cell contributes ``unit * k // m`` to it: a vector v of integers
+    ``>= 0`` whose sum is at most ``unit``. Hence no norm of v exceeds ``unit``. Replace-one: ``||v - w||_1 <= 2 unit``;
+    ``||v - w||_2**2 <= ||v||_2**2 + ||w||_2**2 <= 2 unit**2``, since ``v . w >= 0``; and entries of both are between 0
+    and ``unit``.
     """
     relation = check_relation(relation)
     value = float(check_integer(1, unit=unit))

@@ -23,6 +23,9 @@ def correlation_scores(x_bound: float, y_bound: float, relation: str) -> Sensiti
     the (j, c) sums moves by at most ``record_sum(x_bound * y_bound)``. Absolute value and maximum over c
     are 1-Lipschitz in the sup norm. Attained by a record with x = x_bound, y = y_bound everywhere.
     Not monotone: one record raises some scores and lowers others.
+
+    *Persons.* The integer targets of a person with m rows are at most ``y_bound // m``, so that its m products add up
+    to no more than ``x_bound * y_bound`` in any sum.
     """
     return record_sum(check_positive(x_bound=x_bound) * check_positive(y_bound=y_bound), "linf", relation)
 
@@ -86,6 +89,10 @@ def fixed_point_sum(row_bound_squared: int, weight_bound: int, relation: str) ->
     *Proof.* With ``||x_i||_2^2 <= row_bound_squared`` and ``|r_i| <= weight_bound``, both checked in
     integer arithmetic, one term has norm at most ``sqrt(row_bound_squared) * weight_bound`` exactly;
     then :func:`record_sum`. The factor 1 + 2**-50 covers the rounding of the square root.
+
+    *Persons.* Weights ``|r_i| <= weight_bound // m`` on the m rows of a person: each term has at most the m-th part of
+    the norm, and no coordinate of their sum exceeds ``ONE * weight_bound``, so that sums over n persons have the
+    magnitude of n records.
     """
     bound = math.sqrt(check_integer(1, row_bound_squared=row_bound_squared))
     return record_sum(bound * check_integer(1, weight_bound=weight_bound) * (1.0 + 2.0**-50), "l2", relation)

@@ -25,6 +25,9 @@ def block_votes(relation: str) -> Sensitivity:
       close itself. The records of one key are assigned together, so that the bound also holds for all records of a
       key added or removed at once.
 
+    *Persons.* The slots are those of persons, and the rows of one person are in one block; under add-remove the person
+    draws once. So one block is concerned, as above.
+
     Two ways fail: slices of a list of private length shift every block under add-remove, and keys under replace-one
     move a record between *two* blocks. Attained by a block that changes its mind. Not monotone: it votes for some
     features instead of others.

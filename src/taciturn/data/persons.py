@@ -1,0 +1,191 @@
+"""Rows of persons: which rows belong to whom, judged key by key, and what a person's rows add to a sum.
+
+Where a person may have several rows, the person is the record: its rows are present or absent together. A key names
+the person of a row. Keys are compared one by one after a public canonical form (:func:`canonical_key`), so that no key
+decides how others are read. A row without a key is a null row: it belongs to nobody and is absent from every statistic.
+
+The distinct keys, in the order of their canonical forms, are the slots of the records. Under zero-out and replace-one
+the set of keys is public, and with it the number of persons: neighbours have the same keys and differ in the rows of
+one of them. A person all of whose rows are null keeps its slot. Under add-remove the keys, and their number, are
+private. The number of rows, and how many of them a person has, are private under every relation.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+import uuid
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.core.arrays import IndexArray, IntArray
+from taciturn.core.errors import DataError
+
+__all__ = ["PERSON_WEIGHT", "PersonKeys", "PersonRows", "canonical_key", "read_persons"]
+
+PERSON_WEIGHT = 720_720
+"""The integer that stands for one person where its rows share a weight of one: divisible by all numbers up to 16."""
+
+_ONE_KEY_PER_ROW = "expected one key per row of X, got something else; pass a list or column that is as long as y"
+_DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonKeys:
+    """The person of every row of a table.
+
+    Parameters
+    ----------
+    slots : ndarray of int, shape (n_rows,)
+        The place of the person among all, in the order of canonical keys; -1 for a row that belongs to nobody.
+    n_persons : int
+        Distinct keys. Public, except under add-remove.
+    """
+
+    slots: IndexArray
+    n_persons: int
+
+
+@dataclass(frozen=True, eq=False)
+class PersonRows:
+    """The persons of some rows that lie together person by person, and sums in which each person counts once.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (n_persons,)
+        How many rows each of them has, at least one: m_p.
+    """
+
+    counts: IntArray
+
+    @classmethod
+    def of_slots(cls, slots: IndexArray) -> PersonRows:
+        """The persons of rows whose slots are in increasing order."""
+        edges = np.flatnonzero(np.diff(slots, prepend=-1))
+        return cls(np.diff(edges, append=slots.size).astype(np.int64))
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The first row of each person."""
+        starts: IntArray = np.cumsum(self.counts) - self.counts
+        return starts
+
+    @cached_property
+    def of_rows(self) -> IntArray:
+        """For each row the number of rows of its person."""
+        return np.repeat(self.counts, self.counts)
+
+    @cached_property
+    def weights(self) -> IntArray:
+        """For each row its part of :data:`PERSON_WEIGHT`, rounded down: those of a person add up to no more."""
+        return PERSON_WEIGHT // self.of_rows
+
+    def totals(self, terms: NDArray[Any]) -> NDArray[Any]:
+        """The sums of the terms of each person, one row per person."""
+        if not self.counts.size:
+            return terms[:0]
+        totals: NDArray[Any] = np.add.reduceat(terms, self.starts, axis=0)
+        return totals
+
+    def mean_terms(self, terms: IntArray) -> IntArray:
+        """The mean of the integer terms of each person, cut towards zero: within any bound that all terms keep."""
+        sums = self.totals(terms)
+        counts = self.counts.reshape(-1, *([1] * (sums.ndim - 1)))
+        means: IntArray = np.sign(sums) * (np.abs(sums) // counts)
+        return means
+
+    def cell_shares(self, cells: IntArray, n_cells: int, unit: int) -> IntArray:
+        """Sums over persons of ``unit`` times the share of the person's rows in each cell, rounded down.
+
+        A negative cell is none. No list of persons by cells is made, which would be long.
+        """
+        rows = np.flatnonzero(cells >= 0)
+        owners = np.repeat(np.arange(self.counts.size), self.counts)[rows]
+        pairs, numbers = np.unique(owners * n_cells + cells[rows], return_counts=True)
+        shares = unit * numbers // self.counts[pairs // n_cells]
+        sums = np.zeros(n_cells, dtype=np.int64)
+        np.add.at(sums, pairs % n_cells, shares)
+        return sums
+
+
+def read_persons(persons: Any, n_rows: int) -> PersonKeys:
+    """The persons of the rows of a table, from one key per row. What a key is decides about its own row alone."""
+    cells = _cells(persons)
+    if cells.shape != (n_rows,):
+        raise DataError(f"persons: {_ONE_KEY_PER_ROW}.")
+    # Equal cells have equal forms; objects are not sorted, since one of them could decide whether that is possible.
+    distinct, places = _distinct_objects(cells) if cells.dtype.kind == "O" else np.unique(cells, return_inverse=True)
+    forms = [canonical_key(cell) for cell in distinct]
+    slot_of = {form: slot for slot, form in enumerate(sorted({form for form in forms if form is not None}))}
+    slots = np.array([-1 if form is None else slot_of[form] for form in forms], dtype=np.intp)
+    return PersonKeys(slots[places.ravel()] if slots.size else np.zeros(0, dtype=np.intp), len(slot_of))
+
+
+def canonical_key(cell: Any) -> str | None:
+    """The canonical form of a key, a text; None for a missing one.
+
+    Text loses the spaces around it. A number, and a text of digits with or without a sign and a decimal point, becomes
+    its shortest decimal notation: ``7``, ``7.0``, ``"7"`` and ``"007"`` are one key. Dates, times and UUIDs become the
+    text that Python writes for them, and bytes the text that they encode. Empty text, None, NaN, NaT, infinite numbers
+    and objects of all other types are missing.
+    """
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return None if np.isnat(cell) else str(cell)
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "surrogateescape")
+    if isinstance(cell, str):
+        text = cell.strip()
+        return (_plain_decimal(text) or text) if text else None
+    if isinstance(cell, bool):
+        return str(cell)
+    if isinstance(cell, int):
+        # Python writes integers of any length only by way of decimals.
+        return format(decimal.Decimal(cell), "f")
+    if isinstance(cell, float):
+        return _plain_decimal(format(decimal.Decimal(repr(cell)), "f")) if math.isfinite(cell) else None
+    if isinstance(cell, decimal.Decimal):
+        return _plain_decimal(format(cell, "f")) if cell.is_finite() else None
+    if isinstance(cell, datetime.date | datetime.time):
+        # Of pandas' missing time, which is a date by its type, no year can be told.
+        return str(cell) if str(cell) != "NaT" else None
+    return str(cell) if isinstance(cell, uuid.UUID) else None
+
+
+def _plain_decimal(text: str) -> str | None:
+    """The shortest form of a number in decimal notation, None for any other text."""
+    found = _DECIMAL.fullmatch(text)
+    if found is None or not (found[2] or found[3]):
+        return None
+    whole, fraction = found[2].lstrip("0") or "0", (found[3] or "").rstrip("0")
+    number = f"{whole}.{fraction}" if fraction else whole
+    return f"-{number}" if found[1] == "-" and number != "0" else number
+
+
+def _cells(persons: Any) -> NDArray[Any]:
+    """Keys as an array in which every cell still is what it was."""
+    if isinstance(getattr(persons, "dtype", None), np.dtype):
+        return np.asarray(persons)
+    for listed in ("to_pylist", "to_list"):
+        # Columns of pyarrow, and of polars and pandas with a mask: as numbers, large ones would be rounded.
+        if hasattr(persons, listed):
+            persons = getattr(persons, listed)()
+            break
+    try:
+        return np.fromiter(persons, dtype=object)
+    except TypeError:
+        raise DataError(f"persons: {_ONE_KEY_PER_ROW}.") from None
+
+
+def _distinct_objects(cells: NDArray[Any]) -> tuple[list[str | None], IndexArray]:
+    """The distinct forms of objects, and for each object the place of its form."""
+    place_of: dict[str | None, int] = {}
+    places = np.array([place_of.setdefault(canonical_key(cell), len(place_of)) for cell in cells], dtype=np.intp)
+    return list(place_of), places

@@ -1,0 +1,98 @@
+"""Ways to break persons: each forgets in one place that the rows of a person are one record."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+
+from taciturn.data.persons import PersonRows
+from taciturn.fitting import blocks, clipped_records, outer_products
+from taciturn.sources import ArraySource
+
+__all__ = ["BROKEN", "rows_counted_one_by_one"]
+
+
+@contextmanager
+def rows_counted_one_by_one():
+    """Every row is a person of its own: m is forgotten in every sum."""
+    alone = classmethod(lambda cls, slots: cls(np.ones(slots.size, dtype=np.int64)))
+    with patch.object(PersonRows, "of_slots", alone):
+        yield
+
+
+@contextmanager
+def halves_of_rows():
+    """Rows of one person are in both halves."""
+    divide = ArraySource.divide
+
+    def by_row(self, first):
+        records = self.records
+        alternating = np.arange(records.slots.size) % 2 == 0
+        of_first, of_others = divide(self, first)
+        of_first.records, of_others.records = records.keep(alternating), records.keep(~alternating)
+        return of_first, of_others
+
+    with patch.object(ArraySource, "divide", by_row):
+        yield
+
+
+@contextmanager
+def blocks_of_rows():
+    """Rows of one person are in several blocks."""
+
+    def by_row(relation, records, n_blocks, stream, keys=None):
+        return [np.arange(start, records.slots.size, n_blocks) for start in range(n_blocks)]
+
+    with patch.object(blocks, "assign_blocks", by_row):
+        yield
+
+
+@contextmanager
+def means_not_cut():
+    """Sums of a person's terms are not divided by the number of its rows."""
+    with patch.object(PersonRows, "mean_terms", lambda self, terms: self.totals(terms)):
+        yield
+
+
+@contextmanager
+def gram_of_whole_rows():
+    """Rows of a person enter a Gram matrix undivided."""
+
+    def undivided(self, scales, row_squared, *, exact=False):
+        return outer_products.sum_outer_products(
+            self._dense_rows, scales, self.clipping.width, row_squared, exact=exact
+        )
+
+    with patch.object(clipped_records.ClippedRecords, "_gram", undivided):
+        yield
+
+
+@contextmanager
+def full_weight_in_ranks():
+    """Every row of a person has the whole weight in a quantile."""
+    with patch.object(PersonRows, "weights", property(lambda self: np.full(int(self.counts.sum()), 720_720))):
+        yield
+
+
+BROKEN = {
+    "m is forgotten": (
+        rows_counted_one_by_one,
+        (
+            "SparseRegressor",
+            "SparseClassifier",
+            "HardThresholdRegressor",
+            "HardThresholdClassifier",
+            "CorrelationSelector",
+            "PrivateScaler",
+            "private_score",
+        ),
+    ),
+    "halves cut persons": (halves_of_rows, ("SparseRegressor", "SparseClassifier")),
+    "blocks cut persons": (blocks_of_rows, ("BlockVoteSelector",)),
+    "sums are not divided": (means_not_cut, ("SparseRegressor", "HardThresholdRegressor", "private_score")),
+    "Gram matrix of whole rows": (gram_of_whole_rows, ("SparseRegressor", "SparseClassifier")),
+    "full weight in ranks": (full_weight_in_ranks, ("SparseRegressor", "HardThresholdClassifier", "PrivateScaler")),
+}
+"""What is broken, and the classes whose replays have to notice."""

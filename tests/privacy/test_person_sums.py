@@ -1,0 +1,266 @@
+"""What the rows of one person add to every sum, in integers, against the bound on one record."""
+
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taciturn.core.lattice import ONE
+from taciturn.data.admission import PresentRecords
+from taciturn.data.design import Design
+from taciturn.data.persons import PERSON_WEIGHT, PersonRows
+from taciturn.data.sensitivity import (
+    RELATIONS,
+    curvature_sum,
+    derivative_sum,
+    error_sum,
+    gram_matrix,
+    jointly_clipped_sum,
+    loss_differences,
+    opposite_quantile_scores,
+    outcome_counts,
+    proposal_scores,
+    quantile_scores,
+)
+from taciturn.fitting.clipped_records import ClippedRecords, Clipping
+from taciturn.fitting.correlation import CorrelationSums
+from taciturn.fitting.matrix_sums import InformationMatrix, ScoreMatrix
+from taciturn.fitting.quantiles import ColumnCounts
+from taciturn.fitting.score import ErrorSum, OutcomeCounts
+from taciturn.fitting.sums import (
+    ClippedRowSum,
+    CorrelationSum,
+    CumulativeCounts,
+    CurvatureSum,
+    EntryCorrelationSum,
+    ExcessLossSums,
+    GradientSum,
+    GramMatrix,
+    MarginCounts,
+    ResidualMoments,
+    RowNorms,
+    TargetSum,
+)
+from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
+from taciturn.mechanisms import PrivateQuantile
+from taciturn.sources import ArraySource, Block
+
+D, WEIGHT, PRODUCT, SQUARED = 3, 40_000, 10**9, 1 << 24
+LOSSES = {"numbers": (HuberLoss(0.5), 1), "labels": (LogisticLoss(), 1), "classes": (SoftmaxLoss(), 4)}
+ROWS = st.integers(1, 9)
+
+
+def person(seed, n_rows, loss):
+    """A block that holds nothing but the rows of one person, with extreme cells."""
+    rng = np.random.default_rng(seed)
+    pool = np.array([-1e300, -1.0, -0.37, 0.0, 5e-324, 0.61, 1.0, 1e300])
+    X = rng.choice(pool, (n_rows, D)) if rng.random() < 0.7 else np.tile(rng.choice(pool, D), (n_rows, 1))
+    if loss.labelled:
+        y = rng.integers(0, 4 if loss.multiclass else 2, n_rows)
+    else:
+        y = rng.choice([-ONE, -7, 0, 1, ONE], n_rows).astype(np.float64)
+    y = y if rng.random() < 0.5 else np.full(n_rows, y[0])
+    return Block(Design(X, 1.0), y, PersonRows(np.array([n_rows])))
+
+
+def clippings(loss, n_outputs, *, joint):
+    bound = 0.5 if not loss.labelled else 1.0
+    row_squared = 2 * ONE * ONE
+    product = PRODUCT if joint else None
+    centre = np.array([0.0, 500.0, -ONE])
+    return Clipping(None, D, loss, n_outputs, row_squared, 30_000, WEIGHT, bound, centre, product_bound=product)
+
+
+def l2(value):
+    return sum(int(each) ** 2 for each in np.ravel(value))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("kind", LOSSES)
+@given(seed=st.integers(0, 10**6), n_rows=ROWS)
+@settings(max_examples=60, deadline=None)
+def test_gradients_of_a_person_keep_the_bound_on_one_record(kind, joint, seed, n_rows):
+    loss, n_outputs = LOSSES[kind]
+    block, clipping = person(seed, n_rows, loss), clippings(loss, n_outputs, joint=joint)
+    coefficients = np.random.default_rng(seed).normal(0.0, 3.0, (n_outputs, D + 1))
+    total = GradientSum(clipping, coefficients)(block)
+    bound = jointly_clipped_sum(PRODUCT, "zero-out") if joint else None
+    bound = bound or derivative_sum(clipping.row_squared, WEIGHT, loss.squared_l2_factor, "zero-out")
+    assert l2(total) <= Fraction(bound.value) ** 2
+    # Row by row, the rule itself.
+    records = clipping.records(block)
+    weights = records.weights(records.margins(coefficients)).astype(np.int64)
+    norms = np.square(records._dense_rows(0, n_rows)).sum(axis=1).astype(np.int64)
+    for row, squared in zip(weights.tolist(), norms.tolist(), strict=True):
+        size = sum(weight * weight for weight in row)
+        if joint:
+            assert size <= (WEIGHT // n_rows) ** 2
+            assert size <= isqrt(PRODUCT**2 // (n_rows**2 * squared)) ** 2
+        else:
+            assert size <= loss.squared_l2_factor * (WEIGHT // n_rows) ** 2
+            assert size * squared * n_rows**2 <= loss.squared_l2_factor * WEIGHT**2 * clipping.row_squared
+    entries = EntryCorrelationSum(clipping, coefficients[:, -1], 0.3)(block)
+    most = proposal_scores(ONE, -(-int(loss.l1_factor * WEIGHT) // 1), "zero-out").value
+    assert np.abs(entries).sum(axis=1).max() <= most
+
+
+@pytest.mark.parametrize("kind", ["numbers", "labels"])
+@given(seed=st.integers(0, 10**6), n_rows=ROWS)
+@settings(max_examples=60, deadline=None)
+def test_matrices_of_a_person_are_positive_with_a_bounded_trace(kind, seed, n_rows):
+    loss, n_outputs = LOSSES[kind]
+    block, clipping = person(seed, n_rows, loss), clippings(loss, n_outputs, joint=True)
+    coefficients = np.random.default_rng(seed).normal(0.0, 3.0, (n_outputs, D + 1))
+    plain = clippings(loss, n_outputs, joint=False)
+    for task in (
+        GramMatrix(plain, SQUARED),
+        InformationMatrix(clipping, coefficients, SQUARED),
+        ScoreMatrix(clipping, coefficients, float(PRODUCT), SQUARED),
+    ):
+        matrix = task(block)
+        assert int(np.trace(matrix)) <= SQUARED
+        assert np.linalg.eigvalsh(matrix.astype(np.float64))[0] >= -1e-6 * SQUARED
+        upper = np.triu_indices(D + 1)
+        weighted = matrix[upper] * np.where(upper[0] == upper[1], 12, 17)
+        assert l2(weighted) <= Fraction(gram_matrix(SQUARED, "zero-out").value) ** 2
+    # The middle of the sandwich is the square of the person's own gradient, however many rows that has.
+    gradient = GradientSum(clipping, coefficients)(block)[0]
+    scaled = np.trunc(gradient * ((1.0 - 2.0**-28) * np.sqrt(SQUARED) / PRODUCT)).astype(np.int64)
+    assert np.array_equal(ScoreMatrix(clipping, coefficients, float(PRODUCT), SQUARED)(block), np.outer(scaled, scaled))
+
+
+@given(seed=st.integers(0, 10**6), n_rows=ROWS)
+@settings(max_examples=80, deadline=None)
+def test_terms_of_a_person_are_means_of_its_rows(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    numbers, labels = person(seed, n_rows, HuberLoss(1.0)), person(seed, n_rows, LogisticLoss())
+    of_numbers, of_labels = (clippings(loss, 1, joint=False) for loss in (HuberLoss(0.5), LogisticLoss()))
+    coefficients = rng.normal(0.0, 3.0, (1, D + 1))
+    direction = coefficients / np.linalg.norm(coefficients)
+    curvature = CurvatureSum(of_numbers, direction, ONE)(numbers)
+    assert 0 <= curvature[0] <= curvature_sum(ONE, "zero-out").value
+    models = (coefficients, -coefficients)
+    losses = ExcessLossSums(of_numbers, models, np.zeros((1, D + 1)), 0.7, ONE / 0.7)(numbers)
+    assert np.abs(losses).max() <= loss_differences(ONE, "zero-out").value
+    moments = ResidualMoments(of_numbers, coefficients, 0.5, 0.2, ONE)(numbers)
+    assert l2(moments) <= ONE**2
+    assert l2(ClippedRowSum(of_numbers, WEIGHT)(numbers)) <= of_numbers.row_squared * WEIGHT**2
+    cells = MarginCounts(of_labels, coefficients, 1.5, 8, ONE)(labels)
+    assert cells.min() >= 0
+    assert cells.sum() <= outcome_counts(ONE, "l1", "zero-out").value
+    assert abs(int(TargetSum()(numbers)[0])) <= ONE
+    assert l2(TargetSum((0, 1))(labels)) <= ONE**2
+    correlations = CorrelationSum(of_labels, np.zeros(1))(labels)
+    assert l2(correlations) <= of_labels.row_squared * WEIGHT**2
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@given(seed=st.integers(0, 10**6), n_rows=ROWS)
+@settings(max_examples=60, deadline=None)
+def test_selections_and_scores_of_a_person(n_classes, seed, n_rows):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-5.0, -1.0, 0.0, 0.5, 1.0, 9.0], (n_rows, D))
+    persons = PersonRows(np.array([n_rows]))
+    y = rng.integers(0, n_classes, n_rows) if n_classes else rng.integers(-ONE, ONE + 1, n_rows).astype(np.float64)
+    block = Block(Design(X, 1.0), y, persons)
+    for signs in (False, True):
+        sums = CorrelationSums(n_classes, ONE, signs, n_classes > 0)(block)
+        assert np.abs(sums).max() <= ONE * ONE
+    grid = (-1.0, 0.0, 0.7)
+    counts = ColumnCounts((grid,) * D)
+    for values, mirrored in counts.split(counts(block)):
+        assert values[-1] == mirrored[-1] == n_rows * (PERSON_WEIGHT // n_rows) <= PERSON_WEIGHT
+    predictions = Block(Design(rng.integers(0, 3, (n_rows, 1)).astype(float), 9.0), rng.integers(0, 3, n_rows), persons)
+    outcomes = OutcomeCounts(3, PERSON_WEIGHT)(predictions)
+    assert outcomes.min() >= 0
+    assert outcomes.sum() <= outcome_counts(PERSON_WEIGHT, "l1", "zero-out").value
+    wrong = Block(Design(rng.choice([-ONE, ONE, np.nan], (n_rows, 1)), 9.0), np.full(n_rows, float(ONE)), persons)
+    high, low = ErrorSum(2, (2 * ONE) ** 2)(wrong).tolist()
+    assert (high << 31) + low <= error_sum((2 * ONE) ** 2, "l1", "zero-out").value
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.7, 0.95])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_rank_scores_move_by_the_weight_of_one_person(quantile, relation):
+    rng = np.random.default_rng(3)
+    grid = tuple(np.linspace(-1.0, 1.0, 6))
+    mechanism = PrivateQuantile(grid, quantile, relation, 1.0, weight=PERSON_WEIGHT)
+    fraction = Fraction(quantile).limit_denominator(1000)
+    bound = quantile_scores(fraction.numerator, fraction.denominator, relation, PERSON_WEIGHT).value
+    largest = 0.0
+
+    class Columns:
+        columns = None
+
+        @staticmethod
+        def values(block):
+            return block.design(None).values[:, 0]
+
+    def scores(values, slots):
+        records = PresentRecords(np.array(values)[:, None], np.zeros(len(values)), np.array(slots), 9, True)
+        return mechanism.count_scores(ArraySource(records, 1.0, 9).total(CumulativeCounts(Columns, grid)))
+
+    for _ in range(300):
+        others = rng.uniform(-1.2, 1.2, 8) if rng.random() < 0.5 else np.full(8, 0.1)
+        rows = [rng.choice([-1.2, 1.2, rng.uniform(-1, 1)], rng.integers(1, 10)) for _ in range(2)]
+        with_person = scores([*others, *rows[0]], [*range(8), *[8] * rows[0].size])
+        other = rows[1] if relation == "replace-one" else rows[1][:0]
+        without = scores([*others, *other], [*range(8), *[8] * other.size])
+        largest = max(largest, float(np.abs(with_person - without).max()))
+    assert 0.9 * bound < largest <= bound
+
+
+def test_opposite_quantiles_of_a_person_are_not_those_of_a_record():
+    """The smaller of the two drifts of a record does not hold for a person with rows at both ends."""
+    grid = tuple(np.linspace(-1.0, 1.0, 21))
+    fraction = Fraction(95, 100)
+    a, b = fraction.numerator, fraction.denominator
+    mechanism = PrivateQuantile(grid, 0.95, "zero-out", 1.0, weight=PERSON_WEIGHT)
+    task = ColumnCounts((grid,))
+
+    def drifts(rows):
+        found = []
+        for side in range(2):
+            scores = []
+            for table in (np.zeros(60), np.append(np.zeros(60), rows)):
+                slots = np.append(np.arange(60), np.full(table.size - 60, 60))
+                records = PresentRecords(table[:, None], np.zeros(table.size), slots, 61, True)
+                (counts,) = task.split(ArraySource(records, np.inf, 61).total(task))
+                scores.append(mechanism.count_scores(counts[side]))
+            moves = scores[1] - scores[0]
+            found.append(int(moves.max() - moves.min()))
+        return sorted(found)
+
+    of_record = opposite_quantile_scores(a, b, "zero-out")
+    near, far = (each.spread * PERSON_WEIGHT for each in sorted(of_record, key=lambda each: each.spread))
+    one = drifts(np.array([0.5]))
+    assert one[0] <= near
+    assert one[1] <= far
+    both_ends = drifts(np.array([-0.5, 0.5]))
+    assert both_ends[0] > near
+    assert both_ends == [round((2 * a - b / 2) * PERSON_WEIGHT)] * 2
+    # What is declared for persons covers it.
+    assert all(each.spread >= both_ends[1] for each in opposite_quantile_scores(a, b, "zero-out", PERSON_WEIGHT))
+
+
+def test_a_person_counts_once_in_row_norms_and_magnitudes():
+    X = np.array([[0.0], [1.0], [0.5], [0.5]])
+    source = ArraySource(PresentRecords(X, np.zeros(4), np.array([0, 0, 1, 2]), 4, True), 1.0, 4)
+    # The row of zeros is left out, and its weight with it.
+    counts = source.total(CumulativeCounts(RowNorms(HuberLoss(1.0), None), (0.25, 0.75)))
+    assert counts.tolist() == [0, 2 * PERSON_WEIGHT, 2 * PERSON_WEIGHT + PERSON_WEIGHT // 2]
+
+
+def test_sums_that_forget_the_number_of_rows_break_their_bounds():
+    loss = HuberLoss(0.5)
+    block = person(1, 9, loss)
+    X, y = np.ones((9, D)), np.full(9, float(ONE))
+    clipping = clippings(loss, 1, joint=True)
+    design = Design(X, 1.0)
+    norms = np.square(design.lattice - clipping.centre).sum(axis=1)
+    for counts, holds in ((block.row_counts, True), (None, False)):
+        total = ClippedRecords(clipping, design, y, norms, counts).sums(np.zeros((1, D + 1)))
+        assert (l2(total) <= PRODUCT**2) is holds

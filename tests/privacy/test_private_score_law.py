@@ -110,15 +110,15 @@ def half_the_noise(monkeypatch):
 
 
 def divided_by_valid_labels(monkeypatch):
-    original = MODULE._read
+    original = MODULE.read_scored
 
     def read(*arguments, **given):
         records = original(*arguments, **given)
         valid = max(1, int(np.sum(records.y >= 0)))
-        monkeypatch.setattr(MODULE, "public_rows", lambda relation, n_rows, n_public: valid)
+        monkeypatch.setattr(MODULE, "check_integer", lambda least, n_public: valid)
         return records
 
-    monkeypatch.setattr(MODULE, "_read", read)
+    monkeypatch.setattr(MODULE, "read_scored", read)
 
 
 def divided_by_rows(monkeypatch):
@@ -269,7 +269,7 @@ def test_errors_that_are_not_clipped_are_found_out(shown, monkeypatch):
         low, high = y_bounds
         return np.rint((np.maximum(values, -100.0) - (low + high) / 2.0) / (high - low) * 2.0**17)
 
-    monkeypatch.setattr(MODULE, "numeric_target", unclipped)
+    monkeypatch.setattr("taciturn.estimators.score_metrics.numeric_target", unclipped)
     for metric in METRICS[2:]:
         assert largest_change(shown, metric, "zero-out", "geometric") > 10.0
 

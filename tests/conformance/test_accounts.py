@@ -135,7 +135,7 @@ def test_what_remains_is_what_a_fit_can_take(account):
     remaining = account.remaining_epsilon(delta=1e-6)
     assert 0.1 < account.remaining_epsilon(delta=1e-5) < remaining
     assert account.remaining_epsilon(delta=1e-5) < 3.0
-    with pytest.raises(BudgetExceededError, match=rf"at most about epsilon={math.floor(remaining * 1000) / 1000:g} "):
+    with pytest.raises(BudgetExceededError, match=rf"about epsilon={math.floor(remaining * 1000) / 1000:g} at"):
         SparseClassifier(account=account, epsilon=1.0001 * remaining).fit(X, LABELS)
     SparseClassifier(account=account, epsilon=remaining).fit(X, LABELS)
     assert account.remaining_epsilon() < 0.01
@@ -186,6 +186,40 @@ def test_a_refusal_without_data_gives_back_and_one_that_read_them_does_not(accou
     account.verify()
 
 
+def test_a_missing_label_is_a_refusal_that_read_data_however_labels_are_known(account):
+    """Where labels are taken from the target their set is public, but not that one is missing."""
+    target = (X[:, 0] > 0).astype(float)
+    missing = target.copy()
+    missing[5] = math.nan
+    for classes in (None, (0.0, 1.0)):
+        with pytest.raises(DataError, match="finite"):
+            SparseClassifier(account=account, classes=classes, epsilon=0.1).fit(X, missing)
+    assert [charge.state for charge in account.history()] == ["reserved"] * 2
+    with pytest.raises(DataError, match="one class"):
+        SparseClassifier(account=account, epsilon=0.1).fit(X, np.where(missing > 0, 1.0, math.nan))
+    assert len(account.history()) == 2
+
+
+def test_numbers_of_numpy_are_numbers(account):
+    added = Account.create(account.url, "added", epsilon=1.0, delta=1e-6, n=None, relation="add-remove")
+    SparseRegressor(account=added, relation="add-remove", n_public=np.int64(N), epsilon=0.5).fit(X, NUMBERS)
+    assert len(added.history()) == 1
+
+
+class Lengthless:
+    """A target that only becomes an array when it is read."""
+
+    def __array__(self, dtype=None, copy=None):
+        return LABELS
+
+
+def test_a_target_that_does_not_tell_its_length_is_not_scored(account):
+    model = SparseClassifier(classes=CLASSES, random_state=0).fit(X, LABELS)
+    with pytest.raises(DataError, match="^y: expected a 1d array"):
+        private_score(model, X, Lengthless(), account=account)
+    assert account.history() == []
+
+
 # ------------------------------------------------------------------ copies and searches
 
 
@@ -229,6 +263,12 @@ def test_a_search_ends_where_the_budget_does(account):
     with pytest.raises(BudgetExceededError):
         cross_val_score(SparseClassifier(account=account, classes=CLASSES), X, LABELS, cv=KFold(4), error_score="raise")
     assert len(account.history()) == fits + 1
+
+
+def test_the_warning_knows_that_places_move_where_rows_come_and_go():
+    model = SparseRegressor(relation="add-remove", n_public=N)
+    with pytest.warns(UnaccountedSearchWarning, match="fold by a hash of a key of each row"):
+        cross_val_score(model, X, NUMBERS, cv=KFold(2))
 
 
 def test_a_fit_that_is_no_search_does_not_warn(account):

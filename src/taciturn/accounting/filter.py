@@ -56,6 +56,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from taciturn.accounting.budget import Budget
 from taciturn.accounting.calibration import calibrate
@@ -63,7 +64,7 @@ from taciturn.accounting.gdp import mu_of_budget, nu, selection_step
 from taciturn.accounting.search import last_private
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.core.validation import check_integer
-from taciturn.events import ApproximateEvent, Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
+from taciturn.events import ApproximateEvent, ComposedEvent, Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
 
 __all__ = ["PrivacyFilter", "Spend", "chain_cost", "chain_holds"]
 
@@ -130,8 +131,6 @@ class PrivacyFilter:
         The Gaussian parameter of the whole.
     remaining : float
         The share of the first pot that is not spent yet.
-    approximate : tuple of float
-        What remains of the second pot.
     spends : list of Spend
         What was bought.
 
@@ -148,7 +147,8 @@ class PrivacyFilter:
         self.private = not math.isinf(budget.epsilon)
         whole = _least_multiplier(budget, distance, approximate) if self.private else 0.0
         self.mu = (1.0 - _KEPT_BACK) / whole if self.private else math.inf
-        self.approximate = approximate
+        self._second = approximate
+        self._second_left = Fraction(approximate[0]), Fraction(approximate[1])
         self.remaining = 1.0
         self.spends: list[Spend] = []
         self._distance = self._distance_left = distance
@@ -157,7 +157,15 @@ class PrivacyFilter:
     @property
     def event(self) -> Event:
         """What the whole filter costs, whatever is bought from it."""
-        return GaussianEvent(1.0 / self.mu, self._distance) if self.private else NotPrivateEvent()
+        if not self.private:
+            return NotPrivateEvent()
+        first = GaussianEvent(1.0 / self.mu, self._distance)
+        return first if self._second == (0.0, 0.0) else ComposedEvent((first, ApproximateEvent(*self._second)))
+
+    @property
+    def approximate(self) -> tuple[float, float]:
+        """What remains of the second pot."""
+        return float(self._second_left[0]), float(self._second_left[1])
 
     def gaussian(self, what: str, share: float, count: int = 1, distance: float = 0.0) -> float:
         """Buy ``count`` Gaussian releases that cost ``share`` together.
@@ -205,14 +213,16 @@ class PrivacyFilter:
     def approximate_release(self, what: str, epsilon: float, delta: float = 0.0) -> None:
         """Buy a release that is (epsilon, delta)-DP from the second pot."""
         event = ApproximateEvent(epsilon, delta)
-        left = self.approximate[0] - event.epsilon, self.approximate[1] - event.delta
+        # Without rounding, so that nothing is sold for nothing.
+        epsilon_left, delta_left = self._second_left
+        left = epsilon_left - Fraction(event.epsilon), delta_left - Fraction(event.delta)
         check_integer(1, self._releases_left, count=1)
-        if self.private and min(left) < 0.0:
+        if self.private and min(left) < 0:
             raise CertificateError(
                 f"epsilon={epsilon!r}, delta={delta!r}: expected at most {self.approximate!r}, which is left of the "
                 "second pot; ask for less, or open a filter with a larger one."
             )
-        self.approximate = left if self.private else self.approximate
+        self._second_left = left if self.private else self._second_left
         self._releases_left -= 1
         listed: Event = event if self.private else NotPrivateEvent()
         kind = "approximate" if self.private else "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -37,8 +38,9 @@ class Account:
     **Privacy.** Everything that an account pays for is together :math:`(\varepsilon, \delta)`-DP for the stated totals,
     also if each fit, its budget included, is chosen after looking at the results of earlier ones. The theorem is in
     :mod:`taciturn.accounts.price`. It covers all releases about the data set only if all of them go through the
-    account. What may be read from the ledger (prices, times, classes that were fitted) follows from public facts and
-    from what was released.
+    account. What the ledger holds (prices, classes that were fitted) follows from public facts and from what was
+    released, but for two things that are outside of every certificate: its clock shows running times, and a reservation
+    that is left behind shows that a fit was refused or ended early, which ``invalid="raise"`` tells in any case.
 
     Parameters
     ----------
@@ -52,7 +54,10 @@ class Account:
     Use :meth:`create` once, and afterwards :meth:`open` or the string ``"sqlite:///study.db#name"``.
 
     A data set is what its owner registered under a name. Rows may be left out of a fit if they are chosen without
-    looking at the data; the fit is charged in full. Corrected or additional rows do not open a new budget.
+    looking at the data; the fit is charged in full, and no row may be used twice in it. Under zero-out and replace-one
+    rows can be chosen by their places, as ``KFold`` does. Under add-remove a row more or less moves the places of the
+    others: each row has to be chosen by a rule about that row alone, such as a hash of its key, never by its place.
+    Corrected or additional rows do not open a new budget.
 
     References
     ----------
@@ -138,6 +143,7 @@ class Account:
             "unit": unit,
             "n": None if n is None else int(n),
             "taciturn": __version__,
+            "nonce": _nonce(),
         }
         ledger = open_ledger(account.url)
         ledger.prepare()
@@ -167,16 +173,12 @@ class Account:
     # ------------------------------------------------------------------ looking
 
     def state(self) -> AccountState:
-        """What the account states, and how much of it is spent, reserved and left."""
-        with open_ledger(self.url).reading(self.name) as pages:
-            opened, entries = pages.opened(), pages.all()
-        return state_of(opened, entries)
+        """What the account states, and how much of it is spent, reserved and left; the entries are verified before."""
+        return state_of(*replay_entries(self.entries()))
 
     def history(self) -> list[Charge]:
-        """All reservations with what became of them, in the order of the ledger."""
-        with open_ledger(self.url).reading(self.name) as pages:
-            pages.opened()
-            return charges_of(pages.all())
+        """All reservations with what became of them, in the order of the ledger, which is verified before."""
+        return charges_of(replay_entries(self.entries())[1])
 
     def entries(self) -> list[LedgerEntry]:
         """Every entry of the ledger, for auditors."""
@@ -248,9 +250,21 @@ class Account:
                 "the noise; leave it out, or fit without an account."
             )
         prices = list(prices_of(event, budget, ordered=ordered))
-        details = {"what": what, "epsilon": budget.epsilon, "delta": budget.delta, "n": n, "taciturn": __version__}
+        details = {
+            "what": what,
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "n": None if n is None else int(n),
+            "taciturn": __version__,
+            "nonce": _nonce(),
+        }
         with open_ledger(self.url).writing(self.name) as pages:
             opened, last, spent = pages.opened(), pages.last(), pages.spent()
+            if last is None or not (opened.is_intact() and last.is_intact()):
+                raise AccountError(
+                    f"account={self.name!r}: expected entries that nobody edited, found others; nothing was spent; run "
+                    "'taciturn budget verify' and restore a backup."
+                )
             _check_terms(opened, relation=relation, unit=unit, n=n)
             price = next((each for each in prices if (spent + each).fits(opened.price)), None)
             if price is None:
@@ -279,7 +293,15 @@ def open_account(account: Account | str | None) -> Account | None:
     if account is None or isinstance(account, Account):
         return account
     if isinstance(account, str):
-        return Account(*location_of(account))
+        url, name = location_of(account)
+        if hide_password(url) != url:
+            raise ParameterError(
+                "account",
+                f"{hide_password(url)}#{name}",
+                "a URL without a password, since parameters are printed and stored",
+                "set PGPASSWORD or ~/.pgpass, or pass Account.open(url, name)",
+            )
+        return Account(url, name)
     raise ParameterError(
         "account", type(account).__name__, "an Account, or a string such as 'sqlite:///study.db#name'", "pass one"
     )
@@ -305,8 +327,8 @@ def _refusal(name: str, price: Price, left: Price, budget: Budget) -> str:
     cost = f"epsilon={budget.epsilon:g} and delta={budget.delta:g}"
     if price.gaussian:
         affordable = affordable_epsilon(left, budget.delta) if budget.delta else 0.0
-        rest = f"at most about epsilon={math.floor(affordable * 1000) / 1000:g} at that delta (mu={left.mu:.4g})"
-        cost += f" (mu={price.mu:.4g})"
+        about = f" (about epsilon={math.floor(affordable * 1000) / 1000:g} at that delta)" if affordable else ""
+        rest, cost = f"at most mu={left.mu:.4g}{about}", f"mu={price.mu:.4g} ({cost})"
     else:
         epsilon, delta = left.pair
         rest = f"at most epsilon={epsilon:g} and delta={delta:g}, the rest of its second pot"
@@ -314,6 +336,11 @@ def _refusal(name: str, price: Price, left: Price, budget: Budget) -> str:
         f"account={name!r}: expected a fit of {rest}, which is left, got one of {cost}; nothing was spent; lower "
         "epsilon, or stop here."
     )
+
+
+def _nonce() -> str:
+    """What makes two entries differ that would be equal otherwise, in a ledger and in a copy of it."""
+    return secrets.token_hex(16)
 
 
 def _to_json(facts: dict[str, Any]) -> str:

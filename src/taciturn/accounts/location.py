@@ -7,6 +7,7 @@ URLs are written as SQLAlchemy writes them: ``sqlite:///study.db`` for a file be
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 
 from taciturn.core.errors import ParameterError
@@ -20,7 +21,7 @@ _LONGEST_NAME = 200
 
 def location_of(text: str) -> tuple[str, str]:
     """The URL and the name in ``"sqlite:///study.db#patients-2026"``."""
-    url, mark, name = text.partition("#")
+    url, mark, name = text.rpartition("#")
     if not mark:
         raise ParameterError(
             "account", hide_password(text), "a URL and a name with # between them", "write sqlite:///study.db#name"
@@ -30,7 +31,7 @@ def location_of(text: str) -> tuple[str, str]:
 
 def check_url(url: object, parameter: str = "url") -> str:
     """The URL of a database that accounts can be in; the parameter is named where it is wrong."""
-    if isinstance(url, str) and "#" not in url:
+    if isinstance(url, str):
         if url.startswith(_SQLITE) and url not in (_SQLITE, f"{_SQLITE}:memory:") and "?" not in url:
             return url
         if _POSTGRESQL.match(url):
@@ -45,10 +46,16 @@ def check_url(url: object, parameter: str = "url") -> str:
 
 def check_name(name: object, parameter: str = "name") -> str:
     """The name of an account; the parameter is named where it is wrong."""
-    if isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable() and name.strip() == name:
+    if (
+        isinstance(name, str)
+        and 0 < len(name) <= _LONGEST_NAME
+        and name.isprintable()
+        and "#" not in name
+        and unicodedata.normalize("NFC", name).strip() == name
+    ):
         return name
     raise ParameterError(
-        parameter, name, f"1 to {_LONGEST_NAME} printable characters, without blanks at the ends", "name the data set"
+        parameter, name, f"1 to {_LONGEST_NAME} printable characters, without # and blanks at the ends", "rename it"
     )
 
 
@@ -59,4 +66,5 @@ def sqlite_path(url: str) -> Path | None:
 
 def hide_password(url: str) -> str:
     """A URL that may be printed."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+    hidden = re.sub(r"(://[^:/@?]*):[^/?]*@", r"\1:***@", url)
+    return re.sub(r"([?&](?:password|sslpassword|passfile)=)[^&]*", r"\1***", hidden, flags=re.IGNORECASE)

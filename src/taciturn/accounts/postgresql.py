@@ -31,10 +31,14 @@ CREATE TABLE IF NOT EXISTS taciturn_entries (
     clock TEXT NOT NULL,
     previous TEXT NOT NULL,
     hash TEXT NOT NULL,
-    PRIMARY KEY (account, sequence)
+    PRIMARY KEY (account, sequence),
+    CHECK (kind IN ('opened', 'reserved', 'spent', 'released')),
+    CHECK (gaussian >= 0 AND epsilon >= 0 AND delta >= 0 AND distance >= 0)
 )
 """
+# An entry is settled once, and none is ever changed.
 _APPEND_ONLY = """
+CREATE UNIQUE INDEX IF NOT EXISTS taciturn_settled ON taciturn_entries (account, reservation) WHERE reservation > 0;
 CREATE OR REPLACE FUNCTION taciturn_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION 'entries of an account are never changed'; END $$;
 DROP TRIGGER IF EXISTS taciturn_entries_append_only ON taciturn_entries;

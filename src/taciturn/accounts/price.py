@@ -16,7 +16,7 @@ where D is the hockey-stick divergence of everything together and :math:`\delta_
 
 *Proof.* By induction from the last release backwards, for what is still to come given any past. Let H(t) bound the
 divergence of what comes after the next release, whatever its outcome. A release that is (e', d')-DP has the law
-:math:`(1 - d') P_0 + d' P_1` with :math:`P_0` within a factor :math:`e^{e'}` of the neighbour's, so that the divergence
+:math:`(1 - d') P_0 + d' P_1` with :math:`(1 - d') P_0 \le e^{e'} Q`, Q being the neighbour's, so that the divergence
 from there on is at most :math:`d' + H(t - e')`: the constants d add up, and so do the shifts e. A release that is
 :math:`\sqrt{x'}`-GDP passes constants and shifts on, and adaptive composition of Gaussian trade-off functions adds
 squares. Selections inside a fit are covered by the price of the fit (:mod:`taciturn.accounting.filter`), since
@@ -53,7 +53,16 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_delta, check_integer, check_real
 from taciturn.events import Event
 
-__all__ = ["DELTA_UNITS", "DISTANCE_UNITS", "EPSILON_UNITS", "GAUSSIAN_UNITS", "Price", "prices_of", "totals_of"]
+__all__ = [
+    "DELTA_UNITS",
+    "DISTANCE_UNITS",
+    "EPSILON_UNITS",
+    "GAUSSIAN_UNITS",
+    "Price",
+    "decimal_units",
+    "prices_of",
+    "totals_of",
+]
 
 GAUSSIAN_UNITS = 10**15
 """A squared Gaussian parameter of 1, as an integer."""
@@ -156,8 +165,8 @@ def prices_of(event: Event, budget: Budget, *, ordered: bool = True) -> Iterable
     # Delta of the budget already holds the charge for samplers, at the epsilon of this plan.
     pure = budget.delta == 0.0 or best_bound(event, 0.0, ordered=ordered).epsilon <= budget.epsilon
     yield Price(
-        epsilon=math.ceil(_decimal(budget.epsilon) * EPSILON_UNITS),
-        delta=0 if pure else math.ceil(_decimal(budget.delta) * DELTA_UNITS),
+        epsilon=decimal_units(budget.epsilon, EPSILON_UNITS),
+        delta=0 if pure else decimal_units(budget.delta, DELTA_UNITS),
     )
 
 
@@ -180,7 +189,8 @@ def totals_of(epsilon: float, delta: float, approximate: tuple[float, float] = (
         raise ParameterError(
             "approximate", approximate, f"at most epsilon={whole.epsilon!r} and delta={whole.delta!r}", "lower it"
         )
-    shifted, rest = whole.epsilon - pair[0], whole.delta - pair[1]
+    shifted = _rounded_down(_decimal(whole.epsilon) - _decimal(pair[0]))
+    rest = _rounded_down(_decimal(whole.delta) - _decimal(pair[1]))
     distance = min(_DISTANCE_SHARE * rest / (1.0 + math.exp(whole.epsilon)), _LARGEST / 2 / DISTANCE_UNITS)
     squared = 0.0
     if shifted > 0.0 and rest > 0.0:
@@ -204,6 +214,17 @@ def _checked_pair(approximate: tuple[float, float]) -> tuple[float, float]:
         raise ParameterError("approximate", approximate, "a pair (epsilon, delta)", "give (0, 0) for no second pot")
     epsilon, delta = approximate
     return check_real(0.0, math.inf, closed="left", approximate=epsilon), check_delta(approximate=delta)
+
+
+def decimal_units(number: float, units: int) -> int:
+    """A decimal number that the caller wrote in units, rounded up."""
+    return math.ceil(_decimal(number) * units)
+
+
+def _rounded_down(number: Fraction) -> float:
+    """A double that is not larger."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, 0.0)
 
 
 def _decimal(number: float) -> Fraction:

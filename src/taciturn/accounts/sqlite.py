@@ -34,13 +34,24 @@ CREATE TABLE IF NOT EXISTS taciturn_entries (
     clock TEXT NOT NULL,
     previous TEXT NOT NULL,
     hash TEXT NOT NULL,
-    PRIMARY KEY (account, sequence)
+    PRIMARY KEY (account, sequence),
+    CHECK (kind IN ('opened', 'reserved', 'spent', 'released')),
+    CHECK (gaussian >= 0 AND epsilon >= 0 AND delta >= 0 AND distance >= 0)
 )
 """
-_APPEND_ONLY = """
-CREATE TRIGGER IF NOT EXISTS taciturn_entries_{verb} BEFORE {verb} ON taciturn_entries
-BEGIN SELECT RAISE(ABORT, 'entries of an account are never changed'); END
-"""
+# An entry is settled once, and none takes the place of another.
+_APPEND_ONLY = (
+    "CREATE UNIQUE INDEX IF NOT EXISTS taciturn_settled ON taciturn_entries (account, reservation) "
+    "WHERE reservation > 0",
+    "CREATE TRIGGER IF NOT EXISTS taciturn_entries_insert BEFORE INSERT ON taciturn_entries "
+    "WHEN EXISTS (SELECT 1 FROM taciturn_entries WHERE account = NEW.account AND sequence = NEW.sequence) "
+    "BEGIN SELECT RAISE(ABORT, 'entries of an account are never changed'); END",
+    *(
+        f"CREATE TRIGGER IF NOT EXISTS taciturn_entries_{verb} BEFORE {verb} ON taciturn_entries "
+        "BEGIN SELECT RAISE(ABORT, 'entries of an account are never changed'); END"
+        for verb in ("update", "delete")
+    ),
+)
 
 
 class SQLiteLedger:
@@ -53,7 +64,8 @@ class SQLiteLedger:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        # Without links, so that all names of the file lead to the same locks.
+        self._path = path.resolve()
 
     def prepare(self) -> None:
         """Make the file, for its owner alone, and the table, unless they are there."""
@@ -66,8 +78,8 @@ class SQLiteLedger:
                     raise sqlite3.OperationalError("no write-ahead log")
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_TABLE)
-                for verb in ("UPDATE", "DELETE"):
-                    connection.execute(_APPEND_ONLY.format(verb=verb))
+                for statement in _APPEND_ONLY:
+                    connection.execute(statement)
                 connection.execute("COMMIT")
 
     @contextmanager
@@ -95,6 +107,10 @@ class SQLiteLedger:
     def _connect(self) -> sqlite3.Connection:
         if not self._path.exists():
             raise sqlite3.OperationalError("no such file")
+        _refuse_network(self._path)
+        if self._path.stat().st_nlink > 1:
+            # Locks go by the name of the file: two names of one file do not exclude each other.
+            raise sqlite3.OperationalError("a file with a second name (a hard link)")
         connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
         # A commit is on disk before it returns, also if the computer loses power in the next moment.
         connection.execute("PRAGMA synchronous = FULL")
@@ -105,8 +121,9 @@ class SQLiteLedger:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            told = error.strerror if isinstance(error, OSError) else error
             raise AccountError(
-                f"account in {self._path.name!r}: expected a ledger that can be read and written, got {error}; "
+                f"account in {self._path.name!r}: expected a ledger that can be read and written, got {told}; "
                 "nothing was drawn, and what was reserved counts as spent; check the file and the disk."
             ) from None
 
@@ -120,7 +137,7 @@ def _pages(connection: sqlite3.Connection, account: str) -> Pages:
 
 def _refuse_network(path: Path) -> None:
     """Raise where the file would be on another computer, as far as this can be told."""
-    kind = _file_system(path.parent)
+    kind = _file_system(path)
     if kind.startswith(_NETWORK_FILE_SYSTEMS):
         raise AccountError(
             f"account in {path.name!r}: expected a disk of this computer, got the network file system {kind!r}, whose "
@@ -128,13 +145,12 @@ def _refuse_network(path: Path) -> None:
         )
 
 
-def _file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
-    """The type of the file system of a folder; empty where the system does not tell."""
+def _file_system(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """The type of the file system of a file; empty where the system does not tell."""
     if not sys.platform.startswith("linux"):
         return ""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
-        wanted = folder.resolve()
     except OSError:
         return ""
     best, kind = -1, ""
@@ -142,6 +158,6 @@ def _file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> s
         before, _, after = line.partition(" - ")
         point = Path(before.split(" ")[4].replace("\\040", " "))
         # Of two mounts in one place the later one counts.
-        if (wanted == point or point in wanted.parents) and len(point.parts) >= best:
+        if (path == point or point in path.parents) and len(point.parts) >= best:
             best, kind = len(point.parts), after.split(" ")[0]
     return kind

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
@@ -123,13 +122,9 @@ def public_labels(y: Any, *, invalid: str) -> AnyArray:
     """The distinct labels of a target, sorted, on the assumption that their set is public."""
 
     def distinct() -> AnyArray:
-        if invalid == "null":
-            labels, known = judged_labels(y)
-            labels = labels[known]
-        else:
-            labels = column_or_1d(y)
-            assert_all_finite(labels, input_name="y")
-        plain = plain_labels(labels)
+        # Whether a label is missing is not public. The target is refused for that when it is read, if at all.
+        labels, known = judged_labels(y if invalid == "null" else column_or_1d(y))
+        plain = plain_labels(labels[known])
         check_classification_targets(plain)
         return np.unique(plain)
 

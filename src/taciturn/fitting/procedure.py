@@ -209,8 +209,8 @@ class PrivateEstimator(Guarded, BaseEstimator):
 
     def __sklearn_clone__(self) -> Any:
         # Searches make their copies in the process that was asked, and fit them wherever they like.
-        if not math.isinf(self.epsilon):
-            warn_of_search(type(self).__name__, self.account)
+        if self.epsilon != math.inf:
+            warn_of_search(type(self).__name__, self.account, self.relation)
         return super().__sklearn_clone__()
 
     def check_parameters(self) -> None:

@@ -13,6 +13,7 @@ import reprlib
 from typing import Any, NoReturn
 
 from taciturn._version import __version__
+from taciturn.certificate.disclosures import DERIVED
 from taciturn.certificate.release import Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
@@ -70,6 +71,7 @@ def read_fields(text: str) -> dict[str, Any]:
         "parts": tuple(map(_part, _list(content, "parts"))),
         "unit": _word(content, "unit", UNITS),
         "account_head": _head(content),
+        **{name: None if content[name] is None else _texts(content, name) for name in DERIVED},
     }
 
 
@@ -95,6 +97,7 @@ _KEYS = frozenset(
         "parts",
         "unit",
         "account_head",
+        *DERIVED,
     ]
 )
 
@@ -131,6 +134,8 @@ def _envelope(text: str) -> dict[str, Any]:
     content.setdefault("parts", [])
     content.setdefault("unit", "record")
     content.setdefault("account_head", None)
+    for name in DERIVED:
+        content.setdefault(name, None)
     _check_keys(content, _KEYS, "a certificate")
     if not isinstance(content["taciturn"], str):
         raise _unexpected("taciturn", content["taciturn"], "the version that wrote it")

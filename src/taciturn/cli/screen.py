@@ -206,10 +206,27 @@ def print_certificate(certificate: Certificate) -> None:
         facts.add_row("released", shown_text(str(release)))
     facts.add_row("arithmetic", shown_text(certificate.arithmetic))
     facts.add_row("seeded", "yes: for reproduction only" if certificate.seeded else "no")
+    for name, value in _attacks(certificate):
+        facts.add_row(name, value)
     if certificate.is_proved:
         facts.add_row(f"a person with {2 * certificate.group_size} records", _group_guarantee(certificate))
     console().print(facts)
     print_words(certificate)
+
+
+def _attacks(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """What is proved about attackers: the Gaussian parameter, and tests of membership."""
+    from taciturn.report.formats import format_percent, round_safely
+
+    rates, mu = certificate.attack_rates(), certificate.mu
+    if rates is None:
+        return
+    if mu is not None:
+        yield "mu (Gaussian)", round_safely(mu, up=True)
+    pairs = zip(rates.fpr, rates.tpr, strict=True)
+    powers = ", ".join(f"{format_percent(power, up=True)} at {100.0 * level:g}%" for level, power in pairs)
+    yield "membership test", f"true positives at most {powers} false positives"
+    yield "its advantage", f"at most {format_percent(rates.advantage, up=True)}"
 
 
 def _group_guarantee(certificate: Certificate) -> str:

@@ -244,9 +244,9 @@ class Certificate:
         CertificateError
             If the text is not a certificate, or states less than its events allow.
         """
-        content = read_fields(text)
-        stated = {name: content.pop(name) for name in DERIVED}
         try:
+            content = read_fields(text)
+            stated = {name: content.pop(name) for name in DERIVED}
             certificate = with_parts(cls(**content))
         except ParameterError as error:
             raise CertificateError(str(error)) from None

@@ -118,4 +118,6 @@ def test_every_certificate_of_0_1_has_rates_or_proves_nothing():
         assert (rates is None) == (proved is None or math.isinf(proved)), name
         if rates is not None:
             for level, rate in zip(rates.fpr, rates.tpr, strict=True):
-                assert level <= rate <= min(1.0, (math.exp(min(proved, 700.0)) * level + certificate.delta) * (1 + 1e-5)), name
+                assert (
+                    level <= rate <= min(1.0, (math.exp(min(proved, 700.0)) * level + certificate.delta) * (1 + 1e-5))
+                ), name

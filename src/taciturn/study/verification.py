@@ -161,9 +161,10 @@ def _examine(
     files: StudyFiles, public_key: Ed25519PublicKey | None, write_report: Callable[[Model], str] | None
 ) -> Verification:
     found = _Examination(files, public_key, write_report).run()
-    first = next((item for item in found.items if item.outcome == FAILS), None)
-    if first is not None:
-        error = VerificationError(first.words)
+    refused = sorted((item for item in found.items if item.outcome == FAILS), key=lambda item: item.name != "signature")
+    if refused:
+        # A file that is not the signed one explains the contradictions.
+        error = VerificationError(refused[0].words)
         error.verification = found
         raise error
     return found

@@ -181,6 +181,12 @@ def _swap_classes(content) -> None:
     content["classes"] = content["classes"][::-1]
 
 
+def _report_of_another_version(folder: Path, other: Path) -> None:
+    """The numbers of such a report are not compared."""
+    in_text(REPORT, "epsilon = 4", "epsilon = 0.4")(folder, other)
+    in_text(REPORT, "This page was written by taciturn ", "This page was written by taciturn 9.")(folder, other)
+
+
 def _add_file(folder: Path, other: Path) -> None:
     (folder / "notes.txt").write_text("trust me\n", encoding="utf-8")
 
@@ -232,6 +238,7 @@ WAYS = {
     "another name of a feature": Tampering(modelled(at("features", 0, value="weight")), "the names of the bounds"),
     # One file by itself.
     "a number in the report": Tampering(in_text(REPORT, "epsilon = 4", "epsilon = 0.4"), "the model's report"),
+    "a number in the report, and its version": Tampering(_report_of_another_version, "the version in model.json"),
     "a name in the report": Tampering(in_text(REPORT, ">dose<", ">pulse<"), "the model's report"),
     "a certificate without the model": Tampering(in_text(CERTIFICATE, '"seeded": true', '"seeded": false'),
                                                  "the certificate in model.json"),

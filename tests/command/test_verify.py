@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import stat
+from pathlib import Path
 
 import pytest
 from commands import one_sentence, run, write_patients
@@ -124,6 +125,41 @@ def test_a_folder_as_it_was_written_passes(study, name):
     assert done.code == 0, done
     for part in ("certificate", "model", "report", "signature", "those that were signed"):
         assert part in done.out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--inference"],
+        ["--epsilon", "inf"],
+        ["--relation", "add-remove", "--n-public", "400", "--method", "objective-perturbation"],
+        ["--relation", "replace-one", "--method", "frank-wolfe"],
+        ["--invalid", "null", "--nonzero", "auto"],
+        ["--epsilon", "25", "--delta", "1e-3", "--private-bounds", "0.5"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_folders_of_other_fits_pass(options, task, study, tmp_path):
+    text = (study / ("bounds.toml" if task == "classify" else "regression.toml")).read_text(encoding="utf-8")
+    if "--private-bounds" in options:
+        text = text.replace('[columns.age]\ntype = "number"\nlower = 0\nupper = 100\n', "")
+    (tmp_path / "bounds.toml").write_text(text, encoding="utf-8")
+    done = run(
+        "fit", study / "patients.csv", "--bounds", tmp_path / "bounds.toml", "-o", tmp_path / "model",
+        *([] if "--epsilon" in options else ["--epsilon", 4]), *options,
+    )  # fmt: skip
+    assert done.code == 0, done
+    verified = run("verify", tmp_path / "model")
+    assert verified.code == 0, verified
+
+
+def test_models_of_0_1_pass(tmp_path):
+    models = json.loads((Path(__file__).parents[1] / "data" / "models_0_1.json").read_text(encoding="utf-8"))
+    for content in models.values():
+        path = tmp_path / "model.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        assert refusal(path) is None
 
 
 def test_a_single_file_passes_with_the_signature_of_its_folder(study):

@@ -122,11 +122,12 @@ def _check_budget(certificate: Certificate, estimator: Any) -> None:
 
 
 def _check_seed(certificate: Certificate, command: str) -> None:
+    """A command with a seed makes a seeded fit; a model that was made in Python may have any command."""
     try:
         words = shlex.split(command)
     except ValueError:
         words = []
-    if words[:2] == ["taciturn", "fit"] and ("--seed" in words) != certificate.seeded:
+    if "--seed" in words and not certificate.seeded:
         raise _contradiction("model.json", "seeded")
 
 

@@ -181,6 +181,7 @@ class _Examination:
         self._content: Any = None
         self._model: Model | None = None
         self._signed_by: str | None = None
+        self._partly = False
 
     def run(self) -> Verification:
         return Verification(tuple(self._items()), self._certificate, self._signed_by)
@@ -204,7 +205,8 @@ class _Examination:
         ]
         for file, name, check in checks:
             if file in files:
-                yield _outcome(name, check, files[file])
+                self._partly = False
+                yield self._outcome(name, check, files[file])
             elif file == _CERTIFICATE and self._files.whole and files.keys() & {_MODEL, "selection.json"}:
                 yield CheckedItem(
                     name, FAILS, "certificate.json: expected it in the folder, and it is missing; ask for a fresh copy."
@@ -297,7 +299,11 @@ class _Examination:
         if hashlib.sha256(self._files.contents[_MODEL]).hexdigest() not in text:
             raise CertificateError(_other_report("the digest of model.json"))
         same = "has the certificate and the digest of model.json"
-        if self._model is None or self._write_report is None or f"taciturn {__version__} with" not in text:
+        writer = "" if self._model is None else str(self._parsed(_MODEL)["taciturn"])
+        if f"This page was written by taciturn {writer} with" not in text:
+            raise CertificateError(_other_report("the version of taciturn that wrote model.json"))
+        if self._model is None or self._write_report is None or writer != __version__:
+            self._partly = True
             return f"{same}; its other numbers were not compared"
         if _MADE_WITH.sub("", self._write_report(self._model)) != _MADE_WITH.sub("", text):
             raise CertificateError(_other_report("what follows from model.json"))
@@ -321,7 +327,15 @@ class _Examination:
                 "signature.json: expected a signature by the key that was given, and there is none; ask the owner for "
                 "signed files.",
             )
-        return _outcome("signature", self._check_signature, SIGNATURE_NAME, self._key is None)
+        self._partly = self._key is None
+        return self._outcome("signature", self._check_signature, SIGNATURE_NAME)
+
+    def _outcome(self, name: str, check: Callable[[str], str], file: str) -> CheckedItem:
+        try:
+            words = check(file)
+        except TaciturnError as error:
+            return CheckedItem(name, FAILS, str(error))
+        return CheckedItem(name, NOT_CHECKED if self._partly else HOLDS, words)
 
     def _check_signature(self, name: str) -> str:
         digits = check_signature(self._files, self._key)
@@ -341,14 +355,6 @@ def _describe_claim(certificate: Certificate) -> str:
         return f"a published claim of {stated}; what is proved beside it follows from {releases}"
     seeded = "; SEEDED, for reproduction only" if certificate.seeded else ""
     return f"{stated}: follows from {releases}{seeded}"
-
-
-def _outcome(name: str, check: Callable[[str], str], file: str, unknown: bool = False) -> CheckedItem:
-    try:
-        words = check(file)
-    except TaciturnError as error:
-        return CheckedItem(name, FAILS, str(error))
-    return CheckedItem(name, NOT_CHECKED if unknown else HOLDS, words)
 
 
 def _code_blocks(page: str) -> Iterator[Any]:

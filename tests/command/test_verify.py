@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
@@ -357,6 +358,37 @@ def test_selections_and_scores_are_signed_and_verified(study, tmp_path):
     one_sentence(run("verify", score, "--public-key", public))
 
 
+def test_public_scores_are_signed_where_they_are_written(study, tmp_path):
+    asked = ["score", study / "classify", study / "patients.csv", "--sign", study / "owner.pem"]
+    assert "name one with --output" in one_sentence(run(*asked))
+    assert run(*asked, "-o", tmp_path / "score.json").code == 0
+    assert run("verify", tmp_path / "score.json", "--public-key", study / "owner.pub.pem").code == 0
+
+
+def test_a_key_that_others_may_read_is_noted(study, tmp_path):
+    folder, key = tmp_path / "model", write_key(tmp_path / "key.pem")
+    shutil.copytree(study / "classify", folder)
+    (folder / SIGNATURE).unlink()
+    key.chmod(0o644)
+    noted = run("verify", folder, "--sign", key)
+    assert noted.code == 0
+    assert "note: others may read key.pem" in noted.err
+    (folder / SIGNATURE).unlink()
+    key.chmod(0o600)
+    assert run("verify", folder, "--sign", key).err == ""
+
+
+def test_show_has_the_rates_of_the_certificate(study):
+    shown = " ".join(run("show", study / "classify").out.split())
+    certificate = verify_folder(study / "classify").certificate
+    rates = certificate.attack_rates()
+    assert f"mu (Gaussian) │ {certificate.mu:.3f}"[:-1] in shown
+    for level, rate in zip(("0.1%", "1%", "5%"), rates.tpr, strict=True):
+        stated = float(re.search(rf"([\d.]+)% at {re.escape(level)}", shown)[1])
+        assert 100.0 * rate <= stated <= 101.0 * rate
+    assert 100.0 * rates.advantage <= float(re.search(r"its advantage │ at most ([\d.]+)%", shown)[1])
+
+
 @pytest.mark.parametrize("where", ["fit", "verify"])
 def test_keys_that_cannot_be_used_are_refused_before_anything_is_spent(where, study, tmp_path, monkeypatch):
     monkeypatch.delenv("TACITURN_KEY_PASSWORD", raising=False)
@@ -421,7 +453,7 @@ def test_hostile_files_are_refused_in_one_sentence(name, content, study, tmp_pat
 
 def test_what_is_no_file_is_refused(study, tmp_path):
     for name, make in (
-        ("a pipe", lambda path: os.mkfifo(path)),
+        ("a pipe", os.mkfifo),
         ("a folder", lambda path: path.mkdir()),
         ("a link to itself", lambda path: path.symlink_to(path)),
         ("a link to a device", lambda path: path.symlink_to("/dev/zero")),

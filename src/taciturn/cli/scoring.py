@@ -16,6 +16,7 @@ from taciturn.cli.records import file_assumptions
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
 from taciturn.cli.signing import read_signing_key, sign_beside
+from taciturn.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from taciturn.estimators.scoring import PrivateScore
@@ -58,6 +59,8 @@ def score(
     from taciturn.mechanisms import rounded_gaussian
 
     key = read_signing_key(sign)
+    if key is not None and epsilon is None and output is None:
+        raise ParameterError("sign", str(sign), "a file to sign", "name one with --output")
     read = read_model(model)
     options = {
         "delta": delta,
@@ -71,6 +74,7 @@ def score(
         result = _score(read, X, y, metric, epsilon=inf, **options)
         if output is not None:
             replace_file(output, _as_json(result), public=public)
+            sign_beside(output, _as_json(result), key, public=public)
         print_line(f"{result.metric}: {result.value:.6g}")
         print_line("not private: this number may be shown only if the table is public; --epsilon adds noise to it")
         return

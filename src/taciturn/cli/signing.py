@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from taciturn.cli.output import replace_file
+from taciturn.cli.screen import print_note
 from taciturn.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def read_signing_key(path: Path | None) -> Ed25519PrivateKey | None:
         return None
     from taciturn.study.keys import NeedsPasswordError, read_private_key
 
+    if os.name == "posix" and path.is_file() and path.stat().st_mode & 0o077:
+        print_note(f"others may read {path.name}, and sign in your name; chmod 600 keeps it to you.")
     given = os.environ.get(_VARIABLE)
     try:
         return read_private_key(path, None if given is None else given.encode())

@@ -65,7 +65,7 @@ def list_side_channels(certificate: Certificate) -> tuple[str, ...]:
         listed.append("a refusal, which tells that a record, or the file, is not admissible")
     if certificate.arithmetic == "float64":
         listed.append("rounding in double precision, as far as the assumptions do not cover it")
-    listed.append("the random numbers of the operating system, which must stay secret")
+    listed.append("the random numbers of the operating system, which nobody else may know")
     return tuple(listed)
 
 

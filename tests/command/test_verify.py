@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from tampering import CERTIFICATE, FILES, MODEL, REPORT, SIGNATURE, WAYS
 
+from taciturn import __version__
 from taciturn.core.errors import TaciturnError
 from taciturn.report import model_report
 from taciturn.study import read_public_key, sign_files, verification, verify_folder
@@ -161,6 +162,18 @@ def test_models_of_0_1_pass(tmp_path):
         path = tmp_path / "model.json"
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         assert refusal(path) is None
+
+
+def test_a_folder_of_0_1_passes_without_a_digest_in_its_report(study, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(study / "classify", folder)
+    (folder / SIGNATURE).unlink()
+    for name in FILES:
+        text = (folder / name).read_text(encoding="utf-8").replace(__version__, "0.1.0")
+        (folder / name).write_text(re.sub("<p>SHA-256 of model.json[^<]*</p>", "", text), encoding="utf-8")
+    items = {item.name: item for item in verify_folder(folder, write_report=model_report).items}
+    assert items["report"].outcome == "not checked"
+    assert (items["model"].outcome, items["certificate"].outcome) == ("holds", "holds")
 
 
 def test_a_single_file_passes_with_the_signature_of_its_folder(study):

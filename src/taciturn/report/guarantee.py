@@ -147,7 +147,8 @@ def _show_attacks(page: Page, certificate: Certificate) -> None:
         return
     gaussian = "" if mu is None else f" The Gaussian parameter of all releases together is mu = {_rounded(mu)}."
     page.paragraph(
-        "A test of membership looks at the model and says of a record that it is in the data, or that it is not. "
+        "A test of membership looks at the model and says of a record that it is in the data, or that it is not. Its "
+        "false positive rate is how often it says so of records that are not, its true positive rate of those that are. "
         "Whatever it computes, these are the best rates that it can have; they follow from the releases, not from "
         f"epsilon alone.{gaussian}"
     )
@@ -155,8 +156,8 @@ def _show_attacks(page: Page, certificate: Certificate) -> None:
         (f"{100.0 * level:g}%", format_percent(power, up=True))
         for level, power in zip(rates.fpr, rates.tpr, strict=True)
     ]
-    rows.append(("at any rate, the difference", format_percent(rates.advantage, up=True)))
-    header = ("records that are not in the data, called members", "records in the data, called members, at most")
+    rows.append(("largest difference", format_percent(rates.advantage, up=True)))
+    header = ("false positive rate", "true positive rate, at most")
     page.table(header, rows, "Tests of membership", numeric={0, 1})
 
 

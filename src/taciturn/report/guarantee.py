@@ -147,8 +147,8 @@ def _show_attacks(page: Page, certificate: Certificate) -> None:
         return
     gaussian = "" if mu is None else f" The Gaussian parameter of all releases together is mu = {_rounded(mu)}."
     page.paragraph(
-        "A test of membership looks at the model and says of a record that it is in the data, or that it is not. Its "
-        "false positive rate is how often it says so of records that are not, its true positive rate of those that are. "
+        "A test of membership looks at the model and calls records members of the data. Its false positive rate is the "
+        "share of records outside the data that it calls so, its true positive rate the share of those in the data. "
         "Whatever it computes, these are the best rates that it can have; they follow from the releases, not from "
         f"epsilon alone.{gaussian}"
     )

@@ -99,6 +99,15 @@ def check_honest(certificate):
     assert str(certificate).replace("\n", "").isprintable()
     hash(certificate)
     check_proved(certificate)
+    check_bounded(certificate)
+
+
+def check_bounded(certificate):
+    """Tests of membership are bounded by numbers between those of a guess and of certainty."""
+    rates = certificate.attack_rates()
+    if rates is not None:
+        assert all(level <= rate <= 1.0 for level, rate in zip(rates.fpr, rates.tpr, strict=True))
+        assert 0.0 <= rates.advantage <= 1.0
 
 
 def check_proved(certificate):
@@ -146,7 +155,10 @@ def test_a_missing_or_additional_key_is_refused(name):
                 place = place[key]
             del place[path[-1]]
             # These were added to what earlier versions wrote.
-            added = ("distance", "parts", "records", "fixed_sign", "remaining", "half", "unit", "account_head")
+            added = (
+                "distance", "parts", "records", "fixed_sign", "remaining", "half", "unit", "account_head",
+                "unprotected", "side_channels",
+            )  # fmt: skip
             if path[-1] not in added:
                 with pytest.raises(CertificateError):
                     Certificate.from_json(json.dumps(copy))

@@ -84,6 +84,7 @@ def regression(certificate=None, **fitted):
         certificate=certificate or certificate_of_fit(),
         feature_names=bounds.feature_names,
         command=f"taciturn fit table.csv --target {QUOTED!r} -o out",
+        to_json=lambda: "the text of model.json",
     )
 
 
@@ -98,6 +99,7 @@ def classification(classes, certificate=None):
         certificate=certificate or certificate_of_fit(),
         feature_names=bounds.feature_names,
         command="taciturn fit table.csv",
+        to_json=lambda: "the text of model.json",
     )
 
 
@@ -112,6 +114,8 @@ def inferred(task="regress", **changes):
     estimator.certificate_ = certificate_of_fit()
     if task == "classify":
         estimator.classes_ = np.array(["no", "yes"])
+    else:
+        estimator.y_bounds_ = (0.0, 250.0)
     sampling, privacy = np.array([0.3, 0.12, 0.4, 0.02, 0.05]), np.array([0.4, 0.05, 0.3, 0.0, 0.12])
     details = {
         "columns": np.array([0, 1, 3, 4]),

@@ -139,7 +139,10 @@ def test_a_relation_that_the_events_do_not_know_is_refused(replaced):
     relations = ["replace-one"] if replaced else ["zero-out", "add-remove"]
     certificate = make(objective(replaced=replaced), relation=relations[0])
     for relation in ("replace-one", "zero-out", "add-remove"):
-        text = with_claim(certificate, relation=relation, epsilon=2.0 * certificate.epsilon)
+        # What is unprotected follows from the relation, and goes with it.
+        unprotected = list(dataclasses.replace(certificate, relation=relation).unprotected)
+        changes = {"relation": relation, "unprotected": unprotected}
+        text = with_claim(certificate, **changes, epsilon=2.0 * certificate.epsilon)
         if relation in relations:
             assert Certificate.from_json(text).relation == relation
         else:

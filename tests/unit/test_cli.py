@@ -8,7 +8,7 @@ from taciturn import __version__
 from taciturn.cli import app
 
 RUNNER = CliRunner()
-COMMANDS = ("demo", "init", "fit", "show", "predict", "score", "select", "compare", "audit", "reproduce")
+COMMANDS = ("demo", "init", "fit", "show", "predict", "score", "select", "verify", "compare", "audit", "reproduce")
 
 
 def test_version_and_the_list_of_commands():

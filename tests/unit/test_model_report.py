@@ -122,8 +122,13 @@ def test_odds_are_told_in_a_table_and_in_words():
         assert 100 * high <= float(most[:-1]) < 1.005 * 100 * high
     words = parts_of(root)["What an attacker can come to believe"]
     assert "by more than one percentage point with a probability of at most 0.0001." in words
-    # 0.05 e + 1e-6 = 0.13592
-    assert "a false positive rate of 5% has a true positive rate of at most 13.6%" in words
+    # 0.05 e + 1e-6 = 0.13592 is what epsilon and delta alone would give.
+    _, *tests = table_of(root, "Tests of membership")
+    assert [row[0] for row in tests] == ["0.1%", "1%", "5%", "largest difference"]
+    rates = certificate_of_fit(1.0).attack_rates()
+    for (_, shown), exact in zip(tests, (*rates.tpr, rates.advantage), strict=True):
+        assert 100.0 * exact <= float(shown[:-1]) < 1.01 * 100.0 * exact
+    assert float(tests[2][1][:-1]) <= 13.6
     pure = certify(
         [Release("x", "Laplace", 1.0, PureEvent(1.0))],
         Budget(1.0, 0.0),

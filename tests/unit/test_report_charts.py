@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from reported import Tree
 
+from taciturn.accounting.attacks import highest_power
 from taciturn.report import Page
 from taciturn.report.charts import Bar, coefficient_chart, find_scale, odds_chart, shorten
 from taciturn.report.formats import format_number, format_percent, round_safely
-from taciturn.report.odds import highest_power, posterior_range
+from taciturn.report.odds import posterior_range
 
 # ------------------------------------------------------------------ bars
 

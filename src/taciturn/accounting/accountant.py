@@ -43,7 +43,18 @@ from taciturn.accounting.pieces import Pieces, pieces_of
 from taciturn.core.validation import check_delta, check_real
 from taciturn.events import Event, alternatives
 
-__all__ = ["RULES", "Bound", "Rule", "best_bound", "delta_of", "epsilon_of", "proves", "remaining_delta", "satisfies"]
+__all__ = [
+    "RULES",
+    "Bound",
+    "Rule",
+    "best_bound",
+    "delta_of",
+    "epsilon_of",
+    "provable_delta",
+    "proves",
+    "remaining_delta",
+    "satisfies",
+]
 
 # Part of delta kept back, so that rounding in the evaluation of a bound can never matter.
 _KEPT_BACK = 1e-6
@@ -165,22 +176,25 @@ def delta_of(event: Event, epsilon: float) -> float:
     return max(_delta_of(pieces_of(each), epsilon) for each in alternatives(event))
 
 
-def _delta_of(pieces: Pieces, epsilon: float) -> float:
+def provable_delta(pieces: Pieces, epsilon: float) -> float:
+    """The smallest delta that some bound proves at this very epsilon, the charge for samplers included."""
     if not pieces.private:
         return 1.0
+    log_left = min(rule.log_delta(pieces, epsilon) for rule in RULES)
+    left = min(math.exp(log_left) / (1.0 - _KEPT_BACK), 1.0)
+    charge = (1.0 + math.exp(min(epsilon, 700.0))) * pieces.distance if pieces.distance else 0.0
+    return min(pieces.leak + (1.0 - pieces.leak) * left + charge, 1.0)
 
-    def provable(at: float) -> float:
-        log_left = min(rule.log_delta(pieces, at) for rule in RULES)
-        left = min(math.exp(log_left) / (1.0 - _KEPT_BACK), 1.0)
-        charge = (1.0 + math.exp(min(at, 700.0))) * pieces.distance if pieces.distance else 0.0
-        return min(pieces.leak + (1.0 - pieces.leak) * left + charge, 1.0)
 
-    if pieces.distance == 0.0:
-        return provable(epsilon)
+def _delta_of(pieces: Pieces, epsilon: float) -> float:
+    if not pieces.private or pieces.distance == 0.0:
+        return provable_delta(pieces, epsilon)
     # Beyond this the charge alone is one. Up to the best epsilon the bounds fall faster than the charge grows.
     top = min(epsilon, -math.log(pieces.distance))
-    best = minimize_scalar(provable, bounds=(0.0, top), method="bounded", options={"xatol": 1e-9})
-    return min(provable(top), float(best.fun))
+    best = minimize_scalar(
+        lambda at: provable_delta(pieces, at), bounds=(0.0, top), method="bounded", options={"xatol": 1e-9}
+    )
+    return min(provable_delta(pieces, top), float(best.fun))
 
 
 def proves(event: Event, epsilon: float, delta: float, *, ordered: bool = True) -> bool:

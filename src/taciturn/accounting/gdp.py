@@ -57,6 +57,7 @@ __all__ = [
     "log_delta_of_mu",
     "mu_of_budget",
     "mu_squared",
+    "mu_squared_of",
     "nu",
     "pure_to_mu",
     "selection_step",
@@ -128,10 +129,13 @@ def _selections_squared(pieces: Pieces) -> float:
 # ------------------------------------------------------------------ whole plans
 
 
-def mu_squared(event: Event) -> float:
-    """The squared GDP parameter of a plan, its ``leak`` apart; infinite where it has none."""
-    every = [pieces_of(each) for each in alternatives(event)]
-    return max(math.inf if pieces.objectives else _mu_squared(pieces) for pieces in every)
+def mu_squared(event: Event, *, ordered: bool = True) -> float:
+    """The squared GDP parameter of a plan, its ``leak`` apart; infinite where it has none.
+
+    ``ordered`` tells whether the releases happen in the order of the event; False holds for every order.
+    """
+    every = [pieces_of(each, ordered=ordered) for each in alternatives(event)]
+    return max(math.inf if pieces.objectives else mu_squared_of(pieces) for pieces in every)
 
 
 def gaussian_cost(event: Event, *, ordered: bool = True) -> tuple[float, float]:
@@ -141,12 +145,13 @@ def gaussian_cost(event: Event, *, ordered: bool = True) -> tuple[float, float]:
     Gaussian: where it has no protection, may fail outright, or minimises a perturbed objective.
     """
     every = [pieces_of(each, ordered=ordered) for each in alternatives(event)]
-    squared = max(math.inf if pieces.objectives or pieces.leak else _mu_squared(pieces) for pieces in every)
+    squared = max(math.inf if pieces.objectives or pieces.leak else mu_squared_of(pieces) for pieces in every)
     return squared, max(pieces.distance for pieces in every)
 
 
-def _mu_squared(pieces: Pieces) -> float:
-    """Of everything but the objectives."""
+@lru_cache(maxsize=64)
+def mu_squared_of(pieces: Pieces) -> float:
+    """The squared GDP parameter of everything but the objectives and the ``leak``."""
     if not pieces.private:
         return math.inf
     terms = [_selections_squared(pieces)]
@@ -164,7 +169,7 @@ def pure_to_mu(eps: float) -> float:
 
 def epsilon(pieces: Pieces, delta: float) -> float:
     """The smallest epsilon at this delta, as far as this bound knows."""
-    squared = _mu_squared(pieces)
+    squared = mu_squared_of(pieces)
     if not pieces.objectives:
         return epsilon_of_mu(math.sqrt(squared), delta)
     shifts, log_weights = polynomial(pieces)
@@ -184,7 +189,7 @@ def epsilon(pieces: Pieces, delta: float) -> float:
 
 def log_delta(pieces: Pieces, eps: float) -> float:
     """The logarithm of the smallest delta at this epsilon, as far as this bound knows."""
-    squared = _mu_squared(pieces)
+    squared = mu_squared_of(pieces)
     if not pieces.objectives:
         return min(log_delta_of_mu(eps, math.sqrt(squared)), 0.0)
     left = eps - head_start(pieces)
@@ -208,7 +213,7 @@ def _log_of_sum(logs: Sequence[float]) -> float:
 
 def excess(pieces: Pieces, eps: float, delta: float) -> float:
     """At most zero if and only if this bound proves (eps, delta); close to linear in log-scales."""
-    squared = _mu_squared(pieces)
+    squared = mu_squared_of(pieces)
     if pieces.objectives:
         proved = log_delta(pieces, eps)
         if proved == 0.0 or delta <= 0.0:

@@ -20,6 +20,7 @@ infinite.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import expit, gammaln, log_expit
@@ -67,6 +68,8 @@ def _binomial(eps: float, count: int) -> tuple[FloatArray, FloatArray]:
     return eps * (truths - lies), log_weights
 
 
+# One plan is asked for at many epsilons in a row.
+@lru_cache(maxsize=1)
 def _outcomes(pieces: Pieces) -> tuple[FloatArray, FloatArray, float] | None:
     """Joint losses, the logarithms of their chances, and the chance of all others; None if too many."""
     counts = _counts(pieces)

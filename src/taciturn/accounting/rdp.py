@@ -21,6 +21,7 @@ proposition 12). The curves of the pieces:
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -104,6 +105,7 @@ def objective_curve(objective: Objective) -> FloatArray:
     return total + (1.0 + total) * _ROUNDING
 
 
+@lru_cache(maxsize=64)
 def curve(pieces: Pieces) -> FloatArray:
     """The Rényi curve of a whole plan on :data:`ORDERS`, its ``leak`` apart."""
     if not pieces.private:
@@ -119,6 +121,7 @@ def curve(pieces: Pieces) -> FloatArray:
         total += count * pure_curve(eps)
     for objective, count in pieces.objectives:
         total += count * objective_curve(objective)
+    total.setflags(write=False)
     return total
 
 

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from taciturn._version import __version__
-from taciturn.accounting import best_bound
+from taciturn.accounting import AttackRates, best_bound
+from taciturn.certificate.attacks import proved_mu, proved_rates
 from taciturn.certificate.claim import check_claim, check_work, with_parts
+from taciturn.certificate.disclosures import DERIVED, check_disclosures, list_side_channels, list_unprotected
 from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, UNITS, is_head, read_fields
 from taciturn.certificate.release import MOST_REPEATS, Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, Status
@@ -138,6 +140,37 @@ class Certificate:
         """The cost of all releases together; releases about two halves of the records are parallel events."""
         return event_of_releases(self.events)
 
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """Quantities that the guarantee does not protect, in words."""
+        return list_unprotected(self)
+
+    @property
+    def side_channels(self) -> tuple[str, ...]:
+        """What an observer of the computation may learn besides the releases, in words; outside the proof."""
+        return list_side_channels(self)
+
+    @property
+    def mu(self) -> float | None:
+        """The Gaussian parameter that the events prove, rounded up; None where there is none.
+
+        Telling neighbours apart is no easier than telling N(mu, 1) from N(0, 1), up to the distance of the samplers
+        from their laws. There is none for perturbed objectives, releases with a delta of their own, and where nothing
+        is proved.
+        """
+        return proved_mu(self)
+
+    def attack_rates(self) -> AttackRates | None:
+        """The best that any test of membership can do, by what the events prove.
+
+        Returns
+        -------
+        AttackRates
+            Upper bounds on the true positive rate at false positive rates of 0.001, 0.01 and 0.05 (``fpr``, ``tpr``),
+            and on their largest difference (``advantage``). None where nothing is proved.
+        """
+        return proved_rates(self)
+
     def for_group(self, k: int) -> Certificate:
         """The guarantee for a person with up to k records, accounted anew at the same delta."""
         k = check_integer(1, k=k)
@@ -195,6 +228,8 @@ class Certificate:
                 "parts": [asdict(part) for part in self.parts],
                 "unit": self.unit,
                 "account_head": self.account_head,
+                "unprotected": list(self.unprotected),
+                "side_channels": list(self.side_channels),
             },
             indent=indent,
             allow_nan=False,
@@ -210,10 +245,13 @@ class Certificate:
             If the text is not a certificate, or states less than its events allow.
         """
         try:
-            certificate = with_parts(cls(**read_fields(text)))
+            content = read_fields(text)
+            stated = {name: content.pop(name) for name in DERIVED}
+            certificate = with_parts(cls(**content))
         except ParameterError as error:
             raise CertificateError(str(error)) from None
         check_claim(certificate)
+        check_disclosures(certificate, stated)
         return certificate
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ import reprlib
 from typing import Any, NoReturn
 
 from taciturn._version import __version__
+from taciturn.certificate.disclosures import DERIVED
 from taciturn.certificate.release import Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
@@ -28,6 +29,7 @@ BOUNDS = ("gdp", "rdp", "pure", "sum", "none")
 UNITS = ("record", "person")
 """Whose data neighbours differ in."""
 
+_NOT_STATED = object()
 _MOST_CHARACTERS = 16_000_000
 _MOST_DIGITS = 20
 _DEEPEST_FACT = 100
@@ -70,6 +72,7 @@ def read_fields(text: str) -> dict[str, Any]:
         "parts": tuple(map(_part, _list(content, "parts"))),
         "unit": _word(content, "unit", UNITS),
         "account_head": _head(content),
+        **{name: None if content[name] is _NOT_STATED else _texts(content, name) for name in DERIVED},
     }
 
 
@@ -95,6 +98,7 @@ _KEYS = frozenset(
         "parts",
         "unit",
         "account_head",
+        *DERIVED,
     ]
 )
 
@@ -131,6 +135,8 @@ def _envelope(text: str) -> dict[str, Any]:
     content.setdefault("parts", [])
     content.setdefault("unit", "record")
     content.setdefault("account_head", None)
+    for name in DERIVED:
+        content.setdefault(name, _NOT_STATED)
     _check_keys(content, _KEYS, "a certificate")
     if not isinstance(content["taciturn"], str):
         raise _unexpected("taciturn", content["taciturn"], "the version that wrote it")

@@ -46,6 +46,7 @@ def in_words(certificate: Certificate) -> str:
     sentences = [_guarantee(certificate)]
     if certificate.status == "as published":
         sentences.append(_proved(certificate))
+    sentences += _attacks(certificate)
     sentences += [
         f"Here {_RELATION_IN_WORDS[certificate.relation]}.",
         f"Released: {released}.",
@@ -104,6 +105,22 @@ def _proved(certificate: Certificate) -> str:
         return "For this run nothing can be proved: no finite epsilon is known to hold at this delta."
     verdict = "so that the claim holds" if proved <= certificate.epsilon else "which is more than the claim"
     return f"For this run epsilon = {_rounded_up(proved)} can be proved at the same delta, {verdict}."
+
+
+def _attacks(certificate: Certificate) -> list[str]:
+    """What an attacker can achieve, by what is proved; nothing where nothing is."""
+    rates, mu = certificate.attack_rates(), certificate.mu
+    if rates is None:
+        return []
+    levels, powers = (
+        "{}%, {}% and {}%".format(*(f"{100.0 * level:g}" for level in rates.fpr)),
+        "{}%, {}% and {}%".format(*(_rounded_up(100.0 * power) for power in rates.tpr)),
+    )
+    gaussian = "" if mu is None else f"; its Gaussian parameter is mu = {_rounded_up(mu)}"
+    return [
+        f"A test of membership with false positive rates of {levels} has true positive rates of at most {powers}, and "
+        f"the two differ by at most {_rounded_up(100.0 * rates.advantage)}% at any rate{gaussian}."
+    ]
 
 
 def _rounded_up(number: float) -> str:

@@ -32,6 +32,7 @@ from taciturn.cli.scoring import score
 from taciturn.cli.screen import print_error
 from taciturn.cli.selecting import select
 from taciturn.cli.showing import show
+from taciturn.cli.verifying import verify
 
 __all__ = ["app", "main"]
 
@@ -64,7 +65,7 @@ def _root(
     """Sparse linear models and feature selection under differential privacy."""
 
 
-for _command in (demo, init, fit, show, predict, score, select, compare, audit, reproduce):
+for _command in (demo, init, fit, show, predict, score, select, verify, compare, audit, reproduce):
     app.command()(within_memory_limit(_command))
 
 

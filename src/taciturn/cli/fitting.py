@@ -20,6 +20,7 @@ from taciturn.cli.options import (
     Public,
     Relation,
     Seed,
+    Sign,
     TableFile,
     Target,
     TaskOption,
@@ -27,6 +28,7 @@ from taciturn.cli.options import (
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import format_command, print_line, print_model, print_words, stage
+from taciturn.cli.signing import SIGNED, read_signing_key
 from taciturn.cli.table_facts import gather_table_facts
 from taciturn.tables.words import refusal
 
@@ -64,6 +66,7 @@ def fit(
     ] = Path("model"),
     seed: Seed = None,
     public: Public = False,
+    sign: Sign = None,
 ) -> None:
     """Fit a sparse model to a table privately; write the model, its certificate and a report.
 
@@ -72,6 +75,7 @@ def fit(
     from taciturn.modelfile import Model
     from taciturn.report import model_report
 
+    key = read_signing_key(sign)
     facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     kept, asked = parse_nonzero(nonzero), dict[str, Any]()
@@ -109,10 +113,11 @@ def fit(
             fitted = Model(records.bounds, model, format_command(context))
             folder.write("model.json", fitted.to_json() + "\n")
             folder.write("report.html", model_report(fitted))
+            folder.sign(key)
     with complete(f"the model in {output} is complete and its budget is spent: do not fit it again"):
         print_model(fitted)
         print_words(fitted.certificate)
-        print_line(f"written: {output}: model.json, certificate.json, report.html")
+        print_line(f"written: {output}: model.json, certificate.json, report.html{SIGNED if key else ''}")
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:

@@ -20,6 +20,7 @@ __all__ = [
     "Public",
     "Relation",
     "Seed",
+    "Sign",
     "TableFile",
     "Target",
     "TaskOption",
@@ -65,4 +66,8 @@ Seed = Annotated[int | None, typer.Option(help="Seed for reproduction; whoever k
 Public = Annotated[
     bool,
     typer.Option("--public", help="Let others read the files. [default: the owner alone, permissions 0600]"),
+]
+Sign = Annotated[
+    Path | None,
+    typer.Option(help="Private Ed25519 key (PEM file) that signs the files. [default: they are not signed]"),
 ]

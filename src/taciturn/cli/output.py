@@ -14,6 +14,8 @@ from taciturn.cli.screen import print_note
 from taciturn.core.errors import ParameterError, TaciturnError
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from taciturn.certificate import Certificate
 
 __all__ = ["AtomicFile", "OutputFile", "OutputFolder", "replace_file"]
@@ -83,6 +85,14 @@ class OutputFolder:
     def write(self, name: str, text: str) -> None:
         """Write one file of the folder."""
         replace_file(self._part / name, text, public=self._public)
+
+    def sign(self, key: Ed25519PrivateKey | None) -> None:
+        """Sign all files that have been written, if there is a key."""
+        if key is not None:
+            from taciturn.study import SIGNATURE_NAME, sign_files
+
+            files = {path.name: path.read_bytes() for path in self._part.iterdir()}
+            self.write(SIGNATURE_NAME, sign_files(files, key))
 
     def _write_statement(self, statement: dict[str, object]) -> None:
         self.write(CERTIFICATE_NAME, _as_text(statement))

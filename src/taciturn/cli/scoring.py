@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, TableFile, checked_budget
+from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, Sign, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
 from taciturn.cli.records import file_assumptions
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
+from taciturn.cli.signing import read_signing_key, sign_beside
+from taciturn.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from taciturn.estimators.scoring import PrivateScore
@@ -46,6 +48,7 @@ def score(
     ] = None,
     seed: Seed = None,
     public: Public = False,
+    sign: Sign = None,
 ) -> None:
     """Score a model on a table that is public, or privately with a budget of its own.
 
@@ -55,6 +58,9 @@ def score(
 
     from taciturn.mechanisms import rounded_gaussian
 
+    key = read_signing_key(sign)
+    if key is not None and epsilon is None and output is None:
+        raise ParameterError("sign", str(sign), "a file to sign", "name one with --output")
     read = read_model(model)
     options = {
         "delta": delta,
@@ -68,6 +74,7 @@ def score(
         result = _score(read, X, y, metric, epsilon=inf, **options)
         if output is not None:
             replace_file(output, _as_json(result), public=public)
+            sign_beside(output, _as_json(result), key, public=public)
         print_line(f"{result.metric}: {result.value:.6g}")
         print_line("not private: this number may be shown only if the table is public; --epsilon adds noise to it")
         return
@@ -81,11 +88,12 @@ def score(
         file.begin(epsilon=epsilon, delta=delta, relation=relation)
         result = _score(read, X, y, metric, epsilon=epsilon, **options)
         file.finish(_as_json(result))
+        sign_beside(place, _as_json(result), key, public=public)
     with complete(f"the score in {place} is complete and its budget is spent: do not score again"):
         print_certificate(result.certificate)
         print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
         print_line("If these records were also used to fit the model, the two certificates add up (taciturn.compose).")
-        print_line(f"written: {place}")
+        print_line(f"written: {place}{' and its signature' if key else ''}")
 
 
 def _read_records(read: Model, table: Path, invalid: str) -> tuple[Any, Any]:

@@ -70,7 +70,7 @@ def print_note(text: str) -> None:
 
 
 def format_command(context: typer.Context) -> str:
-    """The command line of this run, without options that have their defaults; a seed is not shown."""
+    """The command line of this run, without options that have their defaults, a seed, or the place of a key."""
     parts = ["taciturn", str(context.info_name)]
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
@@ -80,7 +80,7 @@ def format_command(context: typer.Context) -> str:
         if parameter.param_type_name == "option":
             parts.append(max(parameter.opts, key=len))
         if value is not True:
-            parts.append("..." if parameter.name == "seed" else str(value))
+            parts.append("..." if parameter.name in ("seed", "sign") else str(value))
     return shlex.join(parts)
 
 
@@ -206,10 +206,27 @@ def print_certificate(certificate: Certificate) -> None:
         facts.add_row("released", shown_text(str(release)))
     facts.add_row("arithmetic", shown_text(certificate.arithmetic))
     facts.add_row("seeded", "yes: for reproduction only" if certificate.seeded else "no")
+    for name, value in _attacks(certificate):
+        facts.add_row(name, value)
     if certificate.is_proved:
         facts.add_row(f"a person with {2 * certificate.group_size} records", _group_guarantee(certificate))
     console().print(facts)
     print_words(certificate)
+
+
+def _attacks(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """What is proved about attackers: the Gaussian parameter, and tests of membership."""
+    from taciturn.report.formats import format_percent, round_safely
+
+    rates, mu = certificate.attack_rates(), certificate.mu
+    if rates is None:
+        return
+    if mu is not None:
+        yield "mu (Gaussian)", round_safely(mu, up=True)
+    pairs = zip(rates.fpr, rates.tpr, strict=True)
+    powers = ", ".join(f"{format_percent(power, up=True)} at {100.0 * level:g}%" for level, power in pairs)
+    yield "membership test", f"true positives at most {powers} false positives"
+    yield "its advantage", f"at most {format_percent(rates.advantage, up=True)}"
 
 
 def _group_guarantee(certificate: Certificate) -> str:

@@ -20,6 +20,7 @@ from taciturn.cli.options import (
     Public,
     Relation,
     Seed,
+    Sign,
     TableFile,
     Target,
     TaskOption,
@@ -27,6 +28,7 @@ from taciturn.cli.options import (
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import console, format_command, print_certificate, print_line, print_note, shown_text, stage
+from taciturn.cli.signing import SIGNED, read_signing_key
 from taciturn.cli.table_facts import gather_table_facts
 
 __all__ = ["select"]
@@ -51,11 +53,13 @@ def select(
     ] = Path("selection"),
     seed: Seed = None,
     public: Public = False,
+    sign: Sign = None,
 ) -> None:
     """Select features of a table privately, without fitting a model.
 
     Example: taciturn select genes.parquet --bounds bounds.toml --keep 20 --epsilon 2
     """
+    key = read_signing_key(sign)
     facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
@@ -90,10 +94,11 @@ def select(
             "certificate": json.loads(certificate.to_json()),
         }
         folder.write("selection.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        folder.sign(key)
     with complete(f"the selection in {output} is complete and its budget is spent: do not select again"):
         _print_names(names, n_features)
         print_certificate(certificate)
-        print_line(f"written: {output}: selection.json, certificate.json")
+        print_line(f"written: {output}: selection.json, certificate.json{SIGNED if key else ''}")
 
 
 def _print_names(names: list[str], n_features: int) -> None:

@@ -66,7 +66,7 @@ CLASSES: dict[str, Any] = {
 def parse_content(text: str) -> dict[str, Any]:
     """Parse the text; raise if its format or version is another."""
     try:
-        content = json.loads(text, parse_constant=_no_constant)
+        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_without_duplicates)
     except (ValueError, TypeError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -86,6 +86,14 @@ def parse_content(text: str) -> dict[str, Any]:
 
 def _no_constant(constant: str) -> NoReturn:
     raise ValueError(constant)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two values for one key are read differently by different programs."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError(len(pairs))
+    return content
 
 
 def new_estimator(content: dict[str, Any]) -> Any:

@@ -9,13 +9,12 @@ from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError
 from taciturn.report.charts import odds_chart
 from taciturn.report.formats import format_percent, round_safely
-from taciturn.report.odds import highest_power, posterior_range
+from taciturn.report.odds import posterior_range
 from taciturn.report.page import Page
 
 __all__ = ["explain_guarantee", "list_warnings", "show_odds", "summarise"]
 
 _PRIORS = (0.01, 0.1, 0.5, 0.9)
-_LEVEL = 0.05
 # Distance between a belief and the region in the sentence about delta.
 _BEYOND = 0.01
 # For a larger epsilon the digits of the factor have no meaning.
@@ -138,8 +137,29 @@ def show_odds(page: Page, certificate: Certificate) -> None:
             f"Because of delta, the belief leaves the region by more than one percentage point with a probability of "
             f"at most {beyond}."
         )
-    power = format_percent(highest_power(_LEVEL, epsilon, delta), up=True)
+    _show_attacks(page, certificate)
+
+
+def _show_attacks(page: Page, certificate: Certificate) -> None:
+    """Add what tests of membership can achieve at most: a sentence and a table."""
+    rates, mu = certificate.attack_rates(), certificate.mu
+    if rates is None:
+        return
+    gaussian = "" if mu is None else f" The Gaussian parameter of all releases together is mu = {_rounded(mu)}."
     page.paragraph(
-        f"As a hypothesis test: a test of membership with a false positive rate of {_LEVEL:.0%} has a true positive "
-        f"rate of at most {power}."
+        "A test of membership looks at the model and calls records members of the data. Its false positive rate is the "
+        "share of records outside the data that it calls so, its true positive rate the share of those in the data. "
+        "Whatever it computes, these are the best rates that it can have; they follow from the releases, not from "
+        f"epsilon alone.{gaussian}"
     )
+    rows = [
+        (f"{100.0 * level:g}%", format_percent(power, up=True))
+        for level, power in zip(rates.fpr, rates.tpr, strict=True)
+    ]
+    rows.append(("largest difference", format_percent(rates.advantage, up=True)))
+    header = ("false positive rate", "true positive rate, at most")
+    page.table(header, rows, "Tests of membership", numeric={0, 1})
+
+
+def _rounded(mu: float) -> str:
+    return round_safely(mu, up=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import platform
 from collections.abc import Iterator
@@ -66,6 +67,10 @@ def model_report(model: Model) -> str:
     page.paragraph(
         f"This page was written by taciturn {__version__} with Python {platform.python_version()}, {libraries}."
     )
+    digest = hashlib.sha256(f"{model.to_json()}\n".encode()).hexdigest()
+    page.paragraph(
+        f"SHA-256 of model.json: {digest}. The command taciturn verify checks that the files belong together."
+    )
     page.section("The certificate")
     page.paragraph(str(certificate))
     page.code_block(certificate.to_json(), "The certificate as JSON", folded=True)
@@ -101,6 +106,11 @@ def _list_public(page: Page, certificate: Certificate, model: Model) -> None:
     if certificate.assumptions:
         page.paragraph("It assumes that")
         page.points(certificate.assumptions)
+    page.paragraph("It does not protect")
+    page.points(certificate.unprotected)
+    if certificate.side_channels:
+        page.paragraph("Outside the proof lie")
+        page.points(certificate.side_channels)
     page.section("Target and columns", level=3)
     bounds, target = model.bounds, model.bounds.target
     if target.lower is not None:

@@ -1,4 +1,4 @@
-r"""Posterior beliefs and tests of an attacker who wants to know whether a person is in the data.
+r"""Posterior beliefs of an attacker who wants to know whether a person is in the data.
 
 Let P and Q be the laws of the release with the person and without, (epsilon, delta)-indistinguishable in both
 directions. Let a signal S reveal, with probability delta, whether the person is in the data, and otherwise tell the
@@ -6,7 +6,7 @@ truth with probability :math:`e^\varepsilon / (1 + e^\varepsilon)` (randomised r
 (epsilon, delta)-indistinguishable pair is more powerful than the best test on S [1]_, so by Blackwell's theorem the
 release is a random function of S and reveals no more. Given S, the posterior is an end of :func:`posterior_range`,
 except with probability delta. Given the release it is a mean of those: beyond the range by at most delta on average,
-and by more than t with probability at most delta / t (Markov). The best test on S has the power :func:`highest_power`.
+and by more than t with probability at most delta / t (Markov).
 
 References
 ----------
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["highest_power", "posterior_range"]
+__all__ = ["posterior_range"]
 
 
 def posterior_range(prior: float, epsilon: float) -> tuple[float, float]:
@@ -36,20 +36,3 @@ def posterior_range(prior: float, epsilon: float) -> tuple[float, float]:
     # In terms of exp(-epsilon), which cannot overflow.
     factor = math.exp(-epsilon)
     return prior * factor / (prior * factor + 1.0 - prior), prior / (prior + (1.0 - prior) * factor)
-
-
-def highest_power(level: float, epsilon: float, delta: float) -> float:
-    r"""Largest power of a test of whether a person is in the data.
-
-    .. math:: \min\{1,\; e^{\varepsilon} \alpha + \delta,\; 1 - e^{-\varepsilon} (1 - \delta - \alpha)\}
-
-    for a test of level :math:`\alpha` (``level``), its false positive rate.
-
-    Examples
-    --------
-    >>> round(highest_power(0.05, 1.0, 1e-6), 4)
-    0.1359
-    """
-    factor = math.exp(-epsilon)
-    by_false_alarms = level / factor + delta if factor > 0.0 else 1.0
-    return min(1.0, by_false_alarms, 1.0 - factor * (1.0 - delta - level))

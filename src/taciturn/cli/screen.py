@@ -201,7 +201,8 @@ def print_certificate(certificate: Certificate) -> None:
     facts.add_row("epsilon", f"{certificate.epsilon:g}")
     facts.add_row("delta", f"{certificate.delta:g}")
     facts.add_row("relation", shown_text(certificate.relation))
-    facts.add_row("unit", shown_text(certificate.unit))
+    if certificate.unit == "person":
+        facts.add_row("unit", "person: all rows of one together")
     facts.add_row("status", shown_text(certificate.status))
     for release in certificate.events:
         facts.add_row("released", shown_text(str(release)))

@@ -80,7 +80,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     -----
     The noise of 2 d quantiles must be small beside ``tail`` times the number of records; a fit that could not keep to
     that is refused before anything is spent. At the defaults 10 columns take about 3,700 records and 100 columns
-    13,700.
+    13,700; with ``persons`` a quarter more of them, as a person's rows can lie at both ends of a column.
 
     Where both bounds of a column coincide, nearly all of its values may be equal, as in a column of truth values that
     are rarely true. It gets a narrow range about that point (1 percent of it, or ``smallest``): the point becomes 0,

@@ -15,8 +15,8 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_real
 from taciturn.data.admission import PresentRecords, finite_rows
-from taciturn.data.persons import PERSON_WEIGHT, PersonKeys
-from taciturn.fitting.procedure import PrivateEstimator, PublicFacts
+from taciturn.data.persons import PERSON_WEIGHT
+from taciturn.fitting.procedure import Persons, PrivateEstimator, PublicFacts
 from taciturn.fitting.quantiles import release_bounds
 from taciturn.planning.quantiles import BoundsPlan, plan_bounds
 from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
@@ -149,10 +149,10 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             The fitted scaler.
         """
         self.check_parameters()
-        facts, keys = self._person_facts(self._public_facts(X, y), persons)
+        facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         self._reserve(plan)
-        source = self._read(X, facts, keys)
+        source = self._read(X, facts, whose)
         stream = Stream.of(self.random_state)
         self.lower_, self.upper_ = release_bounds(plan, source, stream)
         smallest, largest = self._ends(facts.n_features)
@@ -197,12 +197,12 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             weight=PERSON_WEIGHT if facts.unit == "person" else 1,
         )
 
-    def _read(self, X: Any, facts: PublicFacts, keys: PersonKeys | None = None) -> ArraySource:
+    def _read(self, X: Any, facts: PublicFacts, persons: Persons | None = None) -> ArraySource:
         """The records that are not null, in their own units and without a target."""
         table = self._read_table(X, reset=True)
         records = PresentRecords(table, np.zeros(facts.n_rows), np.arange(facts.n_rows), facts.n_rows)
         records = records.keep(finite_rows(table))
-        return ArraySource(records if keys is None else records.of_persons(keys), math.inf, facts.n_records)
+        return ArraySource(records if persons is None else records.of_persons(persons()), math.inf, facts.n_records)
 
     def _ends(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
         """The ends of each column's grid, which needs the number of columns to be known."""

@@ -19,8 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.audit import AuditResult, Replay, SearchResult
 from taciturn.audit.catalogue import ENTRIES, Entry, ExactCase, SampledCase
-from taciturn.audit.catalogue.replays import LARGE, replays_of
-from taciturn.audit.catalogue.replays import REPLAYS as REPLAY_CASES
+from taciturn.audit.catalogue.replays import LARGE, PERSON_REPLAYS, REPLAYS, replays_of
 from taciturn.audit.random_tables import HUGE, TINY
 from taciturn.audit.run import audit_all
 
@@ -30,6 +29,7 @@ EPSILON = 1.0
 LEAST_TRIALS = 100
 # Pairs of neighbours for each setting of a class and each relation.
 REPEATS = 5
+REPLAY_CASES = (*REPLAYS, *PERSON_REPLAYS)
 
 INTRODUCTION = """\
 # Audit
@@ -148,7 +148,8 @@ for the linear term that belongs to this minimiser, and its result may differ by
 the solver is inaccurate on the first of the two data sets only, the replay does not show it; swap the two.
 
 The table summarises random neighbours under all three relations, dense and sparse, with {rows} records and
-{columns} columns, cells of {tiny!r} and of {huge!r} among them. A share of 1 means that a neighbour attains the
+{columns} columns, cells of {tiny!r} and of {huge!r} among them; where a record is a [person](persons.md), all of its
+rows are others. A share of 1 means that a neighbour attains the
 declared sensitivity. A refusal depends on public settings only and is the same for both data sets.
 
 | class | settings | pairs of neighbours | refused | releases compared | largest share of a sensitivity | differences |
@@ -239,11 +240,12 @@ def replayed(place: int) -> list[Replay]:
 def replay_rows(found: list[list[Replay]]) -> list[str]:
     """One line of the third table for each class."""
     rows = []
-    for name in dict.fromkeys(case.name for case in REPLAY_CASES):
-        own = [replays for case, replays in zip(REPLAY_CASES, found, strict=True) if case.name == name]
+    for name, persons in dict.fromkeys((case.name, case.persons) for case in REPLAY_CASES):
+        cases = zip(REPLAY_CASES, found, strict=True)
+        own = [replays for case, replays in cases if (case.name, case.persons) == (name, persons)]
         flat = [each for replays in own for each in replays]
         cells = (
-            f"`{name}`",
+            f"`{name}`, persons of 1 to 9 rows" if persons else f"`{name}`",
             str(len(own)),
             str(len(flat)),
             str(sum(each.error is not None for each in flat)),

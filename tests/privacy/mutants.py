@@ -16,7 +16,7 @@ from functools import partial
 import attacks_on_fits as fits
 import attacks_on_published as published
 import attacks_on_releases as releases
-from persons import rows_counted_one_by_one
+from broken_persons import rows_counted_one_by_one
 from whole_fits import PERSON_FITS, WHOLE_FITS, a_twentieth_of_the_noise
 
 from taciturn.audit import AuditResult, SearchResult

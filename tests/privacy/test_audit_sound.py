@@ -56,10 +56,12 @@ MUCH = {
     "FloatGaussian": 3000,
     "CorrelationSelector/gumbel": 4000,
     "CorrelationSelector/peeling": 1000,
+    "CorrelationSelector/persons": 1000,
     "KendallSelector": 800,
     "BlockVoteSelector": 350,
     "FrankWolfeRegressor": 4000,
     "HardThresholdRegressor": 1600,
+    "HardThresholdRegressor/persons": 1600,
 }
 # For the other families enough to catch the broken twin.
 LITTLE = {
@@ -103,6 +105,7 @@ def audited(case, claimed, trials):
 SLOW = (
     "FrankWolfeRegressor",
     "HardThresholdRegressor",
+    "HardThresholdRegressor/persons",
     "HardThresholdRegressor/peeling",
     "CorrelationSelector/gumbel",
     "BlockVoteSelector",

@@ -3,7 +3,7 @@
 from itertools import groupby
 
 import pytest
-from persons import BROKEN
+from broken_persons import BROKEN
 
 from taciturn.audit.catalogue.replays import PERSON_REPLAYS, SMALL, replays_of
 

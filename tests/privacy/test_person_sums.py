@@ -1,7 +1,7 @@
 """What the rows of one person add to every sum, in integers, against the bound on one record."""
 
 from fractions import Fraction
-from math import isqrt
+from math import ceil, isqrt
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_gradients_of_a_person_keep_the_bound_on_one_record(kind, joint, seed, n
             assert size <= loss.squared_l2_factor * (WEIGHT // n_rows) ** 2
             assert size * squared * n_rows**2 <= loss.squared_l2_factor * WEIGHT**2 * clipping.row_squared
     entries = EntryCorrelationSum(clipping, coefficients[:, -1], 0.3)(block)
-    most = proposal_scores(ONE, -(-int(loss.l1_factor * WEIGHT) // 1), "zero-out").value
+    most = proposal_scores(ONE, ceil(loss.l1_factor * WEIGHT), "zero-out").value
     assert np.abs(entries).sum(axis=1).max() <= most
 
 

@@ -55,7 +55,7 @@ class Certificate:
     bound : str
         Which of the valid composition bounds gave epsilon: "gdp", "rdp", "pure", "sum", or "none".
     group_size : int, default=1
-        For how many records of one person the guarantee is stated.
+        For how many records of one person the guarantee is stated, or for how many persons.
     ordered : bool, default=True
         Whether ``events`` are listed in the order in which they happened; False for composed certificates.
     proved_epsilon : float, default=None
@@ -172,7 +172,7 @@ class Certificate:
         return proved_rates(self)
 
     def for_group(self, k: int) -> Certificate:
-        """The guarantee for a person with up to k records, accounted anew at the same delta."""
+        """The guarantee for a person with up to k records, or for k persons, accounted anew at the same delta."""
         k = check_integer(1, k=k)
         if self.status == "as published":
             raise CertificateError(

@@ -28,31 +28,49 @@ _RELATION_IN_WORDS = {
     ),
 }
 
+_RELATION_OF_PERSONS_IN_WORDS = {
+    "zero-out": (
+        "two data sets are neighbours when they agree except for the rows of one person, which are all present in one "
+        "and all blanked out in the other; the keys of the persons, and with them their number, are public, and how "
+        "many rows a person has is protected"
+    ),
+    "add-remove": (
+        "two data sets are neighbours when one has all rows of one person more than the other; the number of persons, "
+        "and how many rows each of them has, are themselves protected"
+    ),
+    "replace-one": (
+        "two data sets are neighbours when they agree except for the rows of one person, which may be any other "
+        "admissible rows, and any number of them; the keys of the persons, and with them their number, are public"
+    ),
+}
+
 _ARITHMETIC_IN_WORDS = {
     "exact": "exact (integer sums, and released values on a lattice)",
     "float64": "double precision (some releases are computed from rounded numbers)",
 }
 
 _HALVES_IN_WORDS = (
-    "The two halves of the records are drawn at random without looking at the data, and one record is in one of them, "
+    "The two halves of the {unit}s are drawn at random without looking at the data, and one {unit} is in one of them, "
     "so that the cost is the larger of the two, not the sum."
 )
 
 
 def in_words(certificate: Certificate) -> str:
     """The whole statement."""
-    public = "; ".join(f"{name} = {_fact(value)}" for name, value in certificate.public.items())
+    of_persons = certificate.unit == "person"
+    names = {"records": "persons"} if of_persons else {}
+    public = "; ".join(f"{names.get(name, name)} = {_fact(value)}" for name, value in certificate.public.items())
     released = "; ".join(map(str, certificate.events)) or "nothing that depends on the data"
     sentences = [_guarantee(certificate)]
     if certificate.status == "as published":
         sentences.append(_proved(certificate))
     sentences += _attacks(certificate)
     sentences += [
-        f"Here {_RELATION_IN_WORDS[certificate.relation]}.",
+        f"Here {(_RELATION_OF_PERSONS_IN_WORDS if of_persons else _RELATION_IN_WORDS)[certificate.relation]}.",
         f"Released: {released}.",
     ]
     if any(len(runs) > 1 for runs in in_pairs(certificate.events)):
-        sentences.append(_HALVES_IN_WORDS)
+        sentences.append(_HALVES_IN_WORDS.format(unit=certificate.unit))
     if public:
         sentences.append(f"Public facts: {public}.")
     if certificate.assumptions and certificate.status != "not private":
@@ -76,7 +94,10 @@ def _guarantee(certificate: Certificate) -> str:
     if certificate.status == "not private":
         return f"No privacy guarantee{seed}: the result was computed without noise and may reveal any record."
     size = certificate.group_size
-    whose = "one record" if size == 1 else f"up to {size} records of one person"
+    if certificate.unit == "person":
+        whose = "all rows of one person" if size == 1 else f"all rows of up to {size} persons"
+    else:
+        whose = "one record" if size == 1 else f"up to {size} records of one person"
     claim = f"(epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}){seed}"
     if certificate.epsilon == 0.0:
         return f"Perfect privacy {claim}: the result does not depend on the data at all."

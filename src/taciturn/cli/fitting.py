@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import Method, add_inference, check_two_classes, new_estimator, warm_up
+from taciturn.cli.methods import Method, add_inference, check_persons, check_two_classes, new_estimator, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -96,6 +96,7 @@ def fit(
         **budget,
     )
     model.check_parameters()
+    check_persons(model, facts.bounds)
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_encoded_table(table, facts, invalid=invalid)

@@ -132,6 +132,17 @@ def check_two_classes(classes: Any) -> None:
         )
 
 
+def check_persons(model: Any, bounds: TableBounds) -> None:
+    """Raise if the bounds name persons and the method has no guarantee for them, before anything is read or spent."""
+    if bounds.person is not None and model.persons_refused is not None:
+        raise ParameterError(
+            "method",
+            type(model).__name__,
+            f"one for persons, as the bounds file has [person], and here {model.persons_refused}",
+            "choose auto, or correlation for a selection, or take [person] out",
+        )
+
+
 def warm_up(model: Any, X: Any) -> None:
     """Compile what a fit to this table calls, before a file says that the budget is being spent."""
     import scipy.sparse as sp

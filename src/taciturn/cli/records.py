@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from taciturn.certificate import Certificate
     from taciturn.tables import TableBounds
 
-__all__ = ["EncodedTable", "check_share", "file_assumptions", "read_encoded_table"]
+__all__ = ["EncodedTable", "check_share", "file_assumptions", "read_encoded_table", "with_person"]
 
 
 @dataclass(slots=True)
@@ -25,7 +25,8 @@ class EncodedTable:
     """A table in memory: encoded features, the target, and public facts.
 
     The bounds by which the features are encoded are provisional until :meth:`find_bounds` has found them; until then
-    ``unbounded`` holds the columns whose bounds are to be found, neither clipped nor scaled.
+    ``unbounded`` holds the columns whose bounds are to be found, neither clipped nor scaled. ``persons`` are the keys
+    of the persons that rows are about, where the bounds name their column.
     """
 
     X: Any
@@ -34,6 +35,7 @@ class EncodedTable:
     facts: TableFacts
     invalid: str
     unbounded: Any = None
+    persons: Any = None
 
     @property
     def task(self) -> Task:
@@ -76,7 +78,7 @@ class EncodedTable:
 
         to_find, name = self.facts.to_find, self.bounds.target.name
         try:
-            scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded)
+            scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
         except TaciturnError:
             scaler = None
         if scaler is None:
@@ -102,7 +104,7 @@ class EncodedTable:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", WeakBudgetWarning)
-            estimator.fit(self.X, self.y)
+            estimator.fit(self.X, self.y, persons=self.persons)
         for warning in caught:
             print_note(str(warning.message))
 
@@ -122,7 +124,12 @@ class EncodedTable:
                 text.replace("the bounds were", "the bounds not found privately were")
                 for text in certificate.assumptions
             )
-        return replace(certificate, assumptions=(*held, *assumptions))
+        return replace(certificate, assumptions=(*held, *assumptions), public=with_person(certificate, self.bounds))
+
+
+def with_person(certificate: Certificate, bounds: TableBounds) -> dict[str, Any]:
+    """The public facts of a certificate, with the column that names the persons it is about."""
+    return dict(certificate.public) | ({} if bounds.person is None else {"person column": bounds.person})
 
 
 def file_assumptions(invalid: str) -> tuple[str, ...]:
@@ -144,7 +151,7 @@ def check_share(private_bounds: float | None, facts: TableFacts) -> float:
 
 def read_encoded_table(table: Path, facts: TableFacts, *, invalid: str) -> EncodedTable:
     """Read a whole table; whatever can be wrong with it is found here, before any budget is spent."""
-    from taciturn.tables import read_table, read_unbounded_table
+    from taciturn.tables import read_person_keys, read_table, read_unbounded_table
 
     bounds, schema, unbounded = facts.bounds, facts.schema, None
     if not facts.to_find:
@@ -158,7 +165,7 @@ def read_encoded_table(table: Path, facts: TableFacts, *, invalid: str) -> Encod
         X, y, unbounded = read_unbounded_table(table, bounds, facts.to_find, schema, invalid=invalid)
     if facts.task == "classify" and bounds.target.classes is None:
         _check_labels(bounds.target.name, y)
-    return EncodedTable(X, y, bounds, facts, invalid, unbounded)
+    return EncodedTable(X, y, bounds, facts, invalid, unbounded, read_person_keys(table, bounds, schema=schema))
 
 
 def _check_labels(name: str, y: Any) -> None:

@@ -12,7 +12,7 @@ import typer
 from taciturn.cli.endings import complete
 from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, Sign, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
-from taciturn.cli.records import file_assumptions
+from taciturn.cli.records import file_assumptions, with_person
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
 from taciturn.cli.signing import read_signing_key, sign_beside
@@ -70,8 +70,8 @@ def score(
         "random_state": seed,
     }
     if epsilon is None:
-        X, y = _read_records(read, table, invalid)
-        result = _score(read, X, y, metric, epsilon=inf, **options)
+        records = _read_records(read, table, invalid, needs_persons=False)
+        result = _score(read, *records, metric, epsilon=inf, **options)
         if output is not None:
             replace_file(output, _as_json(result), public=public)
             sign_beside(output, _as_json(result), key, public=public)
@@ -80,13 +80,13 @@ def score(
         return
     place = Path("score.json") if output is None else output
     with OutputFile(place, public=public) as file:
-        X, y = _read_records(read, table, invalid)
+        records = _read_records(read, table, invalid, needs_persons=True)
         if delta > 0.0:
             # Gaussian noise is compiled before the file says that the budget is being spent.
             with stage("preparing"):
                 rounded_gaussian.warm_up()
         file.begin(epsilon=epsilon, delta=delta, relation=relation)
-        result = _score(read, X, y, metric, epsilon=epsilon, **options)
+        result = _score(read, *records, metric, epsilon=epsilon, **options)
         file.finish(_as_json(result))
         sign_beside(place, _as_json(result), key, public=public)
     with complete(f"the score in {place} is complete and its budget is spent: do not score again"):
@@ -96,20 +96,26 @@ def score(
         print_line(f"written: {place}{' and its signature' if key else ''}")
 
 
-def _read_records(read: Model, table: Path, invalid: str) -> tuple[Any, Any]:
-    from taciturn.tables import read_table
+def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool) -> tuple[Any, Any, Any]:
+    """Features, targets, and keys of persons if the model's table had them; a public table may do without."""
+    from taciturn.tables import read_person_keys, read_schema, read_table
 
     with stage(f"reading {table.name}"):
-        return read_table(table, read.bounds, read.bounds.target.name, invalid=invalid)
+        X, y = read_table(table, read.bounds, read.bounds.target.name, invalid=invalid)
+        if not needs_persons and read.bounds.person not in read_schema(table).names:
+            return X, y, None
+        return X, y, read_person_keys(table, read.bounds)
 
 
-def _score(read: Model, X: Any, y: Any, metric: Any, **options: Any) -> PrivateScore:
+def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: Any) -> PrivateScore:
     from taciturn import private_score
 
     with stage("scoring"):
-        score = private_score(read.estimator, X, y, metric=metric, **options)
-    assumptions = (*score.certificate.assumptions, *file_assumptions(options["invalid"]))
-    return replace(score, certificate=replace(score.certificate, assumptions=assumptions))
+        score = private_score(read.estimator, X, y, metric=metric, persons=persons, **options)
+    certificate = score.certificate
+    assumptions = (*certificate.assumptions, *file_assumptions(options["invalid"]))
+    public = dict(certificate.public) if persons is None else with_person(certificate, read.bounds)
+    return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))
 
 
 def _as_json(score: PrivateScore) -> str:

@@ -148,7 +148,7 @@ def _print_intervals(model: Model) -> None:
     columns, found, names = summary.columns, summary.inference, summary.names
     shown = sorted(range(len(names)), key=lambda j: -abs(columns["coefficient"][j]))
     about = f"{model.bounds.target.name}: {len(shown)} of {len(model.feature_names)} features"
-    table = Table(title=shown_text(f"{about}, from {found.n_records:,} records"))
+    table = Table(title=shown_text(f"{about}, from {found.n_records:,} {model.certificate.unit}s"))
     table.add_column("feature", style="bold", overflow="fold")
     level = f"{100.0 * found.confidence_level:g}% interval"
     effects = ("effect per unit", "lower per unit", "upper per unit")
@@ -201,6 +201,8 @@ def print_certificate(certificate: Certificate) -> None:
     facts.add_row("epsilon", f"{certificate.epsilon:g}")
     facts.add_row("delta", f"{certificate.delta:g}")
     facts.add_row("relation", shown_text(certificate.relation))
+    if certificate.unit == "person":
+        facts.add_row("unit", "person: all rows of one together")
     facts.add_row("status", shown_text(certificate.status))
     for release in certificate.events:
         facts.add_row("released", shown_text(str(release)))
@@ -209,7 +211,9 @@ def print_certificate(certificate: Certificate) -> None:
     for name, value in _attacks(certificate):
         facts.add_row(name, value)
     if certificate.is_proved:
-        facts.add_row(f"a person with {2 * certificate.group_size} records", _group_guarantee(certificate))
+        size = 2 * certificate.group_size
+        whom = f"{size} persons together" if certificate.unit == "person" else f"a person with {size} records"
+        facts.add_row(whom, _group_guarantee(certificate))
     console().print(facts)
     print_words(certificate)
 

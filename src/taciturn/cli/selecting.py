@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.endings import complete
-from taciturn.cli.methods import SelectionMethod, new_selector, warm_up
+from taciturn.cli.methods import SelectionMethod, check_persons, new_selector, warm_up
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -71,6 +71,7 @@ def select(
         invalid=invalid,
         **budget,
     )
+    check_persons(selector, facts.bounds)
     with OutputFolder(output, public=public) as folder:
         with stage(f"reading {table.name}"):
             records = read_encoded_table(table, facts, invalid=invalid)

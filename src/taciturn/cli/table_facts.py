@@ -111,7 +111,9 @@ def _add_provisional_bounds(
 
     columns, to_find, target = dict(stated.columns), [], stated.target
     for name, kind in zip(schema.names, schema.kinds, strict=True):
-        if name == target.name or name in columns or (stated.defaults is not None and kind == "number"):
+        if name in (target.name, stated.person) or name in columns:
+            continue
+        if stated.defaults is not None and kind == "number":
             continue
         if kind == "number":
             columns[name] = Column("number", *_PROVISIONAL)

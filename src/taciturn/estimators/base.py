@@ -17,12 +17,11 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_truth
 from taciturn.data.admission import PresentRecords
-from taciturn.data.persons import PersonKeys
 from taciturn.data.reading import PUBLIC_LABELS, check_lengths, public_labels, read_records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
-from taciturn.fitting.procedure import BOUNDS, PrivateEstimator, PublicFacts
+from taciturn.fitting.procedure import BOUNDS, Persons, PrivateEstimator, PublicFacts
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.sources import ArraySource
 
@@ -60,14 +59,14 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """
         self.check_parameters()
         self._check_persons(persons)
-        facts, keys = self._person_facts(self._public_facts(X, y), persons)
+        facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
             reservation.begin()
-            source = self._read(X, y, facts, keys)
+            source = self._read(X, y, facts, whose)
             outcome = self._run(plan, source, stream)
             self._certify(plan, facts, outcome, seeded=stream.seeded, account_head=reservation.head)
             self._store(plan, facts, outcome)
@@ -87,11 +86,11 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """The loss of one record, and the number of outputs."""
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts, keys: PersonKeys | None = None) -> ArraySource:
+    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> ArraySource:
         empty = self.relation == "add-remove"
         records = read_records(self, X, y, invalid=self.invalid, numeric=facts.labels is None, empty=empty)
-        if keys is not None:
-            records = records.of_persons(keys)
+        if persons is not None:
+            records = records.of_persons(persons())
         return ArraySource(self._map_target(records, facts), self.x_bound, n_records=facts.n_records)
 
     @property

@@ -149,7 +149,7 @@ class InferringModel:
         private = certificate.status != "not private"
         budget = f"epsilon {certificate.epsilon:g}, delta {certificate.delta:g}" if private else "none: not private"
         return {
-            "Records": records,
+            f"{certificate.unit.capitalize()}s": records,
             "Budget": budget,
             "Relation": certificate.relation,
             "Strategy": str(public.get("method", "")),

@@ -26,7 +26,7 @@ delta : float, default=1e-6
 """,
     "relation": """
 relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-    The neighbouring relation.
+    The neighbouring relation. A record is a row or, where ``fit`` accepts and gets ``persons``, a person with all rows.
 """,
     "n_public": """
 n_public : int, default=None

@@ -22,7 +22,9 @@ reservation is not given back, whatever happens.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
@@ -45,6 +47,7 @@ from taciturn.fitting.searches import warn_of_search
 __all__ = [
     "BOUNDS",
     "ESTIMAND",
+    "Persons",
     "Plan",
     "PricedPlan",
     "PrivateEstimator",
@@ -57,6 +60,9 @@ __all__ = [
 
 BOUNDS = "the bounds were chosen without looking at these data"
 """An assumption wherever bounds are parameters."""
+
+Persons = Callable[[], PersonKeys]
+"""Tells whose rows the rows of a table are."""
 
 ESTIMAND = "means over persons: each person counts once, by the mean over its rows"
 """What is estimated where a record is a person, for the certificate."""
@@ -252,14 +258,20 @@ class PrivateEstimator(Guarded, BaseEstimator):
         n_records = public_rows(check_relation(self.relation), n_rows, self.n_public)
         return PublicFacts(n_rows, n_records, n_features)
 
-    def _person_facts(self, facts: PublicFacts, persons: Any) -> tuple[PublicFacts, PersonKeys | None]:
-        """Public facts with the number of persons, where a record is one, and whose rows the rows are."""
+    def _person_facts(self, facts: PublicFacts, persons: Any) -> tuple[PublicFacts, Persons | None]:
+        """Public facts with the number of persons, where a record is one, and how to tell whose rows the rows are.
+
+        Keys are read here where their set is public, and else not before they are asked for, when all is reserved.
+        """
         if persons is None:
             return facts, None
-        keys = read_persons(persons, facts.n_rows)
-        n_records = public_persons(keys, self.relation, self.n_public)
+        read: Persons = partial(read_persons, persons, facts.n_rows)
+        n_records = self.n_public
+        if self.relation != "add-remove":
+            keys = read()
+            n_records, read = public_persons(keys, self.relation, None), lambda: keys
         assumptions = (*facts.assumptions, *person_assumptions(self.relation))
-        return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), keys
+        return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), read
 
     def warm_up(self, *, sparse: bool) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""

@@ -173,6 +173,8 @@ def check_agreement(estimator: Any, bounds: TableBounds) -> None:
             raise CertificateError(foreign("the certificate of a model with other classes"))
     if certificate.relation != estimator.relation:
         raise CertificateError(foreign("the certificate of a fit under another relation"))
+    if bounds.person is not None and certificate.unit != "person":
+        raise CertificateError(foreign("bounds that name persons and a certificate about single records"))
     if math.isinf(estimator.epsilon) and certificate.status != "not private":
         raise CertificateError(foreign("a model without noise and a certificate that promises some"))
     check_inference_fact(estimator)

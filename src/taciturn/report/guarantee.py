@@ -72,7 +72,10 @@ def explain_guarantee(certificate: Certificate) -> tuple[str, str, str]:
 
 def _presence(certificate: Certificate) -> str:
     size = certificate.group_size
-    whose = "the record of any one person" if size == 1 else f"the records (up to {size}) of any one person"
+    if certificate.unit == "person":
+        whose = "all rows of any one person" if size == 1 else f"all rows of any {size} persons"
+    else:
+        whose = "the record of any one person" if size == 1 else f"the records (up to {size}) of any one person"
     changed = "replaced" if certificate.relation == "replace-one" else "left out of the data"
     beyond = f", up to an additional probability of {certificate.delta:.6g} (delta)" if certificate.delta else ""
     claim = (
@@ -88,12 +91,13 @@ def _several_records(certificate: Certificate) -> str:
     if certificate.status == "as published":
         return "For a person with more records the authors claim nothing."
     size = 2 * certificate.group_size
+    whom = f"{size} persons together" if certificate.unit == "person" else f"a person with {size} records"
     try:
         twice = certificate.for_group(2)
     except CertificateError:
-        return f"For a person with {size} records no such factor can be given at the same delta."
+        return f"For {whom} no such factor can be given at the same delta."
     return (
-        f"For a person with {size} records the factor is {_factor(twice.epsilon)} (epsilon = "
+        f"For {whom} the factor is {_factor(twice.epsilon)} (epsilon = "
         f"{round_safely(twice.epsilon, up=True)}), at the same delta."
     )
 
@@ -114,7 +118,7 @@ def show_odds(page: Page, certificate: Certificate) -> None:
     if certificate.relation != "replace-one":
         suspicion = "that a certain person is in the data"
     page.paragraph(
-        f"Somebody suspects {suspicion}, knows every other record, and sees the model. "
+        f"Somebody suspects {suspicion}, knows every other {certificate.unit}, and sees the model. "
         + ("Up to delta, the" if delta else "The")
         + " region holds all posterior beliefs, whatever they compute."
     )

@@ -30,6 +30,7 @@ def show_intervals(page: Page, subject: str, summary: CoefficientSummary) -> Non
         _show_chart(page, subject, summary, order, level)
     shown = order[:_MOST_ROWS]
     rest = "" if shown == order else f": the largest {_MOST_ROWS:,} of {len(order):,}, the model file has all"
+    whom = "persons" if "Persons" in summary.facts else "records"
     errors = ("coefficient", "std error", "sampling", "privacy")
     header = ["feature", "coefficient", "standard error", "of which sampling", "of which privacy", f"{level} interval"]
     page.table(
@@ -43,7 +44,7 @@ def show_intervals(page: Page, subject: str, summary: CoefficientSummary) -> Non
             ]
             for j in [*shown, len(names)]
         ],
-        f"Coefficients of {subject} and their errors, from {found.n_records:,} records{rest}",
+        f"Coefficients of {subject} and their errors, from {found.n_records:,} {whom}{rest}",
         numeric={1, 2, 3, 4, 5, 6, 7},
     )
     if not names:

@@ -84,7 +84,7 @@ def _list_releases(page: Page, certificate: Certificate) -> None:
         return
     page.paragraph(
         "Everything that was computed from the records and released. A scale of 10 sensitivities means noise ten times "
-        "as large as the change that one record can cause."
+        f"as large as the change that one {certificate.unit} can cause."
     )
     page.table(
         ("what", "noise", "how often", "scale in sensitivities"),
@@ -102,7 +102,8 @@ def _noise(release: Release) -> tuple[str, str, str]:
 
 def _list_public(page: Page, certificate: Certificate, model: Model) -> None:
     page.paragraph("The guarantee treats the following facts as public and does not protect them.")
-    page.facts(flatten_facts(certificate.public))
+    names = {"records": "persons"} if certificate.unit == "person" else {}
+    page.facts(flatten_facts({names.get(name, name): fact for name, fact in certificate.public.items()}))
     if certificate.assumptions:
         page.paragraph("It assumes that")
         page.points(certificate.assumptions)

@@ -16,8 +16,8 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_integer, check_real
 from taciturn.data.admission import PresentRecords, finite_rows
-from taciturn.data.persons import PERSON_WEIGHT, PersonKeys
-from taciturn.fitting.procedure import PrivateEstimator, PublicFacts
+from taciturn.data.persons import PERSON_WEIGHT
+from taciturn.fitting.procedure import Persons, PrivateEstimator, PublicFacts
 from taciturn.fitting.quantiles import release_bounds
 from taciturn.planning.quantiles import BoundsPlan, plan_bounds
 from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
@@ -81,7 +81,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     -----
     The noise of 2 d quantiles must be small beside ``tail`` times the number of records; a fit that could not keep to
     that is refused before anything is spent. At the defaults 10 columns take about 3,700 records and 100 columns
-    13,700.
+    13,700; with ``persons`` a quarter more of them, as a person's rows can lie at both ends of a column.
 
     Where both bounds of a column coincide, nearly all of its values may be equal, as in a column of truth values that
     are rarely true. It gets a narrow range about that point (1 percent of it, or ``smallest``): the point becomes 0,
@@ -152,12 +152,12 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             The fitted scaler.
         """
         self.check_parameters()
-        facts, keys = self._person_facts(self._public_facts(X, y), persons)
+        facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             reservation.begin()
-            source = self._read(X, facts, keys)
+            source = self._read(X, facts, whose)
             self.lower_, self.upper_ = release_bounds(plan, source, stream)
         smallest, largest = self._ends(facts.n_features)
         self.certificate_ = certify(
@@ -202,12 +202,12 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             weight=PERSON_WEIGHT if facts.unit == "person" else 1,
         )
 
-    def _read(self, X: Any, facts: PublicFacts, keys: PersonKeys | None = None) -> ArraySource:
+    def _read(self, X: Any, facts: PublicFacts, persons: Persons | None = None) -> ArraySource:
         """The records that are not null, in their own units and without a target."""
         table = self._read_table(X, reset=True)
         records = PresentRecords(table, np.zeros(facts.n_rows), np.arange(facts.n_rows), facts.n_rows)
         records = records.keep(finite_rows(table))
-        return ArraySource(records if keys is None else records.of_persons(keys), math.inf, facts.n_records)
+        return ArraySource(records if persons is None else records.of_persons(persons()), math.inf, facts.n_records)
 
     def _ends(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
         """The ends of each column's grid, which needs the number of columns to be known."""

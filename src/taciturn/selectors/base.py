@@ -17,11 +17,10 @@ from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, without_data_values
 from taciturn.data.admission import PresentRecords, declares_truth_values
-from taciturn.data.persons import PersonKeys
 from taciturn.data.reading import check_lengths, has_truth_values, read_records
 from taciturn.data.sparse_layout import checked_layout
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target, target_numbers
-from taciturn.fitting.procedure import Plan, PrivateEstimator, PublicFacts
+from taciturn.fitting.procedure import Persons, Plan, PrivateEstimator, PublicFacts
 from taciturn.planning.top_k import TOP_K_MECHANISMS
 from taciturn.sources import ArraySource
 
@@ -113,14 +112,14 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
     def _fit(self, X: Any, y: Any, persons: Any, **by_row: Any) -> Self:
         self.check_parameters()
         self._check_persons(persons)
-        facts, keys = self._person_facts(self._public_facts(X, y), persons)
+        facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
             reservation.begin()
-            source = self._read(X, y, facts, keys)
+            source = self._read(X, y, facts, whose)
             selected = self._run(plan, facts, source, stream, **by_row)
         kind_of_target = () if self.classes is not None else (KIND_OF_TARGET,)
         self.certificate_ = certify(
@@ -157,7 +156,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         """The mechanism of the selection and its cost, from the budget and public facts."""
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts, keys: PersonKeys | None = None) -> ArraySource:
+    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> ArraySource:
         """Records that are not null, with class codes or mapped numbers for targets."""
         null = self.invalid == "null"
         empty = null and self.relation == "add-remove"
@@ -165,8 +164,8 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         if declares_truth_values(y):
             # Truth values of a nullable column arrive as numbers.
             records = replace(records, y=records.y.astype(bool))
-        if keys is not None:
-            records = records.of_persons(keys)
+        if persons is not None:
+            records = records.of_persons(persons())
         return ArraySource(self._map_target(records, facts), self.x_bound, facts.n_records)
 
     def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from taciturn.tables.bounds_toml import bounds_template
     from taciturn.tables.columns import Column, Target
     from taciturn.tables.encoder import TableEncoder
-    from taciturn.tables.reading import read_batches, read_schema, read_table, read_unbounded_table
+    from taciturn.tables.reading import (
+        read_batches,
+        read_person_keys,
+        read_schema,
+        read_table,
+        read_unbounded_table,
+    )
     from taciturn.tables.schema import TableSchema
 
 # Loaded on first use: a template needs neither scikit-learn nor scipy.
@@ -23,6 +29,7 @@ _HOMES = {
     "Target": "columns",
     "bounds_template": "bounds_toml",
     "read_batches": "reading",
+    "read_person_keys": "reading",
     "read_schema": "reading",
     "read_table": "reading",
     "read_unbounded_table": "reading",
@@ -36,6 +43,7 @@ __all__ = [
     "Target",
     "bounds_template",
     "read_batches",
+    "read_person_keys",
     "read_schema",
     "read_table",
     "read_unbounded_table",

@@ -38,6 +38,9 @@ class TableBounds:
         The columns that enter the model, in the order of the table. None until :meth:`for_table` has seen its names.
     found_privately : tuple of str, default=()
         Columns whose bounds were found privately; the target may be one of them.
+    person : str, default=None
+        The column with the key of the person that each row is about, where a person may have several rows. It never
+        enters the model. None: every row is a record of its own.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class TableBounds:
     missing: Mapping[str, Any] = field(default_factory=dict)
     order: tuple[str, ...] | None = None
     found_privately: tuple[str, ...] = ()
+    person: str | None = None
 
     def __post_init__(self) -> None:
         target = self.target.checked()
@@ -72,6 +76,8 @@ class TableBounds:
                 "a column without a section in [columns]",
                 "describe the target in [target] alone",
             )
+        if self.person is not None:
+            self._check_person(columns)
         # The only way to set attributes of a frozen dataclass.
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "columns", MappingProxyType(columns))
@@ -88,15 +94,26 @@ class TableBounds:
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only views cannot be pickled.
         parts = (self.target, dict(self.columns), self.defaults, dict(self.missing), self.order, self.found_privately)
-        return (TableBounds, parts)
+        return (TableBounds, (*parts, self.person))
 
     def __repr__(self) -> str:
         listed = len(self.columns) if self.order is None else len(self.order)
         return f"TableBounds(target={quoted(self.target.name)}, {listed} columns)"
 
+    def _check_person(self, columns: Mapping[str, Column]) -> None:
+        if not isinstance(self.person, str) or self.person == self.target.name:
+            raise refusal("person.column", self.person, "the name of a column other than the target", "name one")
+        if columns.get(self.person, Column("ignore")).type != "ignore":
+            raise refusal(
+                "person.column",
+                self.person,
+                "a column that does not enter the model",
+                "take its section in [columns] out: a key is no feature",
+            )
+
     def column(self, name: str) -> Column | None:
-        """Facts about a column, if any are stated."""
-        return self.columns.get(name, self.defaults)
+        """Facts about a column, if any are stated; none about the key of a person."""
+        return None if name == self.person else self.columns.get(name, self.defaults)
 
     @property
     def used(self) -> Iterator[tuple[str, Column]]:
@@ -125,7 +142,8 @@ class TableBounds:
                 if name not in present and not (schema.sparse and is_index(name)):
                     raise DataError(missing_column(name, schema))
             return self
-        for place, names in (("columns", self.columns), ("missing", self.missing)):
+        named = () if self.person is None else (self.person,)
+        for place, names in (("columns", self.columns), ("missing", self.missing), ("person.column", named)):
             for name in names:
                 if name not in present and name != self.target.name:
                     raise refusal(
@@ -149,7 +167,9 @@ class TableBounds:
         # If none of the names is known, the table may have no header, and the names may be cells.
         known = bool(self.columns) or self.target.name in schema.names
         for position, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True), start=1):
-            if name in self.columns or name == self.target.name or (self.defaults is not None and kind == "number"):
+            if name in self.columns or name in (self.target.name, self.person):
+                continue
+            if self.defaults is not None and kind == "number":
                 continue
             beyond = "" if self.defaults is None else " that is not plainly one of numbers"
             raise refusal(
@@ -200,11 +220,13 @@ class TableBounds:
             content["defaults"] = {"lower": self.defaults.lower, "upper": self.defaults.upper}
         if self.order is not None:
             content["order"] = list(self.order)
+        if self.person is not None:
+            content["person"] = {"column": self.person}
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def _from_content(cls, content: Any, more: tuple[str, ...]) -> TableBounds:
-        sections = _section("bounds", content, ("target", "columns", "defaults", "missing", *more))
+        sections = _section("bounds", content, ("target", "columns", "defaults", "missing", "person", *more))
         target = _section("target", sections.get("target"), ("name", "lower", "upper", "classes"))
         if "classes" in target:
             target = target | {"classes": _to_tuple("target.classes", target["classes"])}
@@ -217,6 +239,7 @@ class TableBounds:
             missing=_section("missing", sections.get("missing", {}), None),
             order=_to_names("order", sections["order"]) if "order" in sections else None,
             found_privately=_to_names("found_privately", sections.get("found_privately", [])),
+            person=_person(sections["person"]) if "person" in sections else None,
         )
 
 
@@ -251,6 +274,13 @@ def _section(place: str, content: Any, allowed: tuple[str, ...] | None) -> dict[
                 place, key, f"no key but {listed}", "check the spelling, and put column names with dots in quotes"
             )
     return content
+
+
+def _person(content: Any) -> str:
+    column = _section("person", content, ("column",)).get("column")
+    if not isinstance(column, str):
+        raise refusal("person.column", column, "the name of a column", "name the one with the keys of the persons")
+    return column
 
 
 def _column(place: str, content: Any) -> Column:

@@ -7,6 +7,7 @@ import tomllib
 from typing import Any
 
 from taciturn.core.errors import ParameterError
+from taciturn.tables.identifiers import names_a_person, names_an_identifier
 from taciturn.tables.schema import TableSchema
 from taciturn.tables.words import quoted, refusal, shorten
 
@@ -78,10 +79,16 @@ def bounds_template(schema: TableSchema, target: str) -> str:
     shared = schema.sparse or len(schema.names) > _MOST_SECTIONS
     kinds = dict(zip(schema.names, schema.kinds, strict=True))
     parts = [_OPENING, _target(target, kinds.pop(target))]
+    person = next((name for name in kinds if names_a_person(name)), None)
+    if person is not None:
+        del kinds[person]
+        parts.append(_PERSON.format(column=_key(person)))
     if shared:
         parts.append(_DEFAULTS)
     for name, kind in kinds.items():
-        if not (shared and kind == "number"):
+        if names_an_identifier(name):
+            parts.append(f"[columns.{_key(name)}]\n{_IDENTIFIER}")
+        elif not (shared and kind == "number"):
             parts.append(f"[columns.{_key(name)}]\n{_SECTIONS[kind]}")
     return "\n".join([*parts, _MISSING])
 
@@ -111,6 +118,19 @@ upper =
     "boolean": "classes = [false, true]\n",
     "category": '# Every label that a record may carry, such as ["case", "control"].\nclasses =\n',
 }
+
+_PERSON = """\
+# The column that tells whom a row is about, if a person may have several rows: the guarantee is then for all rows of a
+# person together, and each person counts once. Take this section out if every row is about another person, and write
+# a section with type = "ignore" for the column instead.
+[person]
+column = {column}
+"""
+
+_IDENTIFIER = """\
+# By its name a key, which says nothing about other records: no feature.
+type = "ignore"
+"""
 
 _DEFAULTS = """\
 # For every column of numbers that has no section of its own.

@@ -25,7 +25,7 @@ from taciturn.tables.words import quoted, refusal
 if TYPE_CHECKING:
     from taciturn.tables.encoder import TableEncoder
 
-__all__ = ["read_batches", "read_schema", "read_table", "read_unbounded_table"]
+__all__ = ["read_batches", "read_person_keys", "read_schema", "read_table", "read_unbounded_table"]
 
 Path = str | os.PathLike[str]
 
@@ -122,6 +122,33 @@ def read_unbounded_table(
                 "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
             )
     return X, y, numbers
+
+
+def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | None = None) -> list[Any] | None:
+    """Read the keys of the persons, one for every row; None where the bounds name no column of keys.
+
+    **Privacy.** The result is as sensitive as the table. Keys are read cell by cell and refuse no table: an empty cell
+    is a missing key.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file as in :func:`read_schema`, except libsvm.
+    bounds : TableBounds
+        Public bounds of its columns.
+    schema : TableSchema, default=None
+        The schema of this file. None: it is read from the file.
+    """
+    name = bounds.person
+    if name is None:
+        return None
+    file = table_file(path)
+    schema = _read_schema(file) if schema is None else schema
+    _check_present(name, schema)
+    if file.format == "libsvm":
+        raise refusal("person.column", name, "a table with named columns", "a libsvm file has no keys of persons")
+    _, batches = whole_batches(file, schema, ColumnSelection({name: "text"}, {name: frozenset()}))
+    return [key for batch in batches for key in batch.column(0).to_pylist()]
 
 
 def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -> Iterator[Any]:

@@ -182,9 +182,10 @@ def private_score(
     n_slots = count_rows(y)
     if n_slots is None:
         raise DataError(f"y: {NOT_ONE_COLUMN}.")
-    keys = None if persons is None else read_persons(persons, n_slots)
+    # Where the keys are private they are read when all is reserved.
+    keys = None if persons is None or relation == "add-remove" else read_persons(persons, n_slots)
     n_records = public_rows(relation, n_slots, n_public) if keys is None else public_persons(keys, relation, n_public)
-    unit = "record" if keys is None else "person"
+    unit = "record" if persons is None else "person"
     with reserve_cost(
         account,
         plan,
@@ -199,8 +200,8 @@ def private_score(
         reservation.begin()
         numeric = isinstance(asked, ErrorMetric)
         records = read_scored(estimator, X, y, asked.mapped, numeric=numeric, invalid=invalid, relation=relation)
-        if keys is not None:
-            records = records.of_persons(keys)
+        if persons is not None:
+            records = records.of_persons(read_persons(persons, n_slots) if keys is None else keys)
         n_rows = check_integer(0, n_public=n_records)
         source = ArraySource(records, math.inf, n_rows)
         sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)

@@ -251,6 +251,8 @@ class Account:
         details = {"what": what, "epsilon": budget.epsilon, "delta": budget.delta, "n": n, "taciturn": __version__}
         with open_ledger(self.url).writing(self.name) as pages:
             opened, last, spent = pages.opened(), pages.last(), pages.spent()
+            if not spent.fits(opened.price):
+                raise AccountError(f"account={self.name!r}: expected totals that are not exceeded; verify this ledger.")
             _check_terms(opened, relation=relation, unit=unit, n=n)
             price = next((each for each in prices if (spent + each).fits(opened.price)), None)
             if price is None:
@@ -262,6 +264,12 @@ class Account:
     def _settle(self, reservation: LedgerEntry, kind: str) -> None:
         price = reservation.price if kind == "released" else Price()
         with open_ledger(self.url).writing(self.name) as pages:
+            # A file that was exchanged in the meantime has another entry, or none, in this place.
+            if pages.entry(reservation.sequence) != reservation:
+                raise AccountError(
+                    f"account={self.name!r}: expected entry {reservation.sequence} as it was reserved, and it is not "
+                    "there; verify this ledger."
+                )
             if not pages.settled(reservation.sequence):
                 pages.append(
                     LedgerEntry.append(pages.last(), self.name, kind, reservation.sequence, price, "{}", _clock())

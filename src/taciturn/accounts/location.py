@@ -59,4 +59,6 @@ def sqlite_path(url: str) -> Path | None:
 
 def hide_password(url: str) -> str:
     """A URL that may be printed."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+    # A password may hold an @ that was not escaped.
+    shown = re.sub(r"(://[^:/@?]*):[^/?]*@", r"\1:***@", url)
+    return re.sub(r"(?i)([?&][^=&]*password=)[^&#]*", r"\1***", shown)

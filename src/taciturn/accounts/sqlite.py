@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,11 @@ CREATE TABLE IF NOT EXISTS taciturn_entries (
 """
 _APPEND_ONLY = """
 CREATE TRIGGER IF NOT EXISTS taciturn_entries_{verb} BEFORE {verb} ON taciturn_entries
-BEGIN SELECT RAISE(ABORT, 'entries of an account are never changed'); END
+{condition} BEGIN SELECT RAISE(ABORT, 'entries of an account are never changed'); END
 """
+# "INSERT OR REPLACE" deletes without asking the trigger for that.
+_TAKEN = "WHEN EXISTS (SELECT 1 FROM taciturn_entries WHERE account = NEW.account AND sequence = NEW.sequence)"
+_TRIGGERS = {"UPDATE": "", "DELETE": "", "INSERT": _TAKEN}
 
 
 class SQLiteLedger:
@@ -57,17 +60,18 @@ class SQLiteLedger:
 
     def prepare(self) -> None:
         """Make the file, for its owner alone, and the table, unless they are there."""
-        _refuse_network(self._path)
         with self._reported():
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            # Never a file that is there: closing it would drop the locks of this process' other threads.
+            with suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             with closing(self._connect()) as connection:
                 (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
                 if mode != "wal":
                     raise sqlite3.OperationalError("no write-ahead log")
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_TABLE)
-                for verb in ("UPDATE", "DELETE"):
-                    connection.execute(_APPEND_ONLY.format(verb=verb))
+                for verb, condition in _TRIGGERS.items():
+                    connection.execute(_APPEND_ONLY.format(verb=verb, condition=condition))
                 connection.execute("COMMIT")
 
     @contextmanager
@@ -93,11 +97,15 @@ class SQLiteLedger:
             connection.execute("ROLLBACK")
 
     def _connect(self) -> sqlite3.Connection:
-        if not self._path.exists():
-            raise sqlite3.OperationalError("no such file")
-        connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
+        # Through a link the file and its log may be elsewhere.
+        path = self._path.resolve(strict=True)
+        _refuse_network(path)
+        if path.stat().st_nlink > 1:
+            raise sqlite3.OperationalError("a file with several names, each of which has a log of its own")
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
         # A commit is on disk before it returns, also if the computer loses power in the next moment.
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
         return connection
 
     @contextmanager
@@ -107,7 +115,7 @@ class SQLiteLedger:
         except (sqlite3.Error, OSError) as error:
             raise AccountError(
                 f"account in {self._path.name!r}: expected a ledger that can be read and written, got {error}; "
-                "nothing was drawn, and what was reserved counts as spent; check the file and the disk."
+                "what was reserved counts as spent; check the file and the disk."
             ) from None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from broken_ledgers import LEDGERS
 from ledger_harness import Verdict, Witness, judge, run_program, torment
 
 from taciturn import Account, BudgetExceededError, SparseClassifier
@@ -55,7 +56,7 @@ def play(order: dict[str, Any]) -> Verdict:
     (charge,) = trial.history()
     while verdict.kills < order["kills"] and not verdict.faults:
         verdict.rounds += 1
-        account = Account.create(order["url"], f"{order['name']}-{verdict.rounds}", **terms)
+        account = LEDGERS[order["ledger"]].create(order["url"], f"{order['name']}-{verdict.rounds}", **terms)
         witness = Witness(Path(order["folder"]) / f"{account.name}.drawn")
         killed, failed = torment(
             lambda account=account, witness=witness: fit_all(account, charge.price, witness), 40, order["pause"]
@@ -67,9 +68,9 @@ def play(order: dict[str, Any]) -> Verdict:
     return verdict
 
 
-def torture_fits(url: str, folder: Path, *, kills: int, pause: float = 0.05) -> Verdict:
+def torture_fits(url: str, folder: Path, *, kills: int, ledger: str = "account", pause: float = 0.05) -> Verdict:
     """The verdict on an account whose fits were killed, ``pause`` seconds apart on average."""
-    order = {"url": url, "folder": str(folder), "kills": kills, "pause": pause, "name": "fits"}
+    order = {"url": url, "folder": str(folder), "kills": kills, "ledger": ledger, "pause": pause, "name": "fits"}
     return Verdict(**run_program(Path(__file__), order))
 
 

@@ -98,6 +98,17 @@ def test_a_fit_is_spent(fit, account, drawn):
     assert drawn
 
 
+def test_an_account_pays_for_one_fit_of_its_own_budget(memory, drawn):
+    account = Account.create(f"sqlite:///{memory / 'one.db'}", "people", epsilon=1, delta=1e-6, n=400)
+    model = SparseClassifier(epsilon=1.0, delta=1e-6, n_nonzero=1, account=account)
+    model.fit(X, y)
+    drawn.clear()
+    with pytest.raises(BudgetExceededError):
+        model.fit(X, y)
+    assert states(account) == ["spent"]
+    assert not drawn
+
+
 @pytest.mark.parametrize("fit", FITS)
 def test_a_refusal_that_read_data_is_charged(fit, account, drawn):
     with pytest.raises(DataError):
@@ -224,3 +235,13 @@ def test_two_hundred_killed_fits_on_postgresql(postgresql, tmp_path):
     verdict = torture_fits(postgresql.url, tmp_path, kills=200)
     assert not verdict.faults, verdict
     assert verdict.kills >= 200
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
+def test_killed_fits_show_a_ledger_that_records_late(memory):
+    from fits_under_fire import torture_fits
+
+    url = f"sqlite:///{memory / 'study.db'}"
+    verdict = torture_fits(url, memory, kills=400, ledger="record after the noise")
+    assert "more was drawn than is recorded" in verdict.faults, verdict

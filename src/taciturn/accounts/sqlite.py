@@ -98,7 +98,9 @@ class SQLiteLedger:
 
     def _connect(self) -> sqlite3.Connection:
         # Through a link the file and its log may be elsewhere.
-        path = self._path.resolve(strict=True)
+        path = self._path.resolve()
+        if not path.exists():
+            raise sqlite3.OperationalError("no such file")
         _refuse_network(path)
         if path.stat().st_nlink > 1:
             raise sqlite3.OperationalError("a file with several names, each of which has a log of its own")

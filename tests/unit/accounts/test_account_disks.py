@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -95,6 +96,21 @@ def test_a_file_that_may_not_be_written(account, memory):
     ):
         reserve(account)
     assert states(account) == []
+
+
+def test_commits_are_on_disk_before_they_return(account, memory):
+    """Which no killed process can tell."""
+    with closing(sqlite_module.SQLiteLedger(memory / "study.db")._connect()) as connection:
+        told = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+    assert told == ["wal", 2]
+
+
+def test_commits_are_on_the_disk_of_a_server_whatever_it_was_told(postgresql):
+    url = f"{postgresql.url}?options=-c%20synchronous_commit%3Doff"
+    account = Account.create(url, os.urandom(4).hex(), **TERMS)
+    with open_ledger(url).writing(account.name) as pages:
+        told = [pages._execute(f"SHOW {name}", ())[0][0] for name in ("synchronous_commit", "transaction_isolation")]
+    assert told == ["on", "serializable"]
 
 
 def test_a_ledger_that_stays_busy(account, monkeypatch):
@@ -208,6 +224,7 @@ def test_creating_beside_a_running_transaction_keeps_its_lock(account):
     assert all(flags & os.O_EXCL for flags in opened)
 
 
+@posix
 def test_the_path_of_a_ledger_may_hold_anything(memory):
     folder = memory / "a b%20c ü 'q' [x] &;"
     folder.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from dataclasses import asdict
@@ -70,7 +71,8 @@ def play(order: dict[str, Any]) -> Verdict:
 
 def torture_fits(url: str, folder: Path, *, kills: int, ledger: str = "account", pause: float = 0.05) -> Verdict:
     """The verdict on an account whose fits were killed, ``pause`` seconds apart on average."""
-    order = {"url": url, "folder": str(folder), "kills": kills, "ledger": ledger, "pause": pause, "name": "fits"}
+    name = f"fits {os.urandom(4).hex()}"
+    order = locals() | {"folder": str(folder)}
     return Verdict(**run_program(Path(__file__), order))
 
 

@@ -128,6 +128,11 @@ ci-tools: ## Optional system packages for optional tests; never fails
 	  && apt-get update -qq >/dev/null 2>&1 \
 	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium >/dev/null 2>&1) \
 	  || echo "ci-tools: chromium is not here and cannot be installed; tests that like it are skipped"
+	@command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/*/initdb >/dev/null 2>&1 \
+	  || (command -v apt-get >/dev/null 2>&1 \
+	  && apt-get update -qq >/dev/null 2>&1 \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y postgresql >/dev/null 2>&1) \
+	  || echo "ci-tools: PostgreSQL is not here and cannot be installed; tests that need it are skipped"
 
 clean: ## Remove the venv and everything built
 	rm -rf $(VENV) site build dist

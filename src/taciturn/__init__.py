@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from taciturn.certificate import Certificate, certificate_of, compose
     from taciturn.core.errors import (
         AccountError,
+        AccountWarning,
         BudgetExceededError,
         CertificateError,
         DataError,
@@ -54,6 +55,7 @@ _HOMES = {
     "ADMMClassifier": "estimators",
     "Account": "accounts",
     "AccountError": "core.errors",
+    "AccountWarning": "core.errors",
     "BlockVoteSelector": "selectors",
     "BoundedScaler": "scalers",
     "Budget": "accounting",
@@ -92,6 +94,7 @@ __all__ = [
     "ADMMClassifier",
     "Account",
     "AccountError",
+    "AccountWarning",
     "BlockVoteSelector",
     "BoundedScaler",
     "Budget",

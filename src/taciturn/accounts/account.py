@@ -260,7 +260,7 @@ class Account:
         }
         with open_ledger(self.url).writing(self.name) as pages:
             opened, last, spent = pages.opened(), pages.last(), pages.spent()
-            if last is None or not (opened.is_intact() and last.is_intact()):
+            if last is None or not (opened.is_intact() and last.is_intact() and spent.fits(opened.price)):
                 raise AccountError(
                     f"account={self.name!r}: expected entries that nobody edited, found others; nothing was spent; run "
                     "'taciturn budget verify' and restore a backup."
@@ -276,6 +276,12 @@ class Account:
     def _settle(self, reservation: LedgerEntry, kind: str) -> None:
         price = reservation.price if kind == "released" else Price()
         with open_ledger(self.url).writing(self.name) as pages:
+            # A file that was exchanged in the meantime has another entry, or none, in this place.
+            if pages.entry(reservation.sequence) != reservation:
+                raise AccountError(
+                    f"account={self.name!r}: expected entry {reservation.sequence} as it was reserved, and it is not "
+                    "there; verify this ledger."
+                )
             if not pages.settled(reservation.sequence):
                 pages.append(
                     LedgerEntry.append(pages.last(), self.name, kind, reservation.sequence, price, "{}", _clock())

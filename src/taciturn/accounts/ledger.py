@@ -47,13 +47,18 @@ class Pages:
         AccountError
             If there is no such account.
         """
-        found = self._select("sequence = 1")
-        if found:
-            return found[0]
+        found = self.entry(1)
+        if found is not None:
+            return found
         raise AccountError(
             f"account={self._account!r}: expected an account that was created, found none of this name; create it "
             "with Account.create or 'taciturn budget create', or check the name."
         )
+
+    def entry(self, sequence: int) -> LedgerEntry | None:
+        """The entry in this place, if there is one."""
+        found = self._select("sequence = ?", sequence)
+        return found[0] if found else None
 
     def last(self) -> LedgerEntry | None:
         """The entry that the next one follows; None where the account does not exist."""
@@ -69,6 +74,8 @@ class Pages:
         of_kind = "coalesce(sum(CASE kind WHEN 'reserved' THEN {0} WHEN 'released' THEN -{0} ELSE 0 END), 0)"
         sums = ", ".join(of_kind.format(name) for name in ("gaussian", "epsilon", "delta", "distance"))
         (row,) = self._execute(f"SELECT {sums} FROM taciturn_entries WHERE account = ?", (self._account,))
+        if min(row) < 0:
+            raise AccountError(f"account={self._account!r}: expected sums that are not negative; verify this ledger.")
         return Price(*(int(value) for value in row))
 
     def settled(self, reservation: int) -> bool:

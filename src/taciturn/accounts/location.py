@@ -66,5 +66,6 @@ def sqlite_path(url: str) -> Path | None:
 
 def hide_password(url: str) -> str:
     """A URL that may be printed."""
-    hidden = re.sub(r"(://[^:/@?]*):[^/?]*@", r"\1:***@", url)
-    return re.sub(r"([?&](?:password|sslpassword|passfile)=)[^&]*", r"\1***", hidden, flags=re.IGNORECASE)
+    # A password may hold an @ that was not escaped.
+    shown = re.sub(r"(://[^:/@?]*):[^/?]*@", r"\1:***@", url)
+    return re.sub(r"(?i)([?&](?:[^=&]*password|passfile)=)[^&]*", r"\1***", shown)

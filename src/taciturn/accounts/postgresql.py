@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -13,9 +12,10 @@ from taciturn.core.errors import AccountError
 
 __all__ = ["PostgreSQLLedger"]
 
-# One server may have locks of others; these are ours.
-_LOCKS = 0x7AC1
-_TABLE_LOCK = 0
+# One server may have locks of others; this is ours.
+_LOCK = 0x7AC1
+# Milliseconds to wait for other writers, each of which takes a few.
+_PATIENCE = 60_000
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS taciturn_entries (
@@ -64,7 +64,7 @@ class PostgreSQLLedger:
     def prepare(self) -> None:
         """Make the table, unless it is there."""
         with self._reported(), closing(self._connect()) as connection:
-            self._lock(connection, _TABLE_LOCK)
+            self._lock(connection)
             with connection.transaction():
                 exists = connection.execute("SELECT to_regclass('taciturn_entries')").fetchone()
                 if exists[0] is None:
@@ -77,10 +77,11 @@ class PostgreSQLLedger:
         import psycopg
 
         with self._reported(), closing(self._connect()) as connection:
-            # Before the transaction, whose view of the table begins with its first statement. Two accounts may share
-            # a lock, which costs time and nothing else. Were it not there, transactions that see the same state would
-            # still fail, as they are serialisable and entries are numbered.
-            self._lock(connection, 1 + zlib.crc32(account.encode()) % 2**30)
+            # Before the transaction, whose view of the table begins with its first statement. One lock for all
+            # accounts: serialisable transactions on the same pages of the table make each other fail, also where they
+            # are about different accounts. Were the lock not there, transactions that see the same state would still
+            # fail, as they are serialisable and entries are numbered.
+            self._lock(connection)
             connection.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
             with connection.transaction():
                 # Whatever the server's setting is, a commit is on its disk before it returns.
@@ -104,9 +105,10 @@ class PostgreSQLLedger:
         return psycopg.connect(self._url, autocommit=True, connect_timeout=30)
 
     @staticmethod
-    def _lock(connection: Any, number: int) -> None:
-        """Wait for a lock that ends with the connection."""
-        connection.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCKS, number))
+    def _lock(connection: Any) -> None:
+        """Wait for the lock, which ends with the connection."""
+        connection.execute(f"SET lock_timeout = {_PATIENCE}")
+        connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -120,10 +122,12 @@ class PostgreSQLLedger:
         try:
             yield
         except psycopg.Error as error:
-            told = str(error).strip().partition("\n")[0]
+            # What cannot be parsed is quoted, and may be a password.
+            unread = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None
+            told = "a URL that cannot be read" if unread else str(error).strip().partition("\n")[0]
             raise AccountError(
-                f"account in {self._shown!r}: expected a server that can be read and written, got {told!r}; nothing "
-                "was drawn, and what was reserved counts as spent; check the server."
+                f"account in {self._shown!r}: expected a server that can be read and written, got {told!r}; what "
+                "was reserved counts as spent; check the server."
             ) from None
 
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,10 @@ class SQLiteLedger:
 
     def prepare(self) -> None:
         """Make the file, for its owner alone, and the table, unless they are there."""
-        _refuse_network(self._path)
         with self._reported():
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            # Never a file that is there: closing it would drop the locks of this process' other threads.
+            with suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             with closing(self._connect()) as connection:
                 (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
                 if mode != "wal":
@@ -105,15 +106,17 @@ class SQLiteLedger:
             connection.execute("ROLLBACK")
 
     def _connect(self) -> sqlite3.Connection:
-        if not self._path.exists():
+        # Through a link the file and its log may be elsewhere.
+        path = self._path.resolve()
+        if not path.exists():
             raise sqlite3.OperationalError("no such file")
-        _refuse_network(self._path)
-        if self._path.stat().st_nlink > 1:
-            # Locks go by the name of the file: two names of one file do not exclude each other.
-            raise sqlite3.OperationalError("a file with a second name (a hard link)")
-        connection = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
+        _refuse_network(path)
+        if path.stat().st_nlink > 1:
+            raise sqlite3.OperationalError("a file with several names, each of which has a log of its own")
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
         # A commit is on disk before it returns, also if the computer loses power in the next moment.
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
         return connection
 
     @contextmanager
@@ -124,7 +127,7 @@ class SQLiteLedger:
             told = error.strerror if isinstance(error, OSError) else error
             raise AccountError(
                 f"account in {self._path.name!r}: expected a ledger that can be read and written, got {told}; "
-                "nothing was drawn, and what was reserved counts as spent; check the file and the disk."
+                "what was reserved counts as spent; check the file and the disk."
             ) from None
 
 

@@ -55,6 +55,10 @@ class StreamError(TaciturnError, RuntimeError):
     """A random stream would have been shared between two copies."""
 
 
+class AccountWarning(UserWarning):
+    """A ledger could not be told how a fit ended; what was reserved counts as spent."""
+
+
 class WeakBudgetWarning(UserWarning):
     """Public facts say that a fit will be mostly noise."""
 

@@ -1,5 +1,6 @@
 """The chain of hashes: whatever is changed in a ledger is found, and named."""
 
+import json
 import sqlite3
 from dataclasses import replace
 from unittest.mock import patch
@@ -10,7 +11,7 @@ from taciturn import Account, AccountError
 from taciturn.accounting import Budget
 from taciturn.accounts import chain
 from taciturn.accounts.chain import LedgerEntry, entry_from_json, replay_entries
-from taciturn.accounts.price import Price
+from taciturn.accounts.price import Price, totals_of
 from taciturn.events import PureEvent
 
 FIT = (PureEvent(0.2), Budget(0.2, 0.0))
@@ -34,8 +35,10 @@ def reserve(account, fit):
 
 @pytest.fixture
 def rows(memory, account):
-    """The table without its triggers, as whoever owns the file may have it."""
+    """The table without its triggers and constraints, as whoever owns the file may have it."""
     connection = sqlite3.connect(memory / "study.db", isolation_level=None)
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    connection.execute("DROP INDEX taciturn_settled")
     for verb in ("UPDATE", "DELETE", "INSERT"):
         connection.execute(f"DROP TRIGGER taciturn_entries_{verb}")
     yield connection
@@ -74,7 +77,7 @@ def test_an_edited_entry_is_named(change, sequence, rows, account):
     rows.execute(f"UPDATE taciturn_entries SET {change} WHERE sequence = ?", (sequence,))
     if account.entries() != before:
         # An edited opening is no opening, or has another hash.
-        refused(account, f"entry {sequence}|begins with its opening")
+        refused(account, f"entry {sequence}|begins with its opening|prices and totals of 64 bits")
 
 
 @pytest.mark.parametrize("sequence", [2, 3, 4])
@@ -139,34 +142,77 @@ def test_a_verifier_that_skips_the_hash_itself_accepts_another_clock(account):
 def forged(*steps):
     """A chain with right hashes, of (kind, reservation, price)."""
     entries, before = [], None
-    for kind, reservation, price in (("opened", 0, Price(gaussian=100)), *steps):
-        before = LedgerEntry.append(before, "people", kind, reservation, price, "{}", "")
+    for kind, reservation, price in (("opened", 0, TOTAL), *steps):
+        details = DETAILS.get(kind, "{}")
+        before = LedgerEntry.append(before, "people", kind, reservation, price, details, "")
         entries.append(before)
     return entries
 
 
-SIXTY = Price(gaussian=60)
+TOTAL = totals_of(3, 1e-5)
+SIXTY = Price(gaussian=6 * TOTAL.gaussian // 10)
+TERMS = {"epsilon": 3, "delta": 1e-5, "approximate": [0, 0], "relation": "zero-out", "unit": "record", "n": 10}
+DETAILS = {
+    "opened": json.dumps(TERMS),
+    "reserved": json.dumps({"what": "test", "epsilon": 0.2, "delta": 0.0}),
+}
 
 
 @pytest.mark.parametrize(
     ("steps", "match"),
     [
         ([("reserved", 0, SIXTY), ("reserved", 0, SIXTY)], "entry 3 .*overdrawn"),
-        ([("reserved", 0, Price(distance=1))], "entry 2 .*overdrawn"),
+        ([("reserved", 0, Price(distance=TOTAL.distance + 1))], "entry 2 .*overdrawn"),
         ([("opened", 0, SIXTY)], "entry 2 .*no second opening"),
-        ([("reserved", 0, SIXTY), ("released", 2, Price(gaussian=59))], "entry 3 .*at its price"),
+        ([("reserved", 0, SIXTY), ("released", 2, Price(gaussian=SIXTY.gaussian - 1))], "entry 3 .*at its price"),
         ([("reserved", 0, SIXTY), ("released", 2, SIXTY), ("released", 2, SIXTY)], "entry 4 .*neither spent nor"),
         ([("reserved", 0, SIXTY), ("spent", 2, Price()), ("released", 2, SIXTY)], "entry 4 .*neither spent nor"),
         ([("reserved", 0, SIXTY), ("spent", 2, SIXTY)], "entry 3 .*at its price"),
         ([("spent", 2, Price())], "entry 2 .*neither spent nor"),
-        ([("released", 1, Price(gaussian=100))], "entry 2 .*neither spent nor"),
-        ([("reserved", 1, SIXTY)], "entry 2 .*no reservation before it"),
+        ([("released", 1, TOTAL)], "entry 2 .*neither spent nor"),
+        ([("reserved", 1, SIXTY)], "entry 2 .*a reservation with its description"),
         ([("refunded", 0, SIXTY)], "entry 2 .*one of opened, reserved"),
+        # The second pot is charged the budget of the fit, which the entry states.
+        ([("reserved", 0, Price(epsilon=10**14))], "entry 2 .*a reservation with its description"),
     ],
 )
 def test_right_hashes_do_not_make_a_right_chain(steps, match):
     with pytest.raises(AccountError, match=match):
         replay_entries(forged(*steps))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"epsilon": 2.9}, {"delta": 9e-6}, {"approximate": [0.1, 0]}, {"epsilon": "3"}, {"n": None}, {"unit": 3}],
+)
+def test_totals_have_to_follow_from_the_terms(changes):
+    """Larger totals than an account states, in a chain with right hashes."""
+    terms = TERMS | changes
+    if changes == {"n": None}:
+        del terms["n"]
+    opened = LedgerEntry.append(None, "people", "opened", 0, TOTAL, json.dumps(terms), "")
+    with pytest.raises(AccountError, match="entry 1 .*totals that follow from what the account states"):
+        replay_entries([opened])
+
+
+@pytest.mark.parametrize("details", ["", "{}", "[]", "7", '{"what": 3, "epsilon": 1, "delta": 0}', "[" * 50_000])
+def test_reservations_have_to_say_what_they_are_for(details):
+    (opened,) = forged()
+    entry = LedgerEntry.append(opened, "people", "reserved", 0, SIXTY, details, "")
+    with pytest.raises(AccountError, match="entry 2 .*a reservation with its description"):
+        replay_entries([opened, entry])
+
+
+def test_two_reservations_never_have_one_head(memory, monkeypatch):
+    """Not even in a ledger and in a copy of it that was restored within the same second."""
+    monkeypatch.setattr("taciturn.accounts.account._clock", lambda: "2026-01-01T00:00:00+00:00")
+    accounts = [Account.create(f"sqlite:///{memory / name}", "people", epsilon=3, delta=1e-5, n=10) for name in "ab"]
+    heads = {entry.hash for account in accounts for entry in account.entries()}
+    assert len(heads) == 2
+    for account in accounts:
+        with reserve(account, FIT):
+            pass
+    assert accounts[0].history()[0].head != accounts[1].history()[0].head
 
 
 def test_a_chain_of_another_account_is_refused():
@@ -179,10 +225,11 @@ def test_a_chain_of_another_account_is_refused():
 def test_a_forged_overdraft_is_refused_by_reserve_too(rows, account):
     last = account.entries()[-1]
     total = account.state().total
-    entry = LedgerEntry.append(last, "people", "reserved", 0, total, last.details, "")
+    details = account.entries()[1].details
+    entry = LedgerEntry.append(last, "people", "reserved", 0, total, details, "")
     rows.execute(f"INSERT INTO taciturn_entries VALUES ({', '.join('?' * 12)})", list(vars_of(entry).values()))
     refused(account, "entry 6 .*overdrawn")
-    with pytest.raises(AccountError, match="totals that are not exceeded"):
+    with pytest.raises(AccountError, match="entries that nobody edited"):
         reserve(account, FIT)
 
 

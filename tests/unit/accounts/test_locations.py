@@ -64,7 +64,7 @@ def test_two_names_of_one_file_are_refused(tmp_path):
     assert linked.state() == account.state()
     os.link(tmp_path / "study.db", tmp_path / "second.db")
     for name in ("study.db", "second.db", "link.db"):
-        with pytest.raises(AccountError, match="a second name"):
+        with pytest.raises(AccountError, match="several names"):
             Account.open(f"sqlite:///{tmp_path / name}", "a")
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import warnings
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from broken_ledgers import LEDGERS
-from ledger_harness import Verdict, Witness, judge, run_program, torment
+from ledger_harness import Verdict, Witness, judge, main, run_program, torment
 
 from taciturn import Account, BudgetExceededError, SparseClassifier
 from taciturn.accounts.price import Price
@@ -73,8 +70,9 @@ def torture_fits(url: str, folder: Path, *, kills: int, ledger: str = "account",
     """The verdict on an account whose fits were killed, ``pause`` seconds apart on average."""
     name = f"fits {os.urandom(4).hex()}"
     order = locals() | {"folder": str(folder)}
-    return Verdict(**run_program(Path(__file__), order))
+    (verdict,) = run_program(Path(__file__), [order])
+    return Verdict(**verdict)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(play(json.loads(sys.argv[1])))))
+    main(play)

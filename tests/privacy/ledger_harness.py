@@ -30,7 +30,21 @@ from taciturn.accounts.price import Price, prices_of
 from taciturn.core.errors import AccountError, BudgetExceededError
 from taciturn.events import ApproximateEvent, Event, GaussianEvent, PureEvent
 
-__all__ = ["PROCESSES", "WORKLOADS", "Verdict", "Witness", "Workload", "fork", "judge", "torment", "torture"]
+__all__ = [
+    "PROCESSES",
+    "WORKLOADS",
+    "Verdict",
+    "Witness",
+    "Workload",
+    "fork",
+    "judge",
+    "main",
+    "order_of",
+    "run_program",
+    "torment",
+    "torture",
+    "torture_each",
+]
 
 PROCESSES = 8
 # Nothing here takes a minute, and a program that hangs should say so.
@@ -166,10 +180,12 @@ def torment(task: Callable[[], None], kills: int, pause: float, crash: dict[str,
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
                 running.remove(process)
-                killed += os.WIFSIGNALED(status)
-                failed += os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0
-                if os.WIFSIGNALED(status):
+                code = os.waitstatus_to_exitcode(status)
+                if code == -signal.SIGKILL:
+                    killed += 1
                     running.add(fork(task))
+                elif code:
+                    failed += 1
     for process in running:
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
@@ -240,7 +256,7 @@ def play(order: dict[str, Any]) -> Verdict:
     return verdict
 
 
-def torture(
+def order_of(
     url: str,
     folder: Path,
     *,
@@ -251,20 +267,28 @@ def torture(
     kills_each: int = 20,
     pause: float = 0.01,
     crash: dict[str, Any] | None = None,
-) -> Verdict:
-    """The verdict on a ledger after some rounds and kills, ``kills_each`` a round, ``pause`` seconds apart on average.
+) -> dict[str, Any]:
+    """An order for so many rounds and kills, ``kills_each`` a round, ``pause`` seconds apart on average.
 
     With ``crash``, an order for ``subprocess.run``, a server is killed instead of processes.
     """
-    name = f"{ledger} {workload} {os.urandom(4).hex()}"
-    order = locals() | {"folder": str(folder)}
-    return Verdict(**run_program(Path(__file__), order))
+    return locals() | {"folder": str(folder), "name": f"{ledger} {workload} {os.urandom(4).hex()}"}
 
 
-def run_program(program: Path, order: dict[str, Any]) -> dict[str, Any]:
-    """What a program of this folder prints, given an order; it has one thread."""
+def torture(url: str, folder: Path, **order: Any) -> Verdict:
+    """The verdict on a ledger, see :func:`order_of`."""
+    return torture_each([order_of(url, folder, **order)])[0]
+
+
+def torture_each(orders: list[dict[str, Any]]) -> list[Verdict]:
+    """The verdicts on several ledgers, one after the other."""
+    return [Verdict(**each) for each in run_program(Path(__file__), orders)]
+
+
+def run_program(program: Path, orders: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a program of this folder prints, given orders; it has one thread."""
     done = subprocess.run(
-        [sys.executable, str(program), json.dumps(order)],
+        [sys.executable, str(program), json.dumps(orders)],
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -273,9 +297,14 @@ def run_program(program: Path, order: dict[str, Any]) -> dict[str, Any]:
     )
     if done.returncode:
         raise RuntimeError(done.stderr)
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said | {"complaints": done.stderr[-2000:]}
+    said: list[dict[str, Any]] = json.loads(done.stdout)
+    return [each | {"complaints": done.stderr[-2000:]} for each in said]
+
+
+def main(play: Callable[[dict[str, Any]], Verdict]) -> None:
+    """Print the verdicts on the orders of the command line."""
+    sys.stdout.write(json.dumps([asdict(play(order)) for order in json.loads(sys.argv[1])]))
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(play(json.loads(sys.argv[1])))))
+    main(play)

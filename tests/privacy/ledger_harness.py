@@ -27,6 +27,7 @@ from typing import Any
 from taciturn import Account
 from taciturn.accounting import Budget
 from taciturn.accounts.price import Price, prices_of
+from taciturn.accounts.state import charges_of
 from taciturn.core.errors import AccountError, BudgetExceededError
 from taciturn.events import ApproximateEvent, Event, GaussianEvent, PureEvent
 
@@ -207,8 +208,9 @@ class Verdict:
 
 def judge(account: Account, witness: Witness, verdict: Verdict) -> None:
     """Compare what a ledger says with what the witness saw, and add what is wrong to the verdict."""
-    lines, charges = witness.lines(), Account(account.url, account.name).history()
-    total = account.state().total.values
+    # As they stand, since a history is only told of a ledger that is in order.
+    lines, entries = witness.lines(), Account(account.url, account.name).entries()
+    charges, total = charges_of(entries), entries[0].price.values
     recorded = [sum(each) for each in zip(*(c.price.values for c in charges if c.state != "released"), strict=True)]
     drawn = [sum(each) for each in zip(*(price.values for _, price in lines), strict=True)]
     if any(mine > its for mine, its in zip(drawn, recorded or [0] * 4, strict=False)):

@@ -211,7 +211,7 @@ def test_the_folder_of_the_file_decides_and_not_that_of_a_link(account, memory):
         (memory / "far").mkdir()
         (memory / "far.db").symlink_to(memory / "study.db")
         reserve(Account(f"sqlite:///{memory / 'far.db'}", "people"))
-    assert set(looked) == {memory.resolve()}
+    assert set(looked) == {memory.resolve() / "study.db"}
 
 
 def test_creating_beside_a_running_transaction_keeps_its_lock(account):

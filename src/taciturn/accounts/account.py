@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from taciturn._version import __version__
 from taciturn.accounting import Budget
-from taciturn.accounts.chain import LedgerEntry, replay_entries
+from taciturn.accounts.chain import LedgerEntry
+from taciturn.accounts.contents import UNITS, check_entries
 from taciturn.accounts.ledger import open_ledger
 from taciturn.accounts.location import check_name, check_url, hide_password, location_of
 from taciturn.accounts.price import Price, prices_of, totals_of
@@ -21,9 +23,6 @@ from taciturn.data.sensitivity import check_relation
 from taciturn.events import Event
 
 __all__ = ["Account", "open_account"]
-
-UNITS = ("record", "person")
-"""Whose data neighbours differ in."""
 
 
 class Account:
@@ -95,6 +94,7 @@ class Account:
         relation: str = "zero-out",
         unit: str = "record",
         approximate: tuple[float, float] = (0, 0),
+        fingerprint: str | None = None,
     ) -> Self:
         """Open an account under a new name. What is stated here is fixed for good.
 
@@ -113,6 +113,10 @@ class Account:
         approximate : tuple of float, default=(0, 0)
             A second pot (epsilon, delta), part of the whole, for fits that have no Gaussian parameter: objective
             perturbation, and what is built on it. (0, 0) refuses them.
+        fingerprint : str, default=None
+            A keyed fingerprint of the table in 64 hexadecimal digits (``taciturn budget create --fingerprint``). An
+            account with the fingerprint of another one in the same database is refused. Fits do not look at it:
+            changed content does not open a new budget.
 
         Returns
         -------
@@ -122,7 +126,7 @@ class Account:
         Raises
         ------
         AccountError
-            If the name is taken, or the database cannot be used.
+            If the name or the fingerprint is taken, or the database cannot be used.
         """
         account = cls(url, name)
         totals = totals_of(epsilon, delta, approximate)
@@ -130,7 +134,7 @@ class Account:
         check_choice(UNITS, unit=unit)
         if n is not None or relation != "add-remove":
             check_integer(1, n=n)
-        terms = {
+        terms: dict[str, Any] = {
             "epsilon": float(epsilon),
             "delta": float(delta),
             "approximate": [float(value) for value in approximate],
@@ -139,6 +143,8 @@ class Account:
             "n": None if n is None else int(n),
             "taciturn": __version__,
         }
+        if fingerprint is not None:
+            terms["fingerprint"] = _checked_fingerprint(fingerprint)
         ledger = open_ledger(account.url)
         ledger.prepare()
         with ledger.writing(name) as pages:
@@ -147,6 +153,8 @@ class Account:
                     f"account={name!r}: expected a name that is not taken, and there is such an account already; "
                     "open it, or choose another name for other data."
                 )
+            if fingerprint is not None:
+                _check_new(fingerprint, pages.openings())
             pages.append(LedgerEntry.append(None, name, "opened", 0, totals, _to_json(terms), _clock()))
         return account
 
@@ -185,14 +193,16 @@ class Account:
             return pages.all()
 
     def verify(self) -> None:
-        """Check the chain of hashes, the order, the states and the totals of all entries.
+        """Check the chain of hashes, the order, the states and the totals of all entries, offline.
+
+        Certificates are checked against it by ``taciturn budget verify``.
 
         Raises
         ------
         AccountError
             Naming the first entry that is wrong, and how.
         """
-        replay_entries(self.entries())
+        check_entries(self.entries())
 
     def remaining_epsilon(self, delta: float = 1e-6) -> float:
         """The largest epsilon at this delta of a Gaussian fit that the account can still pay for.
@@ -248,7 +258,14 @@ class Account:
                 "the noise; leave it out, or fit without an account."
             )
         prices = list(prices_of(event, budget, ordered=ordered))
-        details = {"what": what, "epsilon": budget.epsilon, "delta": budget.delta, "n": n, "taciturn": __version__}
+        details = {
+            "what": what,
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "n": n,
+            "ordered": ordered,
+            "taciturn": __version__,
+        }
         with open_ledger(self.url).writing(self.name) as pages:
             opened, last, spent = pages.opened(), pages.last(), pages.spent()
             _check_terms(opened, relation=relation, unit=unit, n=n)
@@ -283,6 +300,22 @@ def open_account(account: Account | str | None) -> Account | None:
     raise ParameterError(
         "account", type(account).__name__, "an Account, or a string such as 'sqlite:///study.db#name'", "pass one"
     )
+
+
+def _checked_fingerprint(fingerprint: str) -> str:
+    if isinstance(fingerprint, str) and re.fullmatch("[0-9a-f]{64}", fingerprint):
+        return fingerprint
+    raise ParameterError("fingerprint", fingerprint, "64 hexadecimal digits", "make one with taciturn budget create")
+
+
+def _check_new(fingerprint: str, openings: list[LedgerEntry]) -> None:
+    """Raise if an account was opened for a table with this fingerprint."""
+    for opened in openings:
+        if opened.facts.get("fingerprint") == fingerprint:
+            raise AccountError(
+                f"fingerprint: expected a table without an account in this database, and account={opened.account!r} "
+                "was opened for the same content; fit with that account, a second name is not a second budget."
+            )
 
 
 def _check_terms(opened: LedgerEntry, *, relation: str, unit: str, n: int | None) -> None:

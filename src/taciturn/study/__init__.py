@@ -1,0 +1,1 @@
+"""What strangers can check: certificates against the ledgers that paid for them."""

@@ -11,7 +11,7 @@ from taciturn.accounts.state import AccountState, Charge
 
 __all__ = ["Pot", "cumulate", "pots_of"]
 
-_TITLES = {"gaussian": "first pot", "epsilon": "second pot, epsilon", "delta": "second pot, delta"}
+_TITLES = {"gaussian": "first pot", "epsilon": "second pot (epsilon)", "delta": "second pot (delta)"}
 
 
 @dataclass(frozen=True, slots=True)

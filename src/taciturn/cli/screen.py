@@ -70,7 +70,7 @@ def print_note(text: str) -> None:
 
 
 def format_command(context: typer.Context) -> str:
-    """The command line of this run, without options that have their defaults; a seed is not shown."""
+    """The command line of this run, without options that have their defaults; a seed and an account are not shown."""
     parts = ["taciturn", str(context.info_name)]
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
@@ -80,7 +80,7 @@ def format_command(context: typer.Context) -> str:
         if parameter.param_type_name == "option":
             parts.append(max(parameter.opts, key=len))
         if value is not True:
-            parts.append("..." if parameter.name == "seed" else str(value))
+            parts.append("..." if parameter.name in ("account", "seed") else str(value))
     return shlex.join(parts)
 
 

@@ -26,7 +26,7 @@ from taciturn.certificate import Certificate, Release
 from taciturn.certificate.release import event_of_releases
 from taciturn.core.errors import AccountError
 
-__all__ = ["check_head", "check_heads", "facts_by_head"]
+__all__ = ["check_head", "check_heads"]
 
 _PART = re.compile(r"part \d+")
 
@@ -78,7 +78,9 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
     return found
 
 
-def check_heads(certificates: Mapping[str, Certificate], entries: Sequence[LedgerEntry]) -> dict[str, str | None]:
+def check_heads(
+    certificates: Mapping[str, Certificate], entries: Sequence[LedgerEntry]
+) -> dict[str, list[LedgerEntry] | AccountError]:
     """Check several certificates, also against one another: an entry pays for one fit.
 
     Parameters
@@ -91,23 +93,23 @@ def check_heads(certificates: Mapping[str, Certificate], entries: Sequence[Ledge
     Returns
     -------
     dict
-        By the same names: what is wrong, in one sentence, or None.
+        By the same names: the reservations that paid, or what is wrong.
     """
     seen: dict[str, Any] = {}
-    verdicts: dict[str, str | None] = {}
+    verdicts: dict[str, list[LedgerEntry] | AccountError] = {}
     for name, certificate in certificates.items():
         try:
-            check_head(certificate, entries)
-            for head, facts in facts_by_head(certificate).items():
+            paid = check_head(certificate, entries)
+            for head, facts in _facts_by_head(certificate).items():
                 if seen.setdefault(head, facts) != facts:
                     raise _wrong("account_head", "an entry of its own, found that of another fit among these files")
-            verdicts[name] = None
+            verdicts[name] = paid
         except AccountError as error:
-            verdicts[name] = str(error)
+            verdicts[name] = error
     return verdicts
 
 
-def facts_by_head(certificate: Certificate) -> dict[str, dict[str, Any]]:
+def _facts_by_head(certificate: Certificate) -> dict[str, dict[str, Any]]:
     """The entries that a certificate names, with the public facts of what each of them paid for."""
     return {
         head: {name: fact for name, fact in facts.items() if name != "account_head"}

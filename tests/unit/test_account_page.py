@@ -33,9 +33,7 @@ def rectangles(drawing, kind):
     ]
 
 
-@pytest.mark.parametrize(
-    "charges", [(), STUDY[:1], STUDY, STUDY + (("SparseClassifier", 0.1, 0.0001, "spent"),) * 60]
-)
+@pytest.mark.parametrize("charges", [(), STUDY[:1], STUDY, STUDY + (("SparseClassifier", 0.1, 0.0001, "spent"),) * 60])
 def test_the_page_is_one_sound_file(charges):
     assert faults_of(account_page(made_ledger(charges))) == []
 

@@ -24,6 +24,8 @@ from taciturn.events import Event
 
 __all__ = ["Account", "open_account"]
 
+_USUAL_DELTA = 1e-6
+
 
 class Account:
     r"""A privacy budget for one data set, kept in a database.
@@ -337,8 +339,10 @@ def _check_terms(opened: LedgerEntry, *, relation: str, unit: str, n: int | None
 def _refusal(name: str, price: Price, left: Price, budget: Budget) -> str:
     cost = f"epsilon={budget.epsilon:g} and delta={budget.delta:g}"
     if price.gaussian:
-        affordable = affordable_epsilon(left, budget.delta) if budget.delta else 0.0
-        rest = f"at most about epsilon={math.floor(affordable * 1000) / 1000:g} at that delta (mu={left.mu:.4g})"
+        # A fit without delta is charged far more; the sentence says what it could be with one.
+        delta = budget.delta or _USUAL_DELTA
+        affordable = math.floor(affordable_epsilon(left, delta) * 1000) / 1000
+        rest = f"at most about epsilon={affordable:g} at delta={delta:g} (mu={left.mu:.4g})"
         cost += f" (mu={price.mu:.4g})"
     else:
         epsilon, delta = left.pair

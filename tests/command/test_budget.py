@@ -220,6 +220,17 @@ def test_a_scaler_that_the_account_cannot_pay_for_is_not_blamed_on_the_table(stu
     assert not (study / "another").exists()
 
 
+def test_bounds_that_were_paid_for_before_the_fit_was_refused_are_stated(study):
+    small = ("create", f"{URL}#small", "--epsilon", "0.8", "--delta", "1e-6", "--records", "2000")
+    assert budget(*small, cwd=study).code == 0
+    more = ("--private-bounds", "0.3", "--epsilon", "1", "--account", f"{URL}#small")
+    done = run("fit", "patients.csv", "--bounds", "fewer.toml", *more, "-o", "another", cwd=study)
+    one_sentence(done)
+    assert [charge.what for charge in charges(study, "small")] == ["PrivateScaler"]
+    assert "states what counts as spent" in done.err
+    assert "released so far" in (study / "another" / "certificate.json").read_text(encoding="utf-8")
+
+
 def test_more_records_than_the_account_has_are_refused(tmp_path):
     write_patients(tmp_path, 2001)
     create(tmp_path)

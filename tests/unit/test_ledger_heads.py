@@ -1,6 +1,7 @@
 """Certificates of every class against the account that paid: covered by the price, and by nothing less."""
 
 import itertools
+import json
 import warnings
 from dataclasses import replace
 
@@ -57,16 +58,20 @@ def paid(tmp_path_factory):
 KINDS = (*FITS, "standard errors", "private_score, 0.0", "private_score, 1e-06")
 
 
-def discounted(entries, sequence):
-    """The same ledger, in which one reservation cost a thousandth less; its hashes fit."""
+def rewritten(entries, sequence, change):
+    """The same ledger with a change to one entry, and hashes that fit."""
     made = []
     for entry in entries:
         if entry.sequence == sequence:
-            entry = replace(entry, gaussian=entry.gaussian * 999 // 1000, epsilon=entry.epsilon * 999 // 1000)
+            entry = change(entry)
         before = made[-1] if made else None
         fields = (entry.account, entry.kind, entry.reservation, entry.price, entry.details, entry.clock)
         made.append(LedgerEntry.append(before, *fields))
     return made
+
+
+def discounted(entry):
+    return replace(entry, gaussian=entry.gaussian * 999 // 1000, epsilon=entry.epsilon * 999 // 1000)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +79,7 @@ def test_the_price_covers_what_was_released_and_a_thousandth_less_does_not(kind,
     certificates, entries = paid
     certificate = Certificate.from_json(certificates[kind].to_json())
     (entry,) = check_head(certificate, entries)
-    cheaper = check_entries(discounted(entries, entry.sequence))
+    cheaper = check_entries(rewritten(entries, entry.sequence, discounted))
     with pytest.raises(AccountError, match=f"price reserved by entry {entry.sequence} covers"):
         check_head(replace(certificate, account_head=cheaper[entry.sequence - 1].hash), cheaper)
 
@@ -104,3 +109,13 @@ def test_parts_of_parts_are_found_and_none_may_be_left_out(paid):
                 check_head(compose(*parts), entries)
     with pytest.raises(AccountError, match="not the same one twice"):
         check_head(compose(a, a), entries)
+
+
+def test_no_more_records_than_the_account_was_opened_for(paid):
+    certificates, entries = paid
+    fewer = json.dumps(entries[0].facts | {"n": N - 1})
+    smaller = check_entries(rewritten(entries, 1, lambda opened: replace(opened, details=fewer)))
+    head = next(entry.hash for entry in smaller if entry.kind == "reserved")
+    first = next(c for c in certificates.values() if c.account_head == entries[1].hash)
+    with pytest.raises(AccountError, match="expected at most 3999"):
+        check_head(replace(first, account_head=head), smaller)

@@ -9,13 +9,14 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
+from ledgers_made import STUDY, made_ledger
 
 from taciturn import Budget, Certificate, SparseClassifier, SparseRegressor
 from taciturn.certificate import Release, certify
 from taciturn.estimators.inference import Inference
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.modelfile import Model
-from taciturn.report import Page, model_report
+from taciturn.report import Page, account_page, model_report
 from taciturn.report.charts import odds_chart
 from taciturn.tables import TableBounds, TableSchema
 
@@ -183,6 +184,8 @@ REPORTS = {
     "intervals": lambda: model_report(inferred()),
     "odds ratios": lambda: model_report(inferred("classify")),
     "no intervals": lambda: model_report(no_errors()),
+    "account": lambda: account_page(made_ledger(STUDY)),
+    "damaged account": lambda: account_page(made_ledger(STUDY)[1:]),
     "kit": kitchen_sink,
 }
 

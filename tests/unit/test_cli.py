@@ -8,7 +8,21 @@ from taciturn import __version__
 from taciturn.cli import app
 
 RUNNER = CliRunner()
-COMMANDS = ("demo", "init", "fit", "show", "predict", "score", "select", "verify", "compare", "audit", "reproduce")
+COMMANDS = (
+    "demo",
+    "init",
+    "fit",
+    "show",
+    "predict",
+    "score",
+    "select",
+    "verify",
+    "compare",
+    "audit",
+    "reproduce",
+    "budget",
+)
+OF_BUDGET = ("create", "show", "history", "verify", "export")
 
 
 def test_version_and_the_list_of_commands():
@@ -18,9 +32,9 @@ def test_version_and_the_list_of_commands():
     assert tuple(listed[: len(COMMANDS)]) == COMMANDS
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS[:-1], *(f"budget {command}" for command in OF_BUDGET)])
 def test_every_help_text_has_an_example_that_is_a_command_line_of_it(command):
-    help_text = " ".join(RUNNER.invoke(app, [command, "--help"], env={"COLUMNS": "100"}).output.split())
+    help_text = " ".join(RUNNER.invoke(app, [*command.split(), "--help"], env={"COLUMNS": "100"}).output.split())
     example = help_text.partition("Example: ")[2].partition(" Arguments:")[0].partition(" Options:")[0]
     assert example.startswith(f"taciturn {command}")
     # Every option of the example is one of the command's.

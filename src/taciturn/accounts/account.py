@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import secrets
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from taciturn._version import __version__
 from taciturn.accounting import Budget
-from taciturn.accounts.chain import LedgerEntry, replay_entries
+from taciturn.accounts.chain import LedgerEntry
+from taciturn.accounts.contents import UNITS, check_entries
 from taciturn.accounts.ledger import open_ledger
 from taciturn.accounts.location import check_name, check_url, hide_password, location_of
 from taciturn.accounts.price import Price, prices_of, totals_of
@@ -23,8 +25,7 @@ from taciturn.events import Event
 
 __all__ = ["Account", "open_account"]
 
-UNITS = ("record", "person")
-"""Whose data neighbours differ in."""
+_USUAL_DELTA = 1e-6
 
 
 class Account:
@@ -100,6 +101,7 @@ class Account:
         relation: str = "zero-out",
         unit: str = "record",
         approximate: tuple[float, float] = (0, 0),
+        fingerprint: str | None = None,
     ) -> Self:
         """Open an account under a new name. What is stated here is fixed for good.
 
@@ -118,6 +120,10 @@ class Account:
         approximate : tuple of float, default=(0, 0)
             A second pot (epsilon, delta), part of the whole, for fits that have no Gaussian parameter: objective
             perturbation, and what is built on it. (0, 0) refuses them.
+        fingerprint : str, default=None
+            A keyed fingerprint of the table in 64 hexadecimal digits (``taciturn budget create --fingerprint``). An
+            account with the fingerprint of another one in the same database is refused. Fits do not look at it:
+            changed content does not open a new budget.
 
         Returns
         -------
@@ -127,7 +133,7 @@ class Account:
         Raises
         ------
         AccountError
-            If the name is taken, or the database cannot be used.
+            If the name or the fingerprint is taken, or the database cannot be used.
         """
         account = cls(url, name)
         totals = totals_of(epsilon, delta, approximate)
@@ -135,7 +141,7 @@ class Account:
         check_choice(UNITS, unit=unit)
         if n is not None or relation != "add-remove":
             check_integer(1, n=n)
-        terms = {
+        terms: dict[str, Any] = {
             "epsilon": float(epsilon),
             "delta": float(delta),
             "approximate": [float(value) for value in approximate],
@@ -145,6 +151,8 @@ class Account:
             "taciturn": __version__,
             "nonce": _nonce(),
         }
+        if fingerprint is not None:
+            terms["fingerprint"] = _checked_fingerprint(fingerprint)
         ledger = open_ledger(account.url)
         ledger.prepare()
         with ledger.writing(name) as pages:
@@ -153,6 +161,8 @@ class Account:
                     f"account={name!r}: expected a name that is not taken, and there is such an account already; "
                     "open it, or choose another name for other data."
                 )
+            if fingerprint is not None:
+                _check_new(fingerprint, pages.openings())
             pages.append(LedgerEntry.append(None, name, "opened", 0, totals, _to_json(terms), _clock()))
         return account
 
@@ -174,11 +184,12 @@ class Account:
 
     def state(self) -> AccountState:
         """What the account states, and how much of it is spent, reserved and left; the entries are verified before."""
-        return state_of(*replay_entries(self.entries()))
+        entries = check_entries(self.entries())
+        return state_of(entries[0], entries)
 
     def history(self) -> list[Charge]:
         """All reservations with what became of them, in the order of the ledger, which is verified before."""
-        return charges_of(replay_entries(self.entries())[1])
+        return charges_of(check_entries(self.entries()))
 
     def entries(self) -> list[LedgerEntry]:
         """Every entry of the ledger, for auditors."""
@@ -187,14 +198,16 @@ class Account:
             return pages.all()
 
     def verify(self) -> None:
-        """Check the chain of hashes, the order, the states and the totals of all entries.
+        """Check the chain of hashes, the order, the states and the totals of all entries, offline.
+
+        Certificates are checked against it by ``taciturn budget verify``.
 
         Raises
         ------
         AccountError
             Naming the first entry that is wrong, and how.
         """
-        replay_entries(self.entries())
+        check_entries(self.entries())
 
     def remaining_epsilon(self, delta: float = 1e-6) -> float:
         """The largest epsilon at this delta of a Gaussian fit that the account can still pay for.
@@ -255,6 +268,7 @@ class Account:
             "epsilon": budget.epsilon,
             "delta": budget.delta,
             "n": None if n is None else int(n),
+            "ordered": ordered,
             "taciturn": __version__,
             "nonce": _nonce(),
         }
@@ -313,6 +327,22 @@ def open_account(account: Account | str | None) -> Account | None:
     )
 
 
+def _checked_fingerprint(fingerprint: str) -> str:
+    if isinstance(fingerprint, str) and re.fullmatch("[0-9a-f]{64}", fingerprint):
+        return fingerprint
+    raise ParameterError("fingerprint", fingerprint, "64 hexadecimal digits", "make one with taciturn budget create")
+
+
+def _check_new(fingerprint: str, openings: list[LedgerEntry]) -> None:
+    """Raise if an account was opened for a table with this fingerprint."""
+    for opened in openings:
+        if opened.facts.get("fingerprint") == fingerprint:
+            raise AccountError(
+                f"fingerprint: expected a table without an account in this database, and account={opened.account!r} "
+                "was opened for the same content; fit with that account, a second name is not a second budget."
+            )
+
+
 def _check_terms(opened: LedgerEntry, *, relation: str, unit: str, n: int | None) -> None:
     """Raise for a fit that the account was not opened for."""
     terms = opened.facts
@@ -332,9 +362,11 @@ def _check_terms(opened: LedgerEntry, *, relation: str, unit: str, n: int | None
 def _refusal(name: str, price: Price, left: Price, budget: Budget) -> str:
     cost = f"epsilon={budget.epsilon:g} and delta={budget.delta:g}"
     if price.gaussian:
-        affordable = affordable_epsilon(left, budget.delta) if budget.delta else 0.0
-        about = f" (about epsilon={math.floor(affordable * 1000) / 1000:g} at that delta)" if affordable else ""
-        rest, cost = f"at most mu={left.mu:.4g}{about}", f"mu={price.mu:.4g} ({cost})"
+        # A fit without delta is charged far more; the sentence says what it could be with one.
+        delta = budget.delta or _USUAL_DELTA
+        affordable = math.floor(affordable_epsilon(left, delta) * 1000) / 1000
+        rest = f"at most mu={left.mu:.4g} (about epsilon={affordable:g} at delta={delta:g})"
+        cost = f"mu={price.mu:.4g} ({cost})"
     else:
         epsilon, delta = left.pair
         rest = f"at most epsilon={epsilon:g} and delta={delta:g}, the rest of its second pot"

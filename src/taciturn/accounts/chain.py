@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from taciturn.accounts.price import DELTA_UNITS, EPSILON_UNITS, Price, decimal_units, totals_of
+from taciturn.accounts.price import Price
 from taciturn.core.errors import AccountError, ParameterError
 
 __all__ = ["KINDS", "NO_ENTRY", "LedgerEntry", "entry_from_json", "replay_entries"]
@@ -159,7 +159,6 @@ def _replay(found: list[LedgerEntry]) -> tuple[LedgerEntry, list[LedgerEntry]]:
     if not found or found[0].kind != "opened":
         raise AccountError("entries: expected an account that begins with its opening, found none; restore a backup.")
     opened = found[0]
-    _check_terms(opened)
     before: LedgerEntry | None = None
     spent, pending = Price(), dict[int, Price]()
     for entry in found:
@@ -170,8 +169,8 @@ def _replay(found: list[LedgerEntry]) -> tuple[LedgerEntry, list[LedgerEntry]]:
             raise _wrong(entry, "no second opening")
         if entry.kind == "reserved":
             spent += entry.price
-            if entry.reservation or not _describes(entry):
-                raise _wrong(entry, "a reservation with its description")
+            if entry.reservation:
+                raise _wrong(entry, "no reservation before it")
             if not spent.fits(opened.price):
                 raise _wrong(entry, "totals that are not exceeded: the account is overdrawn")
             pending[entry.sequence] = entry.price
@@ -188,20 +187,6 @@ def _replay(found: list[LedgerEntry]) -> tuple[LedgerEntry, list[LedgerEntry]]:
     return opened, found
 
 
-def _check_terms(opened: LedgerEntry) -> None:
-    """The totals of an account are no more than what its terms allow."""
-    try:
-        terms = opened.facts
-        allowed = totals_of(terms["epsilon"], terms["delta"], tuple(terms["approximate"]))
-        known = isinstance(terms["relation"], str) and isinstance(terms["unit"], str) and "n" in terms
-    except (ValueError, KeyError, TypeError, RecursionError):
-        known, allowed = False, Price()
-    # By the last digits, another computer's arithmetic may differ.
-    slack = Price(*(value // 10**9 for value in allowed.values))
-    if not known or not opened.price.fits(allowed + slack):
-        raise _wrong(opened, "totals that follow from what the account states")
-
-
 def _check_place(entry: LedgerEntry, before: LedgerEntry | None, account: str) -> None:
     sequence = 1 if before is None else before.sequence + 1
     if entry.sequence != sequence:
@@ -215,18 +200,6 @@ def _check_place(entry: LedgerEntry, before: LedgerEntry | None, account: str) -
         raise _wrong(entry, "the hash of the entry before it, found another: entries were exchanged or removed")
     if re.fullmatch("[0-9a-f]{64}", entry.hash) is None:
         raise _wrong(entry, "a hash")
-
-
-def _describes(entry: LedgerEntry) -> bool:
-    """Whether a reservation says what it is for, and a price of the second pot is the budget of the fit."""
-    try:
-        facts = entry.facts
-        what, epsilon, delta = facts["what"], facts["epsilon"], facts["delta"]
-        stated = Price(epsilon=decimal_units(epsilon, EPSILON_UNITS), delta=decimal_units(delta, DELTA_UNITS))
-    except (ValueError, KeyError, TypeError, RecursionError, ArithmeticError):
-        return False
-    second = entry.price.epsilon or entry.price.delta
-    return isinstance(what, str) and (not second or entry.price in (stated, Price(epsilon=stated.epsilon)))
 
 
 def _wrong(entry: LedgerEntry, expected: str) -> AccountError:

@@ -69,6 +69,11 @@ class Pages:
         """Every entry, in order."""
         return self._select("1 = 1")
 
+    def openings(self) -> list[LedgerEntry]:
+        """The first entries of all accounts of the database."""
+        rows = self._execute(f"SELECT {_LISTED} FROM taciturn_entries WHERE sequence = 1 ORDER BY account", ())
+        return [LedgerEntry(*row) for row in rows]
+
     def spent(self) -> Price:
         """The sum of all reservations that were not given back: integers, added up without rounding."""
         of_kind = "coalesce(sum(CASE kind WHEN 'reserved' THEN {0} WHEN 'released' THEN -{0} ELSE 0 END), 0)"

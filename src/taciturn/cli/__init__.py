@@ -10,6 +10,7 @@ import typer
 
 from taciturn._version import __version__
 from taciturn.cli.auditing import audit
+from taciturn.cli.budgeting import budget
 from taciturn.cli.comparing import compare
 from taciturn.cli.demonstrating import demo
 from taciturn.cli.endings import (
@@ -67,6 +68,7 @@ def _root(
 
 for _command in (demo, init, fit, show, predict, score, select, verify, compare, audit, reproduce):
     app.command()(within_memory_limit(_command))
+app.add_typer(budget)
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from taciturn.cli.options import (
     TaskOption,
 )
 from taciturn.cli.output import OutputFolder
+from taciturn.cli.paying import AccountOption, open_payer, print_payer
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import format_command, print_line, print_model, print_words, stage
 from taciturn.cli.signing import SIGNED, read_signing_key
@@ -64,6 +65,7 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for model.json, certificate.json and report.html.")
     ] = Path("model"),
+    account: AccountOption = None,
     seed: Seed = None,
     public: Public = False,
     sign: Sign = None,
@@ -76,6 +78,7 @@ def fit(
     from taciturn.report import model_report
 
     key = read_signing_key(sign)
+    payer = open_payer(account, seed)
     facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
     kept, asked = parse_nonzero(nonzero), dict[str, Any]()
@@ -84,7 +87,7 @@ def fit(
     )
     if inference:
         check_two_classes(facts.bounds.target.classes or ())
-    budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
+    budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "account": payer, "random_state": seed}
     model = new_estimator(
         method,
         facts.task,
@@ -118,6 +121,7 @@ def fit(
     with complete(f"the model in {output} is complete and its budget is spent: do not fit it again"):
         print_model(fitted)
         print_words(fitted.certificate)
+        print_payer(payer)
         print_line(f"written: {output}: model.json, certificate.json, report.html{SIGNED if key else ''}")
 
 

@@ -11,7 +11,7 @@ from taciturn.cli.methods import Task
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.screen import print_note, stage
 from taciturn.cli.table_facts import TableFacts
-from taciturn.core.errors import DataError, ParameterError, TaciturnError, WeakBudgetWarning
+from taciturn.core.errors import AccountError, DataError, ParameterError, TaciturnError, WeakBudgetWarning
 
 if TYPE_CHECKING:
     from taciturn.certificate import Certificate
@@ -79,6 +79,8 @@ class EncodedTable:
         to_find, name = self.facts.to_find, self.bounds.target.name
         try:
             scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
+        except AccountError:
+            raise
         except TaciturnError:
             scaler = None
         if scaler is None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from taciturn.accounts.location import hide_password
 from taciturn.cli.endings import complete
 from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, Sign, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
+from taciturn.cli.paying import AccountOption, open_payer, print_payer
 from taciturn.cli.records import file_assumptions, with_person
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
@@ -46,6 +48,7 @@ def score(
             "--output", "-o", help="JSON file for the score and its certificate. [default: score.json with --epsilon]"
         ),
     ] = None,
+    account: AccountOption = None,
     seed: Seed = None,
     public: Public = False,
     sign: Sign = None,
@@ -61,12 +64,16 @@ def score(
     key = read_signing_key(sign)
     if key is not None and epsilon is None and output is None:
         raise ParameterError("sign", str(sign), "a file to sign", "name one with --output")
+    if account is not None and epsilon is None:
+        raise ParameterError("account", hide_password(account), "--epsilon beside it", "give a budget, or leave it out")
+    payer = open_payer(account, seed)
     read = read_model(model)
     options = {
         "delta": delta,
         "relation": relation,
         "n_public": n_public,
         "invalid": invalid,
+        "account": payer,
         "random_state": seed,
     }
     if epsilon is None:
@@ -92,7 +99,10 @@ def score(
     with complete(f"the score in {place} is complete and its budget is spent: do not score again"):
         print_certificate(result.certificate)
         print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
-        print_line("If these records were also used to fit the model, the two certificates add up (taciturn.compose).")
+        if payer is None:
+            print_line("If these records were also used to fit the model, the certificates add up (taciturn.compose).")
+        else:
+            print_payer(payer)
         print_line(f"written: {place}{' and its signature' if key else ''}")
 
 

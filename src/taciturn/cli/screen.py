@@ -70,7 +70,7 @@ def print_note(text: str) -> None:
 
 
 def format_command(context: typer.Context) -> str:
-    """The command line of this run, without options that have their defaults, a seed, or the place of a key."""
+    """The command line of this run, without options that have their defaults; no seed, account or place of a key."""
     parts = ["taciturn", str(context.info_name)]
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
@@ -80,7 +80,7 @@ def format_command(context: typer.Context) -> str:
         if parameter.param_type_name == "option":
             parts.append(max(parameter.opts, key=len))
         if value is not True:
-            parts.append("..." if parameter.name in ("seed", "sign") else str(value))
+            parts.append("..." if parameter.name in ("account", "seed", "sign") else str(value))
     return shlex.join(parts)
 
 

@@ -26,6 +26,7 @@ from taciturn.cli.options import (
     TaskOption,
 )
 from taciturn.cli.output import OutputFolder
+from taciturn.cli.paying import AccountOption, open_payer, print_payer
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import console, format_command, print_certificate, print_line, print_note, shown_text, stage
 from taciturn.cli.signing import SIGNED, read_signing_key
@@ -51,6 +52,7 @@ def select(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for selection.json and certificate.json.")
     ] = Path("selection"),
+    account: AccountOption = None,
     seed: Seed = None,
     public: Public = False,
     sign: Sign = None,
@@ -60,9 +62,10 @@ def select(
     Example: taciturn select genes.parquet --bounds bounds.toml --keep 20 --epsilon 2
     """
     key = read_signing_key(sign)
+    payer = open_payer(account, seed)
     facts = gather_table_facts(table, target, task, bounds, find=private_bounds is not None)
     share = check_share(private_bounds, facts)
-    budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "random_state": seed}
+    budget: dict[str, Any] = {"relation": relation, "n_public": n_public, "account": payer, "random_state": seed}
     selector = new_selector(
         method,
         epsilon=(1.0 - share) * epsilon,
@@ -99,6 +102,7 @@ def select(
     with complete(f"the selection in {output} is complete and its budget is spent: do not select again"):
         _print_names(names, n_features)
         print_certificate(certificate)
+        print_payer(payer)
         print_line(f"written: {output}: selection.json, certificate.json{SIGNED if key else ''}")
 
 

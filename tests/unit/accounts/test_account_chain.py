@@ -11,6 +11,7 @@ from taciturn import Account, AccountError
 from taciturn.accounting import Budget
 from taciturn.accounts import chain
 from taciturn.accounts.chain import LedgerEntry, entry_from_json, replay_entries
+from taciturn.accounts.contents import check_entries
 from taciturn.accounts.price import Price, totals_of
 from taciturn.events import PureEvent
 
@@ -152,10 +153,8 @@ def forged(*steps):
 TOTAL = totals_of(3, 1e-5)
 SIXTY = Price(gaussian=6 * TOTAL.gaussian // 10)
 TERMS = {"epsilon": 3, "delta": 1e-5, "approximate": [0, 0], "relation": "zero-out", "unit": "record", "n": 10}
-DETAILS = {
-    "opened": json.dumps(TERMS),
-    "reserved": json.dumps({"what": "test", "epsilon": 0.2, "delta": 0.0}),
-}
+FITTED = json.dumps({"what": "test", "epsilon": 0.2, "delta": 0.0, "n": 10, "ordered": True})
+DETAILS = {"opened": json.dumps(TERMS), "reserved": FITTED}
 
 
 @pytest.mark.parametrize(
@@ -170,10 +169,8 @@ DETAILS = {
         ([("reserved", 0, SIXTY), ("spent", 2, SIXTY)], "entry 3 .*at its price"),
         ([("spent", 2, Price())], "entry 2 .*neither spent nor"),
         ([("released", 1, TOTAL)], "entry 2 .*neither spent nor"),
-        ([("reserved", 1, SIXTY)], "entry 2 .*a reservation with its description"),
+        ([("reserved", 1, SIXTY)], "entry 2 .*no reservation before it"),
         ([("refunded", 0, SIXTY)], "entry 2 .*one of opened, reserved"),
-        # The second pot is charged the budget of the fit, which the entry states.
-        ([("reserved", 0, Price(epsilon=10**14))], "entry 2 .*a reservation with its description"),
     ],
 )
 def test_right_hashes_do_not_make_a_right_chain(steps, match):
@@ -183,24 +180,47 @@ def test_right_hashes_do_not_make_a_right_chain(steps, match):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"epsilon": 2.9}, {"delta": 9e-6}, {"approximate": [0.1, 0]}, {"epsilon": "3"}, {"n": None}, {"unit": 3}],
+    [
+        {"epsilon": 2.9},
+        {"delta": 9e-6},
+        {"approximate": [0.1, 0]},
+        {"epsilon": "3"},
+        {"n": None},
+        {"unit": "household"},
+        {"relation": "none"},
+    ],
 )
 def test_totals_have_to_follow_from_the_terms(changes):
     """Larger totals than an account states, in a chain with right hashes."""
-    terms = TERMS | changes
-    if changes == {"n": None}:
-        del terms["n"]
-    opened = LedgerEntry.append(None, "people", "opened", 0, TOTAL, json.dumps(terms), "")
-    with pytest.raises(AccountError, match="entry 1 .*totals that follow from what the account states"):
-        replay_entries([opened])
+    clock = "2026-01-01T00:00:00+00:00"
+    check_entries([LedgerEntry.append(None, "people", "opened", 0, TOTAL, json.dumps(TERMS), clock)])
+    opened = LedgerEntry.append(None, "people", "opened", 0, TOTAL, json.dumps(TERMS | changes), clock)
+    with pytest.raises(
+        AccountError, match="entry 1 .*(totals that its epsilon and delta allow|the terms of an account)"
+    ):
+        check_entries([opened])
 
 
-@pytest.mark.parametrize("details", ["", "{}", "[]", "7", '{"what": 3, "epsilon": 1, "delta": 0}', "[" * 50_000])
-def test_reservations_have_to_say_what_they_are_for(details):
-    (opened,) = forged()
-    entry = LedgerEntry.append(opened, "people", "reserved", 0, SIXTY, details, "")
-    with pytest.raises(AccountError, match="entry 2 .*a reservation with its description"):
-        replay_entries([opened, entry])
+@pytest.mark.parametrize(
+    ("details", "price"),
+    [
+        *(
+            (details, Price(gaussian=9))
+            for details in ("", "{}", "[]", "7", '{"what": 3, "epsilon": 1, "delta": 0}', "[" * 50_000)
+        ),
+        # The second pot is charged the budget of the fit, which the entry states.
+        (FITTED, Price(epsilon=10**14)),
+    ],
+)
+def test_reservations_have_to_say_what_they_are_for(details, price):
+    clock, pots = "2026-01-01T00:00:00+00:00", {"approximate": [1, 0]}
+    total = totals_of(3, 1e-5, (1, 0))
+    opened = LedgerEntry.append(None, "people", "opened", 0, total, json.dumps(TERMS | pots), clock)
+    for right in (Price(gaussian=9), Price(epsilon=2 * 10**14)):
+        check_entries([opened, LedgerEntry.append(opened, "people", "reserved", 0, right, FITTED, clock)])
+    entry = LedgerEntry.append(opened, "people", "reserved", 0, price, details, clock)
+    with pytest.raises(AccountError, match="entry 2"):
+        check_entries([opened, entry])
 
 
 def test_two_reservations_never_have_one_head(memory, monkeypatch):

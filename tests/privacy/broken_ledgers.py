@@ -64,7 +64,7 @@ class RefundOrphans(Account):
             if charge.state == "reserved" and self._is_lost(charge):
                 with open_ledger(self.url).writing(self.name) as pages:
                     if not pages.settled(charge.sequence):
-                        facts = (self.name, "released", charge.sequence, charge.price, "{}", "")
+                        facts = (self.name, "released", charge.sequence, charge.price, "{}", charge.clock)
                         pages.append(LedgerEntry.append(pages.last(), *facts))
         return super().reserve(*args, **terms)
 

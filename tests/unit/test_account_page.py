@@ -86,7 +86,7 @@ def test_bars_are_as_long_as_the_shares_and_fill_their_row():
     whole = left[0][0] + left[0][1] - start
     assert first / whole == pytest.approx(0.25, abs=0.001)
     assert second[1] / whole == pytest.approx(0.6, abs=0.001)
-    assert third[1] / whole == pytest.approx(0.3, abs=0.001)
+    assert third[1] / whole == pytest.approx(0.5, abs=0.001)
 
 
 def test_each_fit_begins_where_the_one_before_it_ends_and_what_was_given_back_takes_nothing():

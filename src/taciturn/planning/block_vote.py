@@ -75,14 +75,17 @@ def plan_block_vote(
     n_outputs: int = 1,
     method: str = "auto",
     gamma: float = 0.5,
+    accounted: bool = False,
 ) -> BlockVotePlan:
     """Plan the private selection of the k features with the most votes.
 
-    ``n_blocks`` is as for :func:`number_of_blocks`; ``method`` and ``gamma`` are as for
+    ``n_blocks`` is as for :func:`number_of_blocks`; ``method``, ``gamma`` and ``accounted`` are as for
     :func:`taciturn.planning.plan_top_k`.
     """
     blocks = number_of_blocks(n_blocks, n_rows)
-    selection = plan_top_k(budget, n_candidates, k, block_votes(relation), method=method, gamma=gamma)
+    selection = plan_top_k(
+        budget, n_candidates, k, block_votes(relation), method=method, gamma=gamma, accounted=accounted
+    )
     return BlockVotePlan(selection, relation, blocks, logistic, n_outputs)
 
 

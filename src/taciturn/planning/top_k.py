@@ -66,11 +66,14 @@ def plan_top_k(
     *,
     method: str = "auto",
     gamma: float = 0.5,
+    accounted: bool = False,
 ) -> TopKPlan:
     """Plan the private selection of k of ``n_candidates`` scores.
 
     ``"auto"`` takes the mechanism that distinguishes the smallest gaps between scores: the canonical Lipschitz
-    mechanism or peeling, which are pure and leave delta unused, or, with delta > 0, one-shot Gumbel noise.
+    mechanism or peeling, which are pure and leave delta unused, or, with delta > 0, one-shot Gumbel noise. Where an
+    account pays (``accounted``) it is the latter wherever it can be: pure releases of the same epsilon are an order of
+    magnitude dearer beside others.
 
     ``sensitivity`` is that of the scores in the linf norm. All candidates cost nothing.
     """
@@ -84,7 +87,7 @@ def plan_top_k(
         exact = Release(what, "none", 0.0, NotPrivateEvent())
         return TopKPlan(k, Budget(math.inf, 0.0), "exact", None, (exact,))
     if method == "auto":
-        method = _sharpest(budget, n_candidates, k, sensitivity, gamma)
+        method = _sharpest(budget, n_candidates, k, sensitivity, gamma, accounted=accounted)
     pure = Budget(budget.epsilon, 0.0)
     unit = sensitivity.value
     if method == "gumbel":
@@ -111,7 +114,7 @@ def _gumbel(budget: Budget, k: int, sensitivity: Sensitivity) -> GumbelTopK:
     return GumbelTopK(sensitivity, k, 1.0 / scale)
 
 
-def _sharpest(budget: Budget, d: int, k: int, sensitivity: Sensitivity, gamma: float) -> str:
+def _sharpest(budget: Budget, d: int, k: int, sensitivity: Sensitivity, gamma: float, *, accounted: bool) -> str:
     """The method that finds the exact top k with probability 1/2 at the smallest gap below it.
 
     Union bounds: the canonical mechanism fails with probability at most ``C(d, k) exp(-gap gamma epsilon / spread)``,
@@ -126,4 +129,4 @@ def _sharpest(budget: Budget, d: int, k: int, sensitivity: Sensitivity, gamma: f
         # Where rounding would cost as much as the selection, one-shot noise is no candidate.
         with suppress(ParameterError):
             gaps["gumbel"] = _gumbel(budget, k, sensitivity).scale * pairs
-    return min(gaps, key=lambda method: gaps[method])
+    return "gumbel" if accounted and "gumbel" in gaps else min(gaps, key=lambda method: gaps[method])

@@ -173,6 +173,7 @@ class BlockVoteSelector(BoundedSelector):
             n_outputs=n_classes if n_classes > 2 else 1,
             method=self.mechanism,
             gamma=self.gamma,
+            accounted=self.account is not None,
         )
 
     def _run(

@@ -168,6 +168,7 @@ class CorrelationSelector(BoundedSelector):
             correlation_scores(ONE, unit, self.relation) if built_in else self._declared_sensitivity(),
             method=self.mechanism,
             gamma=self.gamma,
+            accounted=self.account is not None,
         )
 
     def _target_unit(self, facts: PublicFacts) -> int:

@@ -254,6 +254,19 @@ def test_a_person_counts_once_in_row_norms_and_magnitudes():
     assert counts.tolist() == [0, 2 * PERSON_WEIGHT, 2 * PERSON_WEIGHT + PERSON_WEIGHT // 2]
 
 
+def test_losses_beyond_all_doubles_keep_the_bound():
+    loss, n_outputs = LOSSES["classes"]
+    clipping = clippings(loss, n_outputs, joint=False)
+    design, codes = Design(np.tile([1.0, 0.0, -1.0], (4, 1)), 1.0), np.array([0, 1, 2, 2])
+    # Margins of 1e308 and of -1e308: their difference is infinite, and that of two such losses no number.
+    huge = np.zeros((n_outputs, D + 1))
+    huge[:, 0] = 1.5e308, -1.5e308, 1.5e308, -1.5e308
+    with np.errstate(all="ignore"):
+        for persons in (PersonRows(np.array([4])), None):
+            sums = ExcessLossSums(clipping, (-huge, huge), huge, 0.7, ONE / 0.7)(Block(design, codes, persons))
+            assert np.abs(sums).max() <= (ONE if persons is not None else 4 * ONE)
+
+
 def test_sums_that_forget_the_number_of_rows_break_their_bounds():
     loss = HuberLoss(0.5)
     block = person(1, 9, loss)

@@ -101,8 +101,8 @@ class SparseModel(InferringModel, PrivateLinearModel):
         if start.n_rows < start.enough_records:
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
             warn_caller(
-                f"epsilon={self.epsilon!r}: expected {enough:,} records or more at this budget (got "
-                f"{n_records:,}), as fits of fewer may be worse than a constant; raise epsilon or add records.",
+                f"epsilon={self.epsilon!r}: expected {enough:,} {facts.unit}s or more at this budget (got "
+                f"{n_records:,}), as fits of fewer may be worse than a constant; raise epsilon or add {facts.unit}s.",
                 WeakBudgetWarning,
             )
         return plan

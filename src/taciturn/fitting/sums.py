@@ -159,7 +159,8 @@ class ExcessLossSums(ClippedSum):
         """The sum over the records of a block."""
         records = self.clipping.records(block)
         base = records.losses(self.reference)
-        excesses = (records.losses(model) - base for model in self.models)
+        # Of two losses beyond all doubles neither is more.
+        excesses = (np.nan_to_num(records.losses(model) - base) for model in self.models)
         terms = (np.rint(np.clip(excess, -self.clip, self.clip) * self.unit).astype(np.int64) for excess in excesses)
         return np.array([block.by_record(each).sum() for each in terms], dtype=np.int64)
 

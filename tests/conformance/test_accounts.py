@@ -161,12 +161,12 @@ def test_a_score_with_a_delta_is_gaussian_and_cheap(account):
 
 
 def test_a_selection_with_a_delta_is_not_pure_where_an_account_pays(account):
-    # Of one feature in three a pure mechanism is sharper, and costs an account much more.
-    selector = CorrelationSelector(epsilon=0.5, delta=1e-6, n_features_to_select=1, random_state=0)
-    assert selector.fit(X[:, :3], NUMBERS).certificate_.public["method"] != "gumbel"
-    paid = CorrelationSelector(epsilon=0.5, delta=1e-6, n_features_to_select=1, account=account)
-    assert paid.fit(X[:, :3], NUMBERS).certificate_.public["method"] == "gumbel"
-    pure = CorrelationSelector(epsilon=0.5, delta=0.0, n_features_to_select=1, account=account).fit(X[:, :3], NUMBERS)
+    # Of five features in six a pure mechanism is sharper, and costs an account much more.
+    selector = CorrelationSelector(epsilon=0.5, delta=1e-6, n_features_to_select=5, random_state=0)
+    assert selector.fit(X, NUMBERS).certificate_.public["method"] != "gumbel"
+    paid = CorrelationSelector(epsilon=0.5, delta=1e-6, n_features_to_select=5, account=account)
+    assert paid.fit(X, NUMBERS).certificate_.public["method"] == "gumbel"
+    pure = CorrelationSelector(epsilon=0.5, delta=0.0, n_features_to_select=5, account=account).fit(X, NUMBERS)
     assert pure.certificate_.delta == 0.0
     cheap, dear = (charge.price.gaussian for charge in account.history())
     assert cheap < dear / 3

@@ -110,7 +110,7 @@ def half_the_noise(monkeypatch):
 
 
 def divided_by_valid_labels(monkeypatch):
-    original = MODULE._read
+    original = MODULE.read_scored
 
     def read(*arguments, **given):
         records = original(*arguments, **given)
@@ -118,7 +118,7 @@ def divided_by_valid_labels(monkeypatch):
         monkeypatch.setattr(MODULE, "public_rows", lambda relation, n_rows, n_public: valid)
         return records
 
-    monkeypatch.setattr(MODULE, "_read", read)
+    monkeypatch.setattr(MODULE, "read_scored", read)
 
 
 def divided_by_rows(monkeypatch):

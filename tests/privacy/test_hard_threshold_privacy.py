@@ -26,7 +26,7 @@ from taciturn.fitting.row_norms import squared_row_norms
 from taciturn.fitting.sums import CurvatureSum
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.planning.hard_threshold import plan_hard_threshold
-from taciturn.sources import ArraySource
+from taciturn.sources import ArraySource, Block
 
 LOSSES = {"huber": (HuberLoss(0.3), 1), "logistic": (LogisticLoss(), 1), "softmax": (SoftmaxLoss(), 4)}
 WEIGHT_BOUND, ROW_SQUARED, CONSTANT, D = 70_001, (3 * ONE // 2) ** 2, ONE // 3, 6
@@ -168,7 +168,8 @@ def test_no_proposal_and_no_curvature_moves_by_more_than_its_sensitivity(name):
             def curvature(records, here):
                 length = np.linalg.norm(here)
                 clipping = SimpleNamespace(columns=None, records=lambda block: records)
-                return CurvatureSum(clipping, here / length if length else here, 1000)(None)[0] / 1000
+                block = Block(records.design, np.zeros(records.design.shape[0]))
+                return CurvatureSum(clipping, here / length if length else here, 1000)(block)[0] / 1000
 
             for change in changes(X, y, loss, n_outputs, coefficients, proposals):
                 reached["proposal"] = max(reached["proposal"], np.abs(change).max())

@@ -26,7 +26,8 @@ delta : float, default=1e-6
 """,
     "relation": """
 relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
-    The neighbouring relation. A record is a row or, where ``fit`` accepts and gets ``persons``, a person with all rows.
+    The neighbouring relation. A record is a row or, where ``fit`` accepts and gets ``persons``, a person with
+    all rows.
 """,
     "n_public": """
 n_public : int, default=None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from accounts_paid import ACCOUNT, NAME, PAID, URL, budget, change_rows, copy_database, create, one_sentence_of
-from commands import one_sentence
+from commands import one_sentence, run
 
 from taciturn import Certificate
 from taciturn.accounts.chain import LedgerEntry, entry_from_json
@@ -31,6 +31,22 @@ def test_everything_that_was_paid_for_is_found_in_the_chain(offline, study):
     assert "model: paid for by entry 2\n" in done.out
     assert "bounded: paid for by entry 4, 6\n" in done.out
     assert "certificates reach entry 10" in done.out
+
+
+@pytest.mark.parametrize("folder", ["model", "bounded", "selection", "score.json"])
+def test_verify_follows_a_folder_to_the_account_that_paid_for_it(folder, study):
+    entries = exported(study)
+    for where in (ACCOUNT, "ledger.jsonl"):
+        done = run("verify", folder, "--account", where, cwd=study)
+        assert done.code == 0, done
+        assert f"{NAME}: paid for by entry" in done.out
+    # A ledger that was set back to before the fit, and one whose chain was changed.
+    write_ledger(study, entries[:1])
+    done = run("verify", folder, "--account", "ledger.jsonl", cwd=study)
+    assert done.code == 1
+    assert "refused" in done.out
+    write_ledger(study, [*entries[:1], replace(entries[1], gaussian=1), *entries[2:]])
+    assert "entry 2 ('reserved')" in one_sentence_of(run("verify", folder, "--account", "ledger.jsonl", cwd=study))
 
 
 def test_without_a_certificate_the_command_says_what_it_cannot_tell(study):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from taciturn.cli.endings import FAILED
+from taciturn.cli.ledger_files import read_ledger
 from taciturn.cli.limits import within_memory_limit
 from taciturn.cli.options import Delta, Public, Relation, checked_budget
 from taciturn.cli.output import replace_file
@@ -17,7 +18,6 @@ from taciturn.core.errors import AccountError, ParameterError
 from taciturn.core.visible import visible
 
 if TYPE_CHECKING:
-    from taciturn.accounts.chain import LedgerEntry
     from taciturn.certificate import Certificate
 
 __all__ = ["budget"]
@@ -30,8 +30,6 @@ budget = typer.Typer(
     epilog="Example: taciturn budget create sqlite:///study.db#patients-2026 --epsilon 3 --delta 1e-5 --records 20000",
 )
 
-_MOST_LEDGER = 1 << 30
-"""Largest size of an export in bytes: about a million entries."""
 _MOST_CERTIFICATE = 1 << 30
 """Largest size of a file with a certificate in bytes, model files included."""
 
@@ -97,7 +95,7 @@ def show(account: Where) -> None:
     from taciturn.accounts.contents import check_entries
     from taciturn.cli.budget_screen import print_account
 
-    print_account(check_entries(_entries_of(account)))
+    print_account(check_entries(read_ledger(account)))
 
 
 def history(
@@ -111,7 +109,7 @@ def history(
     from taciturn.accounts.contents import check_entries
     from taciturn.cli.budget_screen import history_as_json, print_history
 
-    entries = check_entries(_entries_of(account))
+    entries = check_entries(read_ledger(account))
     if as_json:
         print_line(history_as_json(entries))
     else:
@@ -134,7 +132,7 @@ def verify(
     from taciturn.accounts.contents import check_entries
     from taciturn.study.ledgers import check_heads
 
-    entries = check_entries(_entries_of(ledger) if "://" in ledger else _read_export(Path(ledger)))
+    entries = check_entries(read_ledger(ledger))
     found = {str(path): _read_certificate(path) for path in certificates or ()}
     verdicts = check_heads(found, entries)
     print_line(f"account {entries[0].account}: chain and totals hold, {len(entries)} entries, head {entries[-1].hash}")
@@ -171,7 +169,7 @@ def export(
     kind = output.suffix.lower()
     if kind not in (".jsonl", ".html"):
         raise ParameterError("output", str(output), "a name that ends in .jsonl or .html", "choose one of the two")
-    entries = _entries_of(account)
+    entries = read_ledger(account)
     lines = "".join(f"{entry.to_json()}\n" for entry in entries)
     replace_file(output, lines if kind == ".jsonl" else account_page(entries), public=public)
     print_line(f"written: {output}, {len(entries)} entries, head {entries[-1].hash}")
@@ -179,21 +177,6 @@ def export(
 
 for _command in (create, show, history, verify, export):
     budget.command()(within_memory_limit(_command))
-
-
-def _entries_of(account: str) -> list[LedgerEntry]:
-    from taciturn.accounts import Account
-    from taciturn.accounts.location import location_of
-
-    return Account(*location_of(account)).entries()
-
-
-def _read_export(path: Path) -> list[LedgerEntry]:
-    from taciturn.accounts.chain import entry_from_json
-    from taciturn.cli.table_facts import read_text
-
-    lines = read_text(path, "ledger", _MOST_LEDGER).removesuffix("\n").split("\n")
-    return [entry_from_json(line) for line in lines]
 
 
 def _read_certificate(path: Path) -> Certificate:

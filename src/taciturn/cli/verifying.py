@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taciturn.cli.ledger_files import read_ledger
 from taciturn.cli.output import replace_file
 from taciturn.cli.screen import console, print_line, shown_text, stage
 from taciturn.cli.signing import read_signing_key
@@ -26,6 +27,10 @@ def verify(
         Path | None,
         typer.Option(help="The owner's public Ed25519 key (PEM file): files that it did not sign are refused."),
     ] = None,
+    account: Annotated[
+        str | None,
+        typer.Option(help="The account that paid, such as sqlite:///study.db#name, or its exported ledger.jsonl."),
+    ] = None,
     sign: Annotated[
         Path | None, typer.Option(help="Private Ed25519 key (PEM file) that signs the folder if nothing is refused.")
     ] = None,
@@ -40,6 +45,7 @@ def verify(
     if sign is not None and public_key is not None:
         raise ParameterError("sign", str(sign), "no public key beside it", "sign first, then verify with --public-key")
     trusted = None if public_key is None else read_public_key(public_key)
+    ledger = None if account is None else read_ledger(account)
     key = read_signing_key(sign)
     try:
         with stage(f"verifying {folder.name}"):
@@ -47,7 +53,7 @@ def verify(
                 text = sign_folder(folder, key, write_report=model_report)
                 replace_file(folder / SIGNATURE_NAME, text, public=_others_may_read(folder))
                 trusted = key.public_key()
-            found = verify_folder(folder, trusted, write_report=model_report)
+            found = verify_folder(folder, trusted, write_report=model_report, ledger=ledger)
     except VerificationError as error:
         if error.verification is not None:
             _print_items(error.verification, folder)

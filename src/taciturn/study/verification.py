@@ -11,14 +11,15 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taciturn._version import __version__
+from taciturn.accounts.chain import LedgerEntry
+from taciturn.accounts.contents import check_entries
 from taciturn.certificate import Certificate
-from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.core.errors import AccountError, CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.modelfile import Model
 from taciturn.study.agreement import (
     check_model_facts,
@@ -27,6 +28,8 @@ from taciturn.study.agreement import (
     check_selection_facts,
 )
 from taciturn.study.files import SIGNATURE_NAME, StudyFiles, read_study_files
+from taciturn.study.findings import FAILS, HOLDS, NOT_CHECKED, CheckedItem, Verification, VerificationError
+from taciturn.study.ledgers import check_head
 from taciturn.study.signature import check_signature, sign_digests
 from taciturn.study.strict_json import parse_strictly
 from taciturn.tables.words import quoted
@@ -34,9 +37,7 @@ from taciturn.tables.words import quoted
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["CheckedItem", "Verification", "VerificationError", "sign_folder", "verify_folder"]
-
-HOLDS, FAILS, NOT_CHECKED = "holds", "refused", "not checked"
+__all__ = ["sign_folder", "verify_folder"]
 
 _CERTIFICATE, _MODEL, _REPORT = "certificate.json", "model.json", "report.html"
 _KINDS = {
@@ -49,60 +50,12 @@ _CODE = re.compile(r"<code>([^<]*)</code>")
 _MADE_WITH = re.compile(r"This page was written by taciturn [^<]*")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedItem:
-    """One thing that was looked at.
-
-    Parameters
-    ----------
-    name : str
-        What: "certificate", "model", "selection", "score", "report", "account", "signature", "other files".
-    outcome : {"holds", "refused", "not checked"}
-        Whether it holds.
-    words : str
-        What was found, in words.
-    """
-
-    name: str
-    outcome: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What was checked of a folder or a file, and what was not.
-
-    Parameters
-    ----------
-    items : tuple of CheckedItem
-        One after the other.
-    certificate : Certificate or None
-        The certificate, if it holds.
-    signed_by : str or None
-        The owner's public key in hexadecimal digits, if it was given and signed these files.
-    """
-
-    items: tuple[CheckedItem, ...]
-    certificate: Certificate | None
-    signed_by: str | None
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing was refused."""
-        return all(item.outcome != FAILS for item in self.items)
-
-
-class VerificationError(CertificateError):
-    """Files contradict themselves, one another or their signature; ``verification`` has all that was looked at."""
-
-    verification: Verification | None = None
-
-
 def verify_folder(
     path: str | os.PathLike[str],
     public_key: Ed25519PublicKey | None = None,
     *,
     write_report: Callable[[Model], str] | None = None,
+    ledger: Iterable[LedgerEntry] | None = None,
 ) -> Verification:
     """Check what ``taciturn fit``, ``select`` or ``score`` wrote, without any data.
 
@@ -116,6 +69,9 @@ def verify_folder(
     write_report : callable, default=None
         Writes the report of a model, :func:`taciturn.report.model_report`. Then every number of ``report.html`` is
         compared, if this version of taciturn wrote it.
+    ledger : iterable of LedgerEntry, default=None
+        The entries of the account that paid, :meth:`taciturn.Account.entries`. Then the whole chain is checked, and
+        files for which no entry of it paid are refused.
 
     Returns
     -------
@@ -127,7 +83,8 @@ def verify_folder(
     VerificationError
         If something is refused.
     """
-    return _examine(read_study_files(Path(path)), public_key, write_report)
+    entries = None if ledger is None else check_entries(ledger)
+    return _examine(read_study_files(Path(path)), public_key, write_report, entries)
 
 
 def sign_folder(
@@ -158,9 +115,12 @@ def sign_folder(
 
 
 def _examine(
-    files: StudyFiles, public_key: Ed25519PublicKey | None, write_report: Callable[[Model], str] | None
+    files: StudyFiles,
+    public_key: Ed25519PublicKey | None,
+    write_report: Callable[[Model], str] | None,
+    entries: list[LedgerEntry] | None = None,
 ) -> Verification:
-    found = _Examination(files, public_key, write_report).run()
+    found = _Examination(files, public_key, write_report, entries).run()
     refused = sorted((item for item in found.items if item.outcome == FAILS), key=lambda item: item.name != "signature")
     if refused:
         # A file that is not the signed one explains the contradictions.
@@ -174,9 +134,13 @@ class _Examination:
     """One look at all files; what one of them holds is kept for the next."""
 
     def __init__(
-        self, files: StudyFiles, key: Ed25519PublicKey | None, write_report: Callable[[Model], str] | None
+        self,
+        files: StudyFiles,
+        key: Ed25519PublicKey | None,
+        write_report: Callable[[Model], str] | None,
+        entries: list[LedgerEntry] | None,
     ) -> None:
-        self._files, self._key, self._write_report = files, key, write_report
+        self._files, self._key, self._write_report, self._entries = files, key, write_report, entries
         self._certificate: Certificate | None = None
         self._content: Any = None
         self._model: Model | None = None
@@ -322,6 +286,13 @@ class _Examination:
 
     def _account(self) -> CheckedItem:
         head = None if self._certificate is None else self._certificate.account_head
+        if self._entries is not None and self._certificate is not None:
+            try:
+                paid = check_head(self._certificate, self._entries)
+            except AccountError as error:
+                return CheckedItem("account", FAILS, str(error))
+            numbers = " and ".join(str(entry.sequence) for entry in paid)
+            return CheckedItem("account", HOLDS, f"{self._entries[0].account}: paid for by entry {numbers}")
         if head is None:
             return CheckedItem("account", NOT_CHECKED, "none: nothing shows what else was spent on these data")
         return CheckedItem("account", NOT_CHECKED, f"names the entry {head[:12]}...; the account itself is not here")

@@ -129,7 +129,7 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     code = (
         "import sys, time\nfrom taciturn import SparseClassifier\nfrom taciturn.cli import main\n"
         "fit = SparseClassifier.fit\n"
-        "def slow(self, X, y):\n    fit(self, X, y)\n    open('drawn', 'w').close()\n    time.sleep(60)\n"
+        "def slow(self, X, y, persons=None):\n    fit(self, X, y)\n    open('drawn', 'w').close()\n    time.sleep(60)\n"
         "SparseClassifier.fit = slow\n"
         f"sys.argv = ['taciturn', *{FIT!r}, '-o', sys.argv[1]]\nmain()\n"
     )
@@ -263,7 +263,7 @@ def test_files_reach_the_disk_before_their_names_and_names_before_noise(tmp_path
 
     fit_whole = taciturn.SparseClassifier.fit
 
-    def fit(self, X, y):
+    def fit(self, X, y, persons=None):
         events.append(("noise",))
         return fit_whole(self, X, y)
 
@@ -293,7 +293,7 @@ def test_a_folder_that_cannot_be_synced_stops_a_fit_before_its_noise(tmp_path, m
 
     monkeypatch.setattr(output, "_sync", broken)
     drawn = []
-    monkeypatch.setattr(taciturn.SparseClassifier, "fit", lambda self, X, y: drawn.append(1))
+    monkeypatch.setattr(taciturn.SparseClassifier, "fit", lambda self, X, y, persons=None: drawn.append(1))
     assert "input/output error" in one_sentence(run(*FIT, "-o", "model", cwd=tmp_path))
     assert not drawn
 

@@ -13,6 +13,7 @@ from taciturn import (
     ParameterError,
     PrivateScaler,
     SparseRegressor,
+    UnaccountedSearchWarning,
     certificate_of,
 )
 
@@ -79,7 +80,8 @@ def test_metadata_routing_takes_persons_through_pipelines_and_searches():
         pipeline.fit(X, NUMBERS, persons=OWNERS)
         assert certificate_of(pipeline).unit == "person"
         search = GridSearchCV(pipeline, {"sparseregressor__n_nonzero": [1, 2]}, cv=GroupKFold(2))
-        search.fit(X, NUMBERS, persons=OWNERS, groups=OWNERS)
+        with pytest.warns(UnaccountedSearchWarning, match="not private"):
+            search.fit(X, NUMBERS, persons=OWNERS, groups=OWNERS)
         assert search.best_estimator_[-1].certificate_.public["records"] == N_PERSONS
         # Where no step asks for persons, they are not dropped in silence.
         with pytest.raises(ValueError, match="persons"):

@@ -97,6 +97,7 @@ def model():
         certificate=certificate_of_fit(public={"classes": ["no", DECEIVING]}),
         feature_names=bounds.feature_names,
         command=f"taciturn fit {DECEIVING}.csv",
+        to_json=lambda: "{}",
     )
 
 

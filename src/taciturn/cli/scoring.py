@@ -112,7 +112,8 @@ def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool
 
     with stage(f"reading {table.name}"):
         X, y = read_table(table, read.bounds, read.bounds.target.name, invalid=invalid)
-        if not needs_persons and read.bounds.person not in read_schema(table).names:
+        person = read.bounds.person
+        if person is None or (not needs_persons and person not in read_schema(table).names):
             return X, y, None
         return X, y, read_person_keys(table, read.bounds)
 

@@ -211,6 +211,8 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
         # None among objects becomes NaN, which scikit-learn does not look for among objects.
         if not np.isfinite(target).all():
             raise DataError(f"y: {NOT_FINITE}.")
+    elif target.dtype.kind == "O" and not judged_labels(target)[1].all():
+        raise DataError(f"y: {NOT_FINITE}.")
     n_rows = table.shape[0]
     return PresentRecords(_canonical(table), target, np.arange(n_rows), n_rows)
 

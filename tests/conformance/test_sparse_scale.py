@@ -78,6 +78,7 @@ def compiled(cache, dtype="np.float64"):
     return int(run.stdout)
 
 
+@pytest.mark.slow
 def test_the_first_fit_in_a_new_process_compiles_nothing(tmp_path):
     assert compiled(tmp_path) > 0
     assert compiled(tmp_path) == 0

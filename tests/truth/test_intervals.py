@@ -217,6 +217,7 @@ def test_tails_that_are_long_for_the_budget_leave_no_standard_errors():
     assert model.inference_.reason is None
 
 
+@pytest.mark.slow
 def test_labels_that_are_nearly_certain_are_covered(monkeypatch):
     weights = np.array([6.0, -4.0, 2.0])
 

@@ -130,6 +130,28 @@ def test_what_the_account_does_not_pay_for_leaves_no_folder(more, said, study):
     assert len(charges(study)) == 5
 
 
+@pytest.mark.parametrize("command", ["fit", "select"])
+def test_a_refusal_that_read_the_table_is_charged(command, study):
+    lines = (study / "patients.csv").read_text(encoding="utf-8").splitlines()
+    cells = lines[7].split(",")
+    lines[7] = ",".join(["", *cells[1:]])
+    (study / "gaps.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert (
+        budget("create", f"{URL}#gaps", "--epsilon", "1", "--delta", "1e-5", "--records", "9000", cwd=study).code == 0
+    )
+    refused = (command, "gaps.csv", "--bounds", "bounds.toml", "--epsilon", "0.6", "--account", f"{URL}#gaps")
+    done = run(*refused, "-o", "another", cwd=study)
+    assert done.code == 1
+    assert "the refusal tells of the data: account gaps was charged for it" in done.err
+    (charge,) = charges(study, "gaps")
+    assert (charge.state, charge.epsilon) == ("reserved", 0.6)
+    # Where nothing is left that is what is said, of tables with and without a fault.
+    for table in ("gaps.csv", "patients.csv"):
+        done = run(command, table, *refused[2:4], "--epsilon", "3", *refused[6:], "-o", "another", cwd=study)
+        assert "nothing was spent" in one_sentence_of(done)
+    assert len(charges(study, "gaps")) == 1
+
+
 def test_a_scaler_that_the_account_cannot_pay_for_is_not_blamed_on_the_table(study):
     more = ("--private-bounds", "0.9", "--epsilon", "10", "--account", ACCOUNT)
     done = run("fit", "patients.csv", "--bounds", "fewer.toml", *more, "-o", "another", cwd=study)

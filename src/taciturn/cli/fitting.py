@@ -26,7 +26,7 @@ from taciturn.cli.options import (
     TaskOption,
 )
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.paying import AccountOption, open_payer, print_payer
+from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import format_command, print_line, print_model, print_words, stage
 from taciturn.cli.signing import SIGNED, read_signing_key
@@ -101,7 +101,8 @@ def fit(
     model.check_parameters()
     check_persons(model, facts.bounds)
     with OutputFolder(output, public=public) as folder:
-        with stage(f"reading {table.name}"):
+        paid: dict[str, Any] = {"what": type(model).__name__, "relation": relation, "bounds": facts.bounds}
+        with stage(f"reading {table.name}"), charge_refusals(payer, epsilon, delta, **paid):
             records = read_encoded_table(table, facts, invalid=invalid)
         if inference and facts.task == "classify":
             check_two_classes(facts.bounds.target.classes or records.labels())

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.screen import print_line
-from taciturn.core.errors import AccountError
+from taciturn.cli.screen import print_line, print_note
+from taciturn.core.errors import AccountError, TaciturnError
 
 if TYPE_CHECKING:
     from taciturn.accounts import Account
+    from taciturn.tables import TableBounds
 
-__all__ = ["AccountOption", "open_payer", "print_payer"]
+__all__ = ["AccountOption", "charge_refusals", "open_payer", "print_payer"]
 
 AccountOption = Annotated[
     str | None,
@@ -34,6 +37,30 @@ def open_payer(account: str | None, seed: int | None) -> Account | None:
             "out, or leave the account out."
         )
     return opened
+
+
+@contextmanager
+def charge_refusals(
+    opened: Account | None, epsilon: float, delta: float, *, what: str, relation: str, bounds: TableBounds
+) -> Iterator[None]:
+    """Read a table inside: a refusal there is charged the budget of the command, since it tells of the data.
+
+    Where the account cannot pay, that is what is said, as it would be of a table without a fault.
+    """
+    try:
+        yield
+    except TaciturnError:
+        if opened is not None:
+            from taciturn.accounting import Budget, PrivacyFilter
+            from taciturn.events import PureEvent
+
+            budget = Budget(epsilon, delta)
+            event = PrivacyFilter(budget).event if delta else PureEvent(epsilon)
+            unit = "record" if bounds.person is None else "person"
+            # It is never settled: what is reserved counts as spent.
+            opened.reserve(event, budget, what=what, relation=relation, unit=unit, n=None).begin()
+            print_note(f"the refusal tells of the data: account {opened.name} was charged for it.")
+        raise
 
 
 def print_payer(opened: Account | None) -> None:

@@ -13,7 +13,7 @@ from taciturn.accounts.location import hide_password
 from taciturn.cli.endings import complete
 from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, Sign, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
-from taciturn.cli.paying import AccountOption, open_payer, print_payer
+from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
 from taciturn.cli.records import file_assumptions, with_person
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
@@ -87,7 +87,8 @@ def score(
         return
     place = Path("score.json") if output is None else output
     with OutputFile(place, public=public) as file:
-        records = _read_records(read, table, invalid, needs_persons=True)
+        with charge_refusals(payer, epsilon, delta, what="private_score", relation=relation, bounds=read.bounds):
+            records = _read_records(read, table, invalid, needs_persons=True)
         if delta > 0.0:
             # Gaussian noise is compiled before the file says that the budget is being spent.
             with stage("preparing"):

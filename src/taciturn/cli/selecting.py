@@ -26,7 +26,7 @@ from taciturn.cli.options import (
     TaskOption,
 )
 from taciturn.cli.output import OutputFolder
-from taciturn.cli.paying import AccountOption, open_payer, print_payer
+from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
 from taciturn.cli.records import check_share, read_encoded_table
 from taciturn.cli.screen import console, format_command, print_certificate, print_line, print_note, shown_text, stage
 from taciturn.cli.signing import SIGNED, read_signing_key
@@ -76,7 +76,8 @@ def select(
     )
     check_persons(selector, facts.bounds)
     with OutputFolder(output, public=public) as folder:
-        with stage(f"reading {table.name}"):
+        paid: dict[str, Any] = {"what": type(selector).__name__, "relation": relation, "bounds": facts.bounds}
+        with stage(f"reading {table.name}"), charge_refusals(payer, epsilon, delta, **paid):
             records = read_encoded_table(table, facts, invalid=invalid)
         n_features = len(records.bounds.feature_names)
         if keep >= n_features:

@@ -50,7 +50,8 @@ from taciturn.sources import ArraySource, Block
 
 D, WEIGHT, PRODUCT, SQUARED = 3, 40_000, 10**9, 1 << 24
 LOSSES = {"numbers": (HuberLoss(0.5), 1), "labels": (LogisticLoss(), 1), "classes": (SoftmaxLoss(), 4)}
-ROWS = st.integers(1, 9)
+# Numbers up to 16 divide the weight of a person; the others have to be rounded.
+ROWS = st.sampled_from([*range(1, 10), 17, 19, 97, 1009])
 
 
 def person(seed, n_rows, loss):
@@ -64,6 +65,38 @@ def person(seed, n_rows, loss):
         y = rng.choice([-ONE, -7, 0, 1, ONE], n_rows).astype(np.float64)
     y = y if rng.random() < 0.5 else np.full(n_rows, y[0])
     return Block(Design(X, 1.0), y, PersonRows(np.array([n_rows])))
+
+
+HEAVY = (*range(1, 40), 97, 1009, 2972, 65_537, 720_721, 1_441_439)
+
+
+def test_weights_in_ranks_add_up_to_no_more_than_one_person():
+    for n_rows in HEAVY:
+        weights = PersonRows(np.array([n_rows])).weights
+        assert weights.min() >= 0
+        assert int(weights.sum()) <= PERSON_WEIGHT
+    # Rounded to the nearest, the weights of some persons would be those of two.
+    assert max(n_rows * round(PERSON_WEIGHT / n_rows) for n_rows in HEAVY) > 1.9 * PERSON_WEIGHT
+
+
+@pytest.mark.parametrize("weight", [1, 3, 7, 40_000, 65_537])
+def test_rows_at_their_bound_are_rounded_down(weight, monkeypatch):
+    clipping = Clipping(None, D, HuberLoss(0.5), 1, ONE * ONE, 0, weight, 0.5, None)
+
+    def largest():
+        found = []
+        for n_rows in (1, 2, 3, 5, 7, 9, 97, 1009):
+            rows = np.zeros((n_rows, D))
+            rows[:, 0] = 1.0
+            block = Block(Design(rows, 1.0), np.full(n_rows, float(ONE)), PersonRows(np.array([n_rows])))
+            found.append(l2(ClippedRowSum(clipping, weight)(block)))
+        return max(found)
+
+    assert largest() <= clipping.row_squared * weight**2
+    if weight in (3, 7):
+        # To the nearest, two rows of weight 3 / 2 would be four.
+        monkeypatch.setattr("taciturn.fitting.clipped_records.np.floor", np.rint)
+        assert largest() > clipping.row_squared * weight**2
 
 
 def clippings(loss, n_outputs, *, joint):

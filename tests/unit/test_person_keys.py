@@ -289,3 +289,17 @@ def test_keys_of_blocks_are_refused_beside_persons():
     selector = BlockVoteSelector(relation="add-remove", n_public=23, n_features_to_select=1)
     with pytest.raises(ParameterError, match="^keys='ndarray': expected None where persons are given"):
         selector.fit(X, TARGET, persons=OWNERS, keys=OWNERS)
+
+
+def test_keys_of_any_size_and_kind_of_number_are_read():
+    """One key may neither fill the memory nor be lost for the type that its column has."""
+    large, small = (canonical_key(decimal.Decimal(text)) for text in ("1E+99999999999", "1E-99999999999"))
+    assert len(large) < 100
+    assert large != small
+    assert canonical_key(decimal.Decimal("1.0E+99999999999")) == large
+    assert canonical_key(decimal.Decimal("1E+2")) == canonical_key(100) == "100"
+    assert canonical_key(np.longdouble(7.5)) == "7.5"
+    masked = np.ma.array(np.arange(5), mask=[True, True, False, False, False])
+    keys = read_persons(masked, 5)
+    assert keys.n_persons == 3
+    assert keys.slots.tolist() == [-1, -1, 0, 1, 2]

@@ -141,7 +141,8 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
         The arguments of ``fit``, or of the callable, by name. Under "zero-out" the neighbour has a null record in place
         of one of the records: one with a label outside ``classes`` or, with ``invalid="null"``, one with a cell that
         is NaN. Under "add-remove" one record is missing; where rows are assigned one by one it should be the last, or
-        ``keys`` should be given. With ``persons`` a record is a person: all of its rows are null, missing, or others.
+        ``keys`` should be given. With ``persons`` a record is a person: all of its rows are null, missing, or others,
+        and the last one is last in the order of the keys as text.
     relation : {"zero-out", "add-remove", "replace-one"}
         In what sense they are neighbours, which has to be that of the estimator.
 

@@ -33,6 +33,7 @@ PERSON_WEIGHT = 720_720
 """The integer that stands for one person where its rows share a weight of one: divisible by all numbers up to 16."""
 
 _ONE_KEY_PER_ROW = "expected one key per row of X, got something else; pass a list or column that is as long as y"
+_LONGEST_DECIMAL = 400
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?")
 
 
@@ -137,7 +138,10 @@ def canonical_key(cell: Any) -> str | None:
     """
     if isinstance(cell, np.datetime64 | np.timedelta64):
         return None if np.isnat(cell) else str(cell)
-    if isinstance(cell, np.generic):
+    if isinstance(cell, np.floating):
+        # Also of the long kind, which has no number of Python's.
+        cell = float(cell)
+    elif isinstance(cell, np.generic):
         cell = cell.item()
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "surrogateescape")
@@ -152,7 +156,13 @@ def canonical_key(cell: Any) -> str | None:
     if isinstance(cell, float):
         return _plain_decimal(format(decimal.Decimal(repr(cell)), "f")) if math.isfinite(cell) else None
     if isinstance(cell, decimal.Decimal):
-        return _plain_decimal(format(cell, "f")) if cell.is_finite() else None
+        if not cell.is_finite():
+            return None
+        if abs(cell.adjusted()) <= _LONGEST_DECIMAL:
+            return _plain_decimal(format(cell, "f"))
+        # Written out, it could fill the memory.
+        sign, digits, _ = cell.as_tuple()
+        return f"{'-' * sign}{''.join(map(str, digits)).rstrip('0')}E{cell.adjusted()}"
     if isinstance(cell, datetime.date | datetime.time):
         # Of pandas' missing time, which is a date by its type, no year can be told.
         return str(cell) if str(cell) != "NaT" else None
@@ -171,6 +181,10 @@ def _plain_decimal(text: str) -> str | None:
 
 def _cells(persons: Any) -> NDArray[Any]:
     """Keys as an array in which every cell still is what it was."""
+    if np.ma.isMaskedArray(persons):
+        cells = np.ma.getdata(persons).astype(object)
+        cells[np.ma.getmaskarray(persons)] = None
+        return cells
     if isinstance(getattr(persons, "dtype", None), np.dtype):
         return np.asarray(persons)
     for listed in ("to_pylist", "to_list"):

@@ -73,7 +73,12 @@ def check_refused(case: Case, done):
     assert case.says in lines[0]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name[:60].encode("unicode_escape").decode())
+# Every third in the quick tests, all of them at night.
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if at % 3 else ()) for at, case in enumerate(CASES)],
+    ids=lambda case: case.name[:60].encode("unicode_escape").decode(),
+)
 def test_bad_inputs(case, base, tmp_path):
     for path in base.iterdir():
         shutil.copy(path, tmp_path)

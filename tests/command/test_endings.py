@@ -81,6 +81,7 @@ def test_a_full_disk_for_standard_output_does_not_undo_the_work(folder, argument
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.slow
 def test_the_device_that_is_always_full(folder):
     with open("/dev/full", "w") as device:
         err, code = ended(folder, [*FIT, "-o", "at-dev-full"], device)

@@ -192,6 +192,7 @@ def test_merged_sampler_at_the_edges(k, gamma):
     assert chi_square_p(counts, canonical_law(scores / 65536, k, 1.5, gamma)) > 1e-4
 
 
+@pytest.mark.slow
 def test_tickets_are_drawn_without_replacement(monkeypatch):
     scores = np.array([0.0, 0.0, -1.9, -1.9, -1.9])
     mechanism = CanonicalLipschitz(UNIT, 1, 2.0, 0.5)

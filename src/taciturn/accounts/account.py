@@ -12,7 +12,7 @@ from typing import Any, Self
 from taciturn._version import __version__
 from taciturn.accounting import Budget
 from taciturn.accounts.chain import LedgerEntry
-from taciturn.accounts.contents import UNITS, check_entries
+from taciturn.accounts.contents import check_entries
 from taciturn.accounts.ledger import open_ledger
 from taciturn.accounts.location import check_name, check_url, hide_password, location_of
 from taciturn.accounts.price import Price, prices_of, totals_of
@@ -20,7 +20,7 @@ from taciturn.accounts.reservation import Reservation
 from taciturn.accounts.state import AccountState, Charge, affordable_epsilon, charges_of, state_of
 from taciturn.core.errors import AccountError, BudgetExceededError, ParameterError
 from taciturn.core.validation import check_choice, check_delta, check_integer
-from taciturn.data.sensitivity import check_relation
+from taciturn.data.sensitivity import UNITS, check_relation
 from taciturn.events import Event
 
 __all__ = ["Account", "open_account"]

@@ -13,12 +13,9 @@ from taciturn.accounts.chain import LedgerEntry, replay_entries
 from taciturn.accounts.price import DELTA_UNITS, EPSILON_UNITS, Price, decimal_units, totals_of
 from taciturn.core.errors import AccountError, ParameterError
 from taciturn.core.validation import check_choice, check_integer
-from taciturn.data.sensitivity import check_relation
+from taciturn.data.sensitivity import UNITS, check_relation
 
-__all__ = ["UNITS", "check_entries"]
-
-UNITS = ("record", "person")
-"""Whose data neighbours differ in."""
+__all__ = ["check_entries"]
 
 # Totals are rounded down by as much as prices are raised, so that another machine's last digits do no harm.
 _RAISED = 1 + Fraction(1, 2**40)

@@ -17,12 +17,33 @@ from taciturn.accounts.location import sqlite_path
 from taciturn.accounts.price import Price
 from taciturn.core.errors import AccountError
 
-__all__ = ["COLUMNS", "Ledger", "Pages", "open_ledger"]
+__all__ = ["COLUMNS", "TABLE", "Ledger", "Pages", "open_ledger"]
 
 COLUMNS = tuple(field.name for field in fields(LedgerEntry))
 """Columns of the table, named as the fields of an entry are."""
 
 _LISTED = ", ".join(COLUMNS)
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS taciturn_entries (
+    account TEXT NOT NULL,
+    sequence BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    reservation BIGINT NOT NULL,
+    gaussian BIGINT NOT NULL,
+    epsilon BIGINT NOT NULL,
+    delta BIGINT NOT NULL,
+    distance BIGINT NOT NULL,
+    details TEXT NOT NULL,
+    clock TEXT NOT NULL,
+    previous TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (account, sequence),
+    CHECK (kind IN ('opened', 'reserved', 'spent', 'released')),
+    CHECK (gaussian >= 0 AND epsilon >= 0 AND delta >= 0 AND distance >= 0)
+)
+"""
+"""The table, in words that both databases know."""
 
 
 class Pages:

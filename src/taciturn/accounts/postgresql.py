@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-from taciturn.accounts.ledger import Pages
+from taciturn.accounts.ledger import TABLE, Pages
 from taciturn.accounts.location import hide_password
 from taciturn.core.errors import AccountError
 
@@ -17,25 +17,6 @@ _LOCK = 0x7AC1
 # Milliseconds to wait for other writers, each of which takes a few.
 _PATIENCE = 60_000
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS taciturn_entries (
-    account TEXT NOT NULL,
-    sequence BIGINT NOT NULL,
-    kind TEXT NOT NULL,
-    reservation BIGINT NOT NULL,
-    gaussian BIGINT NOT NULL,
-    epsilon BIGINT NOT NULL,
-    delta BIGINT NOT NULL,
-    distance BIGINT NOT NULL,
-    details TEXT NOT NULL,
-    clock TEXT NOT NULL,
-    previous TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    PRIMARY KEY (account, sequence),
-    CHECK (kind IN ('opened', 'reserved', 'spent', 'released')),
-    CHECK (gaussian >= 0 AND epsilon >= 0 AND delta >= 0 AND distance >= 0)
-)
-"""
 # An entry is settled once, and none is ever changed.
 _APPEND_ONLY = """
 CREATE UNIQUE INDEX IF NOT EXISTS taciturn_settled ON taciturn_entries (account, reservation) WHERE reservation > 0;
@@ -68,7 +49,7 @@ class PostgreSQLLedger:
             with connection.transaction():
                 exists = connection.execute("SELECT to_regclass('taciturn_entries')").fetchone()
                 if exists[0] is None:
-                    connection.execute(_TABLE)
+                    connection.execute(TABLE)
                     connection.execute(_APPEND_ONLY)
 
     @contextmanager

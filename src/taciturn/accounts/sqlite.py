@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from taciturn.accounts.ledger import Pages
+from taciturn.accounts.ledger import TABLE, Pages
 from taciturn.core.errors import AccountError
 
 __all__ = ["SQLiteLedger"]
@@ -20,25 +20,6 @@ _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "fuse.sshfs"
 # Seconds to wait for other writers, each of which takes milliseconds.
 _PATIENCE = 60.0
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS taciturn_entries (
-    account TEXT NOT NULL,
-    sequence INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    reservation INTEGER NOT NULL,
-    gaussian INTEGER NOT NULL,
-    epsilon INTEGER NOT NULL,
-    delta INTEGER NOT NULL,
-    distance INTEGER NOT NULL,
-    details TEXT NOT NULL,
-    clock TEXT NOT NULL,
-    previous TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    PRIMARY KEY (account, sequence),
-    CHECK (kind IN ('opened', 'reserved', 'spent', 'released')),
-    CHECK (gaussian >= 0 AND epsilon >= 0 AND delta >= 0 AND distance >= 0)
-)
-"""
 # An entry is settled once, and none takes the place of another.
 _APPEND_ONLY = (
     "CREATE UNIQUE INDEX IF NOT EXISTS taciturn_settled ON taciturn_entries (account, reservation) "
@@ -78,7 +59,7 @@ class SQLiteLedger:
                 if mode != "wal":
                     raise sqlite3.OperationalError("no write-ahead log")
                 connection.execute("BEGIN IMMEDIATE")
-                connection.execute(_TABLE)
+                connection.execute(TABLE)
                 for statement in _APPEND_ONLY:
                     connection.execute(statement)
                 connection.execute("COMMIT")

@@ -16,13 +16,13 @@ from taciturn.accounting import AttackRates, best_bound
 from taciturn.certificate.attacks import proved_mu, proved_rates
 from taciturn.certificate.claim import check_claim, check_work, with_parts
 from taciturn.certificate.disclosures import DERIVED, check_disclosures, list_side_channels, list_unprotected
-from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, UNITS, is_head, read_fields
+from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, is_head, read_fields
 from taciturn.certificate.release import MOST_REPEATS, Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, Status
 from taciturn.certificate.words import in_words
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.core.validation import check_choice, check_delta, check_integer, check_real, check_truth
-from taciturn.data.sensitivity import check_relation
+from taciturn.data.sensitivity import UNITS, check_relation
 from taciturn.events import Event, event_to_dict, for_group
 
 __all__ = ["Certificate"]

@@ -10,24 +10,23 @@ import json
 import math
 import re
 import reprlib
-from typing import Any, NoReturn
+from typing import Any
 
 from taciturn._version import __version__
 from taciturn.certificate.disclosures import DERIVED
 from taciturn.certificate.release import Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, status_of
 from taciturn.core.errors import CertificateError
-from taciturn.data.sensitivity import RELATIONS
+from taciturn.core.strict_json import refuse_constant, without_duplicates
+from taciturn.data.sensitivity import RELATIONS, UNITS
 from taciturn.events import event_from_dict
 
-__all__ = ["ARITHMETICS", "BOUNDS", "FORMAT", "SCHEMA", "UNITS", "is_head", "read_fields"]
+__all__ = ["ARITHMETICS", "BOUNDS", "FORMAT", "SCHEMA", "is_head", "read_fields"]
 
 FORMAT = "taciturn-certificate"
 SCHEMA = 1
 ARITHMETICS = ("exact", "float64")
 BOUNDS = ("gdp", "rdp", "pure", "sum", "none")
-UNITS = ("record", "person")
-"""Whose data neighbours differ in."""
 
 _NOT_STATED = object()
 _MOST_CHARACTERS = 16_000_000
@@ -110,10 +109,10 @@ def _envelope(text: str) -> dict[str, Any]:
         try:
             content = json.loads(
                 text,
-                parse_constant=_no_constant,
+                parse_constant=refuse_constant,
                 parse_float=_finite,
                 parse_int=_short_integer,
-                object_pairs_hook=_without_duplicates,
+                object_pairs_hook=without_duplicates,
             )
             # Half a surrogate pair is no text: it can be neither printed nor written.
             json.dumps(content, ensure_ascii=False).encode("utf-8")
@@ -289,10 +288,6 @@ def _deeper_than(value: Any, levels: int) -> bool:
 # ------------------------------------------------------------------ JSON, strictly
 
 
-def _no_constant(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
@@ -304,11 +299,3 @@ def _short_integer(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(digits)
     return int(digits)
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two values for one key are read differently by different programs."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError(len(pairs))
-    return content

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from taciturn import estimators
 from taciturn._version import __version__
 from taciturn.core.errors import CertificateError, DataError
+from taciturn.core.strict_json import refuse_constant, without_duplicates
 from taciturn.data.target import check_y_bounds
 from taciturn.modelfile.inference import check_inference_fact, set_inference
 from taciturn.modelfile.values import (
@@ -66,7 +67,7 @@ CLASSES: dict[str, Any] = {
 def parse_content(text: str) -> dict[str, Any]:
     """Parse the text; raise if its format or version is another."""
     try:
-        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_without_duplicates)
+        content = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=without_duplicates)
     except (ValueError, TypeError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -81,18 +82,6 @@ def parse_content(text: str) -> dict[str, Any]:
             f"model: expected version {VERSION}, which taciturn {__version__} reads, got another; read it with "
             f"taciturn {named}."
         )
-    return content
-
-
-def _no_constant(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two values for one key are read differently by different programs."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError(len(pairs))
     return content
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taciturn.core.errors import CertificateError
+from taciturn.core.strict_json import parse_strictly
 from taciturn.study.files import SIGNATURE_NAME, StudyFiles
-from taciturn.study.strict_json import parse_strictly
 from taciturn.tables.words import quoted
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from taciturn.accounts.chain import LedgerEntry
 from taciturn.accounts.contents import check_entries
 from taciturn.certificate import Certificate
 from taciturn.core.errors import AccountError, CertificateError, DataError, ParameterError, TaciturnError
+from taciturn.core.strict_json import parse_strictly
 from taciturn.modelfile import Model
 from taciturn.study.agreement import (
     check_model_facts,
@@ -31,7 +32,6 @@ from taciturn.study.files import SIGNATURE_NAME, StudyFiles, read_study_files
 from taciturn.study.findings import FAILS, HOLDS, NOT_CHECKED, CheckedItem, Verification, VerificationError
 from taciturn.study.ledgers import check_head
 from taciturn.study.signature import check_signature, sign_digests
-from taciturn.study.strict_json import parse_strictly
 from taciturn.tables.words import quoted
 
 if TYPE_CHECKING:

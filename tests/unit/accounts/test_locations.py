@@ -56,18 +56,6 @@ def test_only_databases_that_last_are_accepted(url):
         Account(url, "patients")
 
 
-def test_two_names_of_one_file_are_refused(tmp_path):
-    """Locks of a write-ahead log go by the name of the file, so that two names do not exclude each other."""
-    account = Account.create(f"sqlite:///{tmp_path / 'study.db'}", "a", **TERMS)
-    os.symlink(tmp_path / "study.db", tmp_path / "link.db")
-    linked = Account.open(f"sqlite:///{tmp_path / 'link.db'}", "a")
-    assert linked.state() == account.state()
-    os.link(tmp_path / "study.db", tmp_path / "second.db")
-    for name in ("study.db", "second.db", "link.db"):
-        with pytest.raises(AccountError, match="several names"):
-            Account.open(f"sqlite:///{tmp_path / name}", "a")
-
-
 def test_network_file_systems_are_refused_where_the_system_tells(tmp_path, monkeypatch):
     folder = tmp_path / "far"
     folder.mkdir()

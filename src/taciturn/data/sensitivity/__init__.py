@@ -30,6 +30,7 @@ adds) one record's contribution. Under the third a contribution is removed *and*
 from taciturn.data.sensitivity.base import (
     MOST_PRIVATE_ROWS,
     RELATIONS,
+    UNITS,
     Norm,
     Relation,
     Sensitivity,
@@ -64,6 +65,7 @@ __all__ = [
     "GRAM_WEIGHTS",
     "MOST_PRIVATE_ROWS",
     "RELATIONS",
+    "UNITS",
     "Norm",
     "Relation",
     "Sensitivity",

@@ -11,6 +11,7 @@ from taciturn.core.validation import check_choice, check_positive
 __all__ = [
     "MOST_PRIVATE_ROWS",
     "RELATIONS",
+    "UNITS",
     "Norm",
     "Relation",
     "Sensitivity",
@@ -22,6 +23,9 @@ __all__ = [
 
 Relation = Literal["zero-out", "add-remove", "replace-one"]
 Norm = Literal["linf", "l1", "l2"]
+
+UNITS = ("record", "person")
+"""Whose data neighbours differ in: those of one row, or all rows of one person."""
 
 RELATIONS: tuple[Relation, ...] = ("zero-out", "add-remove", "replace-one")
 

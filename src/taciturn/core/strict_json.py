@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-__all__ = ["parse_strictly"]
+__all__ = ["parse_strictly", "refuse_constant", "without_duplicates"]
 
 
 def parse_strictly(text: str) -> Any:
     """The content of a text; None where it is not such JSON."""
     try:
-        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_without_duplicates)
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=without_duplicates)
     except (ValueError, TypeError, RecursionError):
         return None
 
 
-def _refuse(constant: str) -> NoReturn:
+def refuse_constant(constant: str) -> NoReturn:
+    """NaN and infinities are no JSON."""
     raise ValueError(constant)
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two values for one name are read differently by different programs."""
     content = dict(pairs)
     if len(content) < len(pairs):
         raise ValueError(len(pairs))

@@ -88,10 +88,9 @@ class PresentRecords:
 
     def of_persons(self, keys: PersonKeys) -> PresentRecords:
         """The same rows, those of each person together and in their order; rows without a key become null."""
-        owners = keys.slots[self.slots]
-        order = np.argsort(owners, kind="stable")[np.count_nonzero(owners < 0) :]
+        order = keys.order(self.slots)
         y = None if self.y is None else self.y[order]
-        return PresentRecords(self.X[order], y, owners[order], keys.n_persons, True)
+        return PresentRecords(self.X[order], y, keys.slots[self.slots[order]], keys.n_persons, True)
 
 
 def judged_table(X: Any) -> Any:

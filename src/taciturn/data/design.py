@@ -119,6 +119,10 @@ class Design:
             block._built = self._built[start:stop]
         return block
 
+    def take(self, places: IndexArray) -> Design:
+        """The design of some rows, in the order in which their places are given."""
+        return Design(self._source[places], self.x_bound, intercept=self._intercept, constant=self._constant)
+
     def blocks(self) -> Iterator[tuple[slice, Design]]:
         """Contiguous blocks of rows of a few million stored entries, for passes that keep nothing."""
         n_rows = self.shape[0]

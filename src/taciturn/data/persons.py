@@ -17,6 +17,7 @@ import decimal
 import math
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +28,16 @@ from numpy.typing import NDArray
 from taciturn.core.arrays import IndexArray, IntArray
 from taciturn.core.errors import DataError
 
-__all__ = ["PERSON_WEIGHT", "PersonKeys", "PersonRows", "canonical_key", "read_persons"]
+__all__ = [
+    "PERSON_WEIGHT",
+    "KeyForms",
+    "PersonKeys",
+    "PersonRows",
+    "canonical_key",
+    "key_forms",
+    "read_persons",
+    "slots_in_parts",
+]
 
 PERSON_WEIGHT = 720_720
 """The integer that stands for one person where its rows share a weight of one: divisible by all numbers up to 16."""
@@ -51,6 +61,11 @@ class PersonKeys:
 
     slots: IndexArray
     n_persons: int
+
+    def order(self, rows: IndexArray) -> IndexArray:
+        """Places among some rows, those of each person together and in their order, without rows of nobody."""
+        owners = self.slots[rows]
+        return np.argsort(owners, kind="stable")[np.count_nonzero(owners < 0) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,15 +132,30 @@ class PersonRows:
 
 def read_persons(persons: Any, n_rows: int) -> PersonKeys:
     """The persons of the rows of a table, from one key per row. What a key is decides about its own row alone."""
+    slots, n_persons = slots_in_parts([key_forms(persons, n_rows)])
+    return PersonKeys(slots[0], n_persons)
+
+
+KeyForms = tuple[list[str | None], IndexArray]
+"""Canonical keys of some rows, and for each row the place of its own among them."""
+
+
+def key_forms(persons: Any, n_rows: int) -> KeyForms:
+    """The canonical keys of the rows of a table, or of a part of it, from one key per row."""
     cells = _cells(persons)
     if cells.shape != (n_rows,):
         raise DataError(f"persons: {_ONE_KEY_PER_ROW}.")
     # Equal cells have equal forms; objects are not sorted, since one of them could decide whether that is possible.
     distinct, places = _distinct_objects(cells) if cells.dtype.kind == "O" else np.unique(cells, return_inverse=True)
-    forms = [canonical_key(cell) for cell in distinct]
-    slot_of = {form: slot for slot, form in enumerate(sorted({form for form in forms if form is not None}))}
-    slots = np.array([-1 if form is None else slot_of[form] for form in forms], dtype=np.intp)
-    return PersonKeys(slots[places.ravel()] if slots.size else np.zeros(0, dtype=np.intp), len(slot_of))
+    return [canonical_key(cell) for cell in distinct], places.ravel()
+
+
+def slots_in_parts(parts: Sequence[KeyForms]) -> tuple[list[IndexArray], int]:
+    """For each part of a table the slots of its rows' persons among all of them, and the number of persons."""
+    every = {form for forms, _ in parts for form in forms if form is not None}
+    slot_of: dict[str | None, int] = {form: slot for slot, form in enumerate(sorted(every))} | {None: -1}
+    found = [(np.array([slot_of[form] for form in forms], dtype=np.intp), places) for forms, places in parts]
+    return [slots[places] if slots.size else np.zeros(0, dtype=np.intp) for slots, places in found], len(every)
 
 
 def canonical_key(cell: Any) -> str | None:

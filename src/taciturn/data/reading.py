@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_X_y, column_or_1d, validate_data
 
 from taciturn.core.arrays import AnyArray
 from taciturn.core.errors import DataError
@@ -46,6 +46,7 @@ __all__ = [
     "judged_target",
     "public_labels",
     "read_judged_table",
+    "read_part",
     "read_records",
     "read_scaled",
     "read_table",
@@ -60,6 +61,8 @@ ADMISSIBLE = (
     "with any other record is refused, and the refusal tells of it"
 )
 """What the guarantee of a fit with ``invalid="raise"`` rests on."""
+
+_DENSE_REQUIRED = "X: Sparse data was passed, but dense data is required; use toarray() to make it dense."
 
 PUBLIC_LABELS = "the set of labels is public"
 """An assumption wherever labels are taken from the target: one record could change their set."""
@@ -179,7 +182,7 @@ def checked_shape(table: Any, layouts: Any = LAYOUTS) -> Any:
     if table.shape[1] == 0:
         raise DataError(f"X: {NO_COLUMNS}.")
     if sp.issparse(table) and not layouts:
-        raise DataError("X: Sparse data was passed, but dense data is required; use toarray() to make it dense.")
+        raise DataError(_DENSE_REQUIRED)
     return table
 
 
@@ -206,6 +209,42 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
         return validate_data(estimator, checked_layout(X), y, accept_sparse=LAYOUTS, dtype=np.float64)
 
     table, target = without_data_values("X or y", read)
+    return _admitted(table, _checked_target(target, numeric=numeric))
+
+
+def read_part(X: Any, y: Any, *, invalid: str, numeric: bool, layouts: Any = LAYOUTS) -> PresentRecords:
+    """The records among some rows of a table, with numbers or labels for targets, each judged as in the whole table.
+
+    ``y=None`` is for tables without a target, whose records get zeros. There may be no rows, and no columns.
+    """
+    if invalid == "null":
+        table = without_data_values("X", lambda: judged_table(X))
+        if sp.issparse(table) and not layouts:
+            raise DataError(_DENSE_REQUIRED)
+        target, known = judged_target(np.zeros(table.shape[0]) if y is None else y, numeric=numeric)
+        if target.size != table.shape[0]:
+            raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
+        n_rows = table.shape[0]
+        return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(known & finite_rows(table))
+    rules: dict[str, Any] = {"accept_sparse": layouts, "dtype": np.float64, "ensure_min_samples": 0}
+
+    def read() -> Any:
+        part = checked_layout(X)
+        if y is None:
+            table = check_array(part, ensure_min_features=0, input_name="X", **rules)
+            return table, np.zeros(table.shape[0])
+        return check_X_y(part, y, ensure_min_features=0, **rules)
+
+    table, target = without_data_values("X or y" if y is not None else "X", read)
+    return _admitted(table, _checked_target(target, numeric=numeric))
+
+
+def _admitted(table: Any, target: Any) -> PresentRecords:
+    n_rows = table.shape[0]
+    return PresentRecords(_canonical(table), target, np.arange(n_rows), n_rows)
+
+
+def _checked_target(target: Any, *, numeric: bool) -> Any:
     if numeric:
         target = without_data_values("y", lambda: target.astype(np.float64))
         # None among objects becomes NaN, which scikit-learn does not look for among objects.
@@ -213,8 +252,7 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
             raise DataError(f"y: {NOT_FINITE}.")
     elif target.dtype.kind == "O" and not judged_labels(target)[1].all():
         raise DataError(f"y: {NOT_FINITE}.")
-    n_rows = table.shape[0]
-    return PresentRecords(_canonical(table), target, np.arange(n_rows), n_rows)
+    return target
 
 
 def _judged_records(estimator: Any, X: Any, y: Any, *, numeric: bool, empty: bool) -> PresentRecords:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +14,60 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import to_lattice
 
 __all__ = [
+    "LabelMap",
+    "NumberMap",
     "check_classes",
+    "check_label_kinds",
     "check_y_bounds",
     "class_signs",
+    "count_label_kinds",
     "label_codes",
-    "label_records",
     "numeric_target",
     "target_numbers",
+    "target_signs",
 ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberMap:
+    """Gives records the mapped numbers of their targets.
+
+    Parameters
+    ----------
+    function : callable
+        Maps an array of doubles, one by one. It can be pickled.
+    remedy : str, default=None
+        What to do with a target that holds no numbers, as in :func:`target_numbers`; None where targets are doubles.
+    """
+
+    function: Callable[[FloatArray], FloatArray]
+    remedy: str | None = None
+
+    def __call__(self, records: PresentRecords) -> PresentRecords:
+        """The records with mapped targets."""
+        numbers = records.y if self.remedy is None else target_numbers(records.y, remedy=self.remedy)
+        return replace(records, y=self.function(numbers))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelMap:
+    """Gives records the positions of their labels among public classes; records with another label become null.
+
+    Parameters
+    ----------
+    classes : ndarray
+        The classes.
+    strict : bool
+        Whether labels that are all of another type than the classes are refused, most likely a mistake.
+    """
+
+    classes: AnyArray
+    strict: bool
+
+    def __call__(self, records: PresentRecords) -> PresentRecords:
+        """The records whose label is one of the classes."""
+        codes = label_codes(records.y, self.classes, strict=self.strict)
+        return replace(records.keep(codes >= 0), y=codes[codes >= 0])
 
 
 def check_y_bounds(y_bounds: object) -> tuple[float, float]:
@@ -67,6 +114,11 @@ def numeric_target(y: ArrayLike, y_bounds: tuple[float, float]) -> FloatArray:
     return to_lattice(clipped / 2.0 - (low / 4.0 + high / 4.0), high / 4.0 - low / 4.0)
 
 
+def target_signs(y: FloatArray, middle: float) -> FloatArray:
+    """The side of the middle on which each number lies: -1, 0 or 1."""
+    return np.subtract(y > middle, y < middle, dtype=np.float64)
+
+
 def target_numbers(y: AnyArray, *, remedy: str) -> FloatArray:
     """The doubles of a numeric target, one by one, so that no record decides the type of the others.
 
@@ -89,22 +141,13 @@ def target_numbers(y: AnyArray, *, remedy: str) -> FloatArray:
     return y.astype(np.float64)
 
 
-def label_records(records: PresentRecords, classes: AnyArray, invalid: str) -> tuple[PresentRecords, IntArray]:
-    """The records whose label is one of the classes, and its position among them; the others become null."""
-    codes = label_codes(records.y, classes, strict=invalid == "raise")
-    return records.keep(codes >= 0), codes[codes >= 0]
-
-
 def label_codes(y: AnyArray, classes: AnyArray, *, strict: bool = True) -> IntArray:
     """The position of each record's label among the classes, -1 for null records: those with another label.
 
     ``strict`` refuses labels that are all of another type than the classes, most likely a mistake.
     """
-    kinds = (_kind_of(y), _kind_of(classes)) if strict else ("both", "both")
-    if "both" not in kinds and kinds[0] != kinds[1]:
-        raise ParameterError(
-            "classes", classes.tolist(), f"labels of the type of y, which holds {kinds[0]}", "list them in that type"
-        )
+    if strict:
+        check_label_kinds(count_label_kinds(y), classes)
     codes = np.full(y.shape, -1, dtype=np.int64)
     for code, label in enumerate(classes):
         # Objects are compared one by one: none of them decides what becomes of the others.
@@ -121,11 +164,26 @@ def _is(own: object, label: object) -> bool:
         return False
 
 
-def _kind_of(labels: AnyArray) -> str:
+def count_label_kinds(labels: AnyArray) -> IntArray:
+    """How many labels are text, and how many are not."""
     if labels.dtype.kind != "O":
-        return "text" if labels.dtype.kind in "US" else "numbers"
-    texts = [isinstance(label, str) for label in labels.ravel().tolist()]
-    return "text" if all(texts) else "both" if any(texts) else "numbers"
+        n_texts = labels.size if labels.dtype.kind in "US" else 0
+    else:
+        n_texts = sum(isinstance(label, str) for label in labels.ravel().tolist())
+    return np.array([n_texts, labels.size - n_texts], dtype=np.int64)
+
+
+def check_label_kinds(counts: IntArray, classes: AnyArray) -> None:
+    """Raise where all labels are of another type than all classes."""
+    kinds = [_kind_of(each) for each in (counts, count_label_kinds(classes))]
+    if "both" not in kinds and kinds[0] != kinds[1]:
+        raise ParameterError(
+            "classes", classes.tolist(), f"labels of the type of y, which holds {kinds[0]}", "list them in that type"
+        )
+
+
+def _kind_of(counts: IntArray) -> str:
+    return "both" if counts.all() or not counts.any() else "text" if counts[0] else "numbers"
 
 
 def class_signs(codes: IntArray, n_classes: int) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,14 +17,21 @@ from taciturn.core.arrays import AnyArray, FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_truth
-from taciturn.data.admission import PresentRecords
-from taciturn.data.reading import PUBLIC_LABELS, check_lengths, public_labels, read_records
+from taciturn.data.reading import PUBLIC_LABELS, check_lengths, read_records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
-from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
+from taciturn.data.target import LabelMap, NumberMap, check_classes, check_y_bounds, numeric_target
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
 from taciturn.fitting.procedure import BOUNDS, Persons, PrivateEstimator, PublicFacts
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
-from taciturn.sources import ArraySource
+from taciturn.sources import (
+    ArraySource,
+    BlockBuilder,
+    DivisibleSource,
+    OpenTable,
+    partitionwise,
+    stated_classes,
+    target_labels,
+)
 
 __all__ = ["PrivateClassifier", "PrivateLinearModel", "PrivateRegressor", "number_or_auto"]
 
@@ -38,15 +46,15 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     x_bound: float
     fit_intercept: bool
 
-    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Fit the model: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
+        X : array-like or sparse matrix of shape (n_samples, n_features), dask array or data frame, or open table
+            The features; an open table has its target and its persons with it.
         y : array-like of shape (n_samples,)
-            The target: numbers for a regressor, labels of any type for a classifier.
+            The target: numbers for a regressor, labels of any type for a classifier. None for an open table.
         persons : array-like of shape (n_samples,), default=None
             The key of the person that each row is about, where a person may have several rows: the guarantee is then
             for all rows of a person together, and each person counts once. A row without a key is a null row. None:
@@ -58,10 +66,11 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             The fitted model.
         """
         self.check_parameters()
+        X, y, persons = self._open(X, y, persons)
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
-        self.warm_up(sparse=sp.issparse(X))
+        self.warm_up(sparse=X.is_sparse if isinstance(X, OpenTable) else sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
@@ -86,20 +95,24 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """The loss of one record, and the number of outputs."""
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> ArraySource:
+    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> DivisibleSource:
+        target, numeric = self._target_map(facts), facts.labels is None
+        if isinstance(X, OpenTable):
+            builder = BlockBuilder(self.x_bound, self.invalid, target, numeric)
+            return X.read(self, builder, facts.n_records, persons)
         empty = self.relation == "add-remove"
-        records = read_records(self, X, y, invalid=self.invalid, numeric=facts.labels is None, empty=empty)
+        records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
         if persons is not None:
             records = records.of_persons(persons())
-        return ArraySource(self._map_target(records, facts), self.x_bound, n_records=facts.n_records)
+        return ArraySource(target(records), self.x_bound, n_records=facts.n_records)
 
     @property
     def _target_unit(self) -> float:
         """What a mapped target of 1 is in the units of y: half the width of ``y_bounds``, 1 for labels."""
         return 1.0
 
-    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
-        """The records with lattice numbers or class codes for targets."""
+    def _target_map(self, facts: PublicFacts) -> NumberMap | LabelMap:
+        """What gives records lattice numbers or class codes for targets."""
         raise NotImplementedError
 
     def _run(self, plan: Any, source: ArraySource, stream: Stream) -> Any:
@@ -182,8 +195,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     def _loss(self, facts: PublicFacts) -> tuple[Any, int]:
         return HuberLoss(self._mapped_clip() or 1.0), 1
 
-    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
-        return replace(records, y=numeric_target(records.y, check_y_bounds(self.y_bounds)))
+    def _target_map(self, facts: PublicFacts) -> NumberMap:
+        return NumberMap(partial(numeric_target, y_bounds=check_y_bounds(self.y_bounds)))
 
     def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
         self.y_bounds_ = check_y_bounds(self.y_bounds)
@@ -199,6 +212,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"y_bounds": check_y_bounds(self.y_bounds)}
 
+    @partitionwise
     def predict(self, X: Any) -> FloatArray:
         """Predictions in the units of y, clipped to ``y_bounds_``."""
         return np.clip(self._margins(X).ravel(), *self.y_bounds_)
@@ -222,9 +236,10 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         facts = super()._public_facts(X, y)
-        if self.classes is not None:
-            return replace(facts, labels=np.sort(check_classes(self.classes)))
-        labels = public_labels(y, invalid=self.invalid)
+        classes = stated_classes(X, self.classes)
+        if classes is not None:
+            return replace(facts, labels=np.sort(check_classes(classes)))
+        labels = target_labels(y, invalid=self.invalid)
         return replace(facts, labels=labels, assumptions=(PUBLIC_LABELS,))
 
     def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
@@ -232,10 +247,8 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         n_classes = _labels(facts).size
         return (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
 
-    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
-        labels = _labels(facts)
-        records, codes = label_records(records, labels, self.invalid)
-        return replace(records, y=codes)
+    def _target_map(self, facts: PublicFacts) -> LabelMap:
+        return LabelMap(_labels(facts), strict=self.invalid == "raise")
 
     def _set_coefficients(self, weights: FloatArray) -> None:
         self.coef_ = weights[:, :-1] / self.x_bound

@@ -25,7 +25,7 @@ from taciturn.kernels import softmax
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.hard_threshold import HardThresholdPlan, plan_hard_threshold
 from taciturn.planning.pursuit import PursuitPlan, plan_pursuit, pursues
-from taciturn.sources import ArraySource
+from taciturn.sources import Source
 
 __all__ = ["HardThresholdClassifier", "HardThresholdModel", "HardThresholdRegressor"]
 
@@ -46,6 +46,7 @@ class HardThresholdModel(PrivateLinearModel):
     average: bool
 
     persons_refused = None
+    partitions_refused = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -113,7 +114,7 @@ class HardThresholdModel(PrivateLinearModel):
         """Whether the residual clip follows from a private median."""
         return False
 
-    def _run(self, plan: HardThresholdPlan | PursuitPlan, source: ArraySource, stream: Stream) -> FloatArray:
+    def _run(self, plan: HardThresholdPlan | PursuitPlan, source: Source, stream: Stream) -> FloatArray:
         if isinstance(plan, PursuitPlan):
             return run_pursuit(plan, source, stream)
         return run_hard_threshold(plan, source, stream)

@@ -16,6 +16,7 @@ from taciturn.estimators.inference import Inference, infer
 from taciturn.estimators.summary import CoefficientSummary
 from taciturn.fitting.inference import InferenceResult
 from taciturn.planning.inference import InferencePlan
+from taciturn.sources import OpenTable
 
 __all__ = ["FIXED_COLUMNS", "InferringModel", "restore_inference"]
 
@@ -55,7 +56,8 @@ class InferringModel:
         places: list[int] = []
         for column in self.columns:
             if isinstance(column, str):
-                names = _get_feature_names(X) if names is None else names
+                if names is None:
+                    names = X.names if isinstance(X, OpenTable) else _get_feature_names(X)
                 found = [] if names is None else np.flatnonzero(np.asarray(names, dtype=object) == column).tolist()
                 if not found:
                     raise ParameterError("columns", column, "a name that X has", "check its spelling, or give places")

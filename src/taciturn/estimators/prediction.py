@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.arrays import AnyArray, BoolArray, FloatArray
 from taciturn.data.reading import read_table
+from taciturn.sources import partitionwise
 
 __all__ = ["ClassPredictor", "LinearPredictor"]
 
@@ -59,11 +60,13 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
 
     classes_: AnyArray
 
+    @partitionwise
     def decision_function(self, X: Any) -> FloatArray:
         """Margins: shape (n_samples,) for two classes, (n_samples, n_classes) for more."""
         margins = self._margins(X)
         return margins.ravel() if self.classes_.size == 2 else margins
 
+    @partitionwise
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, in the order of ``classes_``."""
         margins = self.decision_function(X)
@@ -71,6 +74,7 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
             return np.column_stack((expit(-margins), expit(margins)))
         return np.asarray(softmax(margins, axis=1))
 
+    @partitionwise
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of the probabilities, finite where those underflow."""
         margins = self.decision_function(X)
@@ -78,6 +82,7 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
             return np.column_stack((log_expit(-margins), log_expit(margins)))
         return np.asarray(log_softmax(margins, axis=1))
 
+    @partitionwise
     def predict(self, X: Any) -> AnyArray:
         """The most probable class of each sample."""
         margins = self.decision_function(X)

@@ -25,7 +25,7 @@ from taciturn.kernels import softmax
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.inference import InferencePlan, plan_inference
 from taciturn.planning.sparse import METHODS, SparsePlan, plan_sparse
-from taciturn.sources import ArraySource
+from taciturn.sources import DivisibleSource
 
 __all__ = ["SparseClassifier", "SparseModel", "SparseRegressor"]
 
@@ -41,6 +41,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     row_bound: float | str
 
     persons_refused = None
+    partitions_refused = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -123,7 +124,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         return None
 
     def _run(
-        self, plan: SparsePlan | InferencePlan, source: ArraySource, stream: Stream
+        self, plan: SparsePlan | InferencePlan, source: DivisibleSource, stream: Stream
     ) -> SparseResult | InferenceResult:
         if isinstance(plan, InferencePlan):
             return run_inference(plan, source, stream)

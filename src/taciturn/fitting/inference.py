@@ -20,6 +20,7 @@ import numpy as np
 
 from taciturn.certificate import Release
 from taciturn.core.arrays import BoolArray, FloatArray, IndexArray
+from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.fitting.newton import Clips, NewtonEstimate, newton_step
 from taciturn.fitting.releases import Releases, list_spends
@@ -27,9 +28,9 @@ from taciturn.fitting.sparse import SparseRun, spread_coefficients
 from taciturn.fitting.sparse_choices import release_constant
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.fitting.sums import ResidualMagnitudes, RowNorms
-from taciturn.mechanisms.transcript import block_of_records, coupling
+from taciturn.mechanisms.transcript import block_of_records, coupling, transcribing
 from taciturn.planning.inference import CLIP_SHARE, SCORE_SHARE, SQUARED_STEP, InferencePlan
-from taciturn.sources import ArraySource
+from taciturn.sources import ArraySource, DivisibleSource
 
 __all__ = ["InferenceResult", "run_inference"]
 
@@ -79,7 +80,7 @@ class InferenceResult:
     releases: tuple[Release, ...]
 
 
-def run_inference(plan: InferencePlan, source: ArraySource, stream: Stream) -> InferenceResult:
+def run_inference(plan: InferencePlan, source: DivisibleSource, stream: Stream) -> InferenceResult:
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     first_budget, second_budget = plan.open_filters()
     first, second = _halves(plan, source, stream) if plan.split else (source, source)
@@ -109,19 +110,24 @@ def run_inference(plan: InferencePlan, source: ArraySource, stream: Stream) -> I
     )  # fmt: skip
 
 
-def _half(plan: InferencePlan, label: int, source: ArraySource) -> AbstractContextManager[None]:
-    records = source.records
-    return block_of_records(label, (records.X, records.y)) if plan.split else nullcontext()
+def _half(plan: InferencePlan, label: int, source: DivisibleSource) -> AbstractContextManager[None]:
+    if not plan.split:
+        return nullcontext()
+    if isinstance(source, ArraySource):
+        return block_of_records(label, (source.records.X, source.records.y))
+    if transcribing():
+        raise DataError("X: expected a table in memory for a replay of halves, got one in partitions; pass arrays.")
+    return nullcontext()
 
 
-def _halves(plan: InferencePlan, source: ArraySource, stream: Stream) -> tuple[ArraySource, ArraySource]:
+def _halves(plan: InferencePlan, source: DivisibleSource, stream: Stream) -> tuple[DivisibleSource, DivisibleSource]:
     """The records in two halves.
 
     Half of the slots drawn at random where their number is public; a coin for each record under add-remove, where the
     others must not move to another half with it. Without privacy nothing has to be secret, and every fit has the same
     halves.
     """
-    n_slots = source.records.n_slots
+    n_slots = source.n_slots
     with coupling():
         draws = (stream if math.isfinite(plan.budget.epsilon) else Stream.of(0)).spawn("halves")
         if plan.start.relation == "add-remove":

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from taciturn.accounting import Budget
@@ -43,6 +44,8 @@ from taciturn.data.sensitivity import check_public_count, check_relation, public
 from taciturn.events import Event
 from taciturn.fitting.docstrings import fill
 from taciturn.fitting.searches import warn_of_search
+from taciturn.sources import OpenTable, TablePersons, open_arguments
+from taciturn.sources.open_tables import ONE_PARTITION
 
 __all__ = [
     "BOUNDS",
@@ -115,8 +118,9 @@ class PublicFacts:
 
     Parameters
     ----------
-    n_rows : int
-        Rows of the table, null records included. Private under add-remove, and where a record is a person.
+    n_rows : int or None
+        Rows of the table, null records included. Private under add-remove, and where a record is a person. None for a
+        table in partitions under add-remove: its rows are not counted before all is reserved.
     n_records : int or None
         The public number of records: that of the rows or persons, or ``n_public`` under add-remove.
     n_features : int
@@ -131,7 +135,7 @@ class PublicFacts:
         What a record is: a row, or all rows of a person.
     """
 
-    n_rows: int
+    n_rows: int | None
     n_records: int | None
     n_features: int
     labels: AnyArray | None = None
@@ -211,6 +215,9 @@ class PrivateEstimator(Guarded, BaseEstimator):
     persons_refused: ClassVar[str | None] = "there is no proof for persons with several rows"
     """Why a record of this class cannot be a person with several rows, as the end of a sentence; None if it can."""
 
+    partitions_refused: ClassVar[str | None] = "it needs more of the records than sums"
+    """Why this class cannot be fitted to a table in partitions, as the end of a sentence; None if it can."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__doc__ = fill(cls.__doc__)
@@ -233,6 +240,25 @@ class PrivateEstimator(Guarded, BaseEstimator):
             random_state=self.random_state,
         )
 
+    def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
+        """The arguments of a fit, with an open table in place of a dask collection; no cell is looked at."""
+        X, y, persons = open_arguments(X, y, persons)
+        if isinstance(X, OpenTable):
+            self._check_table(X)
+        return X, y, persons
+
+    def _check_table(self, table: OpenTable) -> None:
+        """Raise where a class cannot be fitted to a table in partitions, or states other bounds than the table does."""
+        if self.partitions_refused is not None:
+            raise DataError(
+                f"X: expected a table in memory for {type(self).__name__}, since {self.partitions_refused}; use "
+                "SparseClassifier, HardThresholdClassifier, CorrelationSelector or their like, or compute() the table."
+            )
+        for name in ("x_bound", "y_bounds"):
+            stated, own = getattr(table, name), getattr(self, name, None)
+            if stated is not None and own is not None and np.any(np.asarray(own) != np.asarray(stated)):
+                raise ParameterError(name, own, f"{stated!r}, which the table states", "pass that")
+
     def _check_persons(self, persons: Any) -> None:
         """Raise where persons are given to a class that has no guarantee for them."""
         if persons is not None and self.persons_refused is not None:
@@ -254,6 +280,8 @@ class PrivateEstimator(Guarded, BaseEstimator):
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         """What may be known of the table before a cell of it is read."""
+        if isinstance(X, OpenTable) and self.relation == "add-remove":
+            return PublicFacts(None, self.n_public, X.n_features)
         n_rows, n_features = table_shape(X)
         if n_rows == 0 and not (self.relation == "add-remove" and self.invalid == "null"):
             raise DataError(f"X: {NO_RECORDS}.")
@@ -267,12 +295,13 @@ class PrivateEstimator(Guarded, BaseEstimator):
         """
         if persons is None:
             return facts, None
-        read: Persons = partial(read_persons, persons, facts.n_rows)
+        in_partitions = isinstance(persons, TablePersons)
+        read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.n_rows)
         n_records = self.n_public
         if self.relation != "add-remove":
             keys = read()
             n_records, read = public_persons(keys, self.relation, None), lambda: keys
-        assumptions = (*facts.assumptions, *person_assumptions(self.relation))
+        assumptions = (*facts.assumptions, *person_assumptions(self.relation), *(ONE_PARTITION,) * in_partitions)
         return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), read
 
     def warm_up(self, *, sparse: bool) -> None:

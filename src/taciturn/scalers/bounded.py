@@ -16,6 +16,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.data.reading import admission_assumptions, check_invalid, read_judged_table, read_scaled, read_table
 from taciturn.data.unit_range import centre_and_half, to_unit_range
+from taciturn.sources import OpenTable, open_arguments, partitionwise
 
 __all__ = ["BoundedScaler", "LinearScaler", "entry_name", "fact_of", "numbers_of", "one_per_column"]
 
@@ -35,13 +36,14 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
         read = read_judged_table if self.invalid == "null" else read_table
         return read(self, X, reset=reset, layouts=self._formats)
 
+    @partitionwise
     def transform(self, X: Any) -> Any:
         """Clip to the bounds and map to [-1, 1].
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features, in their own units.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or dask array or data frame
+            The features, in their own units. Those of dask are mapped when they are computed.
         """
         check_is_fitted(self)
         X = self._read_table(X, reset=False)
@@ -54,6 +56,7 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
             return out
         return to_unit_range(X, self.lower_, self.upper_)
 
+    @partitionwise
     def inverse_transform(self, X: Any) -> Any:
         """Map [-1, 1] back to the bounds; what lies beyond -1 or 1 is clipped.
 
@@ -156,18 +159,23 @@ class BoundedScaler(LinearScaler, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), dask array or data frame, or open table
             Only its shape and its column names are used.
         y : None
             Ignored.
         """
         check_invalid(self.invalid)
-        X = self._read_table(X, reset=True)
-        n_columns = X.shape[1]
+        X, *_ = open_arguments(X, None, None)
+        if isinstance(X, OpenTable):
+            X.name_features(self)
+            n_columns, sparse = X.n_features, X.is_sparse
+        else:
+            X = self._read_table(X, reset=True)
+            n_columns, sparse = X.shape[1], sp.issparse(X)
         lower = one_per_column("lower", self.lower, n_columns)
         upper = one_per_column("upper", self.upper, n_columns)
         _check_order(self.lower, lower, self.upper, upper)
-        if sp.issparse(X):
+        if sparse:
             _check_symmetric(lower, upper)
         self.lower_ = lower
         self.upper_ = upper

@@ -21,7 +21,7 @@ from taciturn.fitting.procedure import Persons, PrivateEstimator, PublicFacts
 from taciturn.fitting.quantiles import release_bounds
 from taciturn.planning.quantiles import BoundsPlan, plan_bounds
 from taciturn.scalers.bounded import LinearScaler, entry_name, fact_of, numbers_of, one_per_column
-from taciturn.sources import ArraySource
+from taciturn.sources import ArraySource, BlockBuilder, OpenTable, Source
 
 __all__ = ["PrivateScaler"]
 
@@ -106,6 +106,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     """
 
     persons_refused = None
+    partitions_refused = None
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), dask array or data frame, or open table
             The features, in their own units.
         y : None
             Ignored.
@@ -152,6 +153,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             The fitted scaler.
         """
         self.check_parameters()
+        X, _, persons = self._open(X, None, persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
         with self._reserve(plan, facts) as reservation:
@@ -202,10 +204,14 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             weight=PERSON_WEIGHT if facts.unit == "person" else 1,
         )
 
-    def _read(self, X: Any, facts: PublicFacts, persons: Persons | None = None) -> ArraySource:
+    def _read(self, X: Any, facts: PublicFacts, persons: Persons | None = None) -> Source:
         """The records that are not null, in their own units and without a target."""
+        if isinstance(X, OpenTable):
+            builder = BlockBuilder(math.inf, self.invalid, None, numeric=True, sparse=False, own_units=True)
+            return X.read(self, builder, facts.n_records, persons)
         table = self._read_table(X, reset=True)
-        records = PresentRecords(table, np.zeros(facts.n_rows), np.arange(facts.n_rows), facts.n_rows)
+        n_rows = table.shape[0]
+        records = PresentRecords(table, np.zeros(n_rows), np.arange(n_rows), n_rows)
         records = records.keep(finite_rows(table))
         return ArraySource(records if persons is None else records.of_persons(persons()), math.inf, facts.n_records)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +18,20 @@ from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, without_data_values
-from taciturn.data.admission import PresentRecords, declares_truth_values
-from taciturn.data.reading import check_lengths, has_truth_values, read_records
+from taciturn.data.admission import declares_truth_values
+from taciturn.data.reading import check_lengths, read_records
 from taciturn.data.sparse_layout import checked_layout
-from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target, target_numbers
+from taciturn.data.target import LabelMap, NumberMap, check_classes, check_y_bounds, numeric_target
 from taciturn.fitting.procedure import Persons, Plan, PrivateEstimator, PublicFacts
 from taciturn.planning.top_k import TOP_K_MECHANISMS
-from taciturn.sources import ArraySource
+from taciturn.sources import (
+    ArraySource,
+    BlockBuilder,
+    OpenTable,
+    partitionwise,
+    stated_classes,
+    target_has_truth_values,
+)
 
 __all__ = ["BoundedSelector", "FeatureMask", "PrivateSelector"]
 
@@ -48,6 +57,7 @@ class FeatureMask(Guarded, SelectorMixin):
         )
         return n_features
 
+    @partitionwise
     def transform(self, X: Any) -> Any:
         """Keep the selected columns.
 
@@ -88,15 +98,15 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
     x_bound: float = math.inf
     """For selectors that need no bounds."""
 
-    def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features.
+        X : array-like or sparse matrix of shape (n_samples, n_features), dask array or data frame, or open table
+            The features; an open table has its target and its persons with it.
         y : array-like of shape (n_samples,)
-            A numeric or categorical target.
+            A numeric or categorical target. None for an open table.
         persons : array-like of shape (n_samples,), default=None
             The key of the person that each row is about, where a person may have several rows: the guarantee is then
             for all rows of a person together, and each person counts once. A row without a key is a null row. None:
@@ -111,10 +121,11 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
 
     def _fit(self, X: Any, y: Any, persons: Any, **by_row: Any) -> Self:
         self.check_parameters()
+        X, y, persons = self._open(X, y, persons)
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
-        self.warm_up(sparse=sp.issparse(X))
+        self.warm_up(sparse=X.is_sparse if isinstance(X, OpenTable) else sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
@@ -148,38 +159,50 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         """Labels are those given, or false and true; never taken from y, where each of them would be a release."""
         facts = super()._public_facts(X, y)
-        if self.classes is not None:
-            return replace(facts, labels=check_classes(self.classes))
-        return replace(facts, labels=np.array([False, True])) if has_truth_values(y, invalid=self.invalid) else facts
+        classes = stated_classes(X, self.classes)
+        if classes is not None:
+            return replace(facts, labels=check_classes(classes))
+        truth_values = target_has_truth_values(y, invalid=self.invalid)
+        return replace(facts, labels=np.array([False, True])) if truth_values else facts
 
     def _plan(self, facts: PublicFacts) -> Any:
         """The mechanism of the selection and its cost, from the budget and public facts."""
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> ArraySource:
-        """Records that are not null, with class codes or mapped numbers for targets."""
-        null = self.invalid == "null"
+    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> Any:
+        """A source of the records that are not null, with class codes or mapped numbers for targets."""
+        null, target = self.invalid == "null", self._target_map(facts)
+        numeric = null and facts.labels is None
+        if isinstance(X, OpenTable):
+            builder = BlockBuilder(
+                self.x_bound, self.invalid, target, numeric, truth_values=True, own_units=self._reads_own_units
+            )
+            return X.read(self, builder, facts.n_records, persons)
         empty = null and self.relation == "add-remove"
-        records = read_records(self, X, y, invalid=self.invalid, numeric=null and facts.labels is None, empty=empty)
+        records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
         if declares_truth_values(y):
             # Truth values of a nullable column arrive as numbers.
             records = replace(records, y=records.y.astype(bool))
         if persons is not None:
             records = records.of_persons(persons())
-        return ArraySource(self._map_target(records, facts), self.x_bound, facts.n_records)
+        return ArraySource(target(records), self.x_bound, facts.n_records)
 
-    def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
+    def _target_map(self, facts: PublicFacts) -> NumberMap | LabelMap:
+        """What gives records numbers in the units of the method, or class codes, for targets."""
         if facts.labels is None:
-            numbers = target_numbers(records.y, remedy="if it holds labels, pass the labels as classes=(...)")
-            return replace(records, y=self._map_numbers(numbers))
-        records, codes = label_records(records, facts.labels, self.invalid)
-        return replace(records, y=codes)
+            return NumberMap(self._number_map(), remedy="if it holds labels, pass the labels as classes=(...)")
+        return LabelMap(facts.labels, strict=self.invalid == "raise")
 
-    def _map_numbers(self, y: FloatArray) -> FloatArray:
-        """A numeric target in the units of the method."""
-        return y
+    def _number_map(self) -> Callable[[FloatArray], FloatArray]:
+        """What maps a numeric target to the units of the method; it can be pickled."""
+        return np.asarray
 
-    def _run(self, plan: Any, facts: PublicFacts, source: ArraySource, stream: Stream) -> IntArray:
+    @property
+    def _reads_own_units(self) -> bool:
+        """Whether scores read features in their own units."""
+        return False
+
+    def _run(self, plan: Any, facts: PublicFacts, source: Any, stream: Stream) -> IntArray:
         """Release the selected features."""
         raise NotImplementedError
 
@@ -218,8 +241,8 @@ class BoundedSelector(PrivateSelector):
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
         check_y_bounds(self.y_bounds)
 
-    def _map_numbers(self, y: FloatArray) -> FloatArray:
-        return numeric_target(y, check_y_bounds(self.y_bounds))
+    def _number_map(self) -> Callable[[FloatArray], FloatArray]:
+        return partial(numeric_target, y_bounds=check_y_bounds(self.y_bounds))
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         y_bounds = {} if facts.labels is not None else {"y_bounds": check_y_bounds(self.y_bounds)}

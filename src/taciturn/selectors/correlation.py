@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
-from taciturn.data.target import check_y_bounds
+from taciturn.data.target import check_y_bounds, target_signs
 from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain_scores, target_columns
 from taciturn.fitting.procedure import BOUNDS, Plan, PublicFacts
 from taciturn.fitting.top_k import select_top_k
 from taciturn.planning import TopKPlan, plan_top_k
 from taciturn.selectors.base import BoundedSelector
-from taciturn.sources import ArraySource
+from taciturn.sources import OpenTable
 
 __all__ = ["CorrelationSelector"]
 
@@ -115,6 +116,7 @@ class CorrelationSelector(BoundedSelector):
     """
 
     persons_refused = None
+    partitions_refused = None
 
     def __init__(
         self,
@@ -177,13 +179,30 @@ class CorrelationSelector(BoundedSelector):
         # Rows of a person share what stands for one.
         return 1 if math.isinf(self.epsilon) or (signs and facts.unit == "record") else ONE
 
-    def _map_numbers(self, y: FloatArray) -> FloatArray:
+    def _number_map(self) -> Callable[[FloatArray], FloatArray]:
         low, high = check_y_bounds(self.y_bounds)
         # Halving first keeps bounds near the largest double from overflowing.
         middle = low / 2.0 + high / 2.0
         if self.score_func in ("sign", "quadrant"):
-            return np.subtract(y > middle, y < middle, dtype=np.float64)
-        return (y - middle) / (high / 2.0 - low / 2.0) if math.isinf(self.epsilon) else super()._map_numbers(y)
+            return partial(target_signs, middle=middle)
+        if math.isinf(self.epsilon):
+            return partial(_scaled_target, middle=middle, half=high / 2.0 - low / 2.0)
+        return super()._number_map()
+
+    @property
+    def _reads_own_units(self) -> bool:
+        # A value below half a unit of the lattice has a sign.
+        return self.score_func == "quadrant"
+
+    def _check_table(self, table: OpenTable) -> None:
+        super()._check_table(table)
+        in_memory, remedy = "for a table in partitions, whose sums are of bounded integers", "or compute() the table"
+        if not isinstance(self.score_func, str):
+            raise ParameterError(
+                "score_func", self._score_name(), f"one of {SCORES} {in_memory}", f"name one, {remedy}"
+            )
+        if math.isinf(self.epsilon):
+            raise ParameterError("epsilon", self.epsilon, f"a finite number {in_memory}", f"give one, {remedy}")
 
     def _check_persons(self, persons: Any) -> None:
         super()._check_persons(persons)
@@ -195,7 +214,7 @@ class CorrelationSelector(BoundedSelector):
                 "choose one of these, or pass one row per person",
             )
 
-    def _run(self, plan: TopKPlan, facts: PublicFacts, source: ArraySource, stream: Stream) -> IntArray:
+    def _run(self, plan: TopKPlan, facts: PublicFacts, source: Any, stream: Stream) -> IntArray:
         n_classes = 0 if facts.labels is None else facts.labels.size
         unit, private = self._target_unit(facts), not math.isinf(self.epsilon)
         scores: FloatArray | IntArray
@@ -239,3 +258,8 @@ class CorrelationSelector(BoundedSelector):
             "that relation",
             "declare it, for sums over records with record_sum of taciturn.data.sensitivity",
         )
+
+
+def _scaled_target(y: FloatArray, middle: float, half: float) -> FloatArray:
+    """A target in units of half of its range, not clipped: without privacy bounds serve no purpose."""
+    return (y - middle) / half

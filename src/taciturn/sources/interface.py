@@ -1,4 +1,4 @@
-"""Tables in partitions, which answer with exact integer sums over their records.
+"""What a source is: a table in partitions that answers with exact integer sums over its records.
 
 Integers add up to the same sum in any order. A fit that reads its data through :meth:`Source.total` alone therefore
 gives the same coefficients for the same seed, whatever the partitions are and wherever they are stored. Sums are exact
@@ -8,21 +8,17 @@ and as sensitive as the records: they belong to the driver, which adds the noise
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import cached_property
-from itertools import pairwise
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from taciturn.core.arrays import BoolArray, IndexArray, IntArray, NumberArray
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer
-from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
-from taciturn.data.persons import PERSON_WEIGHT, PersonRows
+from taciturn.data.persons import PersonRows
 
-__all__ = ["ArraySource", "Block", "Source", "Task", "add_partitions", "check_task"]
+__all__ = ["Block", "DivisibleSource", "Source", "Task", "add_partitions", "check_task"]
 
 Value = TypeVar("Value")
 
@@ -33,25 +29,37 @@ class Block:
     Parameters
     ----------
     design : Design
-        All features, without an intercept column.
+        The features, without an intercept column.
     target : ndarray of shape (n_rows,)
         The mapped target: lattice numbers, or class codes with -1 for null records.
     persons : PersonRows, default=None
         Whose rows they are, where a record is a person. Rows of a person lie together, and all in one block.
+    columns : ndarray of int, default=None
+        The features that ``design`` holds, in increasing order, where these are not all: a task reads no others than
+        its ``columns`` name.
 
     Notes
     -----
     A fit asks many sums of the same columns in a row, for instance one gradient per step. The block remembers what
     they share: the columns, and one value per name that :meth:`recall` is called with. Keys are compared by content, so
     that a task which was pickled finds what its predecessor left. Other columns begin another phase: everything that
-    belongs to the earlier ones is forgotten, and memory stays bounded.
+    belongs to the earlier ones is forgotten, and memory stays bounded. A block that is pickled leaves it behind.
     """
 
-    def __init__(self, design: Design, target: NumberArray, persons: PersonRows | None = None) -> None:
-        self._whole, self.target, self.persons = design, target, persons
-        self._phase: tuple[bytes | None, str | None] = (None, None)
+    def __init__(
+        self,
+        design: Design,
+        target: NumberArray,
+        persons: PersonRows | None = None,
+        columns: IndexArray | None = None,
+    ) -> None:
+        self._whole, self.target, self.persons, self.columns = design, target, persons, columns
+        self._phase: tuple[bytes | None, str | None] | None = None
         self._design = design
         self._memo: dict[str, tuple[Hashable, Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_phase": None, "_design": self._whole, "_memo": {}}
 
     @property
     def n_rows(self) -> int:
@@ -79,10 +87,19 @@ class Block:
         """
         phase = None if columns is None else columns.tobytes(), layout
         if phase != self._phase:
-            chosen = self._whole if columns is None else self._whole.columns(columns)
+            chosen = self._features(columns)
             self._design = chosen if layout is None else chosen.in_layout(layout)
             self._phase, self._memo = phase, {}
         return self._design
+
+    def _features(self, columns: IndexArray | None) -> Design:
+        if self.columns is None:
+            return self._whole if columns is None else self._whole.columns(columns)
+        if columns is None or not np.isin(columns, self.columns).all():
+            raise TypeError("a task read features that its columns do not name")
+        if columns.size == self.columns.size:
+            return self._whole
+        return self._whole.columns(np.searchsorted(self.columns, columns))
 
     def recall(self, name: str, key: Hashable, compute: Callable[[], Value]) -> Value:
         """What ``compute`` returned for this name and key since the columns of :meth:`design` were last changed.
@@ -134,83 +151,15 @@ class Source(Protocol):
         """The exact sum of the task over all partitions."""
 
 
-class ArraySource:
-    """A table in memory, in one partition or in several.
-
-    Parameters
-    ----------
-    records : PresentRecords
-        The records that are not null, with the mapped target: lattice numbers, or class codes.
-    x_bound : float
-        Public bound on every entry.
-    n_records : int or None
-        The public number of records, or None under add-remove.
-    n_partitions : int, default=1
-        Partitions of about equally many rows of the table, or persons, null records included. Sums are the same for
-        any number.
-    """
-
-    def __init__(
-        self, records: PresentRecords, x_bound: float, n_records: int | None, *, n_partitions: int = 1
-    ) -> None:
-        check_integer(1, n_partitions=n_partitions)
-        self.records, self.x_bound, self.n_records = records, x_bound, n_records
-        self.n_features: int = records.n_features
-        self._designs: dict[int, Design] = {}
-        self._edges: IntArray = np.arange(n_partitions + 1, dtype=np.int64) * records.n_slots // n_partitions
+class DivisibleSource(Source, Protocol):
+    """A source whose records have slots by which they can be divided."""
 
     @property
-    def offsets(self) -> IntArray:
-        """The first row of each partition, or the first person."""
-        return self._edges[:-1]
+    def n_slots(self) -> int:
+        """Rows of the table, null records included, or persons. Public, except under add-remove."""
 
-    @property
-    def rank_weight(self) -> int:
-        """The integer that stands for one record in counts of values: 1, or what the rows of a person share."""
-        return PERSON_WEIGHT if self.records.persons else 1
-
-    def total(self, task: Task) -> IntArray:
-        """The exact sum of the task over all partitions."""
-        check_task(task)
-        return add_partitions(task(block) for block in self._blocks)
-
-    def design(self, *, constant: int = 0) -> Design:
-        """All features on the lattice, for solvers that need more than sums; made once.
-
-        ``constant`` is the entry of an intercept column in lattice units; 0 for no such column.
-        """
-        if constant not in self._designs:
-            self._designs[constant] = Design(self.records.X, self.x_bound, intercept=constant > 0, constant=constant)
-        return self._designs[constant]
-
-    def divide(self, first: BoolArray) -> tuple[ArraySource, ArraySource]:
+    def divide(self, first: BoolArray) -> tuple[Self, Self]:
         """The records in two: those of the slots that are true in ``first``, and the others."""
-        chosen = first[self.records.slots]
-        counts: tuple[int | None, int | None] = None, None
-        if self.n_records is not None:
-            counts = int(first.sum()), int(first.size - first.sum())
-        n_partitions = self._edges.size - 1
-        of_first, of_others = (
-            ArraySource(self.records.keep(kept), self.x_bound, n_records, n_partitions=n_partitions)
-            for kept, n_records in zip((chosen, ~chosen), counts, strict=True)
-        )
-        return of_first, of_others
-
-    @cached_property
-    def _blocks(self) -> list[Block]:
-        whole, records = self.design(), self.records
-        if self._edges.size == 2:
-            return [Block(whole, records.y, PersonRows.of_slots(records.slots) if records.persons else None)]
-        # Rows of one person have one slot, which no edge cuts.
-        edges = np.searchsorted(records.slots, self._edges).tolist()
-        return [
-            Block(
-                whole.rows(start, stop),
-                records.y[start:stop],
-                PersonRows.of_slots(records.slots[start:stop]) if records.persons else None,
-            )
-            for start, stop in pairwise(edges)
-        ]
 
 
 def add_partitions(parts: Iterable[IntArray]) -> IntArray:

@@ -1,0 +1,119 @@
+"""Partitions on dask: blocks stay on the workers, tasks go there, integers come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Self
+
+from taciturn.core.arrays import BoolArray, IntArray
+from taciturn.core.errors import DataError, TaciturnError
+from taciturn.sources.blocks import BlockFunction, Partition, PartitionBlock, Refusal, accepted, answer_of
+from taciturn.sources.interface import Task, add_partitions, check_task
+from taciturn.sources.partitions import PartitionedSource, PartitionFacts
+
+__all__ = ["DaskSource", "compute_all", "lazily"]
+
+# Partial sums that a worker adds before they come to the driver.
+_ADDED_TOGETHER = 16
+
+_FAILED = (
+    "X or y: expected partitions that dask can compute, got one that fails; compute it by itself to see why, since "
+    "what is said of it may quote records."
+)
+
+
+class DaskSource(PartitionedSource):
+    """A table whose blocks lie on the workers of dask: of the current client, or in threads where there is none.
+
+    A block that is lost with its worker is made again, from the files or the collection that it was made of, and is the
+    same. Settings of the cluster (encryption, dashboards, spilling to disks) are those of whoever started it.
+
+    Parameters
+    ----------
+    partitions, facts
+        As in :class:`~taciturn.sources.PartitionedSource`.
+    blocks : list of dask.delayed.Delayed, default=None
+        The blocks, where they are made of a dask collection; None: the partitions load them.
+    """
+
+    def __init__(
+        self, partitions: Sequence[Partition], facts: PartitionFacts, *, blocks: list[Any] | None = None
+    ) -> None:
+        super().__init__(partitions, facts)
+        if blocks is None:
+            blocks = [lazily(partition.load) for partition in self.partitions]
+        self._blocks = keep_on_workers(blocks)
+
+    def each(self, function: BlockFunction) -> Iterator[Any]:
+        """The answers in the order of the partitions."""
+        check_task(function)
+        yield from compute_all(self._answers(function))
+
+    def total(self, task: Task) -> IntArray:
+        """The exact sum of the task over all partitions, added on the workers first."""
+        check_task(task)
+        answers = self._answers(task)
+        groups = [answers[start : start + _ADDED_TOGETHER] for start in range(0, len(answers), _ADDED_TOGETHER)]
+        return add_partitions(accepted(added) for added in compute_all([lazily(_add, group) for group in groups]))
+
+    def _answers(self, function: BlockFunction) -> list[Any]:
+        # One node of the graph holds the function, whatever the number of blocks.
+        run = delayed(partial(answer_of, function))
+        return [run(block) for block in self._blocks]
+
+    def _part(self, rows: list[BoolArray], facts: PartitionFacts) -> Self:
+        partitions = [partition.take(kept) for partition, kept in zip(self.partitions, rows, strict=True)]
+        blocks = [lazily(_rows_of_block, block, kept) for block, kept in zip(self._blocks, rows, strict=True)]
+        return type(self)(partitions, facts, blocks=blocks)
+
+
+def _add(answers: list[IntArray | Refusal]) -> IntArray | Refusal:
+    refusals = [answer for answer in answers if isinstance(answer, Refusal)]
+    return refusals[0] if refusals else add_partitions(answer for answer in answers if not isinstance(answer, Refusal))
+
+
+def _rows_of_block(block: PartitionBlock | Refusal, kept: BoolArray) -> PartitionBlock | Refusal:
+    return block if isinstance(block, Refusal) else block.keep(kept)
+
+
+def delayed(function: Any) -> Any:
+    """The function as a node of a graph of dask."""
+    # Here and below: dask is an extra, and takes a while to import.
+    try:
+        from dask import delayed as wrap
+    except ImportError:
+        raise ModuleNotFoundError("tables on dask need dask; run pip install 'taciturn[dask]'.") from None
+    return wrap(function, pure=False)
+
+
+def lazily(function: Any, *arguments: Any) -> Any:
+    """The call as a node of a graph of dask."""
+    return delayed(function)(*arguments)
+
+
+def keep_on_workers(nodes: list[Any]) -> list[Any]:
+    """The nodes with their results kept where they are computed."""
+    from dask import persist
+
+    return list(_without_records(lambda: persist(*nodes)))
+
+
+def compute_all(nodes: list[Any]) -> list[Any]:
+    """The results of nodes of a graph of dask."""
+    from dask import compute
+
+    return list(_without_records(lambda: compute(*nodes)))
+
+
+def _without_records(run: Any) -> Any:
+    """The results; what a graph that is not ours says where it fails may quote records, and is not passed on."""
+    try:
+        return run()
+    except TaciturnError:
+        raise
+    except Exception as error:
+        # What dask says of its workers holds no record. Our own defects are TypeErrors.
+        if isinstance(error, TypeError) or type(error).__module__.partition(".")[0] == "distributed":
+            raise
+    raise DataError(_FAILED)

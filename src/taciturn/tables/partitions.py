@@ -292,12 +292,12 @@ def _selection(bounds: TableBounds, invalid: str) -> ColumnSelection:
 
 
 def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> None:
-    """Raise if an Arrow file has a record batch that takes too much memory: unlike row groups, they are read whole."""
+    """Raise if a file has a row group or a record batch that cannot be read in so much memory."""
     for facts in stored:
-        if facts.file.format == "arrow" and 8 * n_columns * max(facts.group_rows, default=0) > memory // 2:
+        if n_columns * facts.column_memory > memory // 2:
             raise DataError(
-                f"{facts.file.name}: expected record batches that fit into half of the memory, got a larger one; write "
-                "the file in batches of fewer rows, or as Parquet."
+                f"{facts.file.name}: expected row groups or record batches that can be read in half of the memory, got "
+                "a larger one; write the table in groups of fewer rows, or allow more memory."
             )
 
 

@@ -69,7 +69,7 @@ class Spool:
         """Write rows as one file with one record batch."""
         import pyarrow as pa
 
-        table = pa.Table.from_batches(batches).combine_chunks()
+        table = _merge(batches)
         path = self._folder / f"{len(self.files):06d}.arrow"
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         try:
@@ -88,6 +88,22 @@ class Spool:
             f"{self._name}: expected free space for temporary files of its size, got less; set TMPDIR to a folder on "
             "another disk, or write the table as Parquet."
         )
+
+
+def _merge(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Batches as one, with one list of distinct texts for each column of texts."""
+    import pyarrow as pa
+
+    columns = []
+    for place, kind in enumerate(batches[0].schema.types):
+        pieces = [batch.column(place) for batch in batches]
+        if pa.types.is_dictionary(kind):
+            # Arrow does not merge lists with a null in them, and CSV tables have such.
+            texts = pa.concat_arrays([piece.dictionary_decode() for piece in pieces])
+            columns.append(texts.dictionary_encode())
+        else:
+            columns.append(pa.concat_arrays(pieces))
+    return pa.Table.from_arrays(columns, names=batches[0].schema.names)
 
 
 def _remove(folder: str, process: int) -> None:

@@ -20,6 +20,10 @@ __all__ = ["FileStamp", "GroupReader", "RowRange", "StoredFile", "cut_rows", "st
 _READ_SIZE = 1 << 16
 """Bytes of a column that are read from a Parquet file at a time; without it the column of a row group is read whole."""
 
+_PAGE_MEMORY = 3 << 20
+"""Bytes that a Parquet file has in memory for each column while a row group is read: a page, packed and unpacked, and a
+list of distinct values. Writers make pages and lists of 1 MiB."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
@@ -48,6 +52,13 @@ class StoredFile:
     file: TableFile
     stamp: FileStamp
     group_rows: tuple[int, ...]
+
+    @property
+    def column_memory(self) -> int:
+        """Bytes of memory for one column of doubles of the largest group while ranges of it are read, about."""
+        whole = 8 * max(self.group_rows, default=0)
+        # A record batch is read as a whole, a row group page by page.
+        return min(whole, _PAGE_MEMORY) if self.file.format == "parquet" else whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +177,6 @@ class GroupReader:
         if kept is not None and kept[0] == key and kept[1].position <= rows.skip:
             cursor = kept[1]
         else:
-            kept = None
             cursor = _Cursor(self._batches(rows, names))
         found = cursor.take(rows.skip, rows.n_rows)
         if cursor.position < sum(self._files[rows.place].group_rows[group] for group in rows.groups):
@@ -186,7 +196,9 @@ class GroupReader:
         from pyarrow import parquet
 
         if self._parquet is None or self._parquet[0] != place:
-            opened = parquet.ParquetFile(file.path, read_dictionary=self._texts, buffer_size=_READ_SIZE)
+            # Arrow would read all columns of a row group into memory before it decodes the first.
+            options = {"pre_buffer": False, "buffer_size": _READ_SIZE}
+            opened = parquet.ParquetFile(file.path, read_dictionary=self._texts, **options)
             self._parquet = place, opened
         return self._parquet[1]
 

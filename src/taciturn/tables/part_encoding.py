@@ -65,7 +65,7 @@ class DensePart:
 
     def encode(self, batches: Sequence[pa.RecordBatch]) -> EncodedPart:
         """Encode batches of the columns ``names``, in order, as one block of rows."""
-        X = np.zeros((sum(batch.num_rows for batch in batches), self._encoding.n_features))
+        X = np.empty((sum(batch.num_rows for batch in batches), self._encoding.n_features))
         targets = []
         keys: list[Any] | None = None if self._person is None else []
         start = 0

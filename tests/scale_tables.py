@@ -11,9 +11,9 @@ LEVELS = np.array([0.0, -1.0, -0.5, 0.5, 1.0])
 def write_large_parquet(path, n_rows, n_columns, *, group_rows=250_000, density=0.05, n_relevant=5, seed=0):
     """Write a table of doubles "x0", "x1" and so on, and a target "y" of zeros and ones.
 
-    A share ``density`` of the cells is not zero. The log-odds of the target are 3 times the alternating sum of the first
-    ``n_relevant`` columns. Row groups are cyclic shifts of one another, so that each has the law of the first, takes
-    little time to make and is not a copy. Returns the bounds of the columns, (-1, 1), as those of [defaults].
+    A share ``density`` of the cells is not zero; all are within [-1, 1]. The log-odds of the target are 3 times the
+    alternating sum of the first ``n_relevant`` columns. Row groups are cyclic shifts of one another: each has the law
+    of the first, takes little time to make and is no copy.
     """
     rng = np.random.default_rng(seed)
     shape = min(group_rows, n_rows)

@@ -417,7 +417,7 @@ def test_partitions_are_as_small_as_the_memory_asks(tmp_path):
     parquet.write_table(table, path)
     stated = TableBounds(Target("y", 0, 1), defaults=Column("number", -1, 1))
     assert open_partitions(path, stated, memory=1 << 32).offsets.size == 1
-    cells = (1 << 26) // 512
+    cells = (1 << 26) // 1024
     parts = open_partitions(path, stated, memory=1 << 26)
     assert parts.offsets.size == -(-n_rows // (cells // 40))
     # A record batch is read as a whole.

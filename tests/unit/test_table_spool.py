@@ -183,7 +183,7 @@ def test_a_folder_of_files_is_a_table(tmp_path, monkeypatch, ending):
     (folder / ".hidden.csv").write_text("")
     assert read_schema(folder) == read_schema(whole)
     X, y = read_table(whole, bounds(), "ill")
-    for cells in (1 << 21, 250):
+    for cells in (1 << 20, 250):
         monkeypatch.setattr(partitions, "_CELLS", cells)
         with open_partitions(folder, bounds()) as table:
             parts = [table.read(index) for index in range(table.offsets.size)]

@@ -231,8 +231,9 @@ def test_only_the_columns_of_the_features_are_read(tmp_path, monkeypatch):
     assert asked.pop() == ["body mass"]
 
 
-def test_copies_and_threads_read_the_same(tmp_path, small):
-    path = write(tmp_path, "t.csv.gz", MESSY)
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet"])
+def test_copies_and_threads_read_the_same(tmp_path, small, name):
+    path = write(tmp_path, name, MESSY)
     with open_partitions(path, bounds(MESSY_BOUNDS)) as table:
         X, _, keys = whole(table)
         copy = pickle.loads(pickle.dumps(table))
@@ -416,7 +417,7 @@ def test_partitions_are_as_small_as_the_memory_asks(tmp_path):
     table = pa.table({f"x{i}": np.zeros(n_rows) for i in range(40)} | {"y": np.zeros(n_rows)})
     parquet.write_table(table, path)
     stated = TableBounds(Target("y", 0, 1), defaults=Column("number", -1, 1))
-    assert open_partitions(path, stated, memory=1 << 32).offsets.size == 1
+    assert open_partitions(path, stated).offsets.size == -(-n_rows // ((1 << 20) // 40))
     cells = (1 << 26) // 1024
     parts = open_partitions(path, stated, memory=1 << 26)
     assert parts.offsets.size == -(-n_rows // (cells // 40))

@@ -60,19 +60,20 @@ def expected_features():
     return np.column_stack((scaled, SMOKER, *listed))
 
 
-def write(folder, name):
+def write(folder, name, table=TABLE, *, rows=70):
     path = folder / name
     if ".parquet" in name or ".pq" in name:
-        parquet.write_table(TABLE, path, row_group_size=70)
+        parquet.write_table(table, path, row_group_size=rows)
     elif name.endswith(".ipc"):
-        with pa.ipc.new_stream(path, TABLE.schema) as writer:
-            writer.write_table(TABLE, max_chunksize=50)
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=50)
     elif name.endswith((".feather", ".arrow")):
-        feather.write_feather(TABLE, str(path), compression="lz4" if name.endswith("r") else "uncompressed")
+        compression = "lz4" if name.endswith("r") else "uncompressed"
+        feather.write_feather(table, str(path), compression=compression, chunksize=rows)
     else:
         options = csv.WriteOptions(delimiter="\t" if ".tsv" in name else ",")
         text = pa.BufferOutputStream()
-        csv.write_csv(TABLE, text, options)
+        csv.write_csv(table, text, options)
         content = text.getvalue().to_pybytes()
         if "strange" in name:
             # A byte order mark, other line ends outside of cells, and blank lines.

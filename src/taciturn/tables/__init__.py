@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from taciturn.tables.bounds_toml import bounds_template
     from taciturn.tables.columns import Column, Target
     from taciturn.tables.encoder import TableEncoder
+    from taciturn.tables.partitions import TablePartitions, open_partitions
     from taciturn.tables.reading import (
         read_batches,
         read_person_keys,
@@ -25,9 +26,11 @@ _HOMES = {
     "Column": "columns",
     "TableBounds": "bounds",
     "TableEncoder": "encoder",
+    "TablePartitions": "partitions",
     "TableSchema": "schema",
     "Target": "columns",
     "bounds_template": "bounds_toml",
+    "open_partitions": "partitions",
     "read_batches": "reading",
     "read_person_keys": "reading",
     "read_schema": "reading",
@@ -39,9 +42,11 @@ __all__ = [
     "Column",
     "TableBounds",
     "TableEncoder",
+    "TablePartitions",
     "TableSchema",
     "Target",
     "bounds_template",
+    "open_partitions",
     "read_batches",
     "read_person_keys",
     "read_schema",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from taciturn.core.errors import DataError
 from taciturn.tables.files import TableFile, each_without_cells, without_cells
 from taciturn.tables.schema import MOST_COLUMNS, TableSchema, kind_of
+from taciturn.tables.streams import TableStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ColumnSelection", "arrow_schema", "stream_batches", "whole_batches"]
+__all__ = ["ColumnSelection", "arrow_schema", "infer_types", "stream_batches", "whole_batches"]
 
 _CELLS = 1 << 22
 """Approximate number of cells in one batch."""
@@ -32,11 +33,14 @@ class ColumnSelection:
 
     Texts that are ``listed`` are values of a column even where they look like a missing one, such as the category "NA".
     A cell of a text table that is not of the stated type refuses the table, or is missing with ``invalid="null"``.
+    ``inferred`` are Arrow types of columns that are read as they are; without one, a text table that is streamed has
+    the type of its first rows.
     """
 
     types: Mapping[str, str]
     listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     invalid: str = "raise"
+    inferred: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -61,7 +65,7 @@ def whole_batches(
         opened = without_cells(file, lambda: _READERS[file.format](file, schema, selection))
         return without_cells(file, opened.count_rows), _typed_batches(file, opened, selection)
     options = _csv_options(file, schema, selection)
-    batches = without_cells(file, lambda: _read_csv(file, options).to_batches(), schema.names)
+    batches = without_cells(file, lambda: _read_csv(file.open(whole=True), options).to_batches(), schema.names)
     n_rows = sum(batch.num_rows for batch in batches)
 
     def hand_out() -> Iterator[pa.RecordBatch]:
@@ -77,14 +81,29 @@ def whole_batches(
     return n_rows, hand_out()
 
 
-def stream_batches(file: TableFile, schema: TableSchema, selection: ColumnSelection) -> Iterator[pa.RecordBatch]:
-    """Read the rows in batches, one of which is in memory at a time."""
+def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection) -> ColumnSelection:
+    """The selection with the types that columns of a text table have, read as they are; takes a pass over the file."""
+    names = [name for name, kind in selection.types.items() if kind == "as it is"]
+    if file.format != "csv" or not names:
+        return selection
+    options = _csv_options(file, schema, ColumnSelection(dict.fromkeys(names, "as it is")))
+    found = without_cells(file, lambda: _read_csv(file.open(), options).schema, schema.names)
+    return replace(selection, inferred=dict(zip(found.names, found.types, strict=True)))
+
+
+def stream_batches(
+    file: TableFile, schema: TableSchema, selection: ColumnSelection, stream: TableStream | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Read the rows in batches, one of which is in memory at a time.
+
+    ``stream`` is the opened file of a text table, where the caller watches how far it is read.
+    """
     if file.format != "csv":
         opened = without_cells(file, lambda: _READERS[file.format](file, schema, selection))
         yield from _typed_batches(file, opened, selection)
         return
     options = _csv_options(file, schema, selection)
-    for batch in each_without_cells(file, lambda: iter(_open_csv(file.open(), options)), schema.names):
+    for batch in each_without_cells(file, lambda: iter(_open_csv(stream or file.open(), options)), schema.names):
         yield _with_gaps(batch, selection)
 
 
@@ -129,7 +148,8 @@ def _csv_options(file: TableFile, schema: TableSchema, selection: ColumnSelectio
         "parse_options": csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=has_text),
         "convert_options": csv.ConvertOptions(
             include_columns=selection.names,
-            column_types={name: types[kind] for name, kind in selection.types.items() if kind in types},
+            column_types={name: types[kind] for name, kind in selection.types.items() if kind in types}
+            | dict(selection.inferred),
         ),
     }
 
@@ -166,11 +186,11 @@ def _open_csv(stream: Any, options: dict[str, Any]) -> Any:
     return csv.open_csv(pa.PythonFile(stream, "r"), **options)
 
 
-def _read_csv(file: TableFile, options: dict[str, Any]) -> Any:
+def _read_csv(stream: TableStream, options: dict[str, Any]) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
-    return csv.read_csv(pa.PythonFile(file.open(whole=True), "r"), **options)
+    return csv.read_csv(pa.PythonFile(stream, "r"), **options)
 
 
 def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection) -> pa.RecordBatch:

@@ -52,7 +52,9 @@ class Encoding:
         return self._lower.size
 
     def fill(self, columns: Sequence[Any], out: FloatArray) -> None:
-        """Encode Arrow arrays, one per column in order, into zeros of shape (n_rows, n_features)."""
+        """Encode Arrow arrays, one per column in order, into an array of shape (n_rows, n_features)."""
+        # One feature after the other, as Arrow stores them: this is faster than writing into every row again and again.
+        block = np.zeros(out.shape[::-1])
         position = 0
         starts = []
         for (name, column), values in zip(self._columns, columns, strict=True):
@@ -64,19 +66,20 @@ class Encoding:
                 if fill is not None:
                     codes[gaps] = places[normal_text(fill)]
                 else:
-                    out[gaps, position] = np.nan
+                    block[position, gaps] = np.nan
                 (listed,) = np.nonzero(codes >= 0)
-                out[listed, position + codes[listed]] = 1.0
+                block[position + codes[listed], listed] = 1.0
                 position += len(column.categories)
             else:
                 numbers = to_numbers(name, values) if column.type == "number" else self._to_truth_values(name, values)
-                out[:, position] = numbers if fill is None else np.where(np.isnan(numbers), float(fill), numbers)
+                block[position] = numbers if fill is None else np.where(np.isnan(numbers), float(fill), numbers)
                 position += 1
-        to_unit_range(out, self._lower, self._upper, out=out)
+        to_unit_range(block, self._lower[:, None], self._upper[:, None], out=block)
         # All other values are within [-1, 1] now, so the sum is NaN if and only if a value is.
-        if self._strict and np.isnan(out.sum()):
-            at = next(i for i, start in enumerate(starts) if np.isnan(out[:, start]).any())
+        if self._strict and np.isnan(block.sum()):
+            at = next(i for i, start in enumerate(starts) if np.isnan(block[start]).any())
             raise DataError(missing_value(self._columns[at][0]))
+        out[...] = block.T
 
     def _to_truth_values(self, name: str, values: Any) -> FloatArray:
         """Zeros and ones, with NaN for gaps."""

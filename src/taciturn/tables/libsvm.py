@@ -33,12 +33,15 @@ _LONGEST_LINE = 1 << 26
 _MOST_INDEX = 4_000_000
 
 
-def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, FloatArray]]:
-    """Read rows and labels in blocks; the column of an entry is its index in the file."""
+def libsvm_blocks(file: TableFile, stream: TableStream | None = None) -> Iterator[tuple[Any, FloatArray]]:
+    """Read rows and labels in blocks; the column of an entry is its index in the file.
+
+    ``stream`` is the opened file, where the caller watches how far it is read.
+    """
     from sklearn.datasets import load_svmlight_file
 
     def blocks() -> Iterator[tuple[Any, FloatArray]]:
-        with file.open() as opened:
+        with stream or file.open() as opened:
             for lines in _whole_lines(file, opened):
                 rows, labels = load_svmlight_file(io.BytesIO(lines), zero_based=True)
                 if rows.shape[1] > _MOST_INDEX + 1:

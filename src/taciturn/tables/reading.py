@@ -17,6 +17,7 @@ from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_b
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.encoding import Encoding, target_reader, to_numbers
 from taciturn.tables.files import TableFile, larger_than_memory, table_file
+from taciturn.tables.folders import folder_schema, table_files
 from taciturn.tables.libsvm import SparseEncoding, libsvm_blocks, libsvm_schema, numeric_target
 from taciturn.tables.schema import LABEL, TableSchema
 from taciturn.tables.streams import machine_memory
@@ -37,9 +38,10 @@ def read_schema(path: Path) -> TableSchema:
     ----------
     path : str or path-like
         A file named .csv, .tsv or .libsvm (.svm), each also with .gz, or .parquet (.pq), .feather, .arrow or .ipc. The
-        columns of a libsvm file are called "label", "1", "2" and so on.
+        columns of a libsvm file are called "label", "1", "2" and so on. A folder of Parquet or of Arrow files is a
+        table, too, which :func:`open_partitions` reads.
     """
-    return _read_schema(table_file(path))
+    return files_schema(table_files(path))
 
 
 def read_table(
@@ -74,7 +76,7 @@ def read_table(
     y : ndarray of shape (n_rows,)
         Numbers or labels.
     """
-    _check_target(bounds, target, invalid)
+    check_target(bounds, target, invalid)
     file = table_file(path)
     if file.format == "libsvm":
         return _read_libsvm(file, bounds, invalid)
@@ -113,14 +115,10 @@ def read_unbounded_table(
     numbers : ndarray of shape (n_rows, n_names)
         The named columns, in the order of ``names``.
     """
-    _check_target(bounds, bounds.target.name, invalid)
+    check_target(bounds, bounds.target.name, invalid)
     X, y, numbers = _read_dense(table_file(path), schema, bounds, names, invalid)
     for name, column in zip(names, numbers.T, strict=True):
-        if invalid == "raise" and not np.isfinite(column).all():
-            raise DataError(
-                f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
-                "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
-            )
+        check_finite(name, column, invalid)
     return X, y, numbers
 
 
@@ -144,9 +142,8 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
         return None
     file = table_file(path)
     schema = _read_schema(file) if schema is None else schema
-    _check_present(name, schema)
-    if file.format == "libsvm":
-        raise refusal("person.column", name, "a table with named columns", "a libsvm file has no keys of persons")
+    check_present(name, schema)
+    check_has_keys(name, schema)
     _, batches = whole_batches(file, schema, ColumnSelection({name: "text"}, {name: frozenset()}))
     return [key for batch in batches for key in batch.column(0).to_pylist()]
 
@@ -170,7 +167,7 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
     """
     bounds = encoder.bounds_
     if target is not None:
-        _check_target(bounds, target)
+        check_target(bounds, target)
     file = table_file(path)
     pairs = _libsvm_pairs if file.format == "libsvm" else _arrow_pairs
     empty = True
@@ -178,14 +175,20 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
         empty = False
         yield X if target is None else (X, y)
     if empty:
-        raise DataError(_no_rows(file))
+        raise DataError(no_rows(file.name))
+
+
+def files_schema(files: tuple[TableFile, ...]) -> TableSchema:
+    """The schema of one file, or of the files of a folder."""
+    return folder_schema(files) if len(files) > 1 else _read_schema(files[0])
 
 
 def _read_schema(file: TableFile) -> TableSchema:
     return libsvm_schema(file) if file.format == "libsvm" else arrow_schema(file)
 
 
-def _check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> None:
+def check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> None:
+    """Raise if the target is not the one of the bounds, or has no stated classes where ``invalid`` needs them."""
     if target != bounds.target.name:
         raise refusal(
             "target",
@@ -199,9 +202,25 @@ def _check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> N
         raise refusal("invalid", invalid, "stated classes of the target", "list the classes in the bounds file")
 
 
-def _check_present(target: str, schema: TableSchema) -> None:
-    if target not in schema.names:
-        raise DataError(missing_column(target, schema))
+def check_present(name: str, schema: TableSchema) -> None:
+    """Raise if a table does not have this column."""
+    if name not in schema.names:
+        raise DataError(missing_column(name, schema))
+
+
+def check_finite(name: str, numbers: FloatArray, invalid: str) -> None:
+    """Raise if bounds are to be found of a column with a cell that is no finite number, and such cells are refused."""
+    if invalid == "raise" and not np.isfinite(numbers).all():
+        raise DataError(
+            f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got others; "
+            "state its bounds, and what to fill in for missing values in [missing], in a bounds file."
+        )
+
+
+def check_has_keys(person: str | None, schema: TableSchema) -> None:
+    """Raise if the bounds name a column of keys and the table cannot have one."""
+    if person is not None and schema.sparse:
+        raise refusal("person.column", person, "a table with named columns", "a libsvm file has no keys of persons")
 
 
 def _zeros(n_rows: int, n_features: int) -> FloatArray:
@@ -214,11 +233,13 @@ def _zeros(n_rows: int, n_features: int) -> FloatArray:
     raise DataError(larger_than_memory("table"))
 
 
-def _no_rows(file: TableFile) -> str:
-    return f"{file.name}: expected at least one row below the header, got none; add records."
+def no_rows(name: str) -> str:
+    """Message about a table without a row; ``name`` is that of its file."""
+    return f"{name}: expected at least one row below the header, got none; add records."
 
 
-def _select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
+def select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
+    """The columns that enter the model, and the target, each with the type that the bounds state."""
     texts = {"number": "number", "boolean": "boolean", "category": "text"}
     types = {name: texts[column.type] for name, column in bounds.used}
     listed = {name: frozenset(column.categories) for name, column in bounds.used if column.type == "category"}
@@ -236,12 +257,12 @@ def _read_dense(
 ) -> tuple[FloatArray, NDArray[Any], FloatArray]:
     """Features, targets, and the named columns as they are, in one pass over the file."""
     target = bounds.target
-    _check_present(target.name, schema)
+    check_present(target.name, schema)
     encoding = Encoding(bounds, invalid=invalid)
     to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
-    n_rows, batches = whole_batches(file, schema, _select_columns(bounds, with_target=True, invalid=invalid))
+    n_rows, batches = whole_batches(file, schema, select_columns(bounds, with_target=True, invalid=invalid))
     if n_rows == 0:
-        raise DataError(_no_rows(file))
+        raise DataError(no_rows(file.name))
     X, numbers = _zeros(n_rows, encoding.n_features), _zeros(n_rows, len(names))
     targets = []
     start = 0
@@ -264,10 +285,10 @@ def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> 
     schema = _read_schema(file)
     bounds.for_table(schema)
     if with_target:
-        _check_present(bounds.target.name, schema)
+        check_present(bounds.target.name, schema)
     encoding = Encoding(bounds)
     to_target = target_reader(bounds.target, bounds.missing.get(bounds.target.name))
-    for batch in stream_batches(file, schema, _select_columns(bounds, with_target=with_target)):
+    for batch in stream_batches(file, schema, select_columns(bounds, with_target=with_target)):
         if batch.num_rows:
             columns = batch.columns
             y = to_target(columns.pop()) if with_target else None
@@ -281,7 +302,7 @@ def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[An
         bounds = bounds.for_table(libsvm_schema(file))
     pairs = list(_libsvm_pairs(file, bounds, with_target=True, invalid=invalid))
     if not pairs:
-        raise DataError(_no_rows(file))
+        raise DataError(no_rows(file.name))
     return sp.vstack([X for X, _ in pairs], format="csr"), np.concatenate([y for _, y in pairs])
 
 
@@ -290,7 +311,7 @@ def _libsvm_pairs(
 ) -> Iterator[tuple[Any, Any]]:
     target = bounds.target
     if with_target:
-        _check_present(target.name, TableSchema((LABEL,), ("number",), sparse=True))
+        check_present(target.name, TableSchema((LABEL,), ("number",), sparse=True))
     encoding = SparseEncoding(bounds, invalid=invalid)
     fill = bounds.missing.get(target.name)
     for rows, labels in libsvm_blocks(file):

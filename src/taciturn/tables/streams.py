@@ -9,7 +9,7 @@ import re
 
 from taciturn.core.errors import DataError
 
-__all__ = ["MOST_UNPACKED", "TableStream", "machine_memory"]
+__all__ = ["MOST_UNPACKED", "TableStream", "changed_file", "machine_memory"]
 
 MOST_UNPACKED = 1 << 34
 """Largest size in bytes to which a gzip file may unpack: a small file can unpack to a thousand times its size."""
@@ -23,8 +23,12 @@ def machine_memory() -> int:
         return 1 << 62
 
 
-def _open_bytes(path: str | os.PathLike[str], *, gzipped: bool) -> io.BufferedIOBase:
-    return gzip.open(path) if gzipped else open(path, "rb")
+def changed_file(name: str) -> str:
+    """Message about a file that is written while a table is read from it."""
+    return (
+        f"{name}: expected a file that does not change while it is read, got one that did; wait until it is written, "
+        "or copy it."
+    )
 
 
 class TableStream(io.RawIOBase):
@@ -44,11 +48,13 @@ class TableStream(io.RawIOBase):
         delimiter: str | None = None,
         most: int = MOST_UNPACKED,
     ) -> None:
-        self._file = _open_bytes(path, gzipped=gzipped)
+        self._stored = io.BufferedReader(io.FileIO(os.fspath(path)))
+        self._stored_size = os.fstat(self._stored.fileno()).st_size
+        self._file: io.BufferedIOBase = gzip.GzipFile(fileobj=self._stored) if gzipped else self._stored
         self._name = name
         self._ahead = b""
         self._most = min(most, MOST_UNPACKED) if gzipped else None
-        self._size = None if gzipped else os.fstat(self._file.fileno()).st_size
+        self._size = None if gzipped else self._stored_size
         self._count = 0
         self._quotes = None if delimiter is None else _Quotes(delimiter)
 
@@ -76,10 +82,7 @@ class TableStream(io.RawIOBase):
                 "unpack it, or write it as Parquet."
             )
         if self._size is not None and (self._count > self._size or (not data and size and self._count < self._size)):
-            raise DataError(
-                f"{self._name}: expected a file that does not change while it is read, got one that did; wait until "
-                "it is written, or copy it."
-            )
+            raise DataError(changed_file(self._name))
         if self._quotes is not None:
             self._quotes.check(data)
             if self._quotes.broken or (not data and size and self._quotes.opened):
@@ -89,9 +92,15 @@ class TableStream(io.RawIOBase):
                 )
         return data
 
+    @property
+    def fraction(self) -> float:
+        """How much of the file was read, from 0 to 1."""
+        return 1.0 if self._stored.closed else min(1.0, self._stored.tell() / max(1, self._stored_size))
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._stored.close()
         super().close()
 
 

@@ -1,0 +1,327 @@
+"""Tables on disk that are read one partition at a time, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taciturn.core.arrays import FloatArray, IntArray
+from taciturn.core.errors import DataError
+from taciturn.core.validation import check_integer
+from taciturn.tables.arrow_tables import ColumnSelection, infer_types
+from taciturn.tables.bounds import TableBounds
+from taciturn.tables.encoding import to_numbers
+from taciturn.tables.files import TableFile
+from taciturn.tables.folders import table_files
+from taciturn.tables.part_encoding import DensePart, EncodedPart, SparsePart
+from taciturn.tables.reading import (
+    check_finite,
+    check_has_keys,
+    check_present,
+    check_target,
+    files_schema,
+    no_rows,
+    select_columns,
+)
+from taciturn.tables.schema import LABEL, TableSchema
+from taciturn.tables.spool import Spool, regroup, typed_batches
+from taciturn.tables.stored import GroupReader, RowRange, StoredFile, cut_rows, store_facts
+from taciturn.tables.streams import machine_memory
+from taciturn.tables.words import refusal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TablePartitions", "open_partitions"]
+
+_CELLS = 1 << 20
+"""Largest number of cells of a partition: 8 MiB of doubles. Smaller ones are slower, larger ones hardly faster."""
+
+_LEAST_MEMORY = 1 << 26
+_MEMORY_PER_CELL = 1024
+"""Bytes of the memory limit for one cell of a partition, for its copies on the way through a fit in a few threads."""
+
+
+class TablePartitions:
+    """A table on disk, of which one partition is in memory at a time; made by :func:`open_partitions`.
+
+    Partitions one after the other are what :func:`~taciturn.tables.read_table` returns, to the bit. The object holds
+    public facts and the places of rows in files, no cell, and can be pickled; a copy reads the same files.
+
+    **Privacy.** What it reads is as sensitive as the table. Cells that cannot be used are refused as in
+    :func:`~taciturn.tables.read_table`, when they are read; :meth:`check` finds all of them before anything is
+    released.
+
+    Attributes
+    ----------
+    bounds : TableBounds
+        Bounds of the columns, resolved for the table.
+    schema : TableSchema
+        Names and kinds of the columns.
+    invalid : {"raise", "null"}
+        What happens to cells that cannot be used.
+    n_rows, n_features : int
+        The shape of the features.
+    names : list of str
+        Names of the features.
+    offsets : ndarray of int64
+        The first row of each partition.
+    sparse : bool
+        Whether features are CSR matrices, which those of a libsvm file are.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[StoredFile],
+        partitions: Sequence[tuple[RowRange, ...]],
+        bounds: TableBounds,
+        schema: TableSchema,
+        invalid: str,
+        spool: Spool | None = None,
+    ) -> None:
+        self._files, self._partitions = tuple(files), tuple(partitions)
+        self.bounds, self.schema, self.invalid = bounds, schema, invalid
+        self.names = bounds.feature_names
+        self.n_features = len(self.names)
+        counts = [sum(rows.n_rows for rows in ranges) for ranges in partitions]
+        self.n_rows = sum(counts)
+        self.offsets: IntArray = np.array([0, *accumulate(counts)][:-1], dtype=np.int64)
+        self.sparse = schema.sparse
+        # Rows that were copied are checked on the way.
+        self._checked = spool is not None
+        self._spool = spool
+        self._opened = threading.local()
+        self._part: tuple[bytes | None, DensePart | SparsePart] | None = None
+
+    def __repr__(self) -> str:
+        return f"TablePartitions({self.n_features} features, target={self.bounds.target.name!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Open files stay with their process, and so does the right to remove the copy of a table.
+        return self.__dict__ | {"_opened": None, "_spool": None, "_part": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._opened = threading.local()
+
+    def __enter__(self) -> TablePartitions:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the copy of a text table; the other files stay."""
+        self._opened = threading.local()
+        if self._spool is not None:
+            self._spool.close()
+
+    def read(self, index: int, columns: IntArray | None = None) -> EncodedPart:
+        """Read one partition.
+
+        Parameters
+        ----------
+        index : int
+            Number of the partition.
+        columns : ndarray of int, default=None
+            Places of the features to read, in increasing order: only the columns of the table that they come from are
+            read. None: all. An empty array: the target alone.
+
+        Returns
+        -------
+        X : ndarray, or CSR matrix for a libsvm file
+            The features, as :func:`~taciturn.tables.read_table` encodes them.
+        y : ndarray
+            Numbers or labels.
+        keys : list or None
+            The keys of the persons that the rows are about; None where the bounds name no column of keys.
+        """
+        part = self._encoding(columns)
+        return part.encode(self._batches(index, part.names))
+
+    def read_numbers(self, index: int, names: Sequence[str]) -> FloatArray:
+        """Read columns of numbers of one partition, neither clipped nor scaled, one column for each of ``names``.
+
+        The names are columns that the bounds state as numbers, or the target of a regression. With ``invalid="raise"``
+        a cell that is no finite number refuses the table.
+        """
+        if self.sparse:
+            raise refusal("table", self._name, "a table with named columns", "state the bounds of a libsvm file")
+        batches = self._batches(index, list(names))
+        columns = [np.concatenate([to_numbers(name, batch.column(name)) for batch in batches]) for name in names]
+        for name, numbers in zip(names, columns, strict=True):
+            check_finite(name, numbers, self.invalid)
+        return np.column_stack(columns).astype(np.float64, copy=False)
+
+    def with_bounds(self, bounds: TableBounds) -> TablePartitions:
+        """The same partitions by other bounds of the same columns, such as those that were found privately."""
+        if bounds.order != self.bounds.order or _selection(bounds, self.invalid) != _selection(
+            self.bounds, self.invalid
+        ):
+            raise refusal("bounds", bounds, "the columns and types that the table was opened with", "open it again")
+        other = TablePartitions(self._files, self._partitions, bounds, self.schema, self.invalid, self._spool)
+        other._checked = self._checked
+        return other
+
+    def check(self, progress: Callable[[float], None] | None = None) -> None:
+        """Read everything once, unless that was done, and raise what :func:`~taciturn.tables.read_table` would raise.
+
+        A fit reads some columns early and others late; without this a cell that cannot be used would be found when
+        part of the budget is spent. ``progress`` is told how much is read, from 0 to 1.
+        """
+        for index in range(0 if self._checked else self.offsets.size):
+            self.read(index)
+            if progress is not None:
+                progress((index + 1) / self.offsets.size)
+        self._checked = True
+
+    @property
+    def _name(self) -> str:
+        return self._files[0].file.path.name
+
+    def _encoding(self, columns: IntArray | None) -> DensePart | SparsePart:
+        """The encoding of some features; the last one is kept, as partitions are asked for one after the other."""
+        key = None if columns is None else columns.tobytes()
+        kept = self._part
+        if kept is None or kept[0] != key:
+            kind = SparsePart if self.sparse else DensePart
+            kept = self._part = key, kind(self.bounds, columns, self.invalid)
+        return kept[1]
+
+    def _batches(self, index: int, names: Sequence[str]) -> list[pa.RecordBatch]:
+        if self._spool is not None and self._spool.closed:
+            raise DataError("table: expected an open table, got one that was closed; open it again.")
+        if not hasattr(self._opened, "reader"):
+            kinds = dict(zip(self.schema.names, self.schema.kinds, strict=True))
+            asked = _selection(self.bounds, self.invalid).types
+            texts = [name for name, kind in asked.items() if kind == "text" and kinds.get(name) == "category"]
+            self._opened.reader = GroupReader(self._files, texts)
+        return [batch for rows in self._partitions[index] for batch in self._opened.reader.read(rows, names)]
+
+
+def open_partitions(
+    path: str | os.PathLike[str],
+    bounds: TableBounds,
+    *,
+    schema: TableSchema | None = None,
+    invalid: str = "raise",
+    memory: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> TablePartitions:
+    r"""Open a table on disk to read it in partitions.
+
+    A partition has at most a million cells, or fewer by ``memory``: neighbouring row groups of Parquet files and record
+    batches of Arrow files are merged up to that, and larger ones are cut into ranges of rows. A CSV or libsvm file and
+    an Arrow stream, which can be read from the beginning only, are copied once to Arrow files in a private temporary
+    folder, which is removed when the table is closed or forgotten and at the end of the process. The copy holds the
+    columns that the bounds name.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file as in :func:`~taciturn.tables.read_schema`, or a folder of Parquet or of Arrow files with the same
+        columns, which are read in the order of their names.
+    bounds : TableBounds
+        Public bounds of the columns, and the target.
+    schema : TableSchema, default=None
+        The schema of this table, for which the bounds were resolved. None: it is read, and the bounds are resolved.
+    invalid : {"raise", "null"}, default="raise"
+        As in :func:`~taciturn.tables.read_table`.
+    memory : int, default=None
+        Bytes of memory that a program which reads the table should need at the most; partitions become smaller with it.
+        None: that of the machine.
+    progress : callable, default=None
+        Told how much of a text table is copied, from 0 to 1.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from taciturn.tables import Column, TableBounds, Target, open_partitions
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "table.csv"
+    >>> _ = path.write_text("y,x,z\n1,0,3\n2,5,4\n3,10,9\n")
+    >>> bounds = TableBounds(Target("y", 0, 5), {"x": Column("number", 0, 10), "z": Column("number", 0, 10)})
+    >>> with open_partitions(path, bounds) as table:
+    ...     table.n_rows, table.names, table.offsets
+    ...     table.read(0, np.array([0]))[0].ravel()
+    (3, ['x', 'z'], array([0]))
+    array([-1.,  0.,  1.])
+    >>> folder.cleanup()
+    """
+    check_target(bounds, bounds.target.name, invalid)
+    memory = machine_memory() if memory is None else memory
+    check_integer(_LEAST_MEMORY, memory=memory)
+    files = table_files(path)
+    if schema is None or bounds.order is None:
+        schema = files_schema(files) if schema is None else schema
+        bounds = bounds.for_table(schema)
+    # The first number of a line is the target of a libsvm file, and no other.
+    check_present(bounds.target.name, TableSchema((LABEL,), ("number",), sparse=True) if schema.sparse else schema)
+    check_has_keys(bounds.person, schema)
+    n_cells = min(_CELLS, memory // _MEMORY_PER_CELL)
+    most = max(1, n_cells // max(1, len(bounds.feature_names)))
+    found = [None if file.format in ("csv", "libsvm") else store_facts(file) for file in files]
+    stored = [facts for facts in found if facts is not None]
+    spool = None
+    if len(stored) == len(files):
+        _check_groups(stored, len(_selection(bounds, invalid).types), memory)
+        partitions = cut_rows(stored, most)
+    else:
+        spool = _copy(files, schema, bounds, invalid, most, progress)
+        stored = spool.files
+        partitions = [(RowRange(place, range(1), 0, *facts.group_rows),) for place, facts in enumerate(stored)]
+    if not partitions:
+        raise DataError(no_rows(files[0].name))
+    return TablePartitions(stored, partitions, bounds, schema, invalid, spool)
+
+
+def _selection(bounds: TableBounds, invalid: str) -> ColumnSelection:
+    """The columns of a table that partitions hold: features, target and keys of persons."""
+    chosen = select_columns(bounds, with_target=True, invalid=invalid)
+    if bounds.person is None:
+        return chosen
+    types, listed = {bounds.person: "text"}, {bounds.person: frozenset[str]()}
+    return replace(chosen, types=dict(chosen.types) | types, listed=dict(chosen.listed) | listed)
+
+
+def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> None:
+    """Raise if a file has a row group or a record batch that cannot be read in so much memory."""
+    for facts in stored:
+        if n_columns * facts.column_memory > memory // 2:
+            raise DataError(
+                f"{facts.file.name}: expected row groups or record batches that can be read in half of the memory, got "
+                "a larger one; write the table in groups of fewer rows, or allow more memory."
+            )
+
+
+def _copy(
+    files: Sequence[TableFile],
+    schema: TableSchema,
+    bounds: TableBounds,
+    invalid: str,
+    most: int,
+    progress: Callable[[float], None] | None,
+) -> Spool:
+    """Copy a table that can be read from the beginning only, and check every cell on the way."""
+    part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
+    selection = _selection(bounds, invalid)
+    if not schema.sparse:
+        selection = infer_types(files[0], schema, selection)
+    spool = Spool(files)
+    batches = typed_batches(files, schema, selection, progress)
+    try:
+        # Blocks of a libsvm file have a bounded number of entries, which rows have not.
+        for rows in ([batch] for batch in batches) if schema.sparse else regroup(batches, most):
+            part.encode(rows)
+            spool.write(rows)
+    except BaseException:
+        spool.close()
+        raise
+    return spool

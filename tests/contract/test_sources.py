@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,10 +13,22 @@ import pytest
 import scipy.sparse as sp
 
 import taciturn.sources
+from array_readers import BROKEN, ArrayReader, PlainSource, equal_edges
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
-from taciturn.sources import ArraySource, Block, add_partitions
+from taciturn.data.target import NumberMap
+from taciturn.sources import (
+    ArraySource,
+    Block,
+    BlockBuilder,
+    DaskSource,
+    Partition,
+    PartitionedSource,
+    PartitionFacts,
+    StreamedSource,
+    add_partitions,
+)
 
 N_ROWS, N_FEATURES = 97, 6
 PARTITIONS = (1, 2, 4, 41, 200)
@@ -82,7 +95,25 @@ def in_memory(X, y, n_partitions):
     return ArraySource(records, 1.0, len(y), n_partitions=n_partitions)
 
 
-BUILDERS = {ArraySource: in_memory}
+def in_partitions(make):
+    """Sources of partitions that are read from arrays, some of them empty."""
+
+    def build(X, y, n_partitions):
+        edges = equal_edges(len(y), n_partitions)
+        reader = ArrayReader(X, y, edges=edges)
+        builder = BlockBuilder(1.0, "raise", NumberMap(np.asarray), numeric=True)
+        partitions = [Partition(builder, reader, index) for index in range(n_partitions)]
+        return make(partitions, PartitionFacts(len(y), X.shape[1], np.diff(edges)))
+
+    return build
+
+
+BUILDERS = {
+    ArraySource: in_memory,
+    PartitionedSource: in_partitions(PlainSource),
+    StreamedSource: in_partitions(partial(StreamedSource, memory=3000)),
+    DaskSource: in_partitions(DaskSource),
+}
 TASKS = (ColumnSums(None), ColumnSums(np.array([1, 4])), Products(None), Products(np.array([0, 2, 5])), TargetSum())
 
 
@@ -117,7 +148,7 @@ def check_exact_sums(build):
 
 
 def test_every_source_is_checked():
-    members = vars(taciturn.sources).values()
+    members = [getattr(taciturn.sources, name) for name in taciturn.sources.__all__]
     found = {m for m in members if inspect.isclass(m) and hasattr(m, "total") and not is_protocol(m)}
     assert found == set(BUILDERS)
 
@@ -126,7 +157,7 @@ def is_protocol(member):
     return getattr(member, "_is_protocol", False)
 
 
-@pytest.mark.parametrize("build", BUILDERS.values())
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=[kind.__name__ for kind in BUILDERS])
 class TestEverySource:
     def test_sums_are_exact_on_any_partitioning(self, build):
         check_exact_sums(build)
@@ -198,6 +229,37 @@ def test_the_same_check_rejects_broken_sources(broken):
 
     with pytest.raises(AssertionError):
         check_exact_sums(build)
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda kind: kind.__name__)
+def test_the_same_check_rejects_broken_engines(broken):
+    with pytest.raises(AssertionError):
+        check_exact_sums(in_partitions(broken))
+
+
+@pytest.mark.parametrize("lost", [-1, 1])
+def test_an_engine_that_loses_or_repeats_an_answer_is_noticed(lost):
+    class Forgetful(PlainSource):
+        def each(self, function):
+            answers = super().each(function)
+            return answers[:lost] if lost < 0 else [*answers, answers[0]]
+
+    with pytest.raises(RuntimeError, match=f"an engine gave {4 + lost} answers for 4 partitions"):
+        in_partitions(Forgetful)(*tables(), 4).total(TargetSum())
+
+
+def test_halves_of_every_source_are_the_same():
+    """Records are divided by their rows in the table, wherever these lie."""
+    first = np.random.default_rng(1).random(N_ROWS) < 0.4
+    expected = [half.total(ColumnSums(None)) for half in in_memory(*tables(), 1).divide(first)]
+    for build in BUILDERS.values():
+        for n_partitions in (1, 7, 200):
+            source = build(*tables(), n_partitions)
+            source.total(ColumnSums(None))
+            halves = source.divide(first)
+            assert [half.n_records for half in halves] == [int(first.sum()), int((~first).sum())]
+            for half, sums in zip(halves, expected, strict=True):
+                np.testing.assert_array_equal(half.total(ColumnSums(None)), sums)
 
 
 def test_partitions_are_cut_by_rows_of_the_table():

@@ -144,6 +144,13 @@ class PublicFacts:
     unit: str = "record"
 
     @property
+    def counted_rows(self) -> int:
+        """Rows of a table in memory."""
+        if self.n_rows is None:
+            raise TypeError("the rows of this table are not counted before all is reserved")
+        return self.n_rows
+
+    @property
     def stated_records(self) -> int:
         """The public number of records, for plans that need one."""
         if self.n_records is None:
@@ -252,7 +259,8 @@ class PrivateEstimator(Guarded, BaseEstimator):
         if self.partitions_refused is not None:
             raise DataError(
                 f"X: expected a table in memory for {type(self).__name__}, since {self.partitions_refused}; use "
-                "SparseClassifier, HardThresholdClassifier, CorrelationSelector or their like, or compute() the table."
+                "SparseRegressor, SparseClassifier, HardThresholdClassifier or CorrelationSelector, or compute() the "
+                "table."
             )
         for name in ("x_bound", "y_bounds"):
             stated, own = getattr(table, name), getattr(self, name, None)
@@ -296,7 +304,7 @@ class PrivateEstimator(Guarded, BaseEstimator):
         if persons is None:
             return facts, None
         in_partitions = isinstance(persons, TablePersons)
-        read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.n_rows)
+        read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.counted_rows)
         n_records = self.n_public
         if self.relation != "add-remove":
             keys = read()

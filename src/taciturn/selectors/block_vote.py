@@ -119,7 +119,7 @@ class BlockVoteSelector(BoundedSelector):
         self.account = account
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, persons: Any = None, keys: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, persons: Any = None, keys: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
 
         Parameters

@@ -53,7 +53,9 @@ def _map_partitions(method: Callable[[Any, Any], Any], fitted: Any, X: Any) -> A
     X = X.rechunk({1: -1})
     if probe.ndim == 1:
         return X.map_blocks(call, dtype=probe.dtype, drop_axis=1, meta=probe[:0])
-    meta = X._meta if sp.issparse(X._meta) else probe[:0]
+    # dask has no public name for what chunks are made of.
+    kind = getattr(X, "_meta", None)
+    meta = kind if sp.issparse(kind) else probe[:0]
     return X.map_blocks(call, dtype=probe.dtype, chunks=(X.chunks[0], (probe.shape[1],)), meta=meta)
 
 

@@ -196,7 +196,8 @@ class PartitionedTable(OpenTable):
     @cached_property
     def lengths(self) -> IntArray:
         """The number of rows of each partition."""
-        return np.diff(np.asarray(self.reader.offsets, dtype=np.int64), append=self.reader.n_rows)
+        edges: IntArray = np.append(self.reader.offsets, self.reader.n_rows).astype(np.int64)
+        return edges[1:] - edges[:-1]
 
     def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
         """What a function gives for the targets of each partition, read one after the other."""

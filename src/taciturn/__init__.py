@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from taciturn.modelfile import load
     from taciturn.scalers import BoundedScaler, PrivateScaler
     from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
+    from taciturn.sources import open_table
 
 # Loaded on first use, so that importing the package costs next to nothing.
 _HOMES = {
@@ -87,6 +88,7 @@ _HOMES = {
     "certificate_of": "certificate",
     "compose": "certificate",
     "load": "modelfile",
+    "open_table": "sources",
     "private_score": "estimators",
 }
 
@@ -127,6 +129,7 @@ __all__ = [
     "certificate_of",
     "compose",
     "load",
+    "open_table",
     "private_score",
 ]
 

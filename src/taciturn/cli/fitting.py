@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from taciturn.cli.endings import complete
 from taciturn.cli.methods import Method, add_inference, check_persons, check_two_classes, new_estimator, warm_up
+from taciturn.cli.opening import Dask, Memory, check_opening, open_records
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -27,7 +29,7 @@ from taciturn.cli.options import (
 )
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
-from taciturn.cli.records import check_share, read_encoded_table
+from taciturn.cli.records import check_share
 from taciturn.cli.screen import format_command, print_line, print_model, print_words, stage
 from taciturn.cli.signing import SIGNED, read_signing_key
 from taciturn.cli.table_facts import gather_table_facts
@@ -65,6 +67,8 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for model.json, certificate.json and report.html.")
     ] = Path("model"),
+    memory: Memory = None,
+    dask: Dask = None,
     account: AccountOption = None,
     seed: Seed = None,
     public: Public = False,
@@ -100,17 +104,18 @@ def fit(
     )
     model.check_parameters()
     check_persons(model, facts.bounds)
-    with OutputFolder(output, public=public) as folder:
+    check_opening(model, facts, table, memory, dask)
+    with OutputFolder(output, public=public) as folder, ExitStack() as opened:
         paid: dict[str, Any] = {"what": type(model).__name__, "relation": relation, "bounds": facts.bounds}
-        with stage(f"reading {table.name}"), charge_refusals(payer, epsilon, delta, **paid):
-            records = read_encoded_table(table, facts, invalid=invalid)
+        with charge_refusals(payer, epsilon, delta, **paid):
+            records = open_records(table, facts, model, invalid=invalid, memory=memory, dask=dask)
+            opened.callback(records.close)
         if inference and facts.task == "classify":
             check_two_classes(facts.bounds.target.classes or records.labels())
         warm_up(model, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
         model.set_params(**records.target_parameters())
-        with stage("fitting"):
-            records.fit(model)
+        records.fit(model)
         folder.add_release(model.certificate_)
         model.certificate_ = records.compose_certificates(spent, model.certificate_)
         folder.finish(model.certificate_)

@@ -148,7 +148,7 @@ def warm_up(model: Any, X: Any) -> None:
     import scipy.sparse as sp
 
     with stage("preparing"):
-        model.warm_up(sparse=sp.issparse(X))
+        model.warm_up(sparse=getattr(X, "is_sparse", sp.issparse(X)))
 
 
 def new_selector(method: str, **parameters: Any) -> Any:

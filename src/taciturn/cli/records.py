@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from taciturn.certificate import Certificate
     from taciturn.tables import TableBounds
 
-__all__ = ["EncodedTable", "check_share", "file_assumptions", "read_encoded_table", "with_person"]
+__all__ = ["EncodedTable", "check_labels", "check_share", "file_assumptions", "read_encoded_table", "with_person"]
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class EncodedTable:
         """Find bounds privately and encode the columns by them; return the certificate of that release."""
         from taciturn import PrivateScaler
 
-        to_find, name = self.facts.to_find, self.bounds.target.name
+        to_find = self.facts.to_find
         try:
             scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
         except AccountError:
@@ -91,6 +91,14 @@ class EncodedTable:
                 "state bounds in a bounds file, or give more to it",
             )
         self.bounds = self.facts.with_found(scaler.lower_, scaler.upper_)
+        self._encode(scaler)
+        self.unbounded = None
+        certificate: Certificate = scaler.certificate_
+        return certificate
+
+    def _encode(self, scaler: Any) -> None:
+        """Encode the columns whose bounds were found."""
+        to_find, name = self.facts.to_find, self.bounds.target.name
         scaled = scaler.transform(self.unbounded)
         places = {feature: place for place, feature in enumerate(self.bounds.feature_names)}
         for at, column in enumerate(to_find):
@@ -98,17 +106,22 @@ class EncodedTable:
                 self.X[:, places[column]] = scaled[:, at]
         if name in to_find:
             self.y = self.unbounded[:, to_find.index(name)]
-        self.unbounded = None
-        return scaler.certificate_
 
     def fit(self, estimator: Any) -> None:
         """Fit an estimator; print only warnings that depend on public facts, as others may depend on the data."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", WeakBudgetWarning)
-            estimator.fit(self.X, self.y, persons=self.persons)
+            self._run(estimator)
         for warning in caught:
             print_note(str(warning.message))
+
+    def _run(self, estimator: Any) -> None:
+        with stage("fitting"):
+            estimator.fit(self.X, self.y, persons=self.persons)
+
+    def close(self) -> None:
+        """Nothing has to be given back of a table in memory."""
 
     def compose_certificates(self, spent: Certificate | None, certificate: Certificate) -> Certificate:
         """The certificate of bounds and fit together, with the assumptions about a table on disk."""
@@ -166,14 +179,15 @@ def read_encoded_table(table: Path, facts: TableFacts, *, invalid: str) -> Encod
     else:
         X, y, unbounded = read_unbounded_table(table, bounds, facts.to_find, schema, invalid=invalid)
     if facts.task == "classify" and bounds.target.classes is None:
-        _check_labels(bounds.target.name, y)
+        check_labels(bounds.target.name, y)
     return EncodedTable(X, y, bounds, facts, invalid, unbounded, read_person_keys(table, bounds, schema=schema))
 
 
-def _check_labels(name: str, y: Any) -> None:
+def check_labels(name: str, y: Any) -> None:
     """Raise if a target without stated classes holds fractions, or one class only."""
     import numpy as np
 
+    y = np.asarray(y)
     if y.dtype.kind == "f" and not np.equal(np.mod(y, 1.0), 0.0).all():
         raise DataError(
             f"target {name[:60]!r}: expected labels, got numbers with fractions; list the classes in the bounds file, "

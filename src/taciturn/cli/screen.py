@@ -25,12 +25,14 @@ __all__ = [
     "console",
     "counter",
     "format_command",
+    "pass_bar",
     "print_certificate",
     "print_error",
     "print_line",
     "print_model",
     "print_note",
     "print_words",
+    "share_bar",
     "shown_text",
     "stage",
 ]
@@ -100,10 +102,46 @@ def counter(what: str, unit: str) -> Iterator[Callable[[int], None]]:
         yield lambda done: progress.advance(task, done)
 
 
-def _progress(*more: str) -> Progress:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+@contextmanager
+def share_bar(what: str) -> Iterator[Callable[[float], None]]:
+    """Show the progress of a task that tells how much of it is done, from 0 to 1."""
+    with _progress(left=True) as progress:
+        task = progress.add_task(visible(what), total=None)
+        yield lambda share: progress.update(task, total=1.0, completed=share)
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *map(TextColumn, more), TimeElapsedColumn())
+
+@contextmanager
+def pass_bar(what: str, expected: Callable[[], int | None]) -> Iterator[Callable[[int, int], None]]:
+    """Show passes over a table and the time that is left, by about how many passes are expected.
+
+    What is yielded is called after each partition, with how many of how many the pass has done.
+    """
+    with _progress(left=True) as progress:
+        task = progress.add_task(visible(what), total=None)
+        # Not computed where nobody sees it.
+        about = None if progress.disable else expected()
+        n_passes = 0
+
+        def tell(done: int, n_partitions: int) -> None:
+            nonlocal n_passes
+            n_passes += done == n_partitions
+            completed = n_passes + (done % n_partitions) / n_partitions
+            words = f"{what}, pass {n_passes + (done < n_partitions)}"
+            if about is not None:
+                words += f" of about {max(about, n_passes)}"
+                progress.update(task, total=max(about, completed))
+            progress.update(task, description=visible(words), completed=completed)
+
+        yield tell
+
+
+def _progress(*more: str, left: bool = False) -> Progress:
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False), BarColumn()]
+    columns += [*map(TextColumn, more), TimeElapsedColumn()]
+    if left:
+        columns += [TextColumn("left:"), TimeRemainingColumn()]
     errors = console(stderr=True)
     # In a log a progress bar would leave empty lines.
     return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)

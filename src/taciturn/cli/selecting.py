@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from taciturn.cli.endings import complete
 from taciturn.cli.methods import SelectionMethod, check_persons, new_selector, warm_up
+from taciturn.cli.opening import Dask, Memory, check_opening, open_records
 from taciturn.cli.options import (
     Bounds,
     Delta,
@@ -27,8 +29,8 @@ from taciturn.cli.options import (
 )
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
-from taciturn.cli.records import check_share, read_encoded_table
-from taciturn.cli.screen import console, format_command, print_certificate, print_line, print_note, shown_text, stage
+from taciturn.cli.records import check_share
+from taciturn.cli.screen import console, format_command, print_certificate, print_line, print_note, shown_text
 from taciturn.cli.signing import SIGNED, read_signing_key
 from taciturn.cli.table_facts import gather_table_facts
 
@@ -52,6 +54,8 @@ def select(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for selection.json and certificate.json.")
     ] = Path("selection"),
+    memory: Memory = None,
+    dask: Dask = None,
     account: AccountOption = None,
     seed: Seed = None,
     public: Public = False,
@@ -75,17 +79,18 @@ def select(
         **budget,
     )
     check_persons(selector, facts.bounds)
-    with OutputFolder(output, public=public) as folder:
+    check_opening(selector, facts, table, memory, dask)
+    with OutputFolder(output, public=public) as folder, ExitStack() as opened:
         paid: dict[str, Any] = {"what": type(selector).__name__, "relation": relation, "bounds": facts.bounds}
-        with stage(f"reading {table.name}"), charge_refusals(payer, epsilon, delta, **paid):
-            records = read_encoded_table(table, facts, invalid=invalid)
+        with charge_refusals(payer, epsilon, delta, **paid):
+            records = open_records(table, facts, selector, invalid=invalid, memory=memory, dask=dask)
+            opened.callback(records.close)
         n_features = len(records.bounds.feature_names)
         if keep >= n_features:
             print_note(f"keep={keep} keeps all {n_features} features.")
         warm_up(selector, records.X)
         spent = records.pay_for_bounds(folder, share, epsilon, delta, **budget)
-        with stage("selecting"):
-            records.fit(selector.set_params(**records.target_parameters(selector)))
+        records.fit(selector.set_params(**records.target_parameters(selector)))
         folder.add_release(selector.certificate_)
         certificate = records.compose_certificates(spent, selector.certificate_)
         folder.finish(certificate)

@@ -262,7 +262,7 @@ class PrivateEstimator(Guarded, BaseEstimator):
                 "SparseRegressor, SparseClassifier, HardThresholdClassifier or CorrelationSelector, or compute() the "
                 "table."
             )
-        for name in ("x_bound", "y_bounds"):
+        for name in ("x_bound", "y_bounds", "invalid"):
             stated, own = getattr(table, name), getattr(self, name, None)
             if stated is not None and own is not None and np.any(np.asarray(own) != np.asarray(stated)):
                 raise ParameterError(name, own, f"{stated!r}, which the table states", "pass that")

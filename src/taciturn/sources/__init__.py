@@ -21,6 +21,7 @@ from taciturn.sources.streamed import StreamedSource
 
 if TYPE_CHECKING:
     from taciturn.sources.dask_source import DaskSource
+    from taciturn.sources.files import FileTable, open_table
 
 __all__ = [
     "ArraySource",
@@ -28,6 +29,7 @@ __all__ = [
     "BlockBuilder",
     "DaskSource",
     "DivisibleSource",
+    "FileTable",
     "OpenTable",
     "Partition",
     "PartitionFacts",
@@ -42,10 +44,11 @@ __all__ = [
     "answer_of",
     "check_task",
     "open_arguments",
+    "open_table",
     "partitionwise",
     "stated_classes",
     "target_has_truth_values",
     "target_labels",
 ]
 
-__getattr__ = lazy_names(__name__, {"DaskSource": "dask_source"})
+__getattr__ = lazy_names(__name__, {"DaskSource": "dask_source", "FileTable": "files", "open_table": "files"})

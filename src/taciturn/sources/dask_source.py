@@ -37,6 +37,9 @@ class DaskSource(PartitionedSource):
         The blocks, where they are made of a dask collection; None: the partitions load them.
     """
 
+    reads_elsewhere = True
+    """Whether other processes, maybe on other machines, open the files."""
+
     def __init__(
         self, partitions: Sequence[Partition], facts: PartitionFacts, *, blocks: list[Any] | None = None
     ) -> None:

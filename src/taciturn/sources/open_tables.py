@@ -57,6 +57,8 @@ class OpenTable(ABC):
     """The public range of the target, where the table states it."""
     x_bound: float | None = None
     """The public bound on every feature, where the table states it."""
+    invalid: str | None = None
+    """What becomes of cells that cannot be used, where the table decides that."""
 
     @property
     @abstractmethod

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from taciturn.tables.bounds_toml import bounds_template
     from taciturn.tables.columns import Column, Target
     from taciturn.tables.encoder import TableEncoder
+    from taciturn.tables.number_partitions import NumberPartitions
     from taciturn.tables.partitions import TablePartitions, open_partitions
     from taciturn.tables.reading import (
         read_batches,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # Loaded on first use: a template needs neither scikit-learn nor scipy.
 _HOMES = {
     "Column": "columns",
+    "NumberPartitions": "number_partitions",
     "TableBounds": "bounds",
     "TableEncoder": "encoder",
     "TablePartitions": "partitions",
@@ -40,6 +42,7 @@ _HOMES = {
 
 __all__ = [
     "Column",
+    "NumberPartitions",
     "TableBounds",
     "TableEncoder",
     "TablePartitions",

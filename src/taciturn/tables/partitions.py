@@ -14,6 +14,7 @@ import numpy as np
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_integer
+from taciturn.data.persons import canonical_key
 from taciturn.tables.arrow_tables import ColumnSelection, infer_types
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.encoding import to_numbers
@@ -31,7 +32,7 @@ from taciturn.tables.reading import (
 )
 from taciturn.tables.schema import LABEL, TableSchema
 from taciturn.tables.spool import Spool, regroup, typed_batches
-from taciturn.tables.stored import GroupReader, RowRange, StoredFile, cut_rows, store_facts
+from taciturn.tables.stored import GroupReader, RowRange, StoredFile, cut_rows, split_ranges, store_facts
 from taciturn.tables.streams import machine_memory
 from taciturn.tables.words import refusal
 
@@ -122,6 +123,11 @@ class TablePartitions:
         if self._spool is not None:
             self._spool.close()
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether partitions lie in a temporary copy, since the table can be read from its beginning only."""
+        return self._spool is not None
+
     def read(self, index: int, columns: IntArray | None = None) -> EncodedPart:
         """Read one partition.
 
@@ -165,7 +171,30 @@ class TablePartitions:
             self.bounds, self.invalid
         ):
             raise refusal("bounds", bounds, "the columns and types that the table was opened with", "open it again")
-        other = TablePartitions(self._files, self._partitions, bounds, self.schema, self.invalid, self._spool)
+        return self._with(self._partitions, bounds)
+
+    def cut_between_persons(self) -> TablePartitions:
+        """The same table with partitions that end where the rows of a person do; reads the keys of the persons.
+
+        Rows of a person that stand together in the table then lie in one partition. It may be larger than others.
+        """
+        partitions: list[tuple[RowRange, ...]] = []
+        last: str | None = None
+        for index, ranges in enumerate(self._partitions):
+            keys = [canonical_key(key) for key in self.read(index, np.zeros(0, dtype=np.int64))[2] or ()]
+            n_same = 0
+            while last is not None and n_same < len(keys) and keys[n_same] == last:
+                n_same += 1
+            same, others = split_ranges(ranges, n_same)
+            if same:
+                partitions[-1] += same
+            if others:
+                partitions.append(others)
+                last = keys[-1]
+        return self._with(partitions, self.bounds)
+
+    def _with(self, partitions: Sequence[tuple[RowRange, ...]], bounds: TableBounds) -> TablePartitions:
+        other = TablePartitions(self._files, partitions, bounds, self.schema, self.invalid, self._spool)
         other._checked = self._checked
         return other
 

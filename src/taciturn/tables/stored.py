@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from taciturn.core.errors import DataError
@@ -15,7 +15,7 @@ from taciturn.tables.streams import changed_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FileStamp", "GroupReader", "RowRange", "StoredFile", "cut_rows", "store_facts"]
+__all__ = ["FileStamp", "GroupReader", "RowRange", "StoredFile", "cut_rows", "split_ranges", "store_facts"]
 
 _READ_SIZE = 1 << 16
 """Bytes of a column that are read from a Parquet file at a time; without it the column of a row group is read whole."""
@@ -149,6 +149,20 @@ def cut_rows(files: Sequence[StoredFile], most: int) -> list[tuple[RowRange, ...
                 merged.append(RowRange(place, range(group, group + 1), 0, n_rows))
     finish()
     return partitions
+
+
+def split_ranges(ranges: Sequence[RowRange], n_rows: int) -> tuple[tuple[RowRange, ...], tuple[RowRange, ...]]:
+    """The first ``n_rows`` rows of some ranges, and the others."""
+    first: list[RowRange] = []
+    others: list[RowRange] = []
+    for rows in ranges:
+        n_first = min(n_rows, rows.n_rows)
+        n_rows -= n_first
+        if n_first:
+            first.append(replace(rows, n_rows=n_first))
+        if n_first < rows.n_rows:
+            others.append(replace(rows, skip=rows.skip + n_first, n_rows=rows.n_rows - n_first))
+    return tuple(first), tuple(others)
 
 
 class GroupReader:

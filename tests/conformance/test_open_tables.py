@@ -1,4 +1,4 @@
-"""Tables in partitions and dask collections as arguments of fit: what is read when, what is refused and in which words."""
+"""Tables in partitions and dask collections as arguments of fit: what is read when, and what is refused."""
 
 import copy
 import math

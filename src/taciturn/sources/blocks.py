@@ -123,6 +123,7 @@ class PartitionBlock(Block):
     ) -> None:
         super().__init__(design, target, persons, columns)
         self.rows, self.label_kinds = rows, label_kinds
+        self._measured: tuple[object, int] = None, 0
 
     def keep(self, kept: BoolArray) -> PartitionBlock:
         """The same block with those of its records whose rows are true in ``kept``, which is over the partition."""
@@ -142,6 +143,12 @@ class PartitionBlock(Block):
 
     def n_bytes(self) -> int:
         """The memory of the block, with what it remembers for the next round."""
+        contents = self._phase, tuple(self._memo)
+        if self._measured[0] != contents:
+            self._measured = contents, self._measure()
+        return self._measured[1]
+
+    def _measure(self) -> int:
         buffers: dict[int, int] = {}
         pending: list[object] = [vars(self)]
         seen: set[int] = set()

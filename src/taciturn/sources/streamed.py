@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, Self
 
 import numpy as np
@@ -53,31 +54,38 @@ class StreamedSource(PartitionedSource):
 
     def each(self, function: BlockFunction) -> Iterator[Any]:
         """The answers in the order of the partitions."""
-        columns, n_partitions = function.columns, len(self.partitions)
-        self._make_room(columns)
-        missing = iter([index for index in range(n_partitions) if index not in self._held])
-        with ThreadPoolExecutor(1) as ahead:
-            coming = self._begin(ahead, next(missing, None), columns)
+        n_partitions = len(self.partitions)
+        self._make_room(function.columns)
+        with closing(self._read_ahead(function.columns)) as coming:
             for index in range(n_partitions):
                 block: PartitionBlock | Refusal | None = self._held.get(index)
                 if block is None:
-                    block = coming.result()
-                    coming = self._begin(ahead, next(missing, None), columns)
+                    block = next(coming)
                 yield answer_of(function, block)
                 if isinstance(block, PartitionBlock):
                     self._hold(index, block)
                 if self._watch is not None:
                     self._watch(index + 1, n_partitions)
 
+    def _read_ahead(self, columns: IndexArray | None) -> Generator[PartitionBlock | Refusal, None, None]:
+        """The blocks that are not held, the next of which is read while one is worked on."""
+        missing = [index for index in range(len(self.partitions)) if index not in self._held]
+        if not missing:
+            return
+        with ThreadPoolExecutor(1) as thread:
+            coming = self._begin(thread, missing[0], columns)
+            for following in missing[1:]:
+                block = coming.result()
+                coming = self._begin(thread, following, columns)
+                yield block
+            yield coming.result()
+
     def _begin(
-        self, ahead: ThreadPoolExecutor, index: int | None, columns: IndexArray | None
+        self, thread: ThreadPoolExecutor, index: int, columns: IndexArray | None
     ) -> Future[PartitionBlock | Refusal]:
-        """Read a partition in a thread; None if there is none left."""
-        if index is None:
-            return Future()
         # Null records are told by all features.
         known = index in self._present or self.partitions[index].builder.invalid == "raise"
-        return ahead.submit(self.partitions[index].load, columns if known else None, self._present.get(index))
+        return thread.submit(self.partitions[index].load, columns if known else None, self._present.get(index))
 
     def _make_room(self, columns: IndexArray | None) -> None:
         """Let go of blocks without the features that are asked for, and where room is short of other features."""

@@ -72,6 +72,8 @@ class OpenedTable(EncodedTable):
     def _run(self, estimator: Any) -> None:
         with show_passes("fitting", self.engine, estimator, self.X):
             estimator.fit(self.X)
+        # As after a fit to the arrays of a table in memory; the names are in the bounds of the model.
+        vars(estimator).pop("feature_names_in_", None)
 
     def close(self) -> None:
         """Remove the copy of a text table, and leave the cluster."""

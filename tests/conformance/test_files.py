@@ -1,0 +1,242 @@
+"""One seed, one model: a table in memory and on disk, however it is stored and whoever reads it."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from taciturn import (
+    CorrelationSelector,
+    DataError,
+    HardThresholdClassifier,
+    ParameterError,
+    PrivateScaler,
+    SparseClassifier,
+    SparseRegressor,
+    open_table,
+)
+from taciturn.planning.descent import step_rule
+from taciturn.sources import DaskSource, PartitionedTable, StreamedSource
+from taciturn.tables import Column, NumberPartitions, TableBounds, Target, open_partitions, read_person_keys, read_table
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+csv = pytest.importorskip("pyarrow.csv")
+
+pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
+
+N_ROWS = 820
+COLUMNS = {
+    "age": Column("number", 0, 100),
+    "dose": Column("number", -1, 1),
+    "smoker": Column("boolean"),
+    "region": Column("category", categories=("hill", "dale", "shore")),
+    "height": Column("number", 100, 220),
+}
+LABELS = TableBounds(
+    Target("ill", classes=("no", "yes")), COLUMNS | {"pain": Column("ignore"), "person": Column("ignore")}
+)
+NUMBERS = TableBounds(Target("pain", 0, 10), COLUMNS | {"ill": Column("ignore"), "person": Column("ignore")})
+SETTINGS = {"epsilon": 8.0, "random_state": 3, "n_nonzero": 2, "x_bound": 1.0}
+
+
+def frame():
+    """Rows of persons lie together; persons have one to three rows."""
+    rng = np.random.default_rng(5)
+    age, dose, height = rng.uniform(10, 90, N_ROWS), rng.uniform(-1, 1, N_ROWS), rng.normal(170, 10, N_ROWS)
+    signal_ = (age - 50) / 40 - dose + 0.3 * rng.normal(size=N_ROWS)
+    person = [f"p{(37 * place) % 571:03d}" for place in range(N_ROWS) for _ in range(place % 3 + 1)][:N_ROWS]
+    return pa.table(
+        {
+            "age": age.round(3),
+            "person": person,
+            "smoker": rng.random(N_ROWS) < 0.3,
+            "dose": dose.round(5),
+            "region": rng.choice(["hill", "dale", "shore"], N_ROWS).tolist(),
+            "height": height.round(2),
+            "ill": np.where(signal_ > 0, "yes", "no").tolist(),
+            "pain": np.clip(5 + 2 * signal_, 0, 10).round(3),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder, table = tmp_path_factory.mktemp("tables"), frame()
+    csv.write_csv(table, folder / "table.csv")
+    for n_groups in (1, 7, 41):
+        parquet.write_table(table, folder / f"{n_groups}.parquet", row_group_size=-(-N_ROWS // n_groups))
+    (folder / "parts").mkdir()
+    for place, start in enumerate(range(0, N_ROWS, 300)):
+        parquet.write_table(table.slice(start, 300), folder / "parts" / f"{place}.parquet")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    monkeypatch.setattr("taciturn.fitting.sparse_descent.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+
+
+@pytest.fixture
+def small_partitions(monkeypatch):
+    """Partitions of 350 cells, so that small tables have several."""
+    monkeypatch.setattr("taciturn.tables.partitions._CELLS", 350)
+
+
+def state(model):
+    """What a fit leaves behind, to the bit."""
+    certificate = json.loads(model.certificate_.to_json())
+    arrays = {name: value for name, value in vars(model).items() if name in ("coef_", "intercept_", "support_")}
+    return certificate, {name: np.asarray(value).tobytes() for name, value in arrays.items()}
+
+
+def classifier(**changes):
+    return SparseClassifier(**SETTINGS | {"classes": ("no", "yes")} | changes)
+
+
+def whole(folder, model, bounds=LABELS):
+    X, y = read_table(folder / "1.parquet", bounds, bounds.target.name)
+    return state(model.fit(X, y))
+
+
+def check_same_model(folder, name, *, make=classifier, bounds=LABELS, engine=None, **options):
+    """A model that is fitted to an open table equals the one that is fitted to its arrays."""
+    with open_table(folder / name, bounds, **options) as table:
+        table.engine = engine or table.engine
+        assert state(make().fit(table)) == whole(folder, make(), bounds)
+
+
+FILES = ("1.parquet", "7.parquet", "41.parquet", "parts", "table.csv")
+
+
+@pytest.mark.usefixtures("small_partitions")
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("memory", [None, 1 << 26], ids=["held", "streamed"])
+def test_every_file_gives_the_bits_of_memory(folder, name, memory):
+    check_same_model(folder, name, memory=memory)
+    with open_table(folder / name, LABELS) as table:
+        assert table.lengths.size > 5
+
+
+@pytest.mark.usefixtures("small_partitions")
+@pytest.mark.parametrize(
+    ("make", "bounds"),
+    [
+        (lambda: SparseRegressor(**SETTINGS, y_bounds=(0.0, 10.0), inference=True), NUMBERS),
+        (lambda: SparseRegressor(**SETTINGS | {"n_nonzero": "all"}, y_bounds=(0.0, 10.0)), NUMBERS),
+        (lambda: classifier(n_nonzero="auto", inference=True), LABELS),
+        (lambda: HardThresholdClassifier(**SETTINGS, classes=("no", "yes")), LABELS),
+        (
+            lambda: CorrelationSelector(
+                epsilon=8.0, random_state=3, n_features_to_select=2, x_bound=1.0, classes=("no", "yes")
+            ),
+            LABELS,
+        ),
+    ],
+    ids=["inference", "dense", "size chosen", "hard threshold", "correlations"],
+)
+def test_methods_on_files_give_the_bits_of_memory(folder, make, bounds):
+    check_same_model(folder, "7.parquet", make=make, bounds=bounds, memory=1 << 26)
+
+
+class InFloats(StreamedSource):
+    """Adds partial sums that were rounded to 24 bits, as single precision does."""
+
+    def total(self, task):
+        parts = [np.asarray(part).astype(np.float32) for part in self.each(task)]
+        return np.sum(parts, axis=0, dtype=np.float32).astype(np.int64)
+
+
+class LosesLast(StreamedSource):
+    def each(self, function):
+        *answers, last = super().each(function)
+        yield from answers
+        yield last if len(answers) == 0 else np.zeros_like(last)
+
+
+@pytest.mark.usefixtures("small_partitions")
+@pytest.mark.parametrize("broken", [InFloats, LosesLast])
+def test_the_same_test_rejects_sums_in_floats_and_lost_partitions(folder, broken):
+    with pytest.raises(AssertionError):
+        check_same_model(folder, "7.parquet", engine=broken)
+
+
+@pytest.mark.usefixtures("small_partitions")
+@pytest.mark.parametrize("name", ["41.parquet", "table.csv"])
+def test_partitions_end_between_persons(folder, name):
+    bounds = TableBounds(LABELS.target, COLUMNS | {"pain": Column("ignore")}, person="person")
+    X, y = read_table(folder / "1.parquet", LABELS, "ill")
+    keys = read_person_keys(folder / "1.parquet", bounds)
+    in_memory = classifier().fit(X, y, persons=keys)
+    with open_partitions(folder / name, bounds) as uncut, open_table(folder / name, bounds) as table:
+        assert table.shape == X.shape
+        ends = [keys[start - 1] == keys[start] for start in uncut.offsets[1:].tolist()]
+        assert any(ends), "some partition has to end within a person for this test to mean anything"
+        model = classifier().fit(table)
+        with pytest.raises(DataError, match="all rows of a person in one partition"):
+            classifier().fit(PartitionedTable(uncut, has_persons=True))
+    assert model.certificate_.unit == "person"
+    assert state(model)[1] == state(in_memory)[1]
+
+
+@pytest.mark.usefixtures("small_partitions")
+def test_bounds_are_found_on_streams_as_in_memory(folder):
+    names = ["age", "height"]
+    table = parquet.read_table(folder / "1.parquet")
+    in_memory = PrivateScaler(epsilon=20.0, random_state=1, tail=0.1).fit(
+        np.column_stack([table.column(name).to_numpy() for name in names])
+    )
+    with open_table(folder / "7.parquet", LABELS) as opened:
+        numbers = PartitionedTable(NumberPartitions(opened.partitions, names), has_target=False)
+        streamed = PrivateScaler(epsilon=20.0, random_state=1, tail=0.1).fit(numbers)
+    assert streamed.lower_.tolist() == in_memory.lower_.tolist()
+    assert streamed.upper_.tolist() == in_memory.upper_.tolist()
+
+
+def test_what_the_table_states_is_not_stated_otherwise(folder):
+    with open_table(folder / "1.parquet", NUMBERS) as table:
+        with pytest.raises(ParameterError, match=r"y_bounds=.*which the table states"):
+            SparseRegressor(y_bounds=(0.0, 5.0), x_bound=1.0).fit(table)
+        with pytest.raises(ParameterError, match=r"x_bound=2.0.*which the table states"):
+            SparseRegressor(y_bounds=(0.0, 10.0), x_bound=2.0).fit(table)
+        with pytest.raises(ParameterError, match="invalid"):
+            SparseRegressor(y_bounds=(0.0, 10.0), x_bound=1.0, invalid="null").fit(table)
+
+
+def test_a_bounds_file_that_is_not_there_is_named(folder):
+    with pytest.raises(DataError, match=r"bounds 'no.toml': expected a text file"):
+        open_table(folder / "1.parquet", folder / "no.toml")
+
+
+def test_a_cluster_reads_files_and_survives_the_death_of_a_worker(folder, monkeypatch):
+    """Two processes on loopback; one is killed between two sums."""
+    dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
+    rounds, killed = [], []
+    total = DaskSource.total
+
+    def interrupted(self, task):
+        rounds.append(task)
+        if len(rounds) == 5:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+        return total(self, task)
+
+    monkeypatch.setattr(DaskSource, "total", interrupted)
+    settings = {"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        with pytest.raises(DataError, match="expected Parquet or Arrow files for dask"):
+            open_table(folder / "table.csv", LABELS, engine="dask")
+        with open_table(folder / "parts", LABELS, engine="dask") as table:
+            model = classifier().fit(table)
+    assert killed
+    assert len(rounds) > 20
+    assert state(model) == whole(folder, classifier())

@@ -21,7 +21,6 @@ from taciturn.tables.words import quoted
 __all__ = [
     "Encoding",
     "Labels",
-    "arrow_empty",
     "bounded_target",
     "feature_bounds",
     "missing_value",
@@ -55,7 +54,7 @@ class Encoding:
     def fill(self, columns: Sequence[Any], out: FloatArray) -> None:
         """Encode Arrow arrays, one per column in order, into an array of shape (n_rows, n_features)."""
         # One feature after the other, as Arrow stores them: this is faster than writing into every row again and again.
-        block = arrow_empty(out.shape[::-1])
+        block = _arrow_empty(out.shape[::-1])
         position = 0
         starts = []
         for (name, column), values in zip(self._columns, columns, strict=True):
@@ -98,7 +97,7 @@ class Encoding:
         return np.where(other, np.nan, numbers)
 
 
-def arrow_empty(shape: tuple[int, ...]) -> FloatArray:
+def _arrow_empty(shape: tuple[int, ...]) -> FloatArray:
     """An array with any content in memory of Arrow, which keeps what is freed for the next one.
 
     numpy returns large arrays to the system, and getting new pages takes as long as to encode what they hold.

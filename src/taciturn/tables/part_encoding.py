@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from taciturn.core.arrays import IntArray
 from taciturn.tables.bounds import TableBounds
-from taciturn.tables.encoding import Encoding, arrow_empty, target_reader
+from taciturn.tables.encoding import Encoding, target_reader
 from taciturn.tables.libsvm import SparseEncoding, numeric_target
 from taciturn.tables.schema import LABEL
 
@@ -65,7 +65,7 @@ class DensePart:
 
     def encode(self, batches: Sequence[pa.RecordBatch]) -> EncodedPart:
         """Encode batches of the columns ``names``, in order, as one block of rows."""
-        X = arrow_empty((sum(batch.num_rows for batch in batches), self._encoding.n_features))
+        X = np.empty((sum(batch.num_rows for batch in batches), self._encoding.n_features))
         targets = []
         keys: list[Any] | None = None if self._person is None else []
         start = 0

@@ -54,13 +54,14 @@ class Encoding:
     def fill(self, columns: Sequence[Any], out: FloatArray) -> None:
         """Encode Arrow arrays, one per column in order, into an array of shape (n_rows, n_features)."""
         # One feature after the other, as Arrow stores them: this is faster than writing into every row again and again.
-        block = np.zeros(out.shape[::-1])
+        block = _arrow_empty(out.shape[::-1])
         position = 0
         starts = []
         for (name, column), values in zip(self._columns, columns, strict=True):
             fill = self._fills.get(name)
             starts.append(position)
             if column.type == "category":
+                block[position : position + len(column.categories)] = 0.0
                 places = {normal_text(text): i for i, text in enumerate(column.categories)}
                 codes, gaps = _category_codes(name, values, places)
                 if fill is not None:
@@ -94,6 +95,16 @@ class Encoding:
         if self._strict and other.any():
             raise DataError(not_boolean(name))
         return np.where(other, np.nan, numbers)
+
+
+def _arrow_empty(shape: tuple[int, ...]) -> FloatArray:
+    """An array with any content in memory of Arrow, which keeps what is freed for the next one.
+
+    numpy returns large arrays to the system, and getting new pages takes as long as to encode what they hold.
+    """
+    from pyarrow import allocate_buffer
+
+    return np.ndarray(shape, buffer=allocate_buffer(8 * math.prod(shape)))
 
 
 def feature_bounds(bounds: TableBounds) -> tuple[FloatArray, FloatArray]:

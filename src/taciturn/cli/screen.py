@@ -126,10 +126,11 @@ def pass_bar(what: str, expected: Callable[[], int | None]) -> Iterator[Callable
             nonlocal n_passes
             n_passes += done == n_partitions
             completed = n_passes + (done % n_partitions) / n_partitions
-            words = f"{what}, pass {n_passes + (done < n_partitions)}"
+            current = n_passes + (done < n_partitions)
+            words = f"{what}, pass {current}"
             if about is not None:
-                words += f" of about {max(about, n_passes)}"
-                progress.update(task, total=max(about, completed))
+                words += f" of about {max(about, current)}"
+                progress.update(task, total=max(about, current))
             progress.update(task, description=visible(words), completed=completed)
 
         yield tell

@@ -1,0 +1,178 @@
+"""``taciturn fit`` and ``select`` on tables that are read in partitions."""
+
+import io
+import json
+import os
+import stat
+
+import numpy as np
+import pytest
+from commands import SECRET, run, write_patients
+
+from taciturn import SparseClassifier
+from taciturn.cli.opening import parse_memory
+from taciturn.cli.passes import expected_passes
+from taciturn.cli.screen import pass_bar
+from taciturn.core.errors import ParameterError
+from taciturn.sources import PartitionedTable, open_table
+from taciturn.tables import read_table
+
+pa = pytest.importorskip("pyarrow")
+csv = pytest.importorskip("pyarrow.csv")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streamed")
+    write_patients(folder, 1500)
+    table = csv.read_csv(folder / "patients.csv", convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    parquet.write_table(table, folder / "patients.parquet", row_group_size=200)
+    (folder / "parts").mkdir()
+    for place in range(3):
+        parquet.write_table(table.slice(500 * place, 500), folder / "parts" / f"{place}.parquet")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _small_partitions(monkeypatch):
+    monkeypatch.setattr("taciturn.tables.partitions._CELLS", 800)
+
+
+def fit(folder, table, output, *more, command="fit"):
+    done = run(command, table, "--bounds", "bounds.toml", "--seed", "7", "-o", output, *more, cwd=folder)
+    assert done.code == 0, done.err
+    name = "model.json" if command == "fit" else "selection.json"
+    written = json.loads((folder / output / name).read_text(encoding="utf-8"))
+    written.pop("command")
+    return written, (folder / output / "certificate.json").read_text(encoding="utf-8")
+
+
+def test_one_seed_gives_one_model_whatever_file_it_is_read_from(folder):
+    first = fit(folder, "patients.csv", "of-csv")
+    assert fit(folder, "patients.parquet", "of-parquet") == first
+    assert fit(folder, "patients.parquet", "streamed", "--memory", "100MB") == first
+    assert fit(folder, "parts", "of-parts") == first
+    # An independent way: the arrays in memory.
+    bounds = open_table(folder / "patients.csv", folder / "bounds.toml").bounds
+    X, y = read_table(folder / "patients.csv", bounds, "ill")
+    model = SparseClassifier(classes=("no", "yes"), x_bound=1.0, random_state=7).fit(X, y)
+    assert first[0]["coefficients"] == model.coef_.tolist()
+
+
+def test_bounds_found_on_a_stream_give_the_same_model(folder):
+    share = ("--private-bounds", "0.3", "--epsilon", "4")
+    stated = (folder / "bounds.toml").read_text(encoding="utf-8")
+    fewer = stated.replace('[columns.age]\ntype = "number"\nlower = 0\nupper = 100\n\n', "")
+    assert fewer != stated
+    (folder / "fewer.toml").write_text(fewer, encoding="utf-8")
+    found = []
+    for table, output in (("patients.csv", "found-csv"), ("parts", "found-parts")):
+        done = run(
+            "fit", table, "--bounds", "fewer.toml", *share, "--seed", "7", "-o", output, "--memory", "100MB", cwd=folder
+        )
+        assert done.code == 0, done.err
+        written = json.loads((folder / output / "model.json").read_text(encoding="utf-8"))
+        written.pop("command")
+        found.append(written)
+    assert found[0] == found[1]
+
+
+def test_selections_stream_too(folder):
+    whole = fit(folder, "patients.csv", "chosen", "--keep", "2", command="select")
+    assert fit(folder, "parts", "chosen-parts", "--keep", "2", "--memory", "100MB", command="select") == whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("fit", "--method", "frank-wolfe", "--memory", "10kB"), "which needs all records at once"),
+        (("fit", "--method", "frank-wolfe", "--dask", "tcp://127.0.0.1:1"), "reads tables in partitions"),
+        (("select", "--method", "kendall", "--memory", "10kB"), "which needs all records at once"),
+        (("fit", "--memory", "much"), "a size such as 800MB or 1.5GB"),
+        (("fit", "--memory", "1kB"), "memory"),
+    ],
+)
+def test_what_cannot_be_streamed_is_refused_in_one_sentence(folder, arguments, words):
+    command, *more = arguments
+    assert not (folder / "refused").exists()
+    done = run(command, "patients.parquet", "--bounds", "bounds.toml", "-o", "refused", *more, cwd=folder)
+    assert done.code != 0
+    assert words in done.err
+    assert done.err.count("\n") == 1
+    assert not (folder / "refused").exists()
+
+
+def test_a_bad_cell_of_a_stream_is_refused_without_its_content(folder):
+    table = parquet.read_table(folder / "patients.parquet")
+    ages = [SECRET if place == 1400 else str(age) for place, age in enumerate(table.column("age").to_pylist())]
+    csv.write_csv(table.set_column(table.schema.get_field_index("age"), "age", pa.array(ages)), folder / "bad.csv")
+    done = run("fit", "bad.csv", "--bounds", "bounds.toml", "-o", "bad", "--memory", "100MB", cwd=folder)
+    assert done.code != 0
+    assert "age" in done.err
+    assert SECRET not in done.err
+    assert not (folder / "bad").exists()
+
+
+def test_copies_of_text_tables_are_private_and_removed(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with open_table(folder / "patients.csv", folder / "bounds.toml"):
+        (copy,) = tmp_path.iterdir()
+        assert stat.S_IMODE(os.stat(copy).st_mode) == 0o700
+        assert any(copy.iterdir())
+    assert not any(tmp_path.iterdir())
+    fit(folder, "patients.csv", "removed")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1GB", 10**9), ("1.5 GiB", 3 << 29), ("800mb", 8 * 10**8), ("4096", 4096), ("2T", 2 * 10**12)],
+)
+def test_sizes_are_read_as_people_write_them(text, size):
+    assert parse_memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1XB", "1iB", "1e9", "٣GB"])
+def test_other_sizes_are_refused(text):
+    with pytest.raises(ParameterError, match="800MB"):
+        parse_memory(text)
+
+
+class Facts:
+    """A reader with public facts alone: whoever reads a partition fails."""
+
+    n_rows, n_features, names, sparse = 5_000_000, 6, None, False
+    offsets = np.array([0])
+
+    def read(self, index, columns):
+        raise AssertionError("a rehearsal reads no record")
+
+
+def test_expected_passes_read_no_record_and_are_about_right(folder):
+    model = SparseClassifier(classes=("no", "yes"), x_bound=1.0, random_state=7)
+    told = expected_passes(model, PartitionedTable(Facts(), classes=("no", "yes"), x_bound=1.0))
+    assert told is not None
+    assert 10 < told < 200
+    assert not hasattr(model, "coef_")
+    counted = []
+    with open_table(folder / "patients.parquet", folder / "bounds.toml") as table:
+        engine = table.engine
+        table.engine = lambda partitions, facts: engine(partitions, facts, watch=lambda *done: counted.append(done))
+        model.fit(table)
+        n_passes = sum(done == n for done, n in counted)
+        about = expected_passes(model, table)
+    assert 0.3 < about / n_passes < 3.0
+
+
+def test_the_bar_tells_passes_and_grows_where_there_are_more(monkeypatch):
+    from rich.console import Console
+
+    screen = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr("taciturn.cli.screen.console", lambda *, stderr=False: screen)
+    with pass_bar("fitting", lambda: 2) as tell:
+        for done in (1, 2, 1, 2, 1):
+            tell(done, 2)
+    shown = screen.file.getvalue()
+    assert "fitting, pass 3 of about 3" in shown
+    assert "left:" in shown

@@ -46,6 +46,8 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
         self._function, self._options = function, options
+        # What numba asks of a global that it may put into its callers, with ``inline="always"``.
+        self.py_func, self.targetoptions = function, options
 
     def __call__(self, *args: Any) -> Any:
         """Call the compiled function."""

@@ -216,7 +216,8 @@ class ClippedRecords:
         loss, bound, margins = self.clipping.loss, self.clipping.derivative_bound, _finite(margins)
         if not loss.multiclass:
             psi = loss.derivative(margins[:, 0], self._target)
-            psi *= (self._row_bounds if self.clipping.product_bound is None else self._units) / bound
+            with np.errstate(over="ignore"):
+                psi *= (self._row_bounds if self.clipping.product_bound is None else self._units) / bound
             psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
         margins = np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN)

@@ -80,6 +80,19 @@ def test_shares_are_all_rows_once(monkeypatch, n):
     assert sum(stop - start for start, stop in seen) == 1000
 
 
+def test_threads_keep_what_the_caller_says_of_floating_point_errors(monkeypatch):
+    monkeypatch.setattr(threads, "n_threads", lambda: 3)
+    monkeypatch.setattr(threads, "_LEAST_SHARE", 1)
+
+    def part(start, stop):
+        return (np.ones(2) / np.zeros(2)).astype(bool).astype(np.int64)
+
+    with np.errstate(divide="ignore"):
+        assert add_shares(part, *CELLS.shape).tolist() == [3, 3]
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        add_shares(part, *CELLS.shape)
+
+
 def test_small_tables_are_one_share_and_errors_come_back(monkeypatch):
     monkeypatch.setattr(threads, "n_threads", lambda: 4)
     shares = []

@@ -125,10 +125,11 @@ class Design:
 
         def clipped(entries: NDArray[Any]) -> NDArray[Any]:
             # Integers below 2**33 and a quotient of at most ONE: the same bits everywhere.
-            scaled = np.clip(entries, -cap, cap).astype(np.float64, copy=False)
+            scaled: FloatArray = np.clip(entries, -cap, cap).astype(np.float64, copy=False)
             scaled *= ONE
             scaled /= cap
-            return np.rint(scaled, out=scaled).astype(dtype, copy=False)
+            rounded: NDArray[Any] = np.rint(scaled, out=scaled).astype(dtype, copy=False)
+            return rounded
 
         return map_entries(clipped, integers)
 
@@ -242,7 +243,7 @@ class Design:
 
         With a cap of about ``share * ONE`` an entry l becomes ``rint(clip(l, -cap, cap) * ONE / cap)``: an integer in
         ``[-ONE, ONE]`` again, and a function of one cell. Sensitivities of sums of entries in these units, as
-        ``data.sensitivity.correlation_scores`` has them, therefore hold as they are stated.
+        ``data.sensitivity.proposal_scores`` has them, therefore hold as they are stated.
         """
         if self._intercept:
             raise TypeError("entries are clipped before an intercept column is added")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -78,7 +78,9 @@ def add_shares(part: Callable[[int, int], IntArray], n_rows: int, n_columns: int
     edges = [n_rows * share // n_shares for share in range(n_shares + 1)]
     # Opened anew each time: threads that wait for work do not outlive a fork.
     with ThreadPoolExecutor(n_shares) as pool:
-        first, *others = pool.map(lambda edge: part(*edge), pairwise(edges))
+        # In the context of the caller, so that what it says of floating-point errors holds in every thread.
+        shares = [pool.submit(copy_context().run, part, *edge) for edge in pairwise(edges)]
+        first, *others = (share.result() for share in shares)
     for other in others:
         first += other
     return first

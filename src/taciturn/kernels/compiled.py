@@ -69,11 +69,12 @@ class Kernel:
         """The same as other kernels call it: part of their code and of their cache, and nothing by itself."""
         return self._compiler(no_cpython_wrapper=True)
 
-    def _compiler(self, **options: Any) -> Any:
+    def _compiler(self, **wrappers: Any) -> Any:
         from numba import njit
 
         # Nobody calls kernels from C, and a wrapper takes as long to compile as a small kernel.
-        return njit(no_cfunc_wrapper=True, **options, **self._options)(self._function)
+        options: dict[str, Any] = {"no_cfunc_wrapper": True, **wrappers, **self._options}
+        return njit(**options)(self._function)
 
     @property
     def _numba_type_(self) -> Any:

@@ -269,10 +269,10 @@ def warm_up(*, several_classes: bool) -> None:
     """Compile the sums of one margin or of several, once a process."""
     X, row, one = np.zeros((1, 1), dtype=np.int32), np.zeros(1), np.ones(1)
     if several_classes:
-        codes, out, table = np.zeros(1, dtype=np.int64), np.zeros((1, 2), dtype=np.int64), np.zeros((1, 2))
+        codes, outs, table = np.zeros(1, dtype=np.int64), np.zeros((1, 2), dtype=np.int64), np.zeros((1, 2))
         softmax_gradient_sums(
             X, 0, 1, np.zeros((1, 1)), row, 1.0, row, one, one, one, codes, np.ones(9), 1, np.zeros((1, 1)),
-            np.zeros((4, 1)), table, out,
+            np.zeros((4, 1)), table, outs,
         )  # fmt: skip
     else:
         out = np.zeros(2, dtype=np.int64)

@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax, wrightomega
+from scipy.special import log_softmax, wrightomega
 
 from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
 from taciturn.core.lattice import ONE
 from taciturn.core.validation import check_positive
 from taciturn.data.fixed_point import round_weights
+from taciturn.kernels.exponentials import logistic_numpy, softmax_numpy
+from taciturn.kernels.gradients import DerivativeCurve
 from taciturn.kernels.residual_pieces import LatticeDerivative, logistic_derivative, residual_derivative
 from taciturn.kernels.softmax import softmax_residuals
 
@@ -128,6 +130,11 @@ class Loss(ABC):
         """The derivative as the compiled Frank-Wolfe paths compute it; None where they cannot."""
         return None
 
+    @property
+    def curve(self) -> DerivativeCurve | None:
+        """The derivative as compiled sums of gradients compute it, to the bit; None where they cannot."""
+        return None
+
 
 class ScalarLoss(Loss):
     """A loss of a single margin.
@@ -223,6 +230,11 @@ class HuberLoss(ScalarLoss):
             return residual_derivative(radius)
         return None if self.threshold < 1.0 / ONE else residual_derivative(radius, self.threshold)
 
+    @property
+    def curve(self) -> DerivativeCurve:
+        """The clipped residual."""
+        return DerivativeCurve("residual", self.threshold)
+
 
 @dataclass(frozen=True, slots=True)
 class SquaredLoss(HuberLoss):
@@ -250,11 +262,11 @@ class LogisticLoss(ScalarLoss):
 
     def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """Predicted probability minus label."""
-        return np.asarray(expit(margins) - targets, dtype=np.float64)
+        return logistic_numpy(margins) - targets
 
     def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """``p (1 - p)`` for the predicted probability p."""
-        probabilities: FloatArray = expit(margins)
+        probabilities = logistic_numpy(margins)
         return probabilities * (1.0 - probabilities)
 
     def lipschitz(self, radius: float) -> float:
@@ -281,6 +293,11 @@ class LogisticLoss(ScalarLoss):
         """A fine table of the logistic function, or its piecewise linear approximation."""
         return logistic_derivative(radius)
 
+    @property
+    def curve(self) -> DerivativeCurve:
+        """Probability minus label."""
+        return DerivativeCurve("logistic")
+
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxLoss(Loss):
@@ -304,11 +321,11 @@ class SoftmaxLoss(Loss):
 
     def derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """Predicted probabilities minus one-hot labels; every entry lies in [-1, 1]."""
-        return np.asarray(softmax(margins, axis=1) - targets, dtype=np.float64)
+        return softmax_numpy(margins) - targets
 
     def second_derivative(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
         """``diag(p) - p p'`` for each record, of shape (n_samples, n_classes, n_classes)."""
-        probabilities: FloatArray = softmax(margins, axis=1)
+        probabilities = softmax_numpy(margins)
         return probabilities[:, :, None] * (np.eye(margins.shape[1]) - probabilities[:, None, :])
 
     def lipschitz(self, radius: float) -> float:
@@ -328,3 +345,8 @@ class SoftmaxLoss(Loss):
         codes: IntArray = np.asarray(target, dtype=np.int64)
         softmax_residuals(margins, unit, codes, bound, integers)
         return integers
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """Probabilities minus the label."""
+        return DerivativeCurve("softmax")

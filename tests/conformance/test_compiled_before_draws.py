@@ -26,6 +26,8 @@ CASES = {
     "HardThresholdClassifier": {"classes": 3},
     "SparseRegressor": {},
     "SparseClassifier": {"classes": 3},
+    "SparseClassifier, two classes": {"classes": 2},
+    "SparseClassifier, sparse": {"classes": 3, "sparse": True},
     "FrankWolfeRegressor, gram": {"loss": "squared"},
     "FrankWolfeRegressor, dense": {},
     "FrankWolfeRegressor, sublinear": {"sparse": True},
@@ -43,7 +45,7 @@ CASES = {
     "KendallSelector, sparse": {"n_features_to_select": 3, "sparse": True},
 }
 
-COLD = ("HardThresholdRegressor", "FrankWolfeRegressor, sublinear")
+COLD = ("HardThresholdRegressor", "SparseClassifier", "FrankWolfeRegressor, sublinear")
 
 
 def dispatchers():
@@ -75,7 +77,7 @@ def compiled_by(case, warm):
     if parameters.pop("sparse", False):
         X = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
     if not warm:
-        kind.warm_up = lambda self, *, sparse: None
+        kind.warm_up = lambda self, *, sparse, n_classes=None: None
     at_first = []
     draw = Stream.words
 

@@ -10,6 +10,7 @@ from taciturn.accounting import Budget
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
+from taciturn.data.design import Design
 from taciturn.fitting.hard_threshold import run_hard_threshold
 from taciturn.fitting.sparse import run_sparse
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
@@ -100,6 +101,33 @@ def test_partitions_and_layouts_do_not_show(fit, name, changes, kind):
         assert np.array_equal(fit(kind, n_partitions, **changes), whole)
     for layout in ("csr", "csc"):
         assert np.array_equal(fit(kind, 4, layout, **changes), whole)
+
+
+class Compacted(ArraySource):
+    """Integers alone, as a source that does not keep its table holds them."""
+
+    def design(self, *, constant=0):
+        return super().design(constant=constant).compacted()
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize(("fit", "name", "changes"), FITS, ids=[f"{fit.__name__}, {name}" for fit, name, _ in FITS])
+def test_compacted_tables_do_not_show(fit, name, changes, kind):
+    whole = fit(kind, 1, **changes)
+    assert np.array_equal(fit(kind, 4, make=Compacted, **changes), whole)
+    assert np.array_equal(fit(kind, 4, "csr", make=Compacted, **changes), whole)
+
+
+class Coarse(ArraySource):
+    """Tables that were rounded to half the bits on their way."""
+
+    def design(self, *, constant=0):
+        records, unit = self.records, 2.0**-8
+        return Design(np.rint(records.X / unit) * unit, self.x_bound).compacted()
+
+
+def test_a_coarser_table_shows():
+    assert not np.array_equal(fit_sparse("numbers", 1, make=Coarse), fit_sparse("numbers", 1))
 
 
 class LosesPartition(ArraySource):

@@ -114,6 +114,9 @@ class RoundedAfterClipping(ClippedRecords):
         raw = self.clipping.loss.derivative(margins, labels) * self._row_bounds[:, None] / 1e4
         return 1e4 * np.ceil(np.abs(raw)) * np.sign(raw)
 
+    def sums(self, coefficients):
+        return self.sums_at(self.margins(coefficients))
+
 
 class CommonScale(ClippedRecords):
     """Rows are clipped to a multiple of the longest of all, which one record decides."""
@@ -133,7 +136,7 @@ def test_tempting_shortcuts_are_caught(name, kind):
     reached = max(
         np.linalg.norm(change)
         for coefficients in make_coefficients(n_outputs, 0)
-        for change in changes(X, y, loss, n_outputs, coefficients, ClippedRecords.sums, kind=kind)
+        for change in changes(X, y, loss, n_outputs, coefficients, kind.sums, kind=kind)
     )
     assert reached > 1.05 * gradient_norm(name)
 

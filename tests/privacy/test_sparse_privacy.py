@@ -280,6 +280,9 @@ class UnclippedDerivatives(ClippedRecords):
         unit = self.clipping.weight_bound / self.clipping.derivative_bound
         return np.rint((margins[:, 0] - self._target) * unit)[:, None]
 
+    def sums(self, coefficients):
+        return self.sums_at(self.margins(coefficients))
+
 
 class GramMatrixOfWholeRows(ClippedRecords):
     """The Gram matrix is that of rows as they are."""

@@ -10,9 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 import taciturn.data.design as designs
-import taciturn.fitting.clipped_records as solver
+import taciturn.fitting.compiled_sums as compiled
 from taciturn.core.lattice import ONE
 from taciturn.data.design import Design
+from taciturn.fitting import outer_products, threads
 from taciturn.fitting.clipped_records import ClippedRecords, Clipping
 from taciturn.fitting.gradient_descent import (
     Constraint,
@@ -263,8 +264,12 @@ def test_layouts_orders_and_blocks_change_nothing(monkeypatch, kind, centred, co
         shuffled = everything(open_records(kind, X[order], y[order], centred, constant, **joint), w)
         assert_same(plain, (shuffled[0][np.argsort(order)], shuffled[1]))
         with monkeypatch.context() as patch:
-            patch.setattr(solver, "_BLOCK_ENTRIES", 3 * D)
+            patch.setattr(designs, "_CACHED_ENTRIES", 3 * D)
             patch.setattr(designs, "exact_block_rows", lambda bound: 7)
+            patch.setattr(compiled, "exact_block_rows", lambda bound: 7)
+            patch.setattr(outer_products, "_BLOCK_ENTRIES", 3 * D)
+            patch.setattr(threads, "n_threads", lambda: 3)
+            patch.setattr(threads, "_LEAST_SHARE", 2 * D)
             for layout in LAYOUTS:
                 assert_same(plain, everything(open_records(kind, X, y, centred, constant, layout, **joint), w))
 
@@ -301,7 +306,7 @@ def test_what_is_known_of_rows(monkeypatch, layout):
     kept[lengths == 0.0] = 1.0
     for entries in (1 << 22, 3 * D):
         monkeypatch.setattr(designs, "_BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(solver, "_BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(designs, "_CACHED_ENTRIES", entries)
         centre = centre_of(True)
         assert np.array_equal(squared_row_norms(design), np.square(integers).sum(axis=1))
         assert np.array_equal(squared_row_norms(design, centre), np.square(integers - centre).sum(axis=1))

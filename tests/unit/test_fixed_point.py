@@ -1,6 +1,9 @@
 """Lattice sums: tests (g), (h) and (i) of the sampler's list."""
 
 import math
+import pickle
+import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -172,3 +175,109 @@ def test_a_share_of_the_smallest_bound_is_no_zero():
     table = np.array([[1.0, -1.0], [0.0, math.ulp(0.0)]])
     lattice = Design(table, math.ulp(0.0)).clipped(0.01).lattice
     assert lattice.tolist() == [[ONE, -ONE], [0.0, ONE]]
+
+
+LAYOUTS = {"dense": np.asarray, "F": np.asfortranarray, "csr": sp.csr_array, "csc": sp.csc_matrix}
+
+
+def as_array(matrix):
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+def answers(design):
+    """What a design is asked for on the paths of fits, one array after the other."""
+    n_rows, n_columns = design.shape
+    weights = np.rint(np.linspace(-900.0, 900.0, 2 * n_rows)).reshape(n_rows, 2)
+    coefficients = np.rint(np.linspace(-3e9, 2e9, n_columns))
+    some = np.array([0, 2, 3])
+    yield np.array([*design.shape, design.n_features, design.is_sparse])
+    yield design.rmatvec(weights, 900)
+    yield design.matvec(coefficients)
+    for each in (design, design.rows(3, 17), design.columns(some), design.in_layout("csr"), design.in_layout("csc")):
+        yield as_array(each.lattice)
+        yield as_array(each.compact())
+        yield each.dense_rows(1, 9)
+        yield from (as_array(part) for _, part in each.pieces(most_rows=7))
+    blocks = list(design.blocks())
+    assert len(blocks) > 1
+    assert [rows.stop - rows.start for rows, _ in blocks] == [block.shape[0] for _, block in blocks]
+    yield np.concatenate([as_array(block.lattice) for _, block in blocks])
+    for share in (0.3, 1e-9):
+        capped = design.columns(some).clipped(share)
+        yield as_array(capped.lattice)
+        yield as_array(capped.compact())
+        yield capped.rmatvec(weights, 900)
+        yield as_array(capped.rows(2, 12).lattice)
+
+
+def assert_same_answers(first, second):
+    for one, other in zip(answers(first), answers(second), strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_compacted_design_gives_the_same_integers(monkeypatch, layout, intercept):
+    monkeypatch.setattr("taciturn.data.design._BLOCK_ENTRIES", 50)
+    X, _ = problem(n=60, d=7)
+    X[np.abs(X) < 0.3] = 0.0
+    design = Design(LAYOUTS[layout](X), 1.5, intercept=intercept, constant=77)
+    compacted = design.compacted()
+    assert_same_answers(design, compacted)
+    assert_same_answers(design, pickle.loads(pickle.dumps(compacted)))
+    entries = compacted.compact().data if design.is_sparse else compacted.compact()
+    assert entries.dtype == np.int32
+    # The table is let go, and what needs it refuses.
+    assert len(pickle.dumps(compacted)) < 0.8 * len(pickle.dumps(design))
+    for read in (lambda: compacted.values, compacted.signs):
+        with pytest.raises(TypeError, match="a compacted design holds integers alone"):
+            read()
+
+
+def test_those_answers_tell_tables_apart(monkeypatch):
+    X, _ = problem(n=60, d=7)
+    other = X.copy()
+    other[59, 2] = 0.001 if X[59, 2] == 0.0 else 0.0
+    monkeypatch.setattr("taciturn.data.design._BLOCK_ENTRIES", 50)
+    with pytest.raises(AssertionError):
+        assert_same_answers(Design(X, 1.5).compacted(), Design(other, 1.5).compacted())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_clipped_entries_are_those_of_the_definition(layout):
+    """A function of the lattice alone: an integer in [-ONE, ONE] for each integer."""
+    X, _ = problem(n=60, d=7)
+    lattice = to_lattice(X, 1.5).astype(np.int64)
+    for share in (1.0, 0.3, 0.001, 1e-9):
+        cap = max(1, round(share * ONE))
+        found = as_array(Design(LAYOUTS[layout](X), 1.5).clipped(share).lattice)
+        for row, clipped in zip(lattice.tolist(), found.tolist(), strict=True):
+            assert clipped == [round(Fraction(min(max(value, -cap), cap) * ONE, cap)) for value in row]
+        assert np.abs(found).max() == ONE
+    # From the table itself they would be others, which a compacted design does not have.
+    assert not np.array_equal(as_array(Design(LAYOUTS[layout](X), 1.5).clipped(0.3).lattice), to_lattice(X, 0.45))
+
+
+def test_dense_designs_hold_half_of_what_the_table_takes(monkeypatch):
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (4000, 100))
+
+    def peak(work):
+        design = Design(X, 1.0)
+        tracemalloc.start()
+        try:
+            work(design)
+            return tracemalloc.get_traced_memory()[1] / X.nbytes
+        finally:
+            tracemalloc.stop()
+
+    def products(design):
+        design.rmatvec(np.ones((4000, 3)), 1)
+        design.matvec(np.ones(100))
+        # The whole is let go where some of the columns follow.
+        assert design.columns(np.arange(50)).rmatvec(np.ones(4000), 1).shape == (50,)
+
+    monkeypatch.setattr("taciturn.data.design._CACHED_ENTRIES", 1 << 13)
+    assert 0.5 <= peak(products) <= 0.62
+    # The same measure notices doubles.
+    assert peak(lambda design: design.lattice) >= 1.5

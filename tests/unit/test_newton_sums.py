@@ -130,7 +130,7 @@ class WholeVectors(ClippedRecords):
 
     def information_matrix(self, coefficients, row_squared):
         longer = replace(self.clipping, row_squared=100 * self.clipping.row_squared)
-        return ClippedRecords(longer, self.design, self._target, self._norms**2).information_matrix(
+        return ClippedRecords(longer, self.design, self._target, self._squares).information_matrix(
             coefficients, 100 * row_squared
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from taciturn.core.arrays import FloatArray, IndexArray, IntArray
+from taciturn.core.arrays import FloatArray, IndexArray, Int32Array, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.lattice import ONE, sum_magnitude
 from taciturn.data.fixed_point import exact_block_rows, to_lattice
@@ -19,8 +18,8 @@ __all__ = ["Design", "map_entries"]
 
 
 _BLOCK_ENTRIES = 1 << 22
-# Of a block that stays in a cache while it is put on the lattice.
-_CACHED_ENTRIES = 1 << 18
+# Of a piece that stays in a cache while it is put on the lattice or turned into doubles and multiplied.
+_CACHED_ENTRIES = 1 << 17
 
 
 class Design:
@@ -39,59 +38,105 @@ class Design:
 
     Notes
     -----
-    Entries are integers in ``[-ONE, ONE]`` in units of ``x_bound / ONE``, held as doubles so that BLAS
-    and scipy do the products. Weights are integer-valued too. Results are exact 64-bit integers.
+    Entries are integers in ``[-ONE, ONE]`` in units of ``x_bound / ONE``. Dense ones are held in 32 bits each, half of
+    what X takes, and become doubles a few rows at a time where BLAS multiplies them; sparse ones are held as doubles,
+    for scipy. Weights are integer-valued too. Results are exact 64-bit integers.
     """
 
-    __slots__ = ("_built", "_constant", "_intercept", "_source", "x_bound")
+    __slots__ = ("_built", "_cap", "_constant", "_intercept", "_source", "x_bound")
 
     def __init__(self, X: Any, x_bound: float, *, intercept: bool = False, constant: int = ONE) -> None:
         self.x_bound = x_bound
         self._source = X
         self._intercept, self._constant = intercept, constant
+        # Integers as they are before entries are clipped to the cap, in lattice units.
         self._built: Any = None
+        self._cap = ONE
+
+    def _like(self, source: Any, built: Any) -> Design:
+        """Other records of the same kind: their table, their integers, or both."""
+        design = Design(source, self.x_bound, intercept=self._intercept, constant=self._constant)
+        design._built, design._cap = built, self._cap
+        return design
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns, the intercept's included."""
-        n_rows, n_columns = self._source.shape
-        return int(n_rows), int(n_columns) + self._intercept
+        return int(self._held.shape[0]), self.n_features + self._intercept
 
     @property
     def n_features(self) -> int:
         """Columns without the intercept's."""
-        return int(self._source.shape[1])
+        return int(self._held.shape[1]) - (self._source is None and self._intercept)
 
     @property
     def values(self) -> Any:
-        """The features in their own units, neither clipped nor rounded."""
+        """The features in their own units, neither clipped nor rounded; a compacted design has none."""
+        if self._source is None:
+            raise TypeError("a compacted design holds integers alone: keep the table where its own values are needed")
         return self._source
 
     @property
     def is_sparse(self) -> bool:
         """Whether the features are stored sparsely."""
-        return bool(sp.issparse(self._source))
+        return bool(sp.issparse(self._held))
 
     @property
     def lattice(self) -> Any:
-        """The integers as a dense or sparse matrix of doubles, for exact products; built once, not to be changed."""
-        if self._built is None:
-            self._built = self._build(np.float64)
-        return self._built
+        """The integers as a dense or sparse matrix of doubles, for exact products; not to be changed.
+
+        Sparse ones are built once. Dense ones are made anew each time and take the memory of X: :meth:`pieces` has them
+        a few rows at a time.
+        """
+        return _doubles(self._clip(self._integers()))
 
     def compact(self) -> Any:
-        """The integers in the smallest form, 32 bits an entry, for solvers that make an arrangement of their own."""
-        return self._build(np.int32)
+        """The integers in the smallest form, 32 bits an entry; not to be changed."""
+        if self.is_sparse and self._source is not None:
+            # What is remembered are doubles.
+            return self._clip(self._build(np.int32))
+        return self._clip(self._integers())
+
+    def compacted(self) -> Design:
+        """The same design with its integers alone, 32 bits an entry: the table in its own units is let go.
+
+        Every sum and product is the same to the bit, and so are those of its rows, columns and clipped entries. What
+        goes back to the features' own units is gone: :attr:`values` and :meth:`signs`.
+        """
+        design = Design(None, self.x_bound, intercept=self._intercept, constant=self._constant)
+        design._built = self.compact()
+        return design
+
+    @property
+    def _held(self) -> Any:
+        return self._built if self._source is None else self._source
+
+    def _integers(self) -> Any:
+        """The integers before the cap, built once: dense in 32 bits; sparse as doubles, or as they were compacted."""
+        if self._built is None:
+            self._built = self._build(np.float64 if self.is_sparse else np.int32)
+        return self._built
+
+    def _clip(self, integers: Any) -> Any:
+        """Entries clipped to the cap, which becomes ONE."""
+        if self._cap == ONE:
+            return integers
+        cap, dtype = float(self._cap), _entries(integers).dtype
+
+        def clipped(entries: NDArray[Any]) -> NDArray[Any]:
+            # Integers below 2**33 and a quotient of at most ONE: the same bits everywhere.
+            scaled: FloatArray = np.clip(entries, -cap, cap).astype(np.float64, copy=False)
+            scaled *= ONE
+            scaled /= cap
+            rounded: NDArray[Any] = np.rint(scaled, out=scaled).astype(dtype, copy=False)
+            return rounded
+
+        return map_entries(clipped, integers)
 
     def _build(self, dtype: type) -> Any:
         X = self._source
         if not sp.issparse(X):
-            lattice: NDArray[Any] = np.empty(self.shape, dtype=dtype)
-            step = max(1, _CACHED_ENTRIES // max(1, self.shape[1]))
-            for start in range(0, self.shape[0], step):
-                lattice[start : start + step, : self.n_features] = to_lattice(X[start : start + step], self.x_bound)
-            lattice[:, self.n_features :] = self._constant
-            return lattice
+            return self._dense(X.shape[1], lambda rows: X[rows])
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -112,47 +157,106 @@ class Design:
                 indptr = np.append(indptr, indptr[-1] + n_rows)
         return type(X)((entries, indices, indptr), shape=shape, copy=False)
 
+    def _dense(self, n_columns: int, table: Callable[[slice], FloatArray], *, intercept: bool = True) -> Int32Array:
+        """The integers of a dense table of this many features, put on the lattice a few rows at a time."""
+        n_rows, width = self._source.shape[0], n_columns + (self._intercept and intercept)
+        lattice = np.empty((n_rows, width), dtype=np.int32)
+        for rows in _in_cache(n_rows, n_columns):
+            lattice[rows, :n_columns] = to_lattice(table(rows), self.x_bound)
+        lattice[:, n_columns:] = self._constant
+        return lattice
+
     def rows(self, start: int, stop: int) -> Design:
         """The design of a contiguous block of rows; dense integers that are there already are shared."""
-        block = Design(self._source[start:stop], self.x_bound, intercept=self._intercept, constant=self._constant)
-        if self._built is not None and not self.is_sparse:
-            block._built = self._built[start:stop]
-        return block
+        shared = self._built is not None and (self._source is None or not self.is_sparse)
+        return self._like(
+            None if self._source is None else self._source[start:stop], self._built[start:stop] if shared else None
+        )
 
     def take(self, places: IndexArray) -> Design:
         """The design of some rows, in the order in which their places are given."""
-        return Design(self._source[places], self.x_bound, intercept=self._intercept, constant=self._constant)
+        if self._source is None:
+            return self._like(None, self._built[places])
+        return self._like(self._source[places], None)
 
     def blocks(self) -> Iterator[tuple[slice, Design]]:
         """Contiguous blocks of rows of a few million stored entries, for passes that keep nothing."""
         n_rows = self.shape[0]
-        stored = self._source.nnz if self.is_sparse else self._source.size
+        stored = self._held.nnz if self.is_sparse else self._held.size
         step = max(1, _BLOCK_ENTRIES * n_rows // max(1, stored))
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows)), self.rows(start, start + step)
 
+    def pieces(self, columns: IndexArray | None = None, most_rows: int | None = None) -> Iterator[tuple[slice, Any]]:
+        """The integers as doubles, dense ones a few rows at a time, which stay in a cache while they are multiplied.
+
+        Of some columns where they are given; no piece has more than ``most_rows``.
+        """
+        integers, n_rows = self._integers(), self.shape[0]
+        if self.is_sparse:
+            integers = _doubles(self._clip(integers))
+            integers = integers if columns is None else integers[:, columns]
+            step = n_rows if most_rows is None else most_rows
+            if n_rows <= step:
+                yield slice(0, n_rows), integers
+                return
+            integers = integers.tocsr()
+            for start in range(0, n_rows, step):
+                yield slice(start, min(start + step, n_rows)), integers[start : start + step]
+            return
+        for rows in _in_cache(n_rows, self.shape[1] if columns is None else columns.size, most_rows):
+            part = integers[rows] if columns is None else np.take(integers[rows], columns, axis=1)
+            yield rows, _doubles(self._clip(part))
+
+    def dense_rows(self, start: int, stop: int) -> FloatArray:
+        """Some rows as a dense matrix of doubles."""
+        part = _doubles(self._clip(self._integers()[start:stop]))
+        rows: FloatArray = part.toarray() if sp.issparse(part) else part
+        return rows
+
     def columns(self, indices: IndexArray) -> Design:
-        """The design of some of the features, without an intercept column."""
-        part = Design(self._source[:, indices], self.x_bound)
-        if self._built is not None and not self.is_sparse:
-            part._built = self._built[:, indices]
+        """The design of some of the features, without an intercept column; dense ones without their own units.
+
+        Where the table is at hand, dense integers of all features are let go. Who goes on with some of the columns
+        rarely comes back for the others, which are then built again.
+        """
+        X, source, built = self._source, None, None
+        if X is None:
+            built = self._built[:, indices] if self.is_sparse else np.take(self._built, indices, axis=1)
+        elif self.is_sparse:
+            source = X[:, indices]
+        else:
+            self._built = None
+            built = self._dense(len(indices), lambda rows: np.take(X[rows], indices, axis=1), intercept=False)
+        part = Design(source, self.x_bound)
+        part._built, part._cap = built, self._cap
         return part
 
     def in_layout(self, layout: str) -> Design:
         """The same features, sparse ones stored by rows ("csr") or by columns ("csc")."""
-        if not self.is_sparse or self._source.format == layout:
+        if not self.is_sparse or self._held.format == layout:
             return self
-        return Design(self._source.asformat(layout), self.x_bound, intercept=self._intercept, constant=self._constant)
+        if self._source is None:
+            return self._like(None, self._built.asformat(layout))
+        return self._like(self._source.asformat(layout), None)
 
     def signs(self) -> Design:
         """The design of the signs of all features, which are bounded by 1."""
-        return Design(map_entries(np.sign, self._source), 1.0, intercept=self._intercept, constant=self._constant)
+        return Design(map_entries(np.sign, self.values), 1.0, intercept=self._intercept, constant=self._constant)
 
     def clipped(self, share: float) -> Design:
-        """The same features clipped to a share of their bound, which becomes the new one."""
-        # Never zero, which the product of a very small bound and a share may be rounded to.
-        bound = max(self.x_bound * share, math.ulp(0.0))
-        return Design(self._source, bound, intercept=self._intercept, constant=self._constant)
+        """The same features with entries clipped to a share of their bound, which ONE then stands for.
+
+        With a cap of about ``share * ONE`` an entry l becomes ``rint(clip(l, -cap, cap) * ONE / cap)``: an integer in
+        ``[-ONE, ONE]`` again, and a function of one cell. Sensitivities of sums of entries in these units, as
+        ``data.sensitivity.proposal_scores`` has them, therefore hold as they are stated.
+        """
+        if self._intercept:
+            raise TypeError("entries are clipped before an intercept column is added")
+        design = self._like(self._source, self._built)
+        # Never zero, which the product of a very small cap and a share may be rounded to.
+        design._cap = max(1, round(self._cap * share))
+        return design
 
     def rmatvec(self, weights: FloatArray, weight_bound: int, n_records: int | None = None) -> IntArray:
         """``X.T @ weights`` for integer weights in ``[-weight_bound, weight_bound]``.
@@ -162,14 +266,9 @@ class Design:
         """
         n_rows, n_columns = self.shape
         sum_magnitude(n_rows if n_records is None else n_records, weight_bound)
-        step = exact_block_rows(weight_bound)
-        if n_rows <= step:
-            return np.asarray(self.lattice.T @ weights).astype(np.int64)
-        lattice = self.lattice.tocsr() if sp.issparse(self.lattice) else self.lattice
         total = np.zeros((n_columns, *weights.shape[1:]), dtype=np.int64)
-        for start in range(0, n_rows, step):
-            block = lattice[start : start + step]
-            total += np.asarray(block.T @ weights[start : start + step]).astype(np.int64)
+        for rows, part in self.pieces(most_rows=exact_block_rows(weight_bound)):
+            total += np.asarray(part.T @ weights[rows]).astype(np.int64)
         return total
 
     def matvec(self, coefficients: FloatArray) -> IntArray:
@@ -182,10 +281,31 @@ class Design:
                 "coefficients: expected an L1 norm of at most 2**37 lattice units, got more; "
                 "quantise them on a coarser lattice."
             )
-        return np.asarray(self.lattice @ coefficients).astype(np.int64)
+        margins = np.empty((self.shape[0], *coefficients.shape[1:]), dtype=np.int64)
+        for rows, part in self.pieces():
+            margins[rows] = part @ coefficients
+        return margins
 
 
-def map_entries(function: Callable[[FloatArray], FloatArray], X: Any) -> Any:
+def _in_cache(n_rows: int, n_columns: int, most_rows: int | None = None) -> Iterator[slice]:
+    """Contiguous rows that stay in a cache together."""
+    step = max(1, _CACHED_ENTRIES // max(1, n_columns))
+    step = step if most_rows is None else min(step, most_rows)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def _entries(X: Any) -> NDArray[Any]:
+    entries: NDArray[Any] = X.data if sp.issparse(X) else X
+    return entries
+
+
+def _doubles(X: Any) -> Any:
+    """Integers as doubles; sparse places are shared."""
+    return map_entries(lambda entries: entries.astype(np.float64, copy=False), X)
+
+
+def map_entries(function: Callable[[Any], Any], X: Any) -> Any:
     """X with a function that keeps zeros applied to every entry; the places of sparse entries are shared."""
     if not sp.issparse(X):
         return function(X)

@@ -70,7 +70,8 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
         plan = self._plan(facts)
-        self.warm_up(sparse=X.is_sparse if isinstance(X, OpenTable) else sp.issparse(X))
+        sparse = X.is_sparse if isinstance(X, OpenTable) else sp.issparse(X)
+        self.warm_up(sparse=sparse, n_classes=None if facts.labels is None else len(facts.labels))
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             check_lengths(X, y)

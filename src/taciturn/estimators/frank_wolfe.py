@@ -53,10 +53,10 @@ class FrankWolfeModel(PrivateLinearModel):
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
 
-    def warm_up(self, *, sparse: bool) -> None:
+    def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
         paths.warm_up(sparse=sparse)
-        if is_classifier(self):
+        if is_classifier(self) and n_classes != 2:
             softmax.warm_up()
 
     @property

@@ -18,10 +18,10 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, check_truth
 from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
+from taciturn.fitting import compiled_sums
 from taciturn.fitting.hard_threshold import run_hard_threshold
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.fitting.pursuit import run_pursuit
-from taciturn.kernels import softmax
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.hard_threshold import HardThresholdPlan, plan_hard_threshold
 from taciturn.planning.pursuit import PursuitPlan, plan_pursuit, pursues
@@ -74,11 +74,10 @@ class HardThresholdModel(PrivateLinearModel):
                 )
         check_truth(average=self.average)
 
-    def warm_up(self, *, sparse: bool) -> None:
+    def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
         rounded_gaussian.warm_up()
-        if is_classifier(self):
-            softmax.warm_up()
+        compiled_sums.warm_up(sparse=sparse, n_classes=n_classes if is_classifier(self) else 0)
 
     def _plan(self, facts: PublicFacts) -> HardThresholdPlan | PursuitPlan:
         loss, n_outputs = self._loss(facts)

@@ -42,9 +42,9 @@ class ScreenedModel(FrankWolfeModel):
         check_screening(self.rule, self.screen_at, self.screen_share, self._given_threshold())
         check_truth(permanent=self.permanent)
 
-    def warm_up(self, *, sparse: bool) -> None:
+    def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
-        super().warm_up(sparse=sparse)
+        super().warm_up(sparse=sparse, n_classes=n_classes)
         rounded_gaussian.warm_up()
 
     def _plan(self, facts: PublicFacts) -> ScreenedPlan:

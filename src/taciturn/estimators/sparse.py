@@ -18,10 +18,10 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
 from taciturn.estimators.inferring import FIXED_COLUMNS, InferringModel
+from taciturn.fitting import compiled_sums
 from taciturn.fitting.inference import InferenceResult, run_inference
 from taciturn.fitting.procedure import PublicFacts
 from taciturn.fitting.sparse import SparseResult, run_sparse
-from taciturn.kernels import softmax
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.inference import InferencePlan, plan_inference
 from taciturn.planning.sparse import METHODS, SparsePlan, plan_sparse
@@ -61,11 +61,10 @@ class SparseModel(InferringModel, PrivateLinearModel):
             check_real(self.x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         self._check_inference()
 
-    def warm_up(self, *, sparse: bool) -> None:
+    def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
         rounded_gaussian.warm_up()
-        if is_classifier(self):
-            softmax.warm_up()
+        compiled_sums.warm_up(sparse=sparse, n_classes=n_classes if is_classifier(self) else 0)
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         facts = super()._public_facts(X, y)

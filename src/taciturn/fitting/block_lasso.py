@@ -78,7 +78,7 @@ class _Columns:
         lattice = design.lattice
         n_rows = lattice.shape[0]
         squares = lattice.multiply(lattice) if sp.issparse(lattice) else lattice * lattice
-        self._design = design
+        self._design, self._lattice = design, lattice
         # Where rows are those of persons their number must not be told by a refusal; a vote may be any function of its
         # block, so that sums beyond 64 bits, which no memory holds the rows for, would do no harm.
         self._n_records = None if weights is None else 1
@@ -94,7 +94,7 @@ class _Columns:
 
     def column(self, feature: int) -> FloatArray:
         """One of them."""
-        raw = self._design.lattice[:, [feature]]
+        raw = self._lattice[:, [feature]]
         dense = raw.toarray() if sp.issparse(raw) else raw
         return np.asarray((dense.ravel() - self._mean[feature]) * self._inverse[feature])
 

@@ -14,20 +14,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from taciturn.core.arrays import FloatArray, IndexArray, IntArray, NumberArray
-from taciturn.core.lattice import FRACTION_BITS, ONE
+from taciturn.core.lattice import ONE, sum_magnitude
 from taciturn.core.validation import check_positive
 from taciturn.data.design import Design
 from taciturn.data.persons import PersonRows
+from taciturn.fitting.compiled_sums import LatticeCoefficients, compiled_softmax_sums, compiled_sums
 from taciturn.fitting.outer_products import sum_outer_products, sum_outer_products_of_persons
 from taciturn.fitting.row_norms import row_norms
+from taciturn.kernels.exponentials import log_sum_exp
 from taciturn.losses import Loss
 from taciturn.sources import Block
 
@@ -37,10 +37,13 @@ __all__ = ["ClippedRecords", "Clipping"]
 _ROOM = 1.0 - 2.0**-28
 # Probabilities are zero or one long before.
 _LARGEST_MARGIN = 2.0**24
+# No bound: that of one row, times this, no weights reach.
+_BOUNDLESS = 2.0**64
 # Squared residuals count up to this many residual clips.
 _LARGEST_RESIDUAL = 2.0
-# Entries of a block of rows that is looked at at once: few enough to stay in a cache from the margins to the sums.
-_BLOCK_ENTRIES = 1 << 18
+# Derivatives in several margins and the margins themselves are integers in these units before they are scaled.
+_FINE = 1 << 40
+_GRAIN = 2.0**-32
 
 
 def _finite(values: FloatArray) -> FloatArray:
@@ -160,18 +163,17 @@ class ClippedRecords:
         norms: FloatArray,
         counts: IntArray | None = None,
     ) -> None:
-        self.clipping, self.design = clipping, design
+        self.clipping, self.design, self._squares = clipping, design, norms
         weight_bound, loss = clipping.weight_bound, clipping.loss
-        squares = np.maximum(norms + float(clipping.constant) ** 2, 1.0)
-        self._norms = np.sqrt(squares)
         # Bounds on the weights of a row, rounded down: times its norm they are in bounds.
         if clipping.product_bound is None:
-            factors = np.sqrt(clipping.row_squared / squares) * _ROOM
+            factors = np.sqrt(clipping.row_squared / self._whole_squares()) * _ROOM
             self._row_bounds = np.floor(weight_bound * np.minimum(factors, 1.0))
             self._factors = self._row_bounds / weight_bound
         else:
-            self._row_bounds = np.minimum(np.floor(clipping.product_bound / self._norms * _ROOM), weight_bound)
-            self._factors = np.ones(squares.size)
+            lengths = np.sqrt(self._whole_squares())
+            self._row_bounds = np.minimum(np.floor(clipping.product_bound / lengths * _ROOM), weight_bound)
+            self._factors = np.ones(lengths.size)
         self._counts = counts
         # What stands for a derivative at its bound, in each row, and how many such weights there can be in a sum.
         self._units: float | FloatArray = float(weight_bound)
@@ -183,48 +185,45 @@ class ClippedRecords:
         null = ~loss.present(target)
         self._row_bounds[null], self._factors[null] = 0.0, 0.0
         self._present = ~null
-        self._codes = target.astype(np.int64) if loss.labelled else np.zeros(0, dtype=np.int64)
+        self._codes = target.astype(np.int64, copy=False) if loss.labelled else np.zeros(0, dtype=np.int64)
         self._target = np.where(null, 0.0, target) if loss.labelled else target.astype(np.float64) / ONE
+
+    def _whole_squares(self) -> FloatArray:
+        """Squared norms of the rows with the constant, of at least one."""
+        return np.maximum(self._squares + float(self.clipping.constant) ** 2, 1.0)
 
     def margins(self, coefficients: FloatArray) -> FloatArray:
         """Products of clipped rows with coefficients, one column per output."""
-        n_features = self.design.n_features
-        support = np.flatnonzero(coefficients[:, :n_features].any(axis=0))
-        weights = coefficients[:, support]
-        largest = float(np.abs(weights).sum(axis=1).max(initial=0.0))
-        # Half of what exact products allow, and rounding adds less than the other half: partial sums stay below 2**53.
-        bits = 36 - math.frexp(largest)[1] if largest > 0.0 else 0
-        integers = np.rint(np.ldexp(weights, bits)).T
-        lattice = self.design.lattice
-        in_rows = lattice.format == "csr" if sp.issparse(lattice) else 2 * support.size > n_features
-        if in_rows:
-            # Taking columns out of rows is slower than a product with all of them.
-            spread = np.zeros((n_features, self.clipping.n_outputs))
-            spread[support] = integers
-            products = np.asarray(lattice @ spread)
-        else:
-            products = np.asarray(lattice[:, support] @ integers)
-        if self.clipping.centre is not None:
-            products -= self.clipping.centre[support] @ integers
-        products *= 2.0 ** -(bits + FRACTION_BITS)
-        if self.clipping.constant:
-            products += coefficients[:, n_features] * (self.clipping.constant / ONE)
+        at, n_features = self._on_lattice(coefficients), self.design.n_features
+        integers, columns = at.integers.T, None
+        if not self.design.is_sparse and 2 * (support := np.flatnonzero(at.integers.any(axis=0))).size <= n_features:
+            # Of sparse rows taking columns out would be slower than a product with all of them.
+            integers, columns = integers[support], support
+        products = np.empty((self._factors.size, self.clipping.n_outputs))
+        for rows, part in self.design.pieces(columns):
+            products[rows] = part @ integers
+        products -= at.shifts
+        products *= at.unit
+        products += at.constants
         products *= self._factors[:, None]
         return products
+
+    def _on_lattice(self, coefficients: FloatArray) -> LatticeCoefficients:
+        return LatticeCoefficients.of(coefficients, self.clipping.constant, self.clipping.centre)
 
     def weights(self, margins: FloatArray) -> FloatArray:
         """Derivatives at some margins as integer weights of the rows as they are, one column per output."""
         loss, bound, margins = self.clipping.loss, self.clipping.derivative_bound, _finite(margins)
         if not loss.multiclass:
             psi = loss.derivative(margins[:, 0], self._target)
-            psi *= (self._row_bounds if self.clipping.product_bound is None else self._units) / bound
+            with np.errstate(over="ignore"):
+                psi *= (self._row_bounds if self.clipping.product_bound is None else self._units) / bound
             psi = _finite(np.rint(psi, out=psi))
             return np.clip(psi, -self._row_bounds, self._row_bounds, out=psi)[:, None]
-        fine = 1 << 40
         margins = np.clip(margins, -_LARGEST_MARGIN, _LARGEST_MARGIN)
-        lattice = np.rint(margins * 2.0**32).astype(np.int64)
-        integers = loss.integer_derivatives(lattice, 2.0**-32, self._codes, math.inf, fine)
-        scale = _ROOM * loss.lipschitz(math.inf) / (fine * bound)
+        lattice = np.rint(margins / _GRAIN).astype(np.int64)
+        integers = loss.integer_derivatives(lattice, _GRAIN, self._codes, math.inf, _FINE)
+        scale = _ROOM * loss.lipschitz(math.inf) / (_FINE * bound)
         if self.clipping.product_bound is not None:
             return self._joint_weights(integers, scale)
         if bound < 1.0:
@@ -248,38 +247,54 @@ class ClippedRecords:
         return integers
 
     def sums(self, coefficients: FloatArray) -> IntArray:
-        """:meth:`sums_at` the margins of these coefficients."""
-        total = np.zeros((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
-        for part in self._parts:
-            total += part.sums_at(part.margins(coefficients))
-        return total
+        """:meth:`sums_at` the margins of these coefficients.
+
+        Over dense rows by compiled loops, for losses that they know: the same integers.
+        """
+        clipping, curve = self.clipping, self.clipping.loss.curve
+        if self.design.is_sparse or curve is None:
+            return self.sums_at(self.margins(coefficients))
+        sum_magnitude(self._factors.size if self._n_terms is None else self._n_terms, clipping.weight_bound)
+        rows, at = self.design.compact(), self._on_lattice(coefficients)
+        by_row = self._factors, self._scales, self._row_bounds
+        if curve.kind == "softmax":
+            sums = compiled_softmax_sums(rows, at, *by_row, self._codes, self._rule, clipping.weight_bound)
+        else:
+            sums = compiled_sums(rows, at, *by_row, self._target, curve, clipping.weight_bound)
+        return self._placed(sums[:, :-1], sums[:, -1])
 
     @cached_property
-    def _parts(self) -> list[ClippedRecords]:
-        """The same records in blocks of rows, as views; all in one where they are stored sparsely."""
-        if self.design.is_sparse:
-            return [self]
-        n_rows, step = self._factors.size, max(1, _BLOCK_ENTRIES // max(1, self.clipping.width))
-        # Built once, for all blocks to share.
-        self.design.lattice  # noqa: B018
-        return [self._rows(slice(start, start + step)) for start in range(0, n_rows, step)]
+    def _scales(self) -> FloatArray:
+        """What derivatives are multiplied with, row by row: to become weights, or for several classes units of them."""
+        bound = 1.0 if self.clipping.loss.multiclass else self.clipping.derivative_bound
+        scales = (self._row_bounds if self.clipping.product_bound is None else self._units) / bound
+        return scales if isinstance(scales, np.ndarray) else np.full(self._factors.size, scales)
 
-    def _rows(self, rows: slice) -> ClippedRecords:
-        part = copy(self)
-        part.design = self.design.rows(rows.start, rows.stop)
-        part._row_bounds, part._factors, part._norms = self._row_bounds[rows], self._factors[rows], self._norms[rows]
-        part._target, part._codes, part._present = self._target[rows], self._codes[rows], self._present[rows]
-        if self._counts is not None:
-            part._counts = self._counts[rows]
-            part._units = self.clipping.weight_bound / part._counts
-        return part
+    @cached_property
+    def _rule(self) -> FloatArray:
+        """The numbers of :meth:`weights` for several classes, as compiled loops take them."""
+        loss, bound, jointly = (
+            self.clipping.loss,
+            self.clipping.derivative_bound,
+            self.clipping.product_bound is not None,
+        )
+        scale = _ROOM * loss.lipschitz(math.inf) / (_FINE * bound)
+        l1_room = loss.l1_factor * _ROOM if bound < 1.0 else math.inf
+        most_l1, most_squared = (_BOUNDLESS, 1.0) if jointly else (loss.l1_factor, loss.squared_l2_factor)
+        return np.array(
+            [_LARGEST_MARGIN, _GRAIN, _FINE, scale, l1_room, _ROOM, most_l1, most_squared, jointly], dtype=np.float64
+        )
 
     def sums_at(self, margins: FloatArray) -> IntArray:
         """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
         weights = self.weights(margins)
+        sums = self.design.rmatvec(weights, self.clipping.weight_bound, self._n_terms).T
+        return self._placed(sums, weights.sum(axis=0).astype(np.int64))
+
+    def _placed(self, products: IntArray, totals: IntArray) -> IntArray:
+        """Sums of weighted rows and of the weights, put together."""
         sums = np.empty((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
-        sums[:, : self.design.n_features] = self.design.rmatvec(weights, self.clipping.weight_bound, self._n_terms).T
-        totals = weights.sum(axis=0).astype(np.int64)
+        sums[:, : self.design.n_features] = products
         if self.clipping.centre is not None:
             sums[:, : self.design.n_features] -= totals[:, None] * self.clipping.centre.astype(np.int64)
         if self.clipping.constant:
@@ -316,8 +331,7 @@ class ClippedRecords:
         if self.clipping.n_outputs == 1:
             margins = np.column_stack((np.zeros(len(margins)), margins))
         codes = np.maximum(self._codes, 0)
-        # One by one and in order, where vector units could round the same number differently in different places.
-        values = np.logaddexp.reduce(margins, axis=1) - margins[np.arange(codes.size), codes]
+        values = log_sum_exp(margins) - margins[np.arange(codes.size), codes]
         return np.where(self._codes < 0, 0.0, values)
 
     def curvature_terms(self, direction: FloatArray) -> FloatArray:
@@ -338,7 +352,9 @@ class ClippedRecords:
         loss = self.clipping.loss
         margins = _finite(self.margins(coefficients))[:, 0]
         roots = np.sqrt(np.clip(loss.second_derivative(margins, self._target) / loss.smoothness, 0.0, 1.0))
-        scales = np.minimum(roots, math.sqrt(self.clipping.row_squared) / self._norms) * self._present
+        scales = (
+            np.minimum(roots, math.sqrt(self.clipping.row_squared) / np.sqrt(self._whole_squares())) * self._present
+        )
         unit = _ROOM * math.sqrt(row_squared / self.clipping.row_squared)
         return self._gram(scales * unit, row_squared, exact=self.clipping.product_bound is None)
 
@@ -367,9 +383,9 @@ class ClippedRecords:
 
     def _dense_rows(self, start: int, stop: int) -> FloatArray:
         """Some rows less the centre, the constant last."""
-        block = self.design.lattice[start:stop]
+        block = self.design.dense_rows(start, stop)
         rows = np.empty((block.shape[0], self.clipping.width))
-        rows[:, : self.design.n_features] = block.toarray() if sp.issparse(block) else block
+        rows[:, : self.design.n_features] = block
         if self.clipping.centre is not None:
             rows[:, : self.design.n_features] -= self.clipping.centre
         if self.clipping.constant:

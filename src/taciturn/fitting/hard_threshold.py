@@ -23,6 +23,7 @@ from taciturn.fitting.sums import (
     largest_row_norm,
     private_median,
 )
+from taciturn.fitting.threads import one_thread
 from taciturn.losses import HuberLoss, Loss
 from taciturn.planning.hard_threshold import LEAST_ROW_BOUND, HardThresholdPlan
 from taciturn.sources import Source
@@ -43,6 +44,7 @@ _LEAST_CURVATURE = 1.3
 _MOST_ROWS_BY_COLUMNS = 1 << 19
 
 
+@one_thread()
 def run_hard_threshold(plan: HardThresholdPlan, source: Source, stream: Stream) -> FloatArray:
     """The coefficients in mapped units, one row per output, the intercept last, for a source with a mapped target."""
     row_squared = math.floor((_row_bound(plan, source, stream) * ONE) ** 2)

@@ -28,6 +28,7 @@ from taciturn.fitting.sparse import SparseRun, spread_coefficients
 from taciturn.fitting.sparse_choices import release_constant
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.fitting.sums import ResidualMagnitudes, RowNorms
+from taciturn.fitting.threads import one_thread
 from taciturn.mechanisms.transcript import block_of_records, coupling, transcribing
 from taciturn.planning.inference import CLIP_SHARE, SCORE_SHARE, SQUARED_STEP, InferencePlan
 from taciturn.sources import ArraySource, DivisibleSource
@@ -80,6 +81,7 @@ class InferenceResult:
     releases: tuple[Release, ...]
 
 
+@one_thread()
 def run_inference(plan: InferencePlan, source: DivisibleSource, stream: Stream) -> InferenceResult:
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     first_budget, second_budget = plan.open_filters()

@@ -12,6 +12,7 @@ import numpy as np
 
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.data.persons import PersonRows
+from taciturn.fitting.threads import add_shares
 
 __all__ = ["sum_outer_products", "sum_outer_products_of_persons"]
 
@@ -19,21 +20,28 @@ Rows = Callable[[int, int], FloatArray]
 """Some rows of a table, by the first one and the one after the last: a matrix that may be changed."""
 
 # Entries of a block of rows that is looked at at once.
-_BLOCK_ENTRIES = 1 << 18
+_BLOCK_ENTRIES = 1 << 17
+# Products of a Gram matrix that take as long as reading an entry.
+_COLUMNS_PER_ENTRY = 16
 
 
 def sum_outer_products(
     rows: Rows, scales: FloatArray, width: int, row_squared: int, *, exact: bool = False
 ) -> IntArray:
     """The Gram matrix of rows times scales, whose squared norms are at most ``row_squared``."""
-    gram = np.zeros((width, width), dtype=np.int64)
     # Sums over a block of rows stay below 2**53, where doubles are exact.
     step = max(1, min(_BLOCK_ENTRIES // width, (1 << 53) // row_squared))
-    for start in range(0, scales.size, step):
-        block = rows(start, start + step)
-        block *= scales[start : start + step, None]
-        gram += _gram(block, exact=exact)
-    return gram
+
+    def part(first: int, last: int) -> IntArray:
+        gram = np.zeros((width, width), dtype=np.int64)
+        for start in range(first, last, step):
+            stop = min(start + step, last)
+            block = rows(start, stop)
+            block *= scales[start:stop, None]
+            gram += _gram(block, exact=exact)
+        return gram
+
+    return add_shares(part, scales.size, width * width // _COLUMNS_PER_ENTRY)
 
 
 def sum_outer_products_of_persons(

@@ -312,8 +312,11 @@ class PrivateEstimator(Guarded, BaseEstimator):
         assumptions = (*facts.assumptions, *person_assumptions(self.relation), *(ONE_PARTITION,) * in_partitions)
         return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), read
 
-    def warm_up(self, *, sparse: bool) -> None:
-        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
+    def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
+        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing.
+
+        ``n_classes`` is the number of classes, where it is known already.
+        """
 
     def _reserve(self, plan: Plan, facts: PublicFacts) -> Reservation:
         """Set the cost of the plan aside before the first cell is read and the first noise is drawn."""

@@ -20,6 +20,7 @@ from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.gradient_descent import Constraint, CurvatureStep, GradientDescent, heaviest_columns
 from taciturn.fitting.sums import CurvatureSum, GradientSum, RowNorms, private_median
 from taciturn.fitting.target_medians import MAGNITUDES, middle_of
+from taciturn.fitting.threads import one_thread
 from taciturn.losses import HuberLoss, Loss
 from taciturn.planning.hard_threshold import LEAST_ROW_BOUND
 from taciturn.planning.pursuit import PursuitPlan
@@ -80,6 +81,7 @@ class _Residuals:
         return np.abs(margins[:, 0] - np.asarray(self.clipping.target(block), dtype=np.float64) / ONE)
 
 
+@one_thread()
 def run_pursuit(plan: PursuitPlan, source: Source, stream: Stream) -> FloatArray:
     """The coefficients in mapped units, one row per output, the intercept last, for a source with a mapped target."""
     run = _Pursuit(plan, source, stream)

@@ -14,13 +14,15 @@ __all__ = ["row_norms", "squared_row_norms"]
 
 def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
     """Squared L2 norms of the rows less a centre, in lattice units. Exact: below 2**53 for half a million columns."""
-    lattice = design.lattice
-    norms: FloatArray
-    if sp.issparse(lattice):
-        norms = np.asarray(lattice.power(2).sum(axis=1), dtype=np.float64).ravel()
-    else:
-        norms = np.einsum("ij,ij->i", lattice, lattice)
-    return norms if centre is None else norms - 2.0 * np.asarray(lattice @ centre).ravel() + float(centre @ centre)
+    norms = np.empty(design.shape[0])
+    for rows, part in design.pieces():
+        if sp.issparse(part):
+            norms[rows] = np.asarray(part.power(2).sum(axis=1)).ravel()
+        else:
+            norms[rows] = np.einsum("ij,ij->i", part, part)
+        if centre is not None:
+            norms[rows] -= 2.0 * np.asarray(part @ centre).ravel() - float(centre @ centre)
+    return norms
 
 
 def row_norms(

@@ -29,6 +29,7 @@ from taciturn.fitting.sparse_choices import (
 )
 from taciturn.fitting.sparse_columns import SIZE_SHARE, choose_columns, choose_size
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
+from taciturn.fitting.threads import one_thread
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
 
@@ -51,6 +52,7 @@ class SparseResult:
     releases: tuple[Release, ...]
 
 
+@one_thread()
 def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult:
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     budget = plan.open_filter()

@@ -23,6 +23,7 @@ from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.gradient_descent import Constraint, GradientDescent, ShrinkingStep
 from taciturn.fitting.releases import Releases
 from taciturn.fitting.sums import GradientSum, ResidualMagnitudes, RowNorms
+from taciturn.fitting.threads import all_threads_if_large
 from taciturn.fitting.weight_noise import LinearDescent, WeightNoise
 from taciturn.planning.descent import LEAST_CLIP, DescentRule, step_rule
 from taciturn.planning.sparse import SparsePlan
@@ -222,7 +223,8 @@ class Descent:
         what = f"the Gram matrix of {p:,} columns in the {name}"
         matrix, deviation = self.releases.gram_matrix(what, _GRAM_SHARE * share, clipping)
         gram = Gram(matrix, deviation)
-        values, vectors = eigh(matrix)
+        with all_threads_if_large(len(matrix)):
+            values, vectors = eigh(matrix)
         ridge = gram.noise if private else _NOISELESS_RIDGE * max(float(values[-1]), 1.0)
         inverse = 1.0 / (smoothness * (np.maximum(values, 0.0) + ridge))
         # Of eigenvalues within the noise only the sum is known.

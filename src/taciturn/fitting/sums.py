@@ -15,6 +15,7 @@ import numpy as np
 from taciturn.core.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
+from taciturn.data.design import map_entries
 from taciturn.fitting.clipped_records import ClippedRecords, Clipping
 from taciturn.fitting.row_norms import row_norms
 from taciturn.losses import Loss
@@ -354,11 +355,11 @@ class KeptShares:
         norms = row_norms(block, self.columns, None, "csr", one_pass=True)
         shares, cap = np.ones(block.n_rows), math.floor(self.entry * ONE)
         for rows, part in block.design(self.columns, "csr").blocks():
-            products = part.lattice.copy()
-            entries = products.data if part.is_sparse else products
-            np.abs(entries, out=entries)
-            entries *= np.minimum(entries, cap)
-            np.divide(np.asarray(products.sum(axis=1)).ravel(), norms[rows], out=shares[rows], where=norms[rows] > 0.0)
+            kept = np.empty(part.shape[0])
+            for few, entries in part.pieces():
+                products = map_entries(lambda entry: np.abs(entry) * np.minimum(np.abs(entry), cap), entries)
+                kept[few] = np.asarray(products.sum(axis=1)).ravel()
+            np.divide(kept, norms[rows], out=shares[rows], where=norms[rows] > 0.0)
         return _left_in(shares, self.loss.present(block.target), block)
 
 

@@ -46,6 +46,8 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
         self._function, self._options = function, options
+        # What numba asks of a global that it may put into its callers, with ``inline="always"``.
+        self.py_func, self.targetoptions = function, options
 
     def __call__(self, *args: Any) -> Any:
         """Call the compiled function."""
@@ -53,20 +55,31 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The function in numba's hands, with a cache where there is room for one."""
-        from numba import njit
+        """The function in numba's hands as Python calls it, with a cache where there is room for one."""
         from numba.core.caching import FunctionCache
 
-        dispatcher = njit(**self._options)(self._function)
+        dispatcher = self._compiler()
         # Without a cache where numba finds no folder that can be written (RuntimeError) or cannot look (OSError).
         with suppress(Exception):
             dispatcher._cache = _Cache(cast(Any, FunctionCache)(self._function))
         return dispatcher
 
+    @cached_property
+    def inner(self) -> Any:
+        """The same as other kernels call it: part of their code and of their cache, and nothing by itself."""
+        return self._compiler(no_cpython_wrapper=True)
+
+    def _compiler(self, **wrappers: Any) -> Any:
+        from numba import njit
+
+        # Nobody calls kernels from C, and a wrapper takes as long to compile as a small kernel.
+        options: dict[str, Any] = {"no_cfunc_wrapper": True, **wrappers, **self._options}
+        return njit(**options)(self._function)
+
     @property
     def _numba_type_(self) -> Any:
         """What numba asks of a global that compiled code calls."""
-        return self.dispatcher._numba_type_
+        return self.inner._numba_type_
 
 
 class _Cache:

@@ -1,23 +1,23 @@
 """Softmax residuals on the lattice, one record at a time.
 
-A record's residual is a function of its own margins and label alone, to the last bit: scalar loops, because vector
-units may round the same number differently in different lanes.
+A record's residual is a function of its own margins and label alone, to the last bit, and the same on every processor:
+the exponential function is our own, and sums over classes are made in their order.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
 import numpy as np
 
 from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.kernels.compiled import compiled
+from taciturn.kernels.exponentials import exponential, softmax_numpy
 
 __all__ = ["softmax_residuals", "softmax_residuals_numpy", "warm_up"]
 
 
-@compiled
+@compiled(error_model="numpy")
 def softmax_residuals(
     margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray
 ) -> None:  # pragma: no cover (compiled; its twin below is covered)
@@ -34,11 +34,11 @@ def softmax_residuals(
             top = max(top, margins[i, k])
         total = 0.0
         for k in range(n_classes):
-            out[i, k] = math.exp((margins[i, k] - top) * unit)
+            out[i, k] = exponential((margins[i, k] - top) * unit)
             total += out[i, k]
         for k in range(n_classes):
             residual = out[i, k] / total - (1.0 if k == code else 0.0)
-            out[i, k] = min(max(float(round(residual * bound)), -bound), bound)
+            out[i, k] = min(max(np.rint(residual * bound), -bound), bound)
 
 
 @cache
@@ -48,9 +48,8 @@ def warm_up() -> None:
 
 
 def softmax_residuals_numpy(margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray) -> None:
-    """The numpy twin of :func:`softmax_residuals`."""
-    weights = np.exp((margins - margins.max(axis=1, keepdims=True)) * unit)
-    weights /= weights.sum(axis=1, keepdims=True)
+    """The numpy twin of :func:`softmax_residuals`: the same bits."""
+    weights = softmax_numpy((margins - margins.max(axis=1, keepdims=True)) * unit)
     known = codes >= 0
     weights[np.flatnonzero(known), codes[known]] -= 1.0
     weights[~known] = 0.0

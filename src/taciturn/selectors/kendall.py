@@ -135,7 +135,7 @@ class KendallSelector(PrivateSelector):
             None if private_count else facts.n_rows,
         )
 
-    def warm_up(self, *, sparse: bool) -> None:
+    def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit calls, so that a failure to do so spends nothing."""
         kendall.warm_up()
 

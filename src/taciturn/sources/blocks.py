@@ -291,8 +291,10 @@ class Partition:
             rows = rows[keys.order(rows)]
             records = records.of_persons(keys)
             persons = PersonRows.of_slots(records.slots)
-        # The one place where blocks of partitions get their features.
+        # The one place where blocks of partitions get their features: integers, half of what the table takes.
         design = Design(records.X, self.builder.x_bound)
+        if not self.builder.own_units:
+            design = design.compacted()
         return PartitionBlock(design, records.y, persons, columns, rows, label_kinds)
 
 

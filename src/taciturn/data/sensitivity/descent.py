@@ -93,6 +93,9 @@ def proposal_scores(entry_bound: int, weight_sum: int, relation: str) -> Sensiti
     contributes ``sum_k |r_ik| |x_ij| <= entry_bound * weight_sum`` to them; then :func:`record_sum`. Not monotone: one
     record brings some sums nearer to u and others farther from it.
 
+    *Clipped entries.* Those of ``Design.clipped`` are integers in [-ONE, ONE], each a function of one cell on the
+    lattice: ``entry_bound`` is ONE, and the proof holds word for word.
+
     *Persons.* ``sum_k |r_ik| <= weight_sum / m`` on each of a person's m rows, which add up to ``weight_sum``.
     """
     bound = check_integer(1, entry_bound=entry_bound) * check_integer(1, weight_sum=weight_sum)

@@ -49,6 +49,7 @@ class StreamedSource(PartitionedSource):
         self._memory, self._watch = check_integer(0, memory=memory), watch
         self._held: dict[int, PartitionBlock] = {}
         self._sizes: dict[int, int] = {}
+        self._n_bytes = 0
         # Which rows of a partition are not null: known when all of its features were read.
         self._present: dict[int, NDArray[np.uint8]] = {}
 
@@ -56,20 +57,22 @@ class StreamedSource(PartitionedSource):
         """The answers in the order of the partitions."""
         n_partitions = len(self.partitions)
         self._make_room(function.columns)
-        with closing(self._read_ahead(function.columns)) as coming:
+        # As it is now: blocks may be let go of on the way.
+        held = dict(self._held)
+        missing = [index for index in range(n_partitions) if index not in held]
+        with closing(self._read_ahead(missing, function.columns)) as coming:
             for index in range(n_partitions):
-                block: PartitionBlock | Refusal | None = self._held.get(index)
-                if block is None:
-                    block = next(coming)
+                block: PartitionBlock | Refusal = held.pop(index) if index in held else next(coming)
                 yield answer_of(function, block)
                 if isinstance(block, PartitionBlock):
                     self._hold(index, block)
                 if self._watch is not None:
                     self._watch(index + 1, n_partitions)
 
-    def _read_ahead(self, columns: IndexArray | None) -> Generator[PartitionBlock | Refusal, None, None]:
-        """The blocks that are not held, the next of which is read while one is worked on."""
-        missing = [index for index in range(len(self.partitions)) if index not in self._held]
+    def _read_ahead(
+        self, missing: list[int], columns: IndexArray | None
+    ) -> Generator[PartitionBlock | Refusal, None, None]:
+        """The blocks of some partitions, the next of which is read while one is worked on."""
         if not missing:
             return
         with ThreadPoolExecutor(1) as thread:
@@ -93,10 +96,9 @@ class StreamedSource(PartitionedSource):
             return
         for index, block in list(self._held.items()):
             if block.columns is not None and (columns is None or not np.isin(columns, block.columns).all()):
-                del self._held[index], self._sizes[index]
+                self._release(index)
             elif columns is not None and len(self._held) < len(self.partitions):
-                self._held[index] = block.narrow(columns)
-                self._sizes[index] = self._held[index].n_bytes()
+                self._hold(index, block.narrow(columns))
 
     def _hold(self, index: int, block: PartitionBlock) -> None:
         """Keep a block for the next round, if it fits."""
@@ -107,12 +109,16 @@ class StreamedSource(PartitionedSource):
             self._present[index] = np.packbits(present)
         if block.columns is not None and block.columns.size == 0:
             return
-        held = sum(self._sizes.values()) - self._sizes.pop(index, 0)
+        self._release(index)
         size = block.n_bytes()
-        if held + size <= self._memory:
+        if self._n_bytes + size <= self._memory:
             self._held[index], self._sizes[index] = block, size
-        else:
-            self._held.pop(index, None)
+            self._n_bytes += size
+
+    def _release(self, index: int) -> None:
+        """Let go of a block, if it is held."""
+        self._n_bytes -= self._sizes.pop(index, 0)
+        self._held.pop(index, None)
 
     def divide(self, first: BoolArray) -> tuple[Self, Self]:
         """The records in two: those of the slots that are true in ``first``, and the others.
@@ -121,9 +127,8 @@ class StreamedSource(PartitionedSource):
         """
         halves = super().divide(first)
         rows = self._rows_of(first), self._rows_of(~first)
-        self._sizes.clear()
-        while self._held:
-            index, block = self._held.popitem()
+        for index, block in list(self._held.items()):
+            self._release(index)
             for half, kept in zip(halves, rows, strict=True):
                 half._hold(index, block.keep(kept[index]))
         return halves

@@ -13,11 +13,11 @@ from ledgers_made import STUDY, made_ledger
 
 from taciturn import Budget, Certificate, SparseClassifier, SparseRegressor
 from taciturn.certificate import Release, certify
+from taciturn.drawing.charts import odds_chart
 from taciturn.estimators.inference import Inference
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.modelfile import Model
 from taciturn.report import Page, account_page, model_report
-from taciturn.report.charts import odds_chart
 from taciturn.tables import TableBounds, TableSchema
 
 EVIL = '<script>alert(1)</script>&"'
@@ -238,6 +238,11 @@ class Tree(HTMLParser):
 
     def handle_data(self, data):
         self.open[-1].text += data
+
+
+def drawings(root, kind="wide"):
+    """Charts that fill the page in a wide window, or in a narrow one."""
+    return [svg for svg in root.find("svg") if svg.attributes.get("class") == kind]
 
 
 def faults_of(text):

@@ -13,6 +13,7 @@ from reported import (
     as_published,
     certificate_of_fit,
     classification,
+    drawings,
     faults_of,
     regression,
     without_noise,
@@ -70,7 +71,7 @@ def test_coefficients_are_told_in_the_units_of_the_columns():
 def test_charts_of_several_classes_share_one_scale():
     model = classification(["low", "middle", "high"])
     root = Tree(model_report(model)).root
-    charts = [svg for svg in root.find("svg") if svg.find("g")]
+    charts = drawings(root)
     assert len(charts) == 3
     assert [h.words() for h in root.find("h3")][:3] == ["Class low", "Class middle", "Class high"]
     scales = []

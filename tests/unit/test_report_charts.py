@@ -7,23 +7,24 @@ from types import SimpleNamespace
 import mpmath
 import numpy as np
 import pytest
-from reported import Tree
+from reported import Tree, drawings
 
 from taciturn.accounting.attacks import highest_power
+from taciturn.drawing.charts import Bar, coefficient_chart, find_scale, odds_chart
+from taciturn.drawing.formats import format_number, format_percent, round_safely
+from taciturn.drawing.odds import posterior_range
+from taciturn.drawing.svg import shorten
 from taciturn.report import Page
-from taciturn.report.charts import Bar, coefficient_chart, find_scale, odds_chart, shorten
-from taciturn.report.formats import format_number, format_percent, round_safely
-from taciturn.report.odds import posterior_range
 
 # ------------------------------------------------------------------ bars
 
 
-def drawn(drawing):
+def drawn(drawing, kind="wide"):
     """Bars of a chart: name, left end, right end, kind; and the place of zero."""
     page = Page("x")
     page.section("x")
     page.figure(drawing, "Bars", "Bars")
-    (svg,) = Tree(page.render()).root.find("svg")
+    (svg,) = drawings(Tree(page.render()).root, kind)
     (zero,) = [float(line.attributes["x1"]) for line in svg.find("line") if line.attributes["class"] == "axis"]
     rows = []
     for group in svg.find("g"):
@@ -56,11 +57,12 @@ def is_to_scale(zero, rows, bars):
 BARS = [Bar("a", 5.0), Bar("b", -3.0), Bar("c", 0.75), Bar("d", -0.5), Bar("e", 0.25)]
 
 
-def test_bars_are_to_scale():
-    zero, rows = drawn(coefficient_chart(BARS[::-1], "x", find_scale(BARS)))
+@pytest.mark.parametrize(("kind", "reach"), [("wide", (205.0, 565.0)), ("narrow", (12.0, 308.0))])
+def test_bars_are_to_scale(kind, reach):
+    zero, rows = drawn(coefficient_chart(BARS[::-1], "x", find_scale(BARS)), kind)
     assert [row.texts[0] for row in rows] == ["a", "b", "c", "d", "e"]
     assert is_to_scale(zero, rows, BARS)
-    assert all(205.0 <= row.left <= row.right <= 565.0 for row in rows)
+    assert all(reach[0] <= row.left <= row.right <= reach[1] for row in rows)
 
 
 @pytest.mark.parametrize("fault", ["bar", "side", "colour"])

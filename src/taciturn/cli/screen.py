@@ -142,7 +142,7 @@ def _print_intervals(model: Model) -> None:
     """Print coefficients with standard errors, and effects or odds ratios per unit of their column."""
     from rich.table import Table
 
-    from taciturn.report.formats import format_estimate
+    from taciturn.drawing.formats import format_estimate
 
     summary = model.summary()
     columns, found, names = summary.columns, summary.inference, summary.names
@@ -220,7 +220,7 @@ def print_certificate(certificate: Certificate) -> None:
 
 def _attacks(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """What is proved about attackers: the Gaussian parameter, and tests of membership."""
-    from taciturn.report.formats import format_percent, round_safely
+    from taciturn.drawing.formats import format_percent, round_safely
 
     rates, mu = certificate.attack_rates(), certificate.mu
     if rates is None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.report.charts import MOST_BARS, Bar, coefficient_chart, find_scale, select_largest
-from taciturn.report.formats import format_number
+from taciturn.drawing.charts import MOST_BARS, Bar, coefficient_chart, find_scale, select_largest
+from taciturn.drawing.formats import format_number
 from taciturn.report.intervals import show_intervals
 from taciturn.report.page import Page
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taciturn.report.charts import MOST_BARS
-from taciturn.report.forest import Estimate, forest_chart
-from taciturn.report.formats import format_number
+from taciturn.drawing.charts import MOST_BARS
+from taciturn.drawing.forest import Estimate, forest_chart
+from taciturn.drawing.formats import format_number
 from taciturn.report.page import Page
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from taciturn._version import __version__
 from taciturn.certificate import Certificate, Release
+from taciturn.drawing.formats import flatten_facts, format_fact, format_number
 from taciturn.events import NotPrivateEvent
 from taciturn.report.coefficients import show_coefficients
-from taciturn.report.formats import flatten_facts, format_fact, format_number
 from taciturn.report.guarantee import explain_guarantee, list_warnings, show_odds, summarise
 from taciturn.report.page import Page
 

@@ -6,15 +6,15 @@ import base64
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from taciturn._version import __version__
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer
-from taciturn.report.markup import Markup, element
+from taciturn.drawing.markup import Markup, element
+from taciturn.drawing.svg import Drawing
 from taciturn.report.style import SCRIPT, STYLE
 
-__all__ = ["Drawing", "Page"]
+__all__ = ["Page"]
 
 _DEEPEST_LEVEL = 4
 _SECTIONS_WITHOUT_CONTENTS = 5
@@ -22,21 +22,6 @@ _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SVG_HEAD = 1000
 # Tables up to this long are not split between printed pages.
 _MOST_ROWS_TOGETHER = 15
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """An inline SVG image of a size in pixels, before it is fitted to the page.
-
-    ``body`` is made by :func:`taciturn.report.markup.element`. A ``wide`` image fills the width of the page and scrolls
-    on a narrow screen.
-    """
-
-    title: str
-    width: float
-    height: float
-    body: Markup
-    wide: bool = True
 
 
 class Page:
@@ -146,7 +131,9 @@ class Page:
             inside = _embedded(image, alt, caption)
         else:
             self._n_figures += 1
-            inside = _inline(image, alt, f"drawing-{self._n_figures}")
+            inside = _inline(image, alt, f"drawing-{self._n_figures}", "wide" if image.narrow else None)
+            if image.narrow:
+                inside = Markup(inside + _inline(image.narrow, alt, f"drawing-{self._n_figures}-narrow", "narrow"))
         self._add(element("figure", inside, element("figcaption", caption)))
 
     def code_block(self, text: str, label: str, *, folded: bool = False) -> None:
@@ -222,8 +209,8 @@ def _embedded(content: bytes, alt: str, caption: str) -> Markup:
     return _scrolling(element("img", alt=alt, src=source, class_="wide"), caption)
 
 
-def _inline(drawing: Drawing, alt: str, anchor: str) -> Markup:
-    svg = element(
+def _inline(drawing: Drawing, alt: str, anchor: str, kind: str | None) -> Markup:
+    return element(
         "svg",
         element("title", drawing.title, id=f"{anchor}-title"),
         element("desc", alt, id=f"{anchor}-desc"),
@@ -233,6 +220,5 @@ def _inline(drawing: Drawing, alt: str, anchor: str) -> Markup:
         viewBox=f"0 0 {drawing.width:g} {drawing.height:g}",
         width=drawing.width,
         height=drawing.height,
-        class_="wide" if drawing.wide else None,
+        class_=kind,
     )
-    return _scrolling(svg, drawing.title) if drawing.wide else svg

@@ -100,7 +100,12 @@ figure {{ margin: 1.25rem 0; }}
 figure .scroll {{ margin: 0; }}
 figcaption {{ margin-top: .5rem; font-size: .92rem; color: var(--muted); }}
 svg, img {{ display: block; max-width: 100%; height: auto; }}
-svg.wide, img.wide {{ width: 100%; min-width: 30rem; }}
+svg.wide, img.wide {{ width: 100%; }}
+img.wide {{ min-width: 30rem; }}
+svg.narrow {{ width: 100%; max-width: 26rem; }}
+@media not screen {{ svg.narrow {{ display: none; }} }}
+@media screen and (min-width: 40.01rem) {{ svg.narrow {{ display: none; }} }}
+@media screen and (max-width: 40rem) {{ svg.wide {{ display: none; }} }}
 img {{ background: #ffffff; }}
 svg text {{ fill: currentColor; font-size: 13px; }}
 svg .small {{ fill: var(--muted); font-size: 12px; }}

@@ -42,10 +42,10 @@ def print_model(model: Model, *, full: bool = True) -> None:
         return
     most = None if full else ROWS_OF_A_SCREEN
     if inference is not None:
-        notes = " ".join(model.inference_notes if full else model.inference_notes[:1])
+        notes = " ".join(model.inference_notes)
         print_sentence(notes)
         if most is not None:
-            # A reason of several lines leaves less room.
+            # Reasons of several lines leave less room.
             most = max(_FEWEST_ROWS, most + 1 - math.ceil(len(notes) / console().width))
     found = _Coefficients.of(model)
     first, *others = _groups(found)

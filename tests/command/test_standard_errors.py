@@ -143,8 +143,6 @@ def test_all_categories_together_are_told(tables):
     assert done.code == 0
     told = " ".join(done.out.split())
     assert "The model has all categories of region, which are collinear with the intercept" in told
-        done.out.split()
-    )
 
 
 def test_columns_can_be_fixed_without_inference(tables):

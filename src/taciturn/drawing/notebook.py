@@ -18,7 +18,7 @@ _STYLE = """
 .taciturn-card p { margin: .3rem 0; }
 .taciturn-card .taciturn-side { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center; }
 .taciturn-card .taciturn-side > div { flex: 1 1 17rem; }
-.taciturn-card table { border-collapse: collapse; margin: .5rem 0; color: inherit; background: none; }
+.taciturn-card table { border-collapse: collapse; min-width: 20rem; margin: .5rem 0; color: inherit; background: none; }
 .taciturn-card caption { text-align: left; padding: .2rem 0; color: inherit; caption-side: top; }
 .taciturn-card tr, .taciturn-card tbody tr:nth-child(odd), .taciturn-card tbody tr:hover { background: none; }
 .taciturn-card th, .taciturn-card td { text-align: left; vertical-align: top; padding: .15rem 1rem .15rem 0;

@@ -14,7 +14,7 @@ from taciturn.drawing.formats import format_percent, round_safely
 if TYPE_CHECKING:
     from taciturn.certificate.certificate import Certificate
 
-__all__ = ["in_short", "in_words", "list_facts"]
+__all__ = ["in_short", "in_words", "list_facts", "relation_in_words"]
 
 _RELATION_IN_WORDS = {
     "zero-out": (
@@ -69,7 +69,7 @@ def in_words(certificate: Certificate) -> str:
         sentences.append(_proved(certificate))
     sentences += _attacks(certificate)
     sentences += [
-        f"Here {_relation(certificate)}.",
+        f"Here {relation_in_words(certificate)}.",
         f"Released: {released}.",
     ]
     if _is_halved(certificate):
@@ -104,7 +104,7 @@ def list_facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
     yield "guarantee", visible(_guarantee(certificate))
     if certificate.status == "as published":
         yield "proved", _proved(certificate)
-    yield "relation", f"{certificate.relation}: {_relation(certificate)}"
+    yield "relation", f"{certificate.relation}: {relation_in_words(certificate)}"
     yield from _attack_facts(certificate)
     if certificate.is_proved and certificate.epsilon:
         yield _group_fact(certificate)
@@ -160,7 +160,8 @@ def _public(certificate: Certificate) -> list[str]:
     return [f"{names.get(name, name)} = {_fact(value)}" for name, value in certificate.public.items()]
 
 
-def _relation(certificate: Certificate) -> str:
+def relation_in_words(certificate: Certificate) -> str:
+    """What neighbours are."""
     words = _RELATION_OF_PERSONS_IN_WORDS if certificate.unit == "person" else _RELATION_IN_WORDS
     return words[certificate.relation]
 

@@ -13,7 +13,7 @@ from taciturn.drawing.markup import Markup, element
 __all__ = ["NARROW", "WIDE", "Drawing", "Layout", "draw_ticks", "in_both_widths", "shorten", "text_width"]
 
 _FONT, _SMALL, _GAP = 13.0, 12.0, 10.0
-_NARROWEST = 0.58
+_NARROWEST = 0.64
 _BASELINE = 4.5
 # Between two labels of an axis.
 _BETWEEN = 4.0
@@ -109,13 +109,13 @@ def shorten(name: str, room: float) -> str:
 
 
 def text_width(text: str, font: float = _FONT) -> float:
-    """Upper estimate of the width of a text, as fonts differ."""
+    """Upper estimate of the width of a text: that of wide fonts, as it is not known which one is used."""
     widths = (
         1.05
         if unicodedata.east_asian_width(c) in "WF"
-        else 0.9
+        else 1.0
         if c in "mwMW@%"
-        else 0.74
+        else 0.79
         if c.isupper()
         else _NARROWEST
         for c in text

@@ -56,6 +56,7 @@ class Page:
         self._ids: set[str] = set()
         self._level = 1
         self._n_figures = 0
+        self._sheet: list[Markup] = []
 
     def section(self, title: str, level: int = 2) -> None:
         """Begin a section; a section of level 3 belongs to the last one of level 2."""
@@ -144,9 +145,29 @@ class Page:
         else:
             self._add(element("div", element("p", element("span", label)), pre, class_="code"))
 
-    def signature(self, labels: Iterable[str]) -> None:
-        """Add lines for signatures, in print only."""
-        self._add(element("div", *(element("span", label) for label in labels), class_="signature"))
+    def sheet(
+        self,
+        title: str,
+        sentences: Iterable[str],
+        facts: Iterable[tuple[str, str]],
+        releases: Iterable[str],
+        blanks: Iterable[str],
+        signatures: Iterable[str],
+    ) -> None:
+        """Set the page to sign, which is seen in print only, and there alone unless the whole is asked for.
+
+        It has sentences, facts, a list of releases, lines to fill in, and lines for signatures. The caller keeps it
+        short enough for one sheet of paper.
+        """
+        self._sheet = [
+            element("p", title, class_="title"),
+            *(element("p", sentence) for sentence in sentences),
+            element("dl", *(element("div", element("dt", name), element("dd", text)) for name, text in facts)),
+            element("p", "Released: how often, and with which noise (its scale in sensitivities)", class_="list"),
+            element("ul", *(element("li", text) for text in releases)),
+            *(element("p", element("span", label), class_="blank") for label in blanks),
+            element("div", *(element("span", label) for label in signatures), class_="signature"),
+        ]
 
     def render(self) -> str:
         """Return the whole file."""
@@ -167,13 +188,22 @@ class Page:
         body = element(
             "body",
             element("a", "Skip to the content", class_="skip", href="#content"),
+            *self._choice_of_print(),
             element("header", element("h1", self.title), *self._head),
             self._contents(),
             element("main", *self._main, id="content", tabindex="-1"),
             element("footer", f"Written by taciturn {__version__}. This file is complete and loads nothing."),
+            *([element("section", *self._sheet, class_="sheet", aria_label="Page to sign")] if self._sheet else []),
             element("script", Markup(SCRIPT)),
         )
         return f"<!doctype html>\n{element('html', head, body, lang=self.lang)}\n"
+
+    def _choice_of_print(self) -> tuple[Markup, ...]:
+        """What decides whether print shows more than the page to sign; style sheets see what follows it."""
+        if not self._sheet:
+            return ()
+        label = "Print more than the page to sign"
+        return element("input", type="checkbox", id="print-whole"), element("label", label, for_="print-whole")
 
     def _add(self, block: Markup) -> None:
         (self._main if self._level > 1 else self._head).append(block)

@@ -123,9 +123,8 @@ def labels_beyond(drawing):
         x, kinds = float(text.attributes["x"]), text.attributes.get("class", "").split()
         width = text_width(text.words(), 12.0 if "small" in kinds else 13.0)
         left = x - (width if "number" in kinds else width / 2 if "middle" in kinds else 0.0)
-        if not (
-            -0.01 <= left and left + width <= drawing.width + 0.01 and float(text.attributes["y"]) < drawing.height
-        ):
+        below = float(text.attributes["y"]) > drawing.height
+        if left < -0.01 or left + width > drawing.width + 0.01 or below:
             found.append(text.words())
     return found
 

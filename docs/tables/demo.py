@@ -1,6 +1,6 @@
 """The part of README.md between the marks of the demo: what ``taciturn demo`` prints.
 
-Runs the demo with a fixed seed, shortens long paragraphs, and writes the text into the page; ``--check`` compares
+Runs the demo with a fixed seed, shortens the certificate, and writes the text into the page; ``--check`` compares
 instead and exits with 1 if they differ.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
 BEGIN, END = "<!-- demo: begin -->\n", "<!-- demo: end -->\n"
-LINES_OF_A_PANEL = 4
+LINES_OF_A_CERTIFICATE = 14
 
 
 def output() -> str:
@@ -31,21 +31,16 @@ def output() -> str:
 
 
 def shortened(text: str) -> str:
-    """The same with the first lines of every panel, and without the table that comes a second time."""
-    lines: list[str] = []
-    inside = 0
-    for line in text.splitlines():
-        inside = inside + 1 if line.startswith("│ ") and inside else int(line.startswith("╭"))
-        if inside <= LINES_OF_A_PANEL:
-            lines.append(line.rstrip())
-        elif inside == LINES_OF_A_PANEL + 1:
-            lines.append(f"│ {'[...]':<{len(line) - 4}} │")
-    head, mark, rest = "\n".join(lines).partition("$ taciturn show")
+    """The same with the first lines of the certificate, and without the coefficients that come a second time."""
+    head, mark, rest = text.partition("$ taciturn show")
     command, _, shown = rest.partition("\n")
-    # The certificate of show: facts only.
-    facts = shown[shown.index("┌") : shown.index("╭")].rstrip()
-    tail = shown[shown.index("made by:") :]
-    return f"{head}{mark}{command}\n{facts}\n{tail}\n"
+    facts = shown[shown.index("┌") : shown.index("made by:")].rstrip().splitlines()
+    cut = facts[LINES_OF_A_CERTIFICATE]
+    name, bar, _ = cut[1:].partition("│")
+    left_out = f"│{' ' * len(name)}{bar} {'[...]':<{len(cut) - len(name) - 4}}│"
+    kept = [*facts[:LINES_OF_A_CERTIFICATE], left_out, facts[-1]]
+    lines = [head + mark + command, *kept, shown[shown.index("made by:") :]]
+    return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()) + "\n"
 
 
 def main(arguments: list[str]) -> int:

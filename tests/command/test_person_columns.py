@@ -53,7 +53,8 @@ def test_a_column_of_keys_makes_a_person_the_record(folder):
     assert certificate.unit == "person"
     assert certificate.public["records"] == N_PERSONS
     assert certificate.public["person column"] == "patient_id"
-    words = " ".join(done.out.replace("│", " ").split())
+    assert "for all rows of one person (zero-out), proved" in done.out
+    words = " ".join(run("show", folder / "model").out.replace("│", " ").split())
     assert "leaving all rows of one person out of the data" in words
     assert "persons = 300" in words
     assert "how many rows a person has is protected" in words

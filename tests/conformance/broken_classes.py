@@ -1,5 +1,6 @@
 """Classes with one mistake each, by the check of the suite that has to reject them."""
 
+import html
 import logging
 import sys
 from dataclasses import replace
@@ -7,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 from every_class import ENTRIES
+from sklearn.base import BaseEstimator
 
 from taciturn import (
     BoundedScaler,
@@ -67,6 +69,48 @@ class Logging(FrankWolfeRegressor):
     def fit(self, X, y):
         logging.getLogger("solver").warning("fitting")
         return super().fit(X, y)
+
+
+@rejected_by("logs_tell_phases_and_public_facts")
+class LoggingNullRecords(FrankWolfeRegressor):
+    def _read(self, X, y, facts, persons=None):
+        null = int(np.isnan(np.asarray(X, dtype=float)).any(axis=1).sum())
+        logging.getLogger("taciturn").info("%d null records", null, extra={"phase": "reading"})
+        return super()._read(X, y, facts, persons)
+
+
+@rejected_by("logs_tell_phases_and_public_facts")
+class LoggingRows(FrankWolfeRegressor):
+    def _reserve(self, plan, facts):
+        return super()._reserve(plan, replace(facts, n_records=facts.n_rows))
+
+
+@rejected_by("logs_tell_phases_and_public_facts")
+class Secretive(FrankWolfeRegressor):
+    def _log(self, phase):
+        pass
+
+
+@rejected_by("the_text_names_the_budget")
+class HidingDefaults(FrankWolfeRegressor):
+    __repr__ = BaseEstimator.__repr__
+
+
+@rejected_by("the_text_names_the_budget")
+class NamingEpsilonAlone(FrankWolfeRegressor):
+    def __repr__(self):
+        return f"{type(self).__name__}(epsilon={self.epsilon})"
+
+
+@rejected_by("notebooks_show_what_was_released")
+class DiagramAlone(FrankWolfeRegressor):
+    _repr_html_inner = BaseEstimator._repr_html_inner
+
+
+@rejected_by("notebooks_show_what_was_released")
+class Unescaped(FrankWolfeRegressor):
+    def _repr_html_inner(self):
+        return html.unescape(super()._repr_html_inner())
 
 
 @rejected_by("fits_leave_their_input_alone")

@@ -1,11 +1,13 @@
 """What the constructor and a single fit promise, whatever the table."""
 
 import contextlib
+import html
 import inspect
 import io
 import logging
 import math
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,8 +15,11 @@ import pytest
 import scipy.sparse as sp
 from checks import check, has, once, refusal
 from every_class import FITTED, PUBLIC_FACTS, data_for, fitted_attributes, records, released, takes_sparse, target_for
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from taciturn import Certificate
+from taciturn.certificate.words import in_short
 
 DEFAULTS = {
     **{"epsilon": 1.0, "delta": 1e-6, "relation": "zero-out", "n_public": None, "classes": None, "n_nonzero": 10},
@@ -73,6 +78,80 @@ def fits_print_nothing(entry):
         logging.getLogger().removeHandler(handler)
     assert spoken.getvalue() == ""
     assert logged == []
+
+
+def _logged(model, X, y):
+    """Everything that is logged during a fit but the time and the place in the code."""
+    found, logger = [], logging.getLogger("taciturn")
+    handler = logging.Handler()
+    handler.emit = lambda record: found.append((record.levelname, record.getMessage(), record.args, record.phase))
+    logger.addHandler(handler)
+    before = logger.level
+    logger.setLevel(1)
+    try:
+        model.fit(X, y)
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
+    return found
+
+
+@check(lambda entry: entry.first and entry.proved and "epsilon" in entry.parameters)
+def logs_tell_phases_and_public_facts(entry):
+    """Tables of which the same is public give the same messages, whatever they hold and however long they take."""
+    public = {"classes": (0, 1), "invalid": "null"}
+    X, y = data_for(entry)
+    other, y_other = data_for(entry, seed=1)
+    other[::3] = np.nan
+    other[1::3] *= 1e9
+    messages = _logged(entry(**public), X, y)
+    assert [phase for *_, phase in messages] == ["planned", "reserved", "reading", "running", "certified"]
+    assert all(message.startswith(f"{entry.kind.__name__}: ") for _, message, *_ in messages)
+    assert _logged(entry(**public), other, y_other) == messages
+    # The number of records is private here.
+    private = public | {"relation": "add-remove", "n_public": 100}
+    assert _logged(entry(**private), X, y) == _logged(entry(**private), *data_for(entry, n=90, seed=2))
+
+
+@check(lambda entry: entry.first and "epsilon" in entry.parameters)
+def the_text_names_the_budget(entry):
+    """Also where epsilon and delta have their defaults; whatever else is changed is printed as ever."""
+    names = {"epsilon", "delta"} & entry.parameters.keys()
+    plain = repr(entry.kind())
+    assert plain == str(entry.kind())
+    for model in (entry.kind(), entry(), entry(epsilon=0.25, random_state=5)):
+        text = repr(model)
+        assert all(f"{name}={getattr(model, name)!r}" in text for name in names), text
+        again = eval(text, {entry.kind.__name__: entry.kind, "inf": math.inf})
+        assert repr(again.get_params()) == repr(model.get_params())
+    assert re.fullmatch(rf"{entry.kind.__name__}\([^)]*\)", plain)
+    assert set(re.findall(r"(\w+)=", plain)) == names
+
+
+@check(lambda entry: entry.first and entry.proved and "epsilon" in entry.parameters)
+def notebooks_show_what_was_released(entry):
+    """Below scikit-learn's diagram, once there is something to show; the diagram of a pipeline stays as it is."""
+    X, y = data_for(entry)
+    evil = "<script>alert(1)</script>"
+    frame = pd.DataFrame(X, columns=[evil, "b", "c", "d", "e", "f"])
+    model = entry()
+    assert "taciturn-card" not in model._repr_html_()
+    model.fit(frame, y)
+    diagram, _, card = model._repr_html_().partition('<div class="taciturn-card">')
+    assert "sk-top-container" in diagram
+    assert card
+    assert model._repr_mimebundle_()["text/html"].endswith(card)
+    assert in_short(model.certificate_) in html.unescape(card)
+    assert "<script" not in card
+    assert evil not in model._repr_html_()
+    if not entry.predicts and not entry.scales:
+        kept = [name for name, keep in zip(frame.columns, model.get_support(), strict=True) if keep]
+        assert all(f">{html.escape(name)}</th>" in card for name in kept)
+    if entry.predicts:
+        used = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
+        assert card.count('<th scope="row">') >= min(used.size, 10)
+    pipeline = make_pipeline(FunctionTransformer(), model)
+    assert "taciturn-card" not in pipeline._repr_html_()
 
 
 @check(once)

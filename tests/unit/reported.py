@@ -13,11 +13,11 @@ from ledgers_made import STUDY, made_ledger
 
 from taciturn import Budget, Certificate, SparseClassifier, SparseRegressor
 from taciturn.certificate import Release, certify
+from taciturn.drawing.charts import odds_chart
 from taciturn.estimators.inference import Inference
 from taciturn.events import NotPrivateEvent, PureEvent
 from taciturn.modelfile import Model
 from taciturn.report import Page, account_page, model_report
-from taciturn.report.charts import odds_chart
 from taciturn.tables import TableBounds, TableSchema
 
 EVIL = '<script>alert(1)</script>&"'
@@ -137,6 +137,38 @@ def no_errors(**changes):
     return inferred(**({"std_error": nothing, "sampling": nothing, "privacy": nothing, "reason": reason} | changes))
 
 
+def at_length():
+    """A model of which everything is long: names, columns, classes, releases, assumptions."""
+    name = "systolic blood pressure after ten minutes of rest, mean of three readings "
+    columns = tuple(f"{name}{i:03}" for i in range(300))
+    classes = [f"{name}class {i}" for i in range(40)]
+    stated = f"[target]\nname = {json.dumps(name)}\nclasses = {json.dumps(classes)}\n[defaults]\nlower = 0\nupper = 1"
+    bounds = TableBounds.from_toml(stated).for_table(TableSchema((*columns, name), ("number",) * 301))
+    releases = [Release(f"{name}{i}", "two-sided geometric", 1e4, PureEvent(1e-4), count=100) for i in range(60)]
+    certificate = certify(
+        releases,
+        Budget(1.0, 1e-6),
+        relation="replace-one",
+        public={"records": 10**9, "classes": classes, "x_bound": 1.0, "invalid": "raise"},
+        assumptions=tuple(f"{name}is public, number {i}" for i in range(50)),
+        seeded=True,
+        arithmetic="float64",
+        unit="person",
+        account_head="0" * 64,
+    )
+    coefficients = np.zeros((40, 300))
+    coefficients[:, :2] = 1.0
+    return SimpleNamespace(
+        task="classify",
+        bounds=bounds,
+        estimator=Fitted(coef_=coefficients, intercept_=np.ones(40), classes_=np.array(classes)),
+        certificate=certificate,
+        feature_names=bounds.feature_names,
+        command="taciturn fit table.csv " * 20,
+        to_json=lambda: "the text of model.json",
+    )
+
+
 def without_noise():
     return certify(
         [Release("everything", "none", 0.0, NotPrivateEvent())],
@@ -170,7 +202,6 @@ def kitchen_sink():
     page.figure(odds_chart(1.0, EVIL), f"A drawing {EVIL}", EVIL)
     page.code_block(EVIL, EVIL)
     page.code_block(EVIL, EVIL, folded=True)
-    page.signature(["Name"])
     return page.render()
 
 
@@ -238,6 +269,11 @@ class Tree(HTMLParser):
 
     def handle_data(self, data):
         self.open[-1].text += data
+
+
+def drawings(root, kind="wide"):
+    """Charts that fill the page in a wide window, or in a narrow one."""
+    return [svg for svg in root.find("svg") if svg.attributes.get("class") == kind]
 
 
 def faults_of(text):

@@ -1,8 +1,10 @@
 """What the report on a model says."""
 
 import dataclasses
+import hashlib
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from reported import (
     as_published,
     certificate_of_fit,
     classification,
+    drawings,
     faults_of,
     regression,
     without_noise,
@@ -20,9 +23,11 @@ from reported import (
 
 from taciturn import Budget, Certificate, FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.certificate import Release, certify, compose
-from taciturn.events import PureEvent
+from taciturn.drawing.formats import format_odds, format_odds_estimate, format_ratio
+from taciturn.events import GaussianEvent, PureEvent
 from taciturn.modelfile import Model
 from taciturn.report import model_report
+from taciturn.report.guarantee import explain_guarantee
 from taciturn.tables import TableBounds, TableSchema
 
 # ------------------------------------------------------------------ the report on a model
@@ -67,10 +72,87 @@ def test_coefficients_are_told_in_the_units_of_the_columns():
     assert table["region=south"] == [1e-5, 1e-5]
 
 
+def test_odds_ratios_are_told_per_unit_where_there_are_two_classes():
+    model = classification(["no", "yes"])
+    rows = table_of(Tree(model_report(model)).root, "Coefficients of y (yes against no)")
+    assert rows[0] == ["feature", "coefficient", "effect per unit", "odds ratio per unit"]
+    ratios = {name: cells[-1] for name, *cells in rows[1:]}
+    # Coefficients 1, -2, 2, -1.25; bounds of the first from 10 to 110, of the second from -0.5 to 0.5.
+    expected = {"age": math.exp(1 / 50), EVIL: math.exp(-2 / 0.5), "region=north": math.exp(2)}
+    for name, ratio in expected.items():
+        assert float(ratios[name]) == pytest.approx(ratio, rel=1e-3)
+    for other in (regression(), classification(["low", "middle", "high"])):
+        assert "odds ratio per unit" not in Tree(model_report(other)).root.words()
+
+
+@pytest.mark.parametrize("unit", [0.1, 0.04, 3e-4])
+def test_odds_ratios_of_columns_with_narrow_bounds_say_for_which_change(unit):
+    shown, _, step = format_odds(3.0, unit).partition(" per ")
+    assert unit < float(step) * 10 <= 20 * unit
+    assert float(shown) == pytest.approx(math.exp(3.0 * float(step) / unit), rel=1e-3)
+    estimate = format_odds_estimate(3.0, 2.0, 4.0, unit)
+    assert estimate.endswith(f" per {step}")
+    value, lower, upper = map(float, re.match(r"(\S+) \((\S+) to (\S+)\)", estimate).groups())
+    exact = [math.exp(number * float(step) / unit) for number in (3.0, 2.0, 4.0)]
+    assert [value, lower, upper] == pytest.approx(exact, rel=0.06)
+
+
+@pytest.mark.parametrize("logarithm", [0.7, -0.7, 0.00431, -3e-5, 2e-9, -4e-8, 20.0, -20.0, 600.0])
+def test_ratios_keep_digits_of_their_difference_from_one(logarithm):
+    shown = format_ratio(logarithm)
+    near = re.fullmatch(r"1([+-]\S+)", shown)
+    beyond = float(near[1]) if near else float(shown.replace(",", "")) - 1.0
+    assert beyond == pytest.approx(math.expm1(logarithm), rel=0.06 if near else 0.01)
+    assert (format_ratio(0.0), format_ratio(1e4), format_ratio(-1e4)) == ("1", ">1e+299", "<1e-299")
+
+
+def sheet_of(page):
+    (sheet,) = [e for e in Tree(page).root.find("section") if e.attributes["class"] == "sheet"]
+    (facts,) = sheet.find("dl")
+    return sheet, {row.children[0].words(): row.children[1].words() for row in facts.children}
+
+
+def test_the_page_to_sign_has_the_fields_of_the_registry():
+    model = regression()
+    sheet, facts = sheet_of(model_report(model))
+    certificate = model.certificate
+    assert QUOTED in sheet.words()
+    assert explain_guarantee(certificate)[0] in sheet.words()
+    # Fields of the table in docs/verifying.md, and where they are on the page.
+    assert facts["Variant"].startswith("approximate differential privacy")
+    assert facts["Privacy unit"] == "one record"
+    assert facts["Relation"].startswith("zero-out: two data sets are neighbours when")
+    assert facts["Budget"].startswith("epsilon = 1, delta = 1e-06")
+    assert all(part in facts["Not protected"] for part in certificate.unprotected)
+    assert facts["Assumed"] == "; ".join(certificate.assumptions)
+    assert facts["Outside the proof"] == "; ".join(certificate.side_channels)
+    assert "12,345 records" in facts["Data"]
+    assert "from 0 to 250" in facts["Data"]
+    for part in ("proved", "exact arithmetic", f"bound: {certificate.bound}", "not seeded", "true positive rates"):
+        assert part in facts["How far proved"]
+    releases = [item.words() for item in sheet.find("li")]
+    assert releases == ["1 x Laplace noise of 10: the mean of the target", "3 x Gumbel noise of 4: a selected feature"]
+    labels = [span.words() for span in sheet.find("span")]
+    assert labels[-3:] == ["Name and function", "Place and date", "Signature"]
+    assert hashlib.sha256(b"the text of model.json\n").hexdigest() in facts["Files"]
+    other = sheet_of(model_report(regression(certificate_of_fit(seeded=True).for_group(3))))[1]
+    assert "the noise was seeded" in other["How far proved"]
+    assert other["Privacy unit"] == "one record, groups of up to 3"
+    gaussian = certify(
+        [Release("x", "Gaussian", 10.0, GaussianEvent(10.0))], Budget(1.0, 1e-6), relation="zero-out", public={},
+        seeded=False, arithmetic="exact",
+    )  # fmt: skip
+    stated = sheet_of(model_report(regression(gaussian)))[1]
+    rho = float(re.search(r"rho = ([\d.]+)", stated["Budget"])[1])
+    # A Gaussian mechanism of scale 10 has mu = 1/10 and rho = mu^2 / 2.
+    assert 0.005 <= rho < 0.00501
+    assert sheet_of(model_report(regression(without_noise())))[1]["Budget"] == "none"
+
+
 def test_charts_of_several_classes_share_one_scale():
     model = classification(["low", "middle", "high"])
     root = Tree(model_report(model)).root
-    charts = [svg for svg in root.find("svg") if svg.find("g")]
+    charts = drawings(root)
     assert len(charts) == 3
     assert [h.words() for h in root.find("h3")][:3] == ["Class low", "Class middle", "Class high"]
     scales = []

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import select
 import subprocess
 import time
@@ -10,7 +11,9 @@ import zlib
 from pathlib import Path
 
 import pytest
-from reported import EVIL, REPORTS
+from reported import EVIL, REPORTS, as_published, at_length, certificate_of_fit, without_noise
+
+from taciturn.report import model_report
 
 fcntl = pytest.importorskip("fcntl")
 CHROMIUM = Path("/usr/bin/chromium")
@@ -140,6 +143,17 @@ def pages(tmp_path_factory):
     spoiled = spoiled.replace("<footer>", '<p style="color: #999">faint</p><p style="width: 1500px">wide</p><footer>')
     spoiled = spoiled.replace("<footer>", "<script>alert(1)</script><footer>", 1)
     (folder / "spoiled.html").write_text(spoiled, encoding="utf-8")
+    narrow = "@media screen and (max-width: 40rem) { svg.wide { display: none; } }"
+    for name in ("regression", "odds ratios"):
+        page = (folder / f"{name}.html").read_text(encoding="utf-8")
+        assert narrow in page
+        # As it was: a chart that is wider than a narrow window, with its numbers at the far end.
+        scrolling = page.replace(narrow, "svg.narrow { display: none; } svg.wide { min-width: 30rem; }")
+        (folder / f"scrolling {name}.html").write_text(scrolling, encoding="utf-8")
+    cards = "".join(cert._repr_html_() for cert in (certificate_of_fit(), without_noise(), as_published(3.5)))
+    for name, colours in (("light", "color: #111; background: #fff"), ("dark", "color: #ddd; background: #111")):
+        page = f'<!doctype html><meta charset="utf-8"><title>x</title><body style="{colours}">{cards}</body>'
+        (folder / f"cards, {name}.html").write_text(page, encoding="utf-8")
     return {path.stem: path for path in folder.iterdir()}
 
 
@@ -194,6 +208,50 @@ def test_a_spoiled_page_is_caught(browser, pages):
     lowest, text = browser.ask(LOWEST_CONTRAST)
     assert text == "faint"
     assert lowest < 3.0
+
+
+# Labels of drawings that reach beyond their drawing or the window: how far, and what they say.
+CUT_OFF = """(() => {
+  const found = [];
+  for (const text of document.querySelectorAll("svg text")) {
+    if (!text.checkVisibility()) continue;
+    const [label, image] = [text.getBoundingClientRect(), text.closest("svg").getBoundingClientRect()];
+    const beyond = Math.max(image.left - label.left, label.right - image.right, image.top - label.top,
+      label.bottom - image.bottom, -label.left, label.right - innerWidth);
+    if (beyond > 0.5) found.push([beyond, text.textContent]);
+  }
+  return found;
+})()"""
+LABELS = "[...document.querySelectorAll('svg text')].filter((text) => text.checkVisibility()).length"
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_label_of_a_drawing_is_cut_off_in_any_window(browser, pages, name):
+    for width in (1200, 700, 400, 360):
+        browser.show(pages[name], width=width)
+        assert browser.ask(CUT_OFF) == [], width
+    if name in ("regression", "multi-class", "intervals", "odds ratios", "account"):
+        assert browser.ask(LABELS) > 10
+
+
+@pytest.mark.parametrize("name", ["regression", "odds ratios"])
+def test_numbers_at_the_far_end_of_a_wide_drawing_are_noticed(browser, pages, name):
+    browser.show(pages[f"scrolling {name}"], width=360)
+    assert len(browser.ask(CUT_OFF)) >= 4
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_cards_of_notebooks_are_readable_on_any_background(browser, pages, name):
+    for width in (900, 360):
+        browser.show(pages[f"cards, {name}"], width=width)
+        browser.ask("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert browser.complaints() == []
+        assert browser.ask(CUT_OFF) == []
+        assert browser.ask("document.documentElement.scrollWidth") <= width
+        lowest, text = browser.ask(LOWEST_CONTRAST)
+        assert lowest >= 4.5, text
+    # Certificates that prove something have a picture.
+    assert browser.ask("document.querySelectorAll('svg').length") == 2
 
 
 def first_pixel(png):
@@ -287,16 +345,54 @@ def test_print_hides_buttons_and_is_black_on_white_even_in_the_dark(browser, pag
     assert browser.ask(hidden) == ["none"] * 4
     assert browser.ask("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert browser.ask("getComputedStyle(document.querySelector('.signature')).display") == "grid"
+    assert browser.ask("getComputedStyle(document.querySelector('.sheet')).display") == "block"
+    assert browser.ask("getComputedStyle(document.querySelector('main')).display") == "none"
+    browser.ask("document.querySelector('#print-whole').click()")
+    assert browser.ask("getComputedStyle(document.querySelector('main')).display") == "block"
     assert browser.ask(LOWEST_CONTRAST)[0] >= 4.5
 
 
-@pytest.mark.parametrize("name", ["regression", "multi-class", "kit"])
-def test_pages_print_as_a_few_sheets(browser, pages, name):
-    browser.show(pages[name])
+def sheets(browser):
+    """How many sheets of A4 the page prints on."""
+    # A window that pretends to be a screen would print as one.
+    browser.send("Emulation.setEmulatedMedia", media="")
     pdf = base64.b64decode(browser.send("Page.printToPDF", preferCSSPageSize=True)["data"])
     assert pdf.startswith(b"%PDF-")
-    assert 2 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") <= 12
+    # 210 x 297 mm in points, to a point.
+    assert set(re.findall(rb"/MediaBox \[0 0 (\d+)[.\d]* (\d+)[.\d]*\]", pdf)) <= {(b"594", b"841"), (b"595", b"841")}
+    return len(re.findall(rb"/Type /Page\b", pdf))
+
+
+MODELS = [name for name in REPORTS if name not in ("account", "damaged account", "kit")]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_report_prints_as_one_sheet_to_sign_or_as_a_whole(browser, pages, name):
+    browser.show(pages[name])
+    assert sheets(browser) == 1
+    browser.ask("document.querySelector('#print-whole').click()")
+    assert 3 <= sheets(browser) <= 13
+
+
+def test_pages_without_a_sheet_print_as_a_whole(browser, pages):
+    for name in ("kit", "account"):
+        browser.show(pages[name])
+        assert 2 <= sheets(browser) <= 12
+
+
+def test_a_sheet_stays_one_sheet_whatever_the_certificate_holds(browser, tmp_path, monkeypatch):
+    page = tmp_path / "long.html"
+    page.write_text(model_report(at_length()), encoding="utf-8")
+    browser.show(page)
+    assert sheets(browser) == 1
+    # It is not cut off either: the signature stands on it.
+    browser.show(page, width=674, media="print")
+    assert browser.ask("document.querySelector('.signature').getBoundingClientRect().bottom") < 1010
+    monkeypatch.setattr("taciturn.report.sheet._LONGEST", 10_000)
+    monkeypatch.setattr("taciturn.report.sheet._cut.__defaults__", (10_000,))
+    page.write_text(model_report(at_length()), encoding="utf-8")
+    browser.show(page)
+    assert sheets(browser) > 1
 
 
 def test_a_screen_reader_hears_names_of_images_tables_and_headings(browser, pages):

@@ -2,28 +2,31 @@
 
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import mpmath
 import numpy as np
 import pytest
-from reported import Tree
+from reported import Tree, drawings
 
 from taciturn.accounting.attacks import highest_power
+from taciturn.drawing.charts import Bar, coefficient_chart, find_scale, odds_chart
+from taciturn.drawing.forest import Estimate, forest_chart
+from taciturn.drawing.formats import format_number, format_percent, round_safely
+from taciturn.drawing.odds import posterior_range
+from taciturn.drawing.svg import shorten, text_width
 from taciturn.report import Page
-from taciturn.report.charts import Bar, coefficient_chart, find_scale, odds_chart, shorten
-from taciturn.report.formats import format_number, format_percent, round_safely
-from taciturn.report.odds import posterior_range
 
 # ------------------------------------------------------------------ bars
 
 
-def drawn(drawing):
+def drawn(drawing, kind="wide"):
     """Bars of a chart: name, left end, right end, kind; and the place of zero."""
     page = Page("x")
     page.section("x")
     page.figure(drawing, "Bars", "Bars")
-    (svg,) = Tree(page.render()).root.find("svg")
+    (svg,) = drawings(Tree(page.render()).root, kind)
     (zero,) = [float(line.attributes["x1"]) for line in svg.find("line") if line.attributes["class"] == "axis"]
     rows = []
     for group in svg.find("g"):
@@ -56,11 +59,12 @@ def is_to_scale(zero, rows, bars):
 BARS = [Bar("a", 5.0), Bar("b", -3.0), Bar("c", 0.75), Bar("d", -0.5), Bar("e", 0.25)]
 
 
-def test_bars_are_to_scale():
-    zero, rows = drawn(coefficient_chart(BARS[::-1], "x", find_scale(BARS)))
+@pytest.mark.parametrize(("kind", "reach"), [("wide", (205.0, 565.0)), ("narrow", (12.0, 308.0))])
+def test_bars_are_to_scale(kind, reach):
+    zero, rows = drawn(coefficient_chart(BARS[::-1], "x", find_scale(BARS)), kind)
     assert [row.texts[0] for row in rows] == ["a", "b", "c", "d", "e"]
     assert is_to_scale(zero, rows, BARS)
-    assert all(205.0 <= row.left <= row.right <= 565.0 for row in rows)
+    assert all(reach[0] <= row.left <= row.right <= reach[1] for row in rows)
 
 
 @pytest.mark.parametrize("fault", ["bar", "side", "colour"])
@@ -108,6 +112,39 @@ def test_long_names_are_shortened_and_told_in_full(name):
     assert row.texts[0] == short
     assert row.title.startswith(f"{name}: ")
     assert shorten("age", 195.0) == "age"
+
+
+def labels_beyond(drawing):
+    """Labels that may reach beyond their drawing, in a font of an upper width."""
+    found = []
+    for text in Tree(f"<svg>{drawing.body}</svg>").root.find("text"):
+        if "transform" in text.attributes:
+            continue
+        x, kinds = float(text.attributes["x"]), text.attributes.get("class", "").split()
+        width = text_width(text.words(), 12.0 if "small" in kinds else 13.0)
+        left = x - (width if "number" in kinds else width / 2 if "middle" in kinds else 0.0)
+        below = float(text.attributes["y"]) > drawing.height
+        if left < -0.01 or left + width > drawing.width + 0.01 or below:
+            found.append(text.words())
+    return found
+
+
+NAMES = ["age", "W" * 80, "血压" * 40, "region=north-west", "a" * 400, "%" * 90]
+SCALES = [1.0, -1e-7, 1234567.0, -0.000123, 5e300, 3.0]
+
+
+@pytest.mark.parametrize("low", [-2.0, 0.0])
+def test_names_numbers_and_ticks_lie_inside_every_drawing(low):
+    bars = [Bar(name, low * value if value > 0 else value) for name, value in zip(NAMES, SCALES, strict=True)]
+    estimates = [Estimate(name, 1.0, 0.123456, 2.0 + k, 0.2) for k, name in enumerate(NAMES)]
+    chart = coefficient_chart(bars, "x", find_scale(bars))
+    charts = [chart, odds_chart(1.0, "x"), odds_chart(1.0, "x", 150.0)]
+    charts += [forest_chart(estimates, "x", odds=odds) for odds in (False, True)]
+    for drawing in charts:
+        assert labels_beyond(drawing) == []
+        assert drawing.narrow is None or labels_beyond(drawing.narrow) == []
+    # Without the room that layouts leave for numbers and ends of axes there would be some.
+    assert labels_beyond(replace(chart, width=chart.width - 30.0))
 
 
 # ------------------------------------------------------------------ odds

@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from reported import EVIL, QUOTED, Tree, faults_of, inferred, no_errors, regression
+from reported import EVIL, QUOTED, Tree, drawings, faults_of, inferred, no_errors, regression
 from scipy.stats import norm
 
 from taciturn.core.visible import visible
+from taciturn.drawing.forest import Estimate, find_reach, forest_chart
 from taciturn.report import model_report
-from taciturn.report.forest import Estimate, find_reach, forest_chart
 
 NAMES = {0: "age", 1: EVIL, 3: "region=north", 4: "region=south"}
 # Half the width of the bounds in tests/unit/reported.py.
@@ -118,7 +118,7 @@ def test_without_errors_the_reason_stands_beside_the_bars():
     header, rows = table_of(root, f"Coefficients of {QUOTED}")
     assert header == ["feature", "coefficient", "effect per unit"]
     assert number(rows["age"][1]) == 1.5 / 50
-    assert len(root.find("rect")) == 4
+    assert [len(svg.find("rect")) for svg in (*drawings(root), *drawings(root, "narrow"))] == [4, 4]
     assert not root.find("circle")
     assert "NaN" not in page.lower()
 
@@ -144,8 +144,8 @@ def test_a_model_of_its_intercept_alone_has_a_table_and_no_chart():
 # ------------------------------------------------------------------ the chart
 
 
-def chart_of(page):
-    (svg,) = [svg for svg in Tree(page).root.find("svg") if svg.find("circle")]
+def chart_of(page, kind="wide"):
+    (svg,) = [svg for svg in drawings(Tree(page).root, kind) if svg.find("circle")]
     return svg
 
 
@@ -171,10 +171,11 @@ def ticks(svg):
     return {float(label): float(line.attributes["x1"]) for label, line in zip(labels, lines, strict=True)}
 
 
+@pytest.mark.parametrize("kind", ["wide", "narrow"])
 @pytest.mark.parametrize("task", ["regress", "classify"])
-def test_points_and_intervals_are_to_scale(task):
+def test_points_and_intervals_are_to_scale(task, kind):
     model = inferred(task)
-    svg = chart_of(model_report(model))
+    svg = chart_of(model_report(model), kind)
     rows, axis = list(drawn(svg).values()), ticks(svg)
     (reference,) = [float(line.attributes["x1"]) for line in svg.find("line") if line.attributes["class"] == "axis"]
     assert axis[1.0 if task == "classify" else 0.0] == reference

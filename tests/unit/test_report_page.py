@@ -68,7 +68,7 @@ def test_text_of_users_stays_text(name):
 def test_quotes_stay_inside_attributes_and_titles():
     root = Tree(model_report(regression())).root
     assert root.find("h1")[0].words() == root.find("title")[0].words() == f"Model of “{QUOTED}” (regression)"
-    assert f"Coefficients: {QUOTED}" in [region.attributes.get("aria-label") for region in root.find("div")]
+    assert f"Coefficients of {QUOTED}" in [region.attributes.get("aria-label") for region in root.find("div")]
 
 
 def test_characters_that_files_cannot_carry_are_shown_as_escapes():
@@ -161,8 +161,9 @@ def test_print_is_black_on_white_without_buttons_and_keeps_figures_whole():
     printed = style.text[style.text.index("@media print") :]
     assert palettes()["print"]["ink"] == "#000000"
     assert palettes()["print"]["paper"] == "#ffffff"
-    (hidden,) = re.findall(r"([^{}]*)\{ display: none; \}", printed)
+    hidden, beside_the_sheet = re.findall(r"([^{}]*)\{ display: none; \}", printed)
     assert {part.strip() for part in hidden.split(",")} >= {".copy", ".sort", ".skip", "nav"}
+    assert beside_the_sheet.strip() == "#print-whole:not(:checked) ~ :not(.sheet)"
     (whole,) = re.findall(r"([^{}]*)\{ break-inside: avoid; \}", printed)
     assert {part.strip() for part in whole.split(",")} >= {"figure", "tr"}
     assert "prefers-reduced-motion" in style.text

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from reported import Fitted, certificate_of_fit
 
-from taciturn.cli.screen import print_error, print_line, print_model
+from taciturn.cli.model_screen import print_model
+from taciturn.cli.screen import print_error, print_line
 from taciturn.core.visible import visible
 from taciturn.report import model_report
 from taciturn.tables import TableBounds, TableSchema

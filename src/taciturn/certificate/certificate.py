@@ -16,6 +16,7 @@ from taciturn.accounting import AttackRates, best_bound
 from taciturn.certificate.attacks import proved_mu, proved_rates
 from taciturn.certificate.claim import check_claim, check_work, with_parts
 from taciturn.certificate.disclosures import DERIVED, check_disclosures, list_side_channels, list_unprotected
+from taciturn.certificate.notebook import certificate_card
 from taciturn.certificate.reading import ARITHMETICS, BOUNDS, FORMAT, SCHEMA, is_head, read_fields
 from taciturn.certificate.release import MOST_REPEATS, Part, Release, event_of_releases
 from taciturn.certificate.status import STATUSES, Status
@@ -256,6 +257,10 @@ class Certificate:
 
     def __str__(self) -> str:
         return in_words(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return certificate_card(self)
 
 
 def _number_to_json(number: float) -> float | str:

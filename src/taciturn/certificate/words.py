@@ -1,17 +1,20 @@
-"""A certificate as a paragraph that a lawyer can read."""
+"""A certificate in words: as a paragraph that a lawyer can read, in one line, and as a list of facts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from taciturn.certificate.release import in_pairs
+from taciturn.core.errors import CertificateError
 from taciturn.core.visible import visible
+from taciturn.drawing.formats import format_percent, round_safely
 
 if TYPE_CHECKING:
     from taciturn.certificate.certificate import Certificate
 
-__all__ = ["in_words"]
+__all__ = ["in_short", "in_words", "list_facts", "relation_in_words"]
 
 _RELATION_IN_WORDS = {
     "zero-out": (
@@ -54,22 +57,22 @@ _HALVES_IN_WORDS = (
     "so that the cost is the larger of the two, not the sum."
 )
 
+_NO_RELEASE = "nothing that depends on the data"
+
 
 def in_words(certificate: Certificate) -> str:
     """The whole statement."""
-    of_persons = certificate.unit == "person"
-    names = {"records": "persons"} if of_persons else {}
-    public = "; ".join(f"{names.get(name, name)} = {_fact(value)}" for name, value in certificate.public.items())
-    released = "; ".join(map(str, certificate.events)) or "nothing that depends on the data"
+    public = "; ".join(_public(certificate))
+    released = "; ".join(map(str, certificate.events)) or _NO_RELEASE
     sentences = [_guarantee(certificate)]
     if certificate.status == "as published":
         sentences.append(_proved(certificate))
     sentences += _attacks(certificate)
     sentences += [
-        f"Here {(_RELATION_OF_PERSONS_IN_WORDS if of_persons else _RELATION_IN_WORDS)[certificate.relation]}.",
+        f"Here {relation_in_words(certificate)}.",
         f"Released: {released}.",
     ]
-    if any(len(runs) > 1 for runs in in_pairs(certificate.events)):
+    if _is_halved(certificate):
         sentences.append(_HALVES_IN_WORDS.format(unit=certificate.unit))
     if public:
         sentences.append(f"Public facts: {public}.")
@@ -86,6 +89,91 @@ def in_words(certificate: Certificate) -> str:
     return visible(" ".join(sentences))
 
 
+def in_short(certificate: Certificate) -> str:
+    """The guarantee in one line."""
+    if certificate.status == "not private":
+        return "no privacy guarantee: the result was computed without noise"
+    claim = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
+    trust = "as published, NOT verified" if certificate.status == "as published" else certificate.status
+    seed = "; seeded: for reproduction only" if certificate.seeded else ""
+    return f"{claim} for {_whose(certificate)} ({certificate.relation}), {trust}{seed}"
+
+
+def list_facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """Iterate over what :func:`in_words` states and more, as pairs of a name and a text, each thing once."""
+    yield "guarantee", visible(_guarantee(certificate))
+    if certificate.status == "as published":
+        yield "proved", _proved(certificate)
+    yield "relation", f"{certificate.relation}: {relation_in_words(certificate)}"
+    yield from _attack_facts(certificate)
+    if certificate.is_proved and certificate.epsilon:
+        yield _group_fact(certificate)
+    for release in certificate.events:
+        yield "released", str(release)
+    if not certificate.events:
+        yield "released", _NO_RELEASE
+    if _is_halved(certificate):
+        yield "halves", _HALVES_IN_WORDS.format(unit=certificate.unit)
+    if certificate.public:
+        yield "public", visible("; ".join(_public(certificate)))
+    if certificate.status != "not private":
+        for assumption in certificate.assumptions:
+            yield "assumed", visible(assumption)
+    for erratum in certificate.errata:
+        yield "erratum", visible(erratum)
+    if certificate.status != "not private":
+        yield "arithmetic", _ARITHMETIC_IN_WORDS[certificate.arithmetic]
+    if certificate.account_head is not None:
+        yield "paid by", f"entry {certificate.account_head} of an account"
+
+
+def _attack_facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """What is proved about attackers: tests of membership, and the Gaussian parameter."""
+    rates, mu = certificate.attack_rates(), certificate.mu
+    if rates is None:
+        return
+    pairs = zip(rates.fpr, rates.tpr, strict=True)
+    powers = ", ".join(f"{format_percent(power, up=True)} at {100.0 * level:g}%" for level, power in pairs)
+    yield "membership test", f"true positives at most {powers} false positives"
+    yield "its advantage", f"at most {format_percent(rates.advantage, up=True)}"
+    if mu is not None:
+        yield "mu (Gaussian)", round_safely(mu, up=True)
+
+
+def _group_fact(certificate: Certificate) -> tuple[str, str]:
+    size = 2 * certificate.group_size
+    units = f"{size} {certificate.unit}s"
+    whom = f"{units} together" if certificate.unit == "person" else f"a person with {units}"
+    try:
+        pair = certificate.for_group(2)
+    except CertificateError:
+        return units, f"no finite epsilon for {whom} at the same delta"
+    return units, f"epsilon = {round_safely(pair.epsilon, up=True)} for {whom}, at the same delta"
+
+
+def _is_halved(certificate: Certificate) -> bool:
+    return any(len(runs) > 1 for runs in in_pairs(certificate.events))
+
+
+def _public(certificate: Certificate) -> list[str]:
+    names = {"records": "persons"} if certificate.unit == "person" else {}
+    return [f"{names.get(name, name)} = {_fact(value)}" for name, value in certificate.public.items()]
+
+
+def relation_in_words(certificate: Certificate) -> str:
+    """What neighbours are."""
+    words = _RELATION_OF_PERSONS_IN_WORDS if certificate.unit == "person" else _RELATION_IN_WORDS
+    return words[certificate.relation]
+
+
+def _whose(certificate: Certificate) -> str:
+    """Whose data neighbours differ in."""
+    size = certificate.group_size
+    if certificate.unit == "person":
+        return "all rows of one person" if size == 1 else f"all rows of up to {size} persons"
+    return "one record" if size == 1 else f"up to {size} records of one person"
+
+
 def _guarantee(certificate: Certificate) -> str:
     """The first sentence, which says of a seed that there is one."""
     seed = ""
@@ -93,11 +181,7 @@ def _guarantee(certificate: Certificate) -> str:
         seed = ", but seeded and for reproduction only, since whoever knows the seed can undo the noise"
     if certificate.status == "not private":
         return f"No privacy guarantee{seed}: the result was computed without noise and may reveal any record."
-    size = certificate.group_size
-    if certificate.unit == "person":
-        whose = "all rows of one person" if size == 1 else f"all rows of up to {size} persons"
-    else:
-        whose = "one record" if size == 1 else f"up to {size} records of one person"
+    whose = _whose(certificate)
     claim = f"(epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}){seed}"
     if certificate.epsilon == 0.0:
         return f"Perfect privacy {claim}: the result does not depend on the data at all."

@@ -11,6 +11,7 @@ import typer
 
 from taciturn.cli.endings import complete
 from taciturn.cli.methods import Method, add_inference, check_persons, check_two_classes, new_estimator, warm_up
+from taciturn.cli.model_screen import print_model
 from taciturn.cli.opening import Dask, Memory, check_opening, open_records
 from taciturn.cli.options import (
     Bounds,
@@ -30,7 +31,7 @@ from taciturn.cli.options import (
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
 from taciturn.cli.records import check_share
-from taciturn.cli.screen import format_command, print_line, print_model, print_words, stage
+from taciturn.cli.screen import format_command, print_certificate, print_line, stage
 from taciturn.cli.signing import SIGNED, read_signing_key
 from taciturn.cli.table_facts import gather_table_facts
 from taciturn.tables.words import refusal
@@ -73,11 +74,13 @@ def fit(
     seed: Seed = None,
     public: Public = False,
     sign: Sign = None,
+    full: Annotated[bool, typer.Option("--full", help="Print all coefficients and the whole certificate.")] = False,
 ) -> None:
     """Fit a sparse model to a table privately; write the model, its certificate and a report.
 
     Example: taciturn fit patients.csv --bounds bounds.toml --epsilon 1 --nonzero 5 -o model
     """
+    from taciturn.certificate.words import in_short
     from taciturn.modelfile import Model
     from taciturn.report import model_report
 
@@ -125,10 +128,14 @@ def fit(
             folder.write("report.html", model_report(fitted))
             folder.sign(key)
     with complete(f"the model in {output} is complete and its budget is spent: do not fit it again"):
-        print_model(fitted)
-        print_words(fitted.certificate)
+        print_model(fitted, full=full)
+        if full:
+            print_certificate(fitted.certificate)
+        else:
+            print_line(f"guarantee: {in_short(fitted.certificate)}")
         print_payer(payer)
-        print_line(f"written: {output}: model.json, certificate.json, report.html{SIGNED if key else ''}")
+        files = f"model.json, certificate.json, report.html{SIGNED if key else ''}"
+        print_line(f"written: {output}: {files}{'' if full else f' (taciturn show {output})'}")
 
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:

@@ -118,6 +118,9 @@ def open_records(
         opened = FileTable.of_files(
             table, facts.bounds, engine, schema=facts.schema, invalid=invalid, memory=limit, progress=progress
         )
+        if facts.to_find:
+            # Else a cell that cannot be used would be found when the bounds are paid for.
+            opened.partitions.check(progress)
     unbounded = None
     if facts.to_find:
         numbers, persons = NumberPartitions(opened.partitions, facts.to_find), opened.has_persons

@@ -66,7 +66,7 @@ def charge_refusals(
 def print_payer(opened: Account | None) -> None:
     """Print in one line what an account has left, or that nothing keeps count."""
     if opened is None:
-        print_line("no account: nothing keeps count of several fits to these records (--account, taciturn budget)")
+        print_line("no account: nothing keeps count of several fits (--account, taciturn budget)")
         return
     from taciturn.accounts.pots import pots_of
     from taciturn.report.account_words import format_share

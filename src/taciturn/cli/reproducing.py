@@ -52,14 +52,21 @@ def reproduce(
 
 
 def _print_list() -> None:
+    from itertools import groupby
+
     from rich.table import Table
 
     from taciturn.reproduce import EXPERIMENTS
 
-    table = Table(title="Experiments")
-    for heading in ("name", "paper", "items", "what it measures", "trials"):
-        table.add_column(heading)
-    for each in EXPERIMENTS:
-        trials = f"{each.trials} (quick: {each.quick_trials})"
-        table.add_row(each.name, each.paper, ", ".join(each.items), each.summary, trials)
-    console().print(table)
+    out = console()
+    width = max(len(each.name) for each in EXPERIMENTS)
+    for paper, experiments in groupby(EXPERIMENTS, key=lambda each: each.paper):
+        table = Table(title=paper, title_justify="left", box=None, pad_edge=False, expand=True)
+        table.add_column("name", style="bold", no_wrap=True, min_width=width)
+        table.add_column("what it measures", ratio=1)
+        table.add_column("trials (quick)", justify="right", no_wrap=True)
+        for each in experiments:
+            what = f"{each.summary} ({', '.join(each.items)})"
+            table.add_row(each.name, what, f"{each.trials} ({each.quick_trials})")
+        out.print(table)
+        out.print()

@@ -76,10 +76,13 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
             reservation.begin()
+            self._log("reading")
             source = self._read(X, y, facts, whose)
+            self._log("running")
             outcome = self._run(plan, source, stream)
             self._certify(plan, facts, outcome, seeded=stream.seeded, account_head=reservation.head)
             self._store(plan, facts, outcome)
+        self._log("certified")
         return self
 
     def check_parameters(self) -> None:

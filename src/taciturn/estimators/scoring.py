@@ -9,8 +9,10 @@ from typing import Any
 from taciturn.accounting import Budget
 from taciturn.accounts import Account
 from taciturn.certificate import Certificate, certify
+from taciturn.certificate.words import in_short
 from taciturn.core.errors import DataError
 from taciturn.core.guard import guarded
+from taciturn.core.logs import log_phase
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NOT_ONE_COLUMN, check_integer
 from taciturn.data.persons import PERSON_WEIGHT, read_persons
@@ -31,6 +33,7 @@ from taciturn.sources import ArraySource
 
 __all__ = ["PrivateScore", "private_score"]
 
+_WHAT = "private_score"
 _ASSUMPTIONS = (
     "the model, its bounds and its classes are public, or its own certificate is composed with this one",
     "each prediction depends on its own record alone",
@@ -189,7 +192,7 @@ def private_score(
     with reserve_cost(
         account,
         plan,
-        what="private_score",
+        what=_WHAT,
         relation=relation,
         unit=unit,
         n_records=n_records,
@@ -198,12 +201,14 @@ def private_score(
         stream = Stream.of(random_state)
         check_lengths(X, y)
         reservation.begin()
+        log_phase(_WHAT, "reading")
         numeric = isinstance(asked, ErrorMetric)
         records = read_scored(estimator, X, y, asked.mapped, numeric=numeric, invalid=invalid, relation=relation)
         if persons is not None:
             records = records.of_persons(read_persons(persons, n_slots) if keys is None else keys)
         n_rows = check_integer(0, n_public=n_records)
         source = ArraySource(records, math.inf, n_rows)
+        log_phase(_WHAT, "running")
         sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
     value, std = asked.score(sums, n_rows, plan.deviation)
     certificate = certify(
@@ -223,4 +228,5 @@ def private_score(
         unit=unit,
         account_head=reservation.head,
     )
+    log_phase(_WHAT, "certified", in_short(certificate))
     return PrivateScore(value, std, asked.name, certificate)

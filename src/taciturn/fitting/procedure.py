@@ -28,14 +28,15 @@ from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from taciturn.accounting import Budget
 from taciturn.accounts import Account, Reservation, open_account
 from taciturn.certificate import Certificate
+from taciturn.certificate.words import in_short
 from taciturn.core.arrays import AnyArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
+from taciturn.core.logs import log_phase
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NO_RECORDS, check_integer
 from taciturn.data.persons import PersonKeys, read_persons
@@ -43,6 +44,7 @@ from taciturn.data.reading import admission_assumptions, check_invalid, table_sh
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
 from taciturn.events import Event
 from taciturn.fitting.docstrings import fill
+from taciturn.fitting.representation import Represented
 from taciturn.fitting.searches import warn_of_search
 from taciturn.sources import OpenTable, TablePersons, open_arguments
 from taciturn.sources.open_tables import ONE_PARTITION
@@ -189,10 +191,14 @@ def reserve_cost(
     seeded: bool,
 ) -> Reservation:
     """Reserve what a plan costs from an account, if there is one; everything is public until here."""
+    budget = f"epsilon = {plan.budget.epsilon:g}, delta = {plan.budget.delta:g}, {relation}"
+    number = "a private number of" if n_records is None else f"{n_records:,}"
+    log_phase(what, "planned", f"for {budget}, {number} {unit}s")
     opened = open_account(account)
     if opened is None:
+        log_phase(what, "reserved", "nothing, as there is no account")
         return Reservation(None)
-    return opened.reserve(
+    reservation = opened.reserve(
         plan.cost,
         plan.budget,
         what=what,
@@ -202,9 +208,11 @@ def reserve_cost(
         seeded=seeded,
         ordered=plan.ordered,
     )
+    log_phase(what, "reserved", f"from account {opened.name!r}")
+    return reservation
 
 
-class PrivateEstimator(Guarded, BaseEstimator):
+class PrivateEstimator(Guarded, Represented):
     """Base of everything that is fitted to private data and leaves a certificate behind."""
 
     epsilon: float
@@ -317,6 +325,10 @@ class PrivateEstimator(Guarded, BaseEstimator):
 
         ``n_classes`` is the number of classes, where it is known already.
         """
+
+    def _log(self, phase: str) -> None:
+        """Log a phase of the fit; the last one, "certified", with its guarantee."""
+        log_phase(type(self).__name__, phase, in_short(self.certificate_) if phase == "certified" else "")
 
     def _reserve(self, plan: Plan, facts: PublicFacts) -> Reservation:
         """Set the cost of the plan aside before the first cell is read and the first noise is drawn."""

@@ -25,6 +25,7 @@ from taciturn.data.reading import PUBLIC_LABELS, public_labels, read_records
 from taciturn.estimators.prediction import LinearPredictor
 from taciturn.events import LaplaceMaxEvent, NotPrivateEvent
 from taciturn.fitting.docstrings import fill
+from taciturn.fitting.representation import Represented
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 
 __all__ = [
@@ -101,7 +102,7 @@ def check_printed_delta(**named: Any) -> None:
         raise ParameterError(name, value, "a number in (0, 1)", "the noise is calibrated to its logarithm")
 
 
-class Reproduction(Guarded):
+class Reproduction(Guarded, Represented):
     """A published method: a fit runs the algorithm as printed and states its claim."""
 
     random_state: int | None

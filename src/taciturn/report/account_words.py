@@ -6,7 +6,7 @@ import math
 
 from taciturn.accounts.pots import pots_of
 from taciturn.accounts.state import AccountState, Charge, affordable_epsilon
-from taciturn.report.formats import round_safely
+from taciturn.drawing.formats import round_safely
 
 __all__ = ["explain_account", "format_charge", "format_share", "list_affordable"]
 

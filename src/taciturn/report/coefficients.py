@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.report.charts import MOST_BARS, Bar, coefficient_chart, find_scale, select_largest
-from taciturn.report.formats import format_number
+from taciturn.drawing.charts import MOST_BARS, Bar, coefficient_chart, find_scale, select_largest
+from taciturn.drawing.formats import format_number, format_odds
 from taciturn.report.intervals import show_intervals
 from taciturn.report.page import Page
 
@@ -52,7 +52,7 @@ def show_coefficients(page: Page, model: Model) -> None:
         if len(outputs) > 1:
             page.section(subject[0].upper() + subject[1:], level=3)
         if bars:
-            _show_bars(page, subject, bars, reach, units)
+            _show_bars(page, subject, bars, reach, units, odds=_has_odds(model))
         page.paragraph(_about_intercept(model, intercept))
 
 
@@ -83,7 +83,9 @@ def _subjects(model: Model) -> list[str]:
     )
 
 
-def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, float], units: dict[str, float]) -> None:
+def _show_bars(
+    page: Page, subject: str, bars: list[Bar], reach: tuple[float, float], units: dict[str, float], *, odds: bool
+) -> None:
     shown = f"{len(bars):,}" if len(bars) <= MOST_BARS else f"{MOST_BARS} largest of {len(bars):,}"
     first = ", ".join(f"{bar.name} ({format_number(bar.value)})" for bar in bars[:3])
     page.figure(
@@ -92,22 +94,33 @@ def _show_bars(page: Page, subject: str, bars: list[Bar], reach: tuple[float, fl
         f"negative ones to the left. The largest: {first}. The table below has the numbers.",
         f"The {shown} coefficients of {subject} other than zero.",
     )
-    header = ["feature", "coefficient", "effect per unit"]
+    header = ["feature", "coefficient", "effect per unit", *(["odds ratio per unit"] if odds else [])]
     rows = [
-        [bar.name, format_number(bar.value), format_number(bar.value / units[bar.name])] for bar in bars[:_MOST_ROWS]
+        [
+            bar.name,
+            format_number(bar.value),
+            format_number(bar.value / units[bar.name]),
+            *([format_odds(bar.value, units[bar.name])] if odds else []),
+        ]
+        for bar in bars[:_MOST_ROWS]
     ]
     rest = "" if len(bars) <= _MOST_ROWS else f": the largest {_MOST_ROWS:,} of {len(bars):,}, the model file has all"
-    page.table(header, rows, f"Coefficients of {subject}{rest}", numeric={1, 2})
+    page.table(header, rows, f"Coefficients of {subject}{rest}", numeric=set(range(1, len(header))))
+
+
+def _has_odds(model: Model) -> bool:
+    return model.task == "classify" and len(model.estimator.classes_) == 2
 
 
 def _meaning(model: Model) -> str:
     if model.task == "regress":
         return "A coefficient is a change of the prediction, in the units of the target."
-    classes = model.estimator.classes_
-    if len(classes) == 2:
+    if _has_odds(model):
+        classes = model.estimator.classes_
         return (
             f"A coefficient is a change of the log-odds of {classes[1]} against {classes[0]}: 0.7 more about doubles "
-            "the odds, 0.7 less about halves them."
+            "the odds, 0.7 less about halves them. The odds ratio is the factor by which the odds change; it is stated "
+            "for a smaller change than one unit where the bounds of a column are closer together."
         )
     return (
         "Every class has a score of its own, and a coefficient is a change of that score: the score of one class minus "
@@ -125,7 +138,7 @@ def _about_intercept(model: Model, intercept: float) -> str:
 def _unit(model: Model) -> str:
     if model.task == "regress":
         return "prediction"
-    return "log-odds" if len(model.estimator.classes_) == 2 else "score"
+    return "log-odds" if _has_odds(model) else "score"
 
 
 def _about_noise(model: Model) -> str:

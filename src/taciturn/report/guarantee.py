@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError
-from taciturn.report.charts import odds_chart
-from taciturn.report.formats import format_percent, round_safely
-from taciturn.report.odds import posterior_range
+from taciturn.drawing.charts import odds_chart
+from taciturn.drawing.formats import format_percent, round_safely
+from taciturn.drawing.odds import posterior_range
 from taciturn.report.page import Page
 
 __all__ = ["explain_guarantee", "list_warnings", "show_odds", "summarise"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taciturn.report.charts import MOST_BARS
-from taciturn.report.forest import Estimate, forest_chart
-from taciturn.report.formats import format_number
+from taciturn.core.arrays import FloatArray
+from taciturn.drawing.charts import MOST_BARS
+from taciturn.drawing.forest import Estimate, forest_chart
+from taciturn.drawing.formats import format_number, format_odds, format_ratio, odds_step
 from taciturn.report.page import Page
 
 if TYPE_CHECKING:
@@ -50,20 +52,26 @@ def show_intervals(page: Page, subject: str, summary: CoefficientSummary) -> Non
     if not names:
         return
     header = ["feature", "effect per unit", f"{level} interval"]
-    effects = [("effect per unit", "lower per unit", "upper per unit")]
     if summary.odds:
         header += ["odds ratio per unit", f"{level} interval of the odds ratio"]
-        effects.append(("odds ratio", "odds lower", "odds upper"))
     page.table(
         header,
-        [
-            [names[j], *(text for value, *ends in effects for text in (_number(columns[value][j]),
-              _interval(*(columns[end][j] for end in ends))))]
-            for j in shown
-        ],
+        [[names[j], *_effects(summary, columns, j)] for j in shown],
         f"Effects on {subject} per unit of the column in the table{rest}",
         numeric=set(range(1, len(header))),
-    )  # fmt: skip
+    )
+
+
+def _effects(summary: CoefficientSummary, columns: dict[str, FloatArray], j: int) -> Iterator[str]:
+    """The effect of one unit of a column and its interval, and the same for the odds ratio if there is one."""
+    unit = 1.0 if summary.units is None else float(summary.units[j])
+    value, lower, upper = (float(columns[name][j]) for name in ("coefficient", "lower", "upper"))
+    yield _number(value / unit)
+    yield _interval(lower / unit, upper / unit)
+    if summary.odds:
+        yield format_odds(value, unit)
+        step = odds_step(unit) / unit
+        yield "none" if math.isnan(lower) else f"{format_ratio(lower * step)} to {format_ratio(upper * step)}"
 
 
 def _show_chart(page: Page, subject: str, summary: CoefficientSummary, order: list[int], level: str) -> None:

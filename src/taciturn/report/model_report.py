@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from taciturn._version import __version__
 from taciturn.certificate import Certificate, Release
+from taciturn.drawing.formats import flatten_facts, format_fact, format_number
 from taciturn.events import NotPrivateEvent
 from taciturn.report.coefficients import show_coefficients
-from taciturn.report.formats import flatten_facts, format_fact, format_number
 from taciturn.report.guarantee import explain_guarantee, list_warnings, show_odds, summarise
 from taciturn.report.page import Page
+from taciturn.report.sheet import add_sheet
 
 if TYPE_CHECKING:
     from taciturn.modelfile import Model
@@ -74,7 +75,7 @@ def model_report(model: Model) -> str:
     page.section("The certificate")
     page.paragraph(str(certificate))
     page.code_block(certificate.to_json(), "The certificate as JSON", folded=True)
-    page.signature(("Name", "Date", "Signature"))
+    add_sheet(page, model, digest)
     return page.render()
 
 

@@ -6,15 +6,15 @@ import base64
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from taciturn._version import __version__
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_integer
-from taciturn.report.markup import Markup, element
+from taciturn.drawing.markup import Markup, element
+from taciturn.drawing.svg import Drawing
 from taciturn.report.style import SCRIPT, STYLE
 
-__all__ = ["Drawing", "Page"]
+__all__ = ["Page"]
 
 _DEEPEST_LEVEL = 4
 _SECTIONS_WITHOUT_CONTENTS = 5
@@ -22,21 +22,6 @@ _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SVG_HEAD = 1000
 # Tables up to this long are not split between printed pages.
 _MOST_ROWS_TOGETHER = 15
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """An inline SVG image of a size in pixels, before it is fitted to the page.
-
-    ``body`` is made by :func:`taciturn.report.markup.element`. A ``wide`` image fills the width of the page and scrolls
-    on a narrow screen.
-    """
-
-    title: str
-    width: float
-    height: float
-    body: Markup
-    wide: bool = True
 
 
 class Page:
@@ -71,6 +56,7 @@ class Page:
         self._ids: set[str] = set()
         self._level = 1
         self._n_figures = 0
+        self._sheet: list[Markup] = []
 
     def section(self, title: str, level: int = 2) -> None:
         """Begin a section; a section of level 3 belongs to the last one of level 2."""
@@ -146,7 +132,9 @@ class Page:
             inside = _embedded(image, alt, caption)
         else:
             self._n_figures += 1
-            inside = _inline(image, alt, f"drawing-{self._n_figures}")
+            inside = _inline(image, alt, f"drawing-{self._n_figures}", "wide" if image.narrow else None)
+            if image.narrow:
+                inside = Markup(inside + _inline(image.narrow, alt, f"drawing-{self._n_figures}-narrow", "narrow"))
         self._add(element("figure", inside, element("figcaption", caption)))
 
     def code_block(self, text: str, label: str, *, folded: bool = False) -> None:
@@ -157,9 +145,29 @@ class Page:
         else:
             self._add(element("div", element("p", element("span", label)), pre, class_="code"))
 
-    def signature(self, labels: Iterable[str]) -> None:
-        """Add lines for signatures, in print only."""
-        self._add(element("div", *(element("span", label) for label in labels), class_="signature"))
+    def sheet(
+        self,
+        title: str,
+        sentences: Iterable[str],
+        facts: Iterable[tuple[str, str]],
+        releases: Iterable[str],
+        blanks: Iterable[str],
+        signatures: Iterable[str],
+    ) -> None:
+        """Set the page to sign, which is seen in print only, and there alone unless the whole is asked for.
+
+        It has sentences, facts, a list of releases, lines to fill in, and lines for signatures. The caller keeps it
+        short enough for one sheet of paper.
+        """
+        self._sheet = [
+            element("p", title, class_="title"),
+            *(element("p", sentence) for sentence in sentences),
+            element("dl", *(element("div", element("dt", name), element("dd", text)) for name, text in facts)),
+            element("p", "Released: how often, and with which noise (its scale in sensitivities)", class_="list"),
+            element("ul", *(element("li", text) for text in releases)),
+            *(element("p", element("span", label), class_="blank") for label in blanks),
+            element("div", *(element("span", label) for label in signatures), class_="signature"),
+        ]
 
     def render(self) -> str:
         """Return the whole file."""
@@ -180,13 +188,22 @@ class Page:
         body = element(
             "body",
             element("a", "Skip to the content", class_="skip", href="#content"),
+            *self._choice_of_print(),
             element("header", element("h1", self.title), *self._head),
             self._contents(),
             element("main", *self._main, id="content", tabindex="-1"),
             element("footer", f"Written by taciturn {__version__}. This file is complete and loads nothing."),
+            *([element("section", *self._sheet, class_="sheet", aria_label="Page to sign")] if self._sheet else []),
             element("script", Markup(SCRIPT)),
         )
         return f"<!doctype html>\n{element('html', head, body, lang=self.lang)}\n"
+
+    def _choice_of_print(self) -> tuple[Markup, ...]:
+        """What decides whether print shows more than the page to sign; style sheets see what follows it."""
+        if not self._sheet:
+            return ()
+        label = "Print more than the page to sign"
+        return element("input", type="checkbox", id="print-whole"), element("label", label, for_="print-whole")
 
     def _add(self, block: Markup) -> None:
         (self._main if self._level > 1 else self._head).append(block)
@@ -222,8 +239,8 @@ def _embedded(content: bytes, alt: str, caption: str) -> Markup:
     return _scrolling(element("img", alt=alt, src=source, class_="wide"), caption)
 
 
-def _inline(drawing: Drawing, alt: str, anchor: str) -> Markup:
-    svg = element(
+def _inline(drawing: Drawing, alt: str, anchor: str, kind: str | None) -> Markup:
+    return element(
         "svg",
         element("title", drawing.title, id=f"{anchor}-title"),
         element("desc", alt, id=f"{anchor}-desc"),
@@ -233,6 +250,5 @@ def _inline(drawing: Drawing, alt: str, anchor: str) -> Markup:
         viewBox=f"0 0 {drawing.width:g} {drawing.height:g}",
         width=drawing.width,
         height=drawing.height,
-        class_="wide" if drawing.wide else None,
+        class_=kind,
     )
-    return _scrolling(svg, drawing.title) if drawing.wide else svg

@@ -100,9 +100,15 @@ figure {{ margin: 1.25rem 0; }}
 figure .scroll {{ margin: 0; }}
 figcaption {{ margin-top: .5rem; font-size: .92rem; color: var(--muted); }}
 svg, img {{ display: block; max-width: 100%; height: auto; }}
-svg.wide, img.wide {{ width: 100%; min-width: 30rem; }}
+svg.wide, img.wide {{ width: 100%; }}
+img.wide {{ min-width: 30rem; }}
+svg.narrow {{ width: 100%; max-width: 26rem; }}
+@media not screen {{ svg.narrow {{ display: none; }} }}
+@media screen and (min-width: 40.01rem) {{ svg.narrow {{ display: none; }} }}
+@media screen and (max-width: 40rem) {{ svg.wide {{ display: none; }} }}
 img {{ background: #ffffff; }}
 svg text {{ fill: currentColor; font-size: 13px; }}
+svg.narrow text {{ paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }}
 svg .small {{ fill: var(--muted); font-size: 12px; }}
 svg .number {{ text-anchor: end; }}
 svg .middle {{ text-anchor: middle; }}
@@ -126,7 +132,9 @@ pre {{ margin: 0; padding: .75rem 1rem; background: var(--panel); border: 1px so
 .copy {{ font: inherit; flex: none; color: var(--link); background: var(--paper); border: 1px solid var(--link);
   border-radius: .375rem; padding: .15rem .75rem; cursor: pointer; }}
 summary {{ cursor: pointer; color: var(--link); padding: .25rem 0; }}
-.signature {{ display: none; }}
+.sheet {{ display: none; }}
+#print-whole {{ margin: 1rem .4rem 0 max(1.25rem, calc(50% - 25.75rem)); vertical-align: baseline; }}
+#print-whole + label {{ color: var(--muted); font-size: .85rem; }}
 footer {{ margin-top: 3rem; padding-top: 1rem; padding-bottom: 2rem; border-top: 1px solid var(--line);
   color: var(--muted); font-size: .92rem; }}
 @media (max-width: 32rem) {{
@@ -136,14 +144,15 @@ footer {{ margin-top: 3rem; padding-top: 1rem; padding-bottom: 2rem; border-top:
 @media (prefers-reduced-motion: no-preference) {{ html {{ scroll-behavior: smooth; }} }}
 @media print {{
   {_root("light", _PRINT)}
-  @page {{ margin: 17mm 16mm 19mm; @bottom-right {{ content: counter(page) " / " counter(pages); font-size: 9pt; }} }}
+  @page {{ size: A4; margin: 14mm 16mm 15mm;
+    @bottom-right {{ content: counter(page) " / " counter(pages); font-size: 9pt; }} }}
   html {{ font-size: 10pt; line-height: 1.4; }}
   header, nav, main, footer {{ max-width: none; padding-left: 0; padding-right: 0; }}
   header {{ padding-top: 0; }}
-  .skip, .copy, .sort, nav, details:not([open]) {{ display: none; }}
+  .skip, .copy, .sort, nav, details:not([open]), #print-whole, #print-whole + label {{ display: none; }}
   h2 {{ margin-top: 1.5rem; }}
   h1, h2, h3, caption, summary, .code p {{ break-after: avoid; }}
-  figure, tr, li, dl div, .banner, .signature, .short {{ break-inside: avoid; }}
+  figure, tr, li, dl div, .banner, .short {{ break-inside: avoid; }}
   thead {{ display: table-header-group; }}
   p, li {{ orphans: 3; widows: 3; }}
   .scroll {{ overflow: visible; }}
@@ -152,7 +161,17 @@ footer {{ margin-top: 3rem; padding-top: 1rem; padding-bottom: 2rem; border-top:
   th, td {{ padding-top: .2rem; padding-bottom: .2rem; }}
   svg .plus, svg .minus, svg .region, svg .estimate {{ print-color-adjust: exact; }}
   a {{ text-decoration: none; }}
-  .signature {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(4cm, 1fr)); gap: 1cm; margin-top: 2cm; }}
+  #print-whole:not(:checked) ~ :not(.sheet) {{ display: none; }}
+  #print-whole:checked ~ .sheet {{ break-before: page; }}
+  .sheet {{ display: block; font-size: 8.5pt; line-height: 1.3; }}
+  .sheet .title {{ font-size: 14pt; font-weight: 600; margin: 0 0 2mm; }}
+  .sheet p, .sheet dl, .sheet ul {{ margin: 0 0 2mm; }}
+  .sheet dl div {{ grid-template-columns: 29mm 1fr; gap: 0 3mm; padding: .7mm 0; }}
+  .sheet .list {{ margin: 2.5mm 0 0; color: var(--muted); }}
+  .sheet ul {{ padding-left: 4mm; }}
+  .sheet li {{ margin: 0; }}
+  .sheet .blank {{ height: 9mm; margin: 0; border-bottom: 1px solid var(--muted); color: var(--muted); }}
+  .signature {{ display: grid; grid-template-columns: repeat(3, 1fr); gap: 8mm; margin-top: 13mm; }}
   .signature span {{ border-top: 1px solid var(--ink); padding-top: 1mm; }}
 }}
 """

@@ -159,7 +159,9 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         with self._reserve(plan, facts) as reservation:
             stream = Stream.of(self.random_state)
             reservation.begin()
+            self._log("reading")
             source = self._read(X, facts, whose)
+            self._log("running")
             self.lower_, self.upper_ = release_bounds(plan, source, stream)
         smallest, largest = self._ends(facts.n_features)
         self.certificate_ = certify(
@@ -179,6 +181,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             unit=facts.unit,
             account_head=reservation.head,
         )
+        self._log("certified")
         return self
 
     def check_parameters(self) -> None:

@@ -130,7 +130,9 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
             stream = Stream.of(self.random_state)
             check_lengths(X, y)
             reservation.begin()
+            self._log("reading")
             source = self._read(X, y, facts, whose)
+            self._log("running")
             selected = self._run(plan, facts, source, stream, **by_row)
         kind_of_target = () if self.classes is not None else (KIND_OF_TARGET,)
         self.certificate_ = certify(
@@ -147,6 +149,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         )
         self.support_ = np.zeros(facts.n_features, dtype=bool)
         self.support_[selected] = True
+        self._log("certified")
         return self
 
     def check_parameters(self) -> None:

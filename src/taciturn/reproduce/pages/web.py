@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from taciturn.report.markup import Markup, element
+from taciturn.drawing.markup import Markup, element
 from taciturn.report.page import Page
 from taciturn.reproduce.pages.blocks import Block, Cell, Facts, Grid, Heading, Image, Paragraph, Stamped
 

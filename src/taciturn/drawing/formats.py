@@ -7,7 +7,18 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-__all__ = ["flatten_facts", "format_estimate", "format_fact", "format_number", "format_percent", "round_safely"]
+__all__ = [
+    "flatten_facts",
+    "format_estimate",
+    "format_fact",
+    "format_number",
+    "format_odds",
+    "format_odds_estimate",
+    "format_percent",
+    "format_ratio",
+    "odds_step",
+    "round_safely",
+]
 
 _DIGITS = 4
 _MOST_LISTED = 20
@@ -46,6 +57,73 @@ def format_estimate(value: float, lower: float, upper: float) -> str:
     else:
         form = ".3g"
     return f"{value:{form}} ({lower:{form}} to {upper:{form}})"
+
+
+# Exponentials beyond are not finite.
+_MOST_LOG = 690.0
+# Ratios nearer to 1 need more digits, or are written as a difference from 1.
+_NEAR, _NEAREST = 1e-2, 1e-6
+
+
+def format_ratio(log_ratio: float) -> str:
+    """Format the exponential of a number with four digits, or with three digits of its difference from 1.
+
+    Examples
+    --------
+    >>> [format_ratio(value) for value in (0.7, 0.0043, -2e-8, 0.0, 30.0)]
+    ['2.014', '1.00431', '1-2.0e-08', '1', '1.069e+13']
+    """
+    if abs(log_ratio) > _MOST_LOG:
+        return ">1e+299" if log_ratio > 0.0 else "<1e-299"
+    beyond = math.expm1(log_ratio)
+    if abs(beyond) >= _NEAR or beyond == 0.0:
+        return format_number(math.exp(log_ratio)) if beyond else "1"
+    if abs(beyond) < _NEAREST:
+        return f"1{beyond:+.1e}"
+    return f"{1.0 + beyond:.{2 - math.floor(math.log10(abs(beyond)))}f}"
+
+
+def odds_step(unit: float) -> float:
+    """The change of a column that an odds ratio is stated for: 1, or a power of ten if the bounds are closer.
+
+    Where a column ranges over 0.2 there is no change by 1, and its odds ratio would be out of all proportion.
+
+    Parameters
+    ----------
+    unit : float
+        Half the width of the bounds of the column.
+
+    Examples
+    --------
+    >>> [odds_step(unit) for unit in (50.0, 0.5, 0.1, 0.0004)]
+    [1.0, 1.0, 0.1, 0.0001]
+    """
+    return min(1.0, 10.0 ** math.floor(math.log10(2.0 * unit)))
+
+
+def format_odds(coefficient: float, unit: float) -> str:
+    """Format the odds ratio for one unit of a column, or for a smaller step, which is then stated.
+
+    Examples
+    --------
+    >>> format_odds(1.5, 50.0), format_odds(3.0, 0.1)
+    ('1.030', '20.09 per 0.1')
+    """
+    step = odds_step(unit)
+    return format_ratio(coefficient * step / unit) + ("" if step == 1.0 else f" per {step:g}")
+
+
+def format_odds_estimate(coefficient: float, lower: float, upper: float, unit: float) -> str:
+    """Format the odds ratio for one unit of a column with its interval, or for a smaller step, which is then stated.
+
+    Examples
+    --------
+    >>> format_odds_estimate(1.483, 1.394, 1.572, 50.0), format_odds_estimate(0.3, 0.2, 0.4, 0.1)
+    ('1.0301 (1.0283 to 1.0319)', '1.35 (1.22 to 1.49) per 0.1')
+    """
+    step = odds_step(unit)
+    ratios = (math.exp(min(number * step / unit, _MOST_LOG)) for number in (coefficient, lower, upper))
+    return format_estimate(*ratios) + ("" if step == 1.0 else f" per {step:g}")
 
 
 def round_safely(value: float, *, up: bool, digits: int = _DIGITS) -> str:

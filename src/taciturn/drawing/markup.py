@@ -8,7 +8,7 @@ from taciturn.core.visible import visible
 
 __all__ = ["Markup", "element"]
 
-_VOID = frozenset({"img", "meta"})
+_VOID = frozenset({"img", "input", "meta"})
 
 
 class Markup(str):

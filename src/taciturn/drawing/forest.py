@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from taciturn.core.visible import visible
-from taciturn.report.charts import MOST_BARS, round_ticks, shorten
-from taciturn.report.formats import format_estimate
-from taciturn.report.markup import Markup, element
-from taciturn.report.page import Drawing
+from taciturn.drawing.charts import MOST_BARS, round_ticks
+from taciturn.drawing.formats import format_estimate
+from taciturn.drawing.markup import Markup, element
+from taciturn.drawing.svg import NARROW, Drawing, Layout, draw_ticks, in_both_widths
 
 __all__ = ["Estimate", "find_reach", "forest_chart"]
 
-_WIDTH, _LEFT, _RIGHT = 640.0, 180.0, 185.0
-_ROW, _TOP, _FOOT = 24.0, 24.0, 26.0
-_GAP, _RADIUS, _CAP = 10.0, 4.0, 4.0
+_WIDE = Layout(640.0, 180.0, 185.0, 24.0)
+_NARROW = replace(NARROW, row=40.0)
+_TOP, _FOOT = 24.0, 26.0
+_RADIUS, _CAP = 4.0, 4.0
 # An interval of so many times the typical one is cut, so that the others can be read.
 _MOST_HALVES = 3.0
 # Exponentials beyond are not finite.
@@ -50,25 +50,24 @@ def forest_chart(estimates: Sequence[Estimate], title: str, *, odds: bool) -> Dr
     """
     estimates = estimates[:MOST_BARS]
     low, high = find_reach(estimates)
-    scale = (_WIDTH - _LEFT - _RIGHT) / (high - low)
 
-    def place(value: float) -> float:
-        return _LEFT + (min(max(value, low), high) - low) * scale
+    def draw(layout: Layout) -> Drawing:
+        def place(value: float) -> float:
+            return layout.left + (min(max(value, low), high) - low) * (layout.span / (high - low))
 
-    bottom = _TOP + _ROW * len(estimates)
-    shapes = []
-    for at, label in _odds_ticks(low, high) if odds else [(tick, f"{tick:g}") for tick in round_ticks(low, high)]:
-        x = place(at)
-        shapes.append(element("line", x1=x, x2=x, y1=_TOP - 4.0, y2=bottom, class_="axis" if at == 0.0 else "grid"))
-        shapes.append(element("text", label, x=x, y=_TOP - 9.0, class_="small middle"))
-    shapes += [
-        _row(estimate, _TOP + _ROW * (i + 0.5), place, (low, high), _numbers(estimate, odds=odds))
-        for i, estimate in enumerate(estimates)
-    ]
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2.0
-    what = "odds ratio (logarithmic)" if odds else "coefficient"
-    shapes.append(element("text", what, x=middle, y=bottom + 18.0, class_="small middle"))
-    return Drawing(title, _WIDTH, bottom + _FOOT, Markup("".join(shapes)))
+        bottom = _TOP + layout.row * len(estimates)
+        ticks = _odds_ticks(low, high) if odds else _plain_ticks(low, high, layout.ticks)
+        shapes = draw_ticks(layout, [(place(at), label, at == 0.0) for at, label in ticks], _TOP, bottom)
+        shapes += [
+            _row(estimate, _TOP + layout.row * i, layout, place, (low, high), _numbers(estimate, odds=odds))
+            for i, estimate in enumerate(estimates)
+        ]
+        middle = layout.left + layout.span / 2.0
+        what = "odds ratio (logarithmic)" if odds else "coefficient"
+        shapes.append(element("text", what, x=middle, y=bottom + 18.0, class_="small middle"))
+        return Drawing(title, layout.width, bottom + _FOOT, Markup("".join(shapes)))
+
+    return in_both_widths(draw, _WIDE, _NARROW)
 
 
 def find_reach(estimates: Sequence[Estimate]) -> tuple[float, float]:
@@ -88,19 +87,26 @@ def _numbers(estimate: Estimate, *, odds: bool) -> str:
 
 
 def _row(
-    estimate: Estimate, middle: float, place: Callable[[float], float], reach: tuple[float, float], numbers: str
+    estimate: Estimate,
+    top: float,
+    layout: Layout,
+    place: Callable[[float], float],
+    reach: tuple[float, float],
+    numbers: str,
 ) -> Markup:
     left, right, value = place(estimate.lower), place(estimate.upper), place(estimate.value)
     inner = (place(estimate.value - estimate.sampling), place(estimate.value + estimate.sampling))
+    middle = layout.middle(top)
+    name, number = layout.labels(top, estimate.name, numbers)
     shapes = [
         element("title", f"{estimate.name}: {numbers}"),
-        element("text", shorten(visible(estimate.name), _LEFT - _GAP), x=_LEFT - _GAP, y=middle + 4.5, class_="number"),
+        name,
         element("line", x1=left, x2=right, y1=middle, y2=middle, class_="interval"),
         element("line", x1=inner[0], x2=inner[1], y1=middle, y2=middle, class_="sampling"),
         _end(left, middle, -1.0, cut=estimate.lower < reach[0]),
         _end(right, middle, 1.0, cut=estimate.upper > reach[1]),
         element("circle", cx=value, cy=middle, r=_RADIUS, class_="estimate clear" if estimate.is_clear else "estimate"),
-        element("text", numbers, x=_WIDTH - 2.0, y=middle + 4.5, class_="number"),
+        number,
     ]
     return element("g", *shapes)
 
@@ -111,6 +117,10 @@ def _end(x: float, middle: float, side: float, *, cut: bool) -> Markup:
     top, bottom = middle - _CAP, middle + _CAP
     d = f"M{back:.2f} {top:.2f}L{tip:.2f} {middle:.2f}L{back:.2f} {bottom:.2f}"
     return element("path", d=d, class_="interval cut" if cut else "interval")
+
+
+def _plain_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    return [(tick, f"{tick:g}") for tick in round_ticks(low, high, most)]
 
 
 def _odds_ticks(low: float, high: float) -> list[tuple[float, str]]:

@@ -1,0 +1,1 @@
+"""Charts as inline SVG, elements of HTML, and numbers as text, for pages and notebooks."""

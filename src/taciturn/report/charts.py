@@ -12,6 +12,7 @@ from taciturn.report.formats import format_number
 from taciturn.report.markup import Markup, element
 from taciturn.report.odds import posterior_range
 from taciturn.report.page import Drawing
+from taciturn.report.squares import draw_square, square_axes, square_point
 
 __all__ = [
     "MOST_BARS",
@@ -29,7 +30,6 @@ MOST_BARS = 40
 _WIDTH, _LEFT, _RIGHT = 640.0, 205.0, 75.0
 _ROW, _BAR, _TOP = 22.0, 12.0, 24.0
 _TICKS = 6
-_SIDE, _MARGIN_LEFT, _MARGIN = 300.0, 62.0, 14.0
 _FONT, _GAP = 13.0, 10.0
 _NARROWEST = 0.58
 _CURVE_POINTS = 100
@@ -134,35 +134,19 @@ def odds_chart(epsilon: float, title: str) -> Drawing:
     """Draw the range of posterior beliefs against the prior belief at this epsilon."""
 
     def at(prior: float, posterior: float) -> str:
-        return f"{_MARGIN_LEFT + _SIDE * prior:.2f} {_MARGIN + _SIDE * (1.0 - posterior):.2f}"
+        return "{:.2f} {:.2f}".format(*square_point(prior, posterior))
 
     # Points are denser at the ends, where the curves are steep for a large epsilon.
     priors = [(1.0 - math.cos(math.pi * k / _CURVE_POINTS)) / 2.0 for k in range(_CURVE_POINTS + 1)]
     lower = [at(prior, posterior_range(prior, epsilon)[0]) for prior in priors]
     upper = [at(prior, posterior_range(prior, epsilon)[1]) for prior in priors]
-    shapes = [element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region")]
-    left, right, top, bottom = _MARGIN_LEFT, _MARGIN_LEFT + _SIDE, _MARGIN, _MARGIN + _SIDE
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x, y = left + _SIDE * share, bottom - _SIDE * share
-        kind = "grid" if share else "axis"
-        shapes += [
-            element("line", x1=x, x2=x, y1=top, y2=bottom, class_=kind),
-            element("line", x1=left, x2=right, y1=y, y2=y, class_=kind),
-            element("text", f"{share:.0%}", x=x, y=bottom + 18.0, class_="small middle"),
-            element("text", f"{share:.0%}", x=left - 7.0, y=y + 4.0, class_="small number"),
-        ]
-    shapes += [
-        element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
-        element("path", d="M" + "L".join(upper), class_="curve"),
-        element("path", d="M" + "L".join(lower), class_="curve"),
-        element("text", "believed before", x=left + _SIDE / 2.0, y=bottom + 38.0, class_="middle"),
-        element(
-            "text",
-            "believed afterwards",
-            x=0.0,
-            y=0.0,
-            transform=f"translate(14 {top + _SIDE / 2.0:g}) rotate(-90)",
-            class_="middle",
-        ),
-    ]
-    return Drawing(title, right + 20.0, bottom + 46.0, Markup("".join(shapes)), wide=False)
+    return draw_square(
+        title,
+        [
+            element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region"),
+            *square_axes("believed before", "believed afterwards"),
+            element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
+            element("path", d="M" + "L".join(upper), class_="curve"),
+            element("path", d="M" + "L".join(lower), class_="curve"),
+        ],
+    )

@@ -11,16 +11,17 @@ import numpy as np
 from taciturn.certificate import Certificate
 from taciturn.core.arrays import FloatArray
 from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells
-from taciturn.fitting.score_measures import (
-    CONFIDENCE_LEVEL,
+from taciturn.fitting.class_measures import (
     CalibrationBin,
     ClassRecall,
-    Measure,
     calibrate_deciles,
     class_recalls,
-    measure,
+    measure_classes,
+    measure_margins,
     roc_curve,
 )
+from taciturn.fitting.error_measures import measure_errors
+from taciturn.fitting.score_ratios import CONFIDENCE_LEVEL, Measure
 
 __all__ = ["ModelScore", "PrivateScore"]
 
@@ -95,7 +96,11 @@ class ModelScore:
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """AUC, log loss, accuracy and calibration of two classes; R2 and errors of numbers; fewer of more classes."""
-        return measure(self.cells, self._released, self.std)
+        if isinstance(self.cells, MarginCells):
+            return measure_margins(self.cells, self._released, self.std)
+        if isinstance(self.cells, ClassCells):
+            return measure_classes(self.cells, self._released, self.std)
+        return measure_errors(self.cells, self._released, self.std)
 
     @cached_property
     def calibration(self) -> tuple[CalibrationBin, ...]:

@@ -143,7 +143,7 @@ class NumberHistogram(HistogramMetric):
     def divide(self, n_records: int, deviation: float) -> bool:
         """Fix the bins of targets and errors."""
         bins = count_bins(n_records, deviation)
-        self.cells = ErrorCells.of_bins(self.y_bounds, bins.targets, bins.errors)
+        self.cells = ErrorCells.of_bins(self.y_bounds, bins.numbers, bins.errors)
         return True
 
     def predict(self, X: Any) -> FloatArray:

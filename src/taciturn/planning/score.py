@@ -37,12 +37,12 @@ class BinCounts:
     ----------
     probabilities : int
         Bins for a tenth of predicted probabilities.
-    targets, errors : int
+    numbers, errors : int
         Bins of numeric targets, and of absolute errors.
     """
 
     probabilities: int
-    targets: int
+    numbers: int
     errors: int
 
 

@@ -11,7 +11,7 @@ from taciturn.report.page import Drawing
 from taciturn.report.squares import draw_square, square_axes, square_point
 
 if TYPE_CHECKING:
-    from taciturn.fitting.score_measures import CalibrationBin
+    from taciturn.fitting.class_measures import CalibrationBin
 
 __all__ = ["calibration_chart", "roc_chart"]
 

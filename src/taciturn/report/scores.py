@@ -12,7 +12,8 @@ from taciturn.report.score_charts import calibration_chart, roc_chart
 
 if TYPE_CHECKING:
     from taciturn.estimators.model_score import ModelScore
-    from taciturn.fitting.score_measures import CalibrationBin, Measure
+    from taciturn.fitting.class_measures import CalibrationBin
+    from taciturn.fitting.score_ratios import Measure
 
 __all__ = ["show_score"]
 

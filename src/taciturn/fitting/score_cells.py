@@ -93,7 +93,9 @@ class CellCounts:
     def __call__(self, block: Block) -> IntArray:
         """One number per cell."""
         features: Any = block.design(self.columns).values
-        cells = self.cells.cells(features if self.model is None else self.model(features), block.target)
+        # A worker has no guard of its own, and a warning would tell of a record.
+        with np.errstate(all="ignore"):
+            cells = self.cells.cells(features if self.model is None else self.model(features), block.target)
         if block.persons is not None:
             return block.persons.cell_shares(cells, self.cells.n_cells, self.unit)
         counts = np.bincount(cells[cells >= 0], minlength=self.cells.n_cells)

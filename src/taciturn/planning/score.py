@@ -27,6 +27,8 @@ _LEAST_EPSILON = 1e-290
 # Bins of a histogram without noise, and at most.
 _MOST_PROBABILITIES, _MOST_TARGETS, _MOST_ERRORS = 200, 200, 400
 _FEWEST_PROBABILITIES, _FEWEST_TARGETS, _FEWEST_ERRORS = 2, 10, 16
+# Noise below this is lost in the sampling error, however many bins there are.
+_LEAST_DEVIATION = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ def count_bins(n_records: int, deviation: float) -> BinCounts:
     extrapolation, falls with more than its square. With ten thousand records and epsilon 0.5 both are below the
     sampling error.
     """
-    fineness = math.inf if deviation == 0.0 else math.sqrt(math.sqrt(2.0) * n_records / deviation)
+    fineness = math.inf
+    if deviation > 0.0:
+        fineness = math.sqrt(math.sqrt(2.0) * n_records / max(deviation, _LEAST_DEVIATION))
 
     def even(divisor: float, fewest: int, most: int) -> int:
         return 2 * round(min(max(fineness / divisor, fewest / 2), most / 2))

@@ -14,7 +14,7 @@ from taciturn._version import __version__
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, TaciturnError
 from taciturn.core.strict_json import parse_strictly
-from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells
+from taciturn.data.prediction_cells import N_DECILES, ClassCells, ErrorCells, MarginCells
 from taciturn.data.target import check_y_bounds
 from taciturn.estimators.model_score import ModelScore, PrivateScore
 from taciturn.modelfile.values import public_facts, read_classes, read_numbers
@@ -123,8 +123,6 @@ def _read_score(content: dict[str, Any]) -> ModelScore:
     certificate = Certificate.from_json(json.dumps(content["certificate"]))
     labels = () if content["classes"] is None else tuple(read_classes(content["classes"]).tolist())
     cells = _read_cells(content["cells"], len(labels))
-    if cells.n_cells > _MOST_CELLS:
-        raise DataError(_damaged("more cells than a score has"))
     counts = read_numbers("counts", content["counts"], (cells.n_cells,))
     deviation = float(read_numbers("noise_std", content["noise_std"], ()))
     if deviation < 0.0:
@@ -137,18 +135,22 @@ def _read_score(content: dict[str, Any]) -> ModelScore:
 
 def _read_cells(content: Any, n_classes: int) -> MarginCells | ClassCells | ErrorCells:
     if n_classes == 0:
-        targets, errors = (_edges(key, content[key]) for key in ("targets", "errors"))
+        targets, errors = (_edges(key, content[key], 2) for key in ("targets", "errors"))
         bounds = check_y_bounds(content["y_bounds"])
+        if len(targets) * len(errors) > _MOST_CELLS:
+            raise DataError(_damaged("more cells than a score has"))
         return ErrorCells(bounds, tuple(map(int, targets)), tuple(map(int, errors)))
-    edges = _edges("edges", content["edges"])
+    # An even number of bins a tenth, and twice that in the outer ones.
+    edges = _edges("edges", content["edges"], 2 * (N_DECILES + 2))
     return MarginCells(edges) if n_classes == 2 else ClassCells(edges, n_classes)
 
 
-def _edges(key: str, value: Any) -> tuple[float, ...]:
-    """Numbers in increasing order."""
+def _edges(key: str, value: Any, multiple: int) -> tuple[float, ...]:
+    """Numbers in increasing order, with a multiple of so many bins between them."""
     numbers = read_numbers(key, value, (len(value),))
-    if numbers.size < 3 or numbers.size > _MOST_CELLS or (np.diff(numbers) <= 0.0).any():
-        raise DataError(_damaged(f"{key!r} that are not in increasing order"))
+    n_bins = numbers.size - 1
+    if n_bins < 1 or n_bins > _MOST_CELLS or n_bins % multiple or (np.diff(numbers) <= 0.0).any():
+        raise DataError(_damaged(f"{key!r} that are not edges in increasing order"))
     return tuple(numbers.tolist())
 
 

@@ -47,14 +47,14 @@ class PredictionCells(Protocol):
         """The partition with neighbouring bins merged in pairs, and for each of its own cells the merged one."""
 
 
-def margin_edges(n_bins: int, n_records: int) -> tuple[float, ...]:
+def margin_edges(n_bins: int, most_odds: int) -> tuple[float, ...]:
     """Log-odds between which predicted probabilities share a bin.
 
     Every tenth has ``n_bins`` equal bins, an even number. The first and the last tenth have twice as many, equal on the
-    logarithmic scale, down to a probability of 1 / n_records, and one more for all that is beyond.
+    logarithmic scale, down to a probability of 1 / most_odds, and one more for all that is beyond.
     """
     check_integer(2, n_bins=n_bins)
-    least = min(1.0 / n_records, _MOST_LEAST)
+    least = min(1.0 / most_odds, _MOST_LEAST)
     outer = np.geomspace(least, 1.0 / N_DECILES, _OUTER * n_bins + 1)
     inner = np.linspace(1.0 / N_DECILES, 0.5, (N_DECILES // 2 - 1) * n_bins + 1)[1:-1]
     lower = np.concatenate((outer, inner))

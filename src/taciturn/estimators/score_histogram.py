@@ -21,6 +21,8 @@ from taciturn.sources import Source
 
 __all__ = ["ClassHistogram", "HistogramMetric", "NumberHistogram"]
 
+_MOST_ODDS = 10**15
+
 
 class HistogramMetric:
     """All measures of a fitted model.
@@ -109,7 +111,9 @@ class ClassHistogram(HistogramMetric):
 
     def divide(self, n_records: int, deviation: float) -> bool:
         """Fix the bins of log-odds."""
-        edges = margin_edges(count_bins(n_records, deviation).probabilities, max(n_records, 1))
+        # Noise on a probability of next to nothing would be multiplied by its logarithm.
+        most = max(n_records, 1) if deviation > 0.0 else _MOST_ODDS
+        edges = margin_edges(count_bins(n_records, deviation).probabilities, most)
         self.cells = MarginCells(edges) if self.classes.size == 2 else ClassCells(edges, int(self.classes.size))
         return True
 

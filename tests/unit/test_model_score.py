@@ -158,6 +158,19 @@ def test_log_loss_without_noise_is_that_of_any_probability():
     assert noisy == pytest.approx(log_loss(y, np.clip(model.predict_proba(table), 0.01, 0.99)), rel=1e-2)
 
 
+class Reversed(SparseClassifier):
+    """Predicts the contrary of what its coefficients say."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, ::-1]
+
+
+def test_a_subclass_is_asked_for_its_own_predictions(two):
+    model = model_of(Reversed, two.coef_, two.intercept_, classes=("no", "yes"))
+    score = scored(model, TWO, epsilon=INF)
+    assert score["AUC"].value == pytest.approx(1.0 - scored(two, TWO, epsilon=INF)["AUC"].value, abs=1e-9)
+
+
 def test_baselines_are_those_of_constant_predictions(two, three, numbers):
     positive = np.mean(TWO[TEST] == "yes")
     found = {each.name: each.baseline for each in scored(two, TWO, epsilon=INF).measures}

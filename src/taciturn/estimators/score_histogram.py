@@ -44,7 +44,7 @@ class HistogramMetric:
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.linear = LinearOutputs.of_model(estimator) if isinstance(estimator, LinearPredictor) else None
+        self.linear = LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
         # Whether the cell of a record depends on that record alone, to the last bit and in any place.
         self.by_record = self.linear is not None
         self.divide(1, math.inf)
@@ -158,3 +158,13 @@ class NumberHistogram(HistogramMetric):
     def mapped(self, y: AnyArray, *, strict: bool = True) -> FloatArray:
         """Numbers on the lattice, clipped to the bounds."""
         return numeric_target(y, self.y_bounds)
+
+
+def _is_linear(estimator: Any) -> bool:
+    """Whether predictions follow from coefficients, as those of our models do; a subclass may have its own."""
+    if not isinstance(estimator, LinearPredictor):
+        return False
+    own = (
+        getattr(type(estimator), name, None) for name in ("_margins", "decision_function", "predict_proba", "predict")
+    )
+    return all(method is None or method.__module__.startswith("taciturn.estimators.") for method in own)

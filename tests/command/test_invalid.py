@@ -48,7 +48,7 @@ def result_of(folder, command, table, *options, file, keys):
 COMMANDS = {
     "fit": (("fit", "--bounds", "bounds.toml"), "model.json", ("coefficients", "intercept")),
     "select": (("select", "--bounds", "bounds.toml", "--keep", 2), "selection.json", ("features",)),
-    "score": (("score", "model"), None, ("value", "noise_std")),
+    "score": (("score", "model"), None, ("counts", "noise_std")),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
@@ -12,9 +13,11 @@ import scipy.sparse as sp
 
 from taciturn.core.lattice import ONE
 from taciturn.data.admission import PresentRecords
+from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells, margin_edges
 from taciturn.fitting.correlation import CorrelationSums
 from taciturn.fitting.quantiles import ColumnCounts
 from taciturn.fitting.score import ErrorSum, OutcomeCounts, total_error
+from taciturn.fitting.score_cells import CellCounts, LinearOutputs
 from taciturn.sources import ArraySource
 
 N_ROWS, N_FEATURES, N_CLASSES = 61, 4, 3
@@ -70,12 +73,72 @@ def error(power):
     return sum(int(abs(own - guess)) ** power if guess == guess else (2 * ONE) ** power for own, guess in pairs)
 
 
+BINS = margin_edges(2, 64)
+PAIRED = np.minimum(FOREIGN, 1)
+MODEL = LinearOutputs((1, 3), ((0.5,), (-2.0,)), (0.25,))
+MODELS = LinearOutputs((0, 2, 3), ((0.5, 1.0, 0.0), (0.0, -1.0, 2.0), (1.0, 0.0, 0.25)), (0.0, 0.5, -0.5))
+
+
+def outputs(model):
+    """Exactly, as all of these numbers are fractions."""
+    weights = [[Fraction(weight) for weight in row] for row in model.weights]
+    return [
+        [
+            Fraction(constant) + sum(Fraction(row[j]) * own[k] for j, own in zip(model.columns, weights, strict=True))
+            for k, constant in enumerate(model.constants)
+        ]
+        for row in X.tolist()
+    ]
+
+
+def margin_cells(codes):
+    counts = [0] * (2 * (len(BINS) + 1))
+    for (margin,), code in zip(outputs(MODEL), codes.tolist(), strict=True):
+        if code >= 0:
+            counts[code * (len(BINS) + 1) + sum(margin > edge for edge in BINS)] += 3
+    return counts
+
+
+def class_cells():
+    counts = [0] * (6 * (len(BINS) + 1))
+    for margins, code in zip(outputs(MODELS), FOREIGN.tolist(), strict=True):
+        if code >= 0:
+            own = -math.log(sum(math.exp(margin - margins[code]) for k, margin in enumerate(margins) if k != code))
+            wrong = margins.index(max(margins)) != code
+            counts[(2 * code + wrong) * (len(BINS) + 1) + sum(own > edge for edge in BINS)] += 1
+    return counts
+
+
+def error_cells(cells):
+    counts = {}
+    for own, guess in zip(NUMBERS.tolist(), PREDICTED_NUMBERS[:, 0].tolist(), strict=True):
+        wrong = abs(own - guess) if guess == guess else ONE + abs(own)
+        row = sum(own >= edge for edge in cells.targets[1:-1])
+        column = sum(wrong > edge for edge in cells.errors[1:-1])
+        counts[row, column] = counts.get((row, column), 0) + 1
+    possible = [(row, column) for row in range(len(cells.targets) - 1) for column in range(len(cells.errors) - 1)
+                if cells.errors[column] < max(cells.targets[row + 1] + ONE, ONE - cells.targets[row])]  # fmt: skip
+    assert set(counts) <= set(possible)
+    return [counts.get(place, 0) for place in possible]
+
+
+# Predictions are mapped by the bounds, which leave lattice numbers as they are.
+ERROR_CELLS = ErrorCells.of_bins((-float(ONE), float(ONE)), 10, 16)
+
 CASES = {
     "correlation": (CorrelationSums(0, ONE), X, NUMBERS, correlations(NUMBERS[:, None], ONE, False)),
     "quadrant": (CorrelationSums(N_CLASSES, 1, signs=True), X, CODES, correlations(one_against_rest(CODES), 1, True)),
     "labels": (CorrelationSums(N_CLASSES, 1), X, CODES, correlations(one_against_rest(CODES), 1, False)),
     "counts": (ColumnCounts((GRID,) * N_FEATURES), X, NUMBERS, column_counts()),
     "outcomes": (OutcomeCounts(N_CLASSES), PREDICTED_CODES, FOREIGN, outcomes()),
+    "margins": (
+        CellCounts(MarginCells(BINS), 3, MODEL),
+        X,
+        np.minimum(FOREIGN, 1),
+        margin_cells(np.minimum(FOREIGN, 1)),
+    ),
+    "classes": (CellCounts(ClassCells(BINS, 3), 1, MODELS), X, FOREIGN, class_cells()),
+    "error cells": (CellCounts(ERROR_CELLS), PREDICTED_NUMBERS, NUMBERS, error_cells(ERROR_CELLS)),
     "errors": (ErrorSum(1, 2 * ONE), PREDICTED_NUMBERS, NUMBERS, [error(1) >> 31, error(1) % 2**31]),
 }
 
@@ -89,7 +152,7 @@ def test_sums_are_those_by_hand_for_any_partitions(name, n_partitions):
     assert source.total(pickle.loads(pickle.dumps(task))).tolist() == expected
 
 
-@pytest.mark.parametrize("name", ["correlation", "quadrant", "labels"])
+@pytest.mark.parametrize("name", ["correlation", "quadrant", "labels", "margins", "classes"])
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_sparse_tables_have_the_same_sums(name, layout):
     task, features, target, expected = CASES[name]

@@ -371,14 +371,16 @@ def certified(monkeypatch):
 
 
 def test_the_audit_spares_the_score_and_catches_noise_for_another_budget(certified):
-    law, sampled = find_entries("private_score")
-    claims = []
-    for epsilon in (1.0, 8.0):
-        case = sampled.case(epsilon)
-        claims.append(case.claimed)
-        result = audit(case.run, case.pair, case.delta, 300, claimed=1.0)
-        assert result.verdict == ("no violation found" if epsilon == 1.0 else "violated")
-    assert claims == [1.0, 8.0]
+    law, *sampled = find_entries("private_score")
+    assert [entry.name for entry in sampled] == ["private_score/sampled", "private_score/all"]
+    for entry in sampled:
+        claims = []
+        for epsilon in (1.0, 8.0):
+            case = entry.case(epsilon)
+            claims.append(case.claimed)
+            result = audit(case.run, case.pair, case.delta, 300, claimed=1.0)
+            assert result.verdict == ("no violation found" if epsilon == 1.0 else "violated")
+        assert claims == [1.0, 8.0]
     assert law.case(0.4).claimed == 0.4
 
 

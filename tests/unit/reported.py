@@ -13,10 +13,12 @@ from ledgers_made import STUDY, made_ledger
 
 from taciturn import Budget, Certificate, SparseClassifier, SparseRegressor
 from taciturn.certificate import Release, certify
+from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells, margin_edges
 from taciturn.drawing.charts import odds_chart
 from taciturn.estimators.inference import Inference
+from taciturn.estimators.model_score import ModelScore
 from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.modelfile import Model
+from taciturn.modelfile import Model, ScoreFile
 from taciturn.report import Page, account_page, model_report
 from taciturn.tables import TableBounds, TableSchema
 
@@ -169,6 +171,18 @@ def at_length():
     )
 
 
+def made_score(labels, std=3.0, **changes):
+    """A score with counts that were made up: the more of a class, the larger its probability."""
+    cells = ErrorCells.of_bins((0.0, 250.0), 10, 16)
+    if labels:
+        edges = margin_edges(2, 1000)
+        cells = MarginCells(edges) if len(labels) == 2 else ClassCells(edges, len(labels))
+    rising = np.arange(cells.n_cells) % 26
+    counts = np.where(np.arange(cells.n_cells) // 26 % 2, rising, 25 - rising) * 4.0
+    certificate = certificate_of_fit(0.5, seeded=True, **changes)
+    return ScoreFile(ModelScore(cells, tuple(counts.tolist()), std, tuple(labels), certificate), "digest")
+
+
 def without_noise():
     return certify(
         [Release("everything", "none", 0.0, NotPrivateEvent())],
@@ -215,6 +229,9 @@ REPORTS = {
     "intervals": lambda: model_report(inferred()),
     "odds ratios": lambda: model_report(inferred("classify")),
     "no intervals": lambda: model_report(no_errors()),
+    "scored": lambda: model_report(classification(["no", EVIL]), made_score(["no", EVIL])),
+    "scored classes": lambda: model_report(classification(["low", EVIL, "high"]), made_score(["low", EVIL, "high"])),
+    "scored numbers": lambda: model_report(regression(), made_score([], std=400.0)),
     "account": lambda: account_page(made_ledger(STUDY)),
     "damaged account": lambda: account_page(made_ledger(STUDY)[1:]),
     "kit": kitchen_sink,

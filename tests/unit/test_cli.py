@@ -15,6 +15,7 @@ COMMANDS = (
     "show",
     "predict",
     "score",
+    "report",
     "select",
     "verify",
     "compare",

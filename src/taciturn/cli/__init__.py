@@ -28,6 +28,7 @@ from taciturn.cli.fitting import fit
 from taciturn.cli.initialising import init
 from taciturn.cli.limits import within_memory_limit
 from taciturn.cli.predicting import predict
+from taciturn.cli.reporting import report
 from taciturn.cli.reproducing import reproduce
 from taciturn.cli.scoring import score
 from taciturn.cli.screen import print_error
@@ -66,7 +67,7 @@ def _root(
     """Sparse linear models and feature selection under differential privacy."""
 
 
-for _command in (demo, init, fit, show, predict, score, select, verify, compare, audit, reproduce):
+for _command in (demo, init, fit, show, predict, score, report, select, verify, compare, audit, reproduce):
     app.command()(within_memory_limit(_command))
 app.add_typer(budget)
 

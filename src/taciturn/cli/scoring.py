@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,13 +14,14 @@ from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, Sign,
 from taciturn.cli.output import OutputFile, replace_file
 from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
 from taciturn.cli.records import file_assumptions, with_person
-from taciturn.cli.screen import print_certificate, print_line, stage
+from taciturn.cli.score_screen import print_score
+from taciturn.cli.screen import print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
 from taciturn.cli.signing import read_signing_key, sign_beside
 from taciturn.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from taciturn.estimators.scoring import PrivateScore
+    from taciturn.estimators.model_score import ModelScore, PrivateScore
     from taciturn.modelfile import Model
 
 __all__ = ["score"]
@@ -36,9 +36,9 @@ def score(
     ] = None,
     delta: Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")] = 0.0,
     metric: Annotated[
-        Literal["auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"],
-        typer.Option(help="auto: accuracy of a classifier, mean squared error of a regressor."),
-    ] = "auto",
+        Literal["all", "auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"],
+        typer.Option(help="all: every measure from one release. auto: accuracy, or mean squared error of a regressor."),
+    ] = "all",
     relation: Relation = "zero-out",
     n_public: NPublic = None,
     invalid: Invalid = "raise",
@@ -53,13 +53,14 @@ def score(
     public: Public = False,
     sign: Sign = None,
 ) -> None:
-    """Score a model on a table that is public, or privately with a budget of its own.
+    """Say how good a model is on a table that is public, or privately with a budget of its own.
 
     Example: taciturn score model/model.json holdout.csv --epsilon 0.5
     """
     from math import inf
 
     from taciturn.mechanisms import rounded_gaussian
+    from taciturn.modelfile import ScoreFile, model_digest
 
     key = read_signing_key(sign)
     if key is not None and epsilon is None and output is None:
@@ -80,10 +81,10 @@ def score(
         records = _read_records(read, table, invalid, needs_persons=False)
         result = _score(read, *records, metric, epsilon=inf, **options)
         if output is not None:
-            replace_file(output, _as_json(result), public=public)
-            sign_beside(output, _as_json(result), key, public=public)
-        print_line(f"{result.metric}: {result.value:.6g}")
-        print_line("not private: this number may be shown only if the table is public; --epsilon adds noise to it")
+            text = ScoreFile(result, model_digest(read)).to_json()
+            replace_file(output, text, public=public)
+            sign_beside(output, text, key, public=public)
+        print_score(result, read.bounds.target.name)
         return
     place = Path("score.json") if output is None else output
     with OutputFile(place, public=public) as file:
@@ -95,11 +96,11 @@ def score(
                 rounded_gaussian.warm_up()
         file.begin(epsilon=epsilon, delta=delta, relation=relation)
         result = _score(read, *records, metric, epsilon=epsilon, **options)
-        file.finish(_as_json(result))
-        sign_beside(place, _as_json(result), key, public=public)
+        text = ScoreFile(result, model_digest(read)).to_json()
+        file.finish(text)
+        sign_beside(place, text, key, public=public)
     with complete(f"the score in {place} is complete and its budget is spent: do not score again"):
-        print_certificate(result.certificate)
-        print_line(f"{result.metric}: {result.value:.6g}, with noise of standard deviation {result.std:.3g}")
+        print_score(result, read.bounds.target.name)
         if payer is None:
             print_line("If these records were also used to fit the model, the certificates add up (taciturn.compose).")
         else:
@@ -119,24 +120,13 @@ def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool
         return X, y, read_person_keys(table, read.bounds)
 
 
-def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: Any) -> PrivateScore:
+def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: Any) -> PrivateScore | ModelScore:
     from taciturn import private_score
 
     with stage("scoring"):
+        score: PrivateScore | ModelScore
         score = private_score(read.estimator, X, y, metric=metric, persons=persons, **options)
     certificate = score.certificate
     assumptions = (*certificate.assumptions, *file_assumptions(options["invalid"]))
     public = dict(certificate.public) if persons is None else with_person(certificate, read.bounds)
     return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))
-
-
-def _as_json(score: PrivateScore) -> str:
-    content = {
-        "format": "taciturn score",
-        "version": 1,
-        "metric": score.metric,
-        "value": score.value,
-        "noise_std": score.std,
-        "certificate": json.loads(score.certificate.to_json()),
-    }
-    return json.dumps(content, indent=2) + "\n"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from taciturn.drawing.formats import format_number
 from taciturn.drawing.markup import Markup, element
 from taciturn.drawing.odds import posterior_range
+from taciturn.drawing.squares import SIDE, draw_square, square_axes, square_point
 from taciturn.drawing.svg import Drawing, Layout, draw_ticks, in_both_widths
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
 MOST_BARS = 40
 
 _BAR, _TOP = 12.0, 24.0
-_MARGIN_LEFT, _MARGIN = 62.0, 14.0
 _CURVE_POINTS = 100
 
 
@@ -91,39 +91,24 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def odds_chart(epsilon: float, title: str, side: float = 300.0) -> Drawing:
+def odds_chart(epsilon: float, title: str, side: float = SIDE) -> Drawing:
     """Draw the range of posterior beliefs against the prior belief at this epsilon, in a square of a side in pixels."""
 
     def at(prior: float, posterior: float) -> str:
-        return f"{_MARGIN_LEFT + side * prior:.2f} {_MARGIN + side * (1.0 - posterior):.2f}"
+        return "{:.2f} {:.2f}".format(*square_point(prior, posterior, side))
 
     # Points are denser at the ends, where the curves are steep for a large epsilon.
     priors = [(1.0 - math.cos(math.pi * k / _CURVE_POINTS)) / 2.0 for k in range(_CURVE_POINTS + 1)]
     lower = [at(prior, posterior_range(prior, epsilon)[0]) for prior in priors]
     upper = [at(prior, posterior_range(prior, epsilon)[1]) for prior in priors]
-    shapes = [element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region")]
-    left, right, top, bottom = _MARGIN_LEFT, _MARGIN_LEFT + side, _MARGIN, _MARGIN + side
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x, y = left + side * share, bottom - side * share
-        kind = "grid" if share else "axis"
-        shapes += [
-            element("line", x1=x, x2=x, y1=top, y2=bottom, class_=kind),
-            element("line", x1=left, x2=right, y1=y, y2=y, class_=kind),
-            element("text", f"{share:.0%}", x=x, y=bottom + 18.0, class_="small middle"),
-            element("text", f"{share:.0%}", x=left - 7.0, y=y + 4.0, class_="small number"),
-        ]
-    shapes += [
-        element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
-        element("path", d="M" + "L".join(upper), class_="curve"),
-        element("path", d="M" + "L".join(lower), class_="curve"),
-        element("text", "believed before", x=left + side / 2.0, y=bottom + 38.0, class_="middle"),
-        element(
-            "text",
-            "believed afterwards",
-            x=0.0,
-            y=0.0,
-            transform=f"translate(14 {top + side / 2.0:g}) rotate(-90)",
-            class_="middle",
-        ),
-    ]
-    return Drawing(title, right + 20.0, bottom + 46.0, Markup("".join(shapes)))
+    return draw_square(
+        title,
+        [
+            element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region"),
+            *square_axes("believed before", "believed afterwards", side),
+            element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
+            element("path", d="M" + "L".join(upper), class_="curve"),
+            element("path", d="M" + "L".join(lower), class_="curve"),
+        ],
+        side,
+    )

@@ -15,6 +15,8 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
 from taciturn.core.validation import check_choice
 from taciturn.data.target import check_classes, check_y_bounds, label_codes, numeric_target
+from taciturn.estimators.model_score import PrivateScore
+from taciturn.estimators.score_histogram import ClassHistogram, NumberHistogram
 from taciturn.fitting.score import OutcomeCounts, total_error
 from taciturn.sources import Source
 
@@ -30,10 +32,24 @@ NUMBER_METRICS = {"mean squared error": 2, "mean absolute error": 1}
 class MeanMetric:
     """The mean of terms between 0 and ``largest``."""
 
+    name: str
     finest = 1
     counts = False
     n_values = 1
     largest = 1.0
+    numeric = False
+    # Of each record the mapped prediction is read, which an estimator computes from a whole table.
+    outputs = None
+    n_outputs = 1
+    by_record = False
+
+    def divide(self, n_records: int, deviation: float) -> bool:
+        """Fix what is counted, by the number of records and the noise; whether that was left open."""
+        return False
+
+    def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> PrivateScore:
+        """The released score."""
+        return PrivateScore(*self.score(sums, n_rows, deviation), self.name, certificate)
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
         """The metric and the standard deviation of its noise."""
@@ -86,6 +102,8 @@ class BalancedAccuracyMetric(AccuracyMetric):
 class ErrorMetric(MeanMetric):
     """The mean of a power of the distance between target and prediction."""
 
+    numeric = True
+
     def __init__(self, name: str, y_bounds: tuple[float, float]) -> None:
         self.name, self.power, self.y_bounds = name, NUMBER_METRICS[name], y_bounds
         self.what = f"the {name} of a model"
@@ -111,7 +129,7 @@ class ErrorMetric(MeanMetric):
         return total_error(source, self.power, term_bound)
 
 
-def metric_of(estimator: Any, metric: str) -> AccuracyMetric | ErrorMetric:
+def metric_of(estimator: Any, metric: str) -> AccuracyMetric | ErrorMetric | ClassHistogram | NumberHistogram:
     """The metric, with what it takes from the model."""
     kind = type(estimator).__name__
     whole = all(hasattr(estimator, name) for name in ("fit", "predict", "__sklearn_tags__"))
@@ -121,11 +139,16 @@ def metric_of(estimator: Any, metric: str) -> AccuracyMetric | ErrorMetric:
         )
     check_is_fitted(estimator)
     if is_classifier(estimator):
-        name = check_choice(("auto", *LABEL_METRICS), metric=metric)
+        name = check_choice(("auto", *LABEL_METRICS, "all"), metric=metric)
         classes = check_classes(estimator.classes_)
+        if name == "all":
+            return ClassHistogram(estimator, classes)
         kind_of_metric = BalancedAccuracyMetric if name == "balanced accuracy" else AccuracyMetric
         return kind_of_metric(classes)
-    name = check_choice(("auto", *NUMBER_METRICS), metric=metric)
+    name = check_choice(("auto", *NUMBER_METRICS, "all"), metric=metric)
+    if name == "all":
+        # Its squared error has to be a number too.
+        return NumberHistogram(estimator, ErrorMetric("mean squared error", _bounds_of(estimator)).y_bounds)
     return ErrorMetric("mean squared error" if name == "auto" else name, _bounds_of(estimator))
 
 

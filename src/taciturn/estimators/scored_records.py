@@ -28,38 +28,47 @@ def read_scored(
     numeric: bool,
     invalid: str,
     relation: str,
+    outputs: Callable[[Any], Any] | None = None,
+    n_outputs: int | None = 1,
 ) -> PresentRecords:
-    """Mapped predictions, in the one column of X, and mapped targets of the records that are not null.
+    """What is known of predictions, in the columns of X, and mapped targets of the records that are not null.
 
     ``mapped`` maps numbers to the lattice or labels to class codes, -1 for labels that are none of the classes.
+    ``outputs`` makes rows of ``n_outputs`` numbers of a table, or of as many as it has columns if that is None; by
+    default these are mapped predictions, in one column.
     """
+
+    def predicted(table: Any) -> Any:
+        predictions = np.asarray(column_or_1d(estimator.predict(table)))
+        return mapped(predictions.astype(np.float64) if numeric else predictions)[:, None]
+
+    compute = predicted if outputs is None else outputs
     if invalid == "raise":
-        predictions, truth = _read_all(estimator, X, y, numeric=numeric)
+        features, truth = _read_all(compute, X, y, numeric=numeric)
         present = np.ones(truth.size, dtype=bool)
     else:
-        predictions, truth, present = _read_present(estimator, X, y, numeric=numeric, relation=relation)
+        table = read_judged_table(estimator, X, reset=False)
+        truth, present = _read_present(table, y, numeric=numeric, relation=relation)
+        features = _compute_present(compute, table, present, relation, n_outputs)
     target = mapped(truth, strict=invalid == "raise")
-    records = PresentRecords(mapped(predictions)[:, None], target, np.flatnonzero(present), present.size)
+    records = PresentRecords(features, target, np.flatnonzero(present), present.size)
     return records if numeric else records.keep(target >= 0)
 
 
-def _read_all(estimator: Any, X: Any, y: Any, *, numeric: bool) -> tuple[AnyArray, AnyArray]:
-    """Predictions and targets."""
+def _read_all(compute: Callable[[Any], Any], X: Any, y: Any, *, numeric: bool) -> tuple[Any, AnyArray]:
+    """What is computed of the table, and targets."""
 
     def target() -> AnyArray:
         return np.asarray(check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None))
 
     truth = without_data_values("y", target)
-    predictions = _predicted(estimator, checked_layout(X), numeric=numeric)
-    without_data_values("X or y", lambda: check_consistent_length(predictions, truth))
-    return predictions, truth
+    features = _computed(compute, checked_layout(X))
+    without_data_values("X or y", lambda: check_consistent_length(features, truth))
+    return features, truth
 
 
-def _read_present(
-    estimator: Any, X: Any, y: Any, *, numeric: bool, relation: str
-) -> tuple[AnyArray, AnyArray, BoolArray]:
-    """Predictions and targets of the records that are not null, and which of all records these are."""
-    table = read_judged_table(estimator, X, reset=False)
+def _read_present(table: Any, y: Any, *, numeric: bool, relation: str) -> tuple[AnyArray, BoolArray]:
+    """Targets of the records that are not null, and which of all records these are."""
     truth, known = judged_target(y, numeric=numeric)
     n_slots = table.shape[0]
     if truth.size != n_slots:
@@ -67,32 +76,32 @@ def _read_present(
     if n_slots == 0 and relation != "add-remove":
         raise DataError(f"X: {NO_RECORDS}.")
     present: BoolArray = known & finite_rows(table)
+    return truth[present], present
+
+
+def _compute_present(
+    compute: Callable[[Any], Any], table: Any, present: BoolArray, relation: str, n_outputs: int | None
+) -> Any:
+    """What is computed of the records that are not null."""
     if not present.any():
-        return truth[:0], truth[:0], present
+        return np.zeros((0, table.shape[1] if n_outputs is None else n_outputs))
     if relation == "add-remove":
-        predictions = _predicted(estimator, table[np.flatnonzero(present)], numeric=numeric)
-    else:
-        # In their places, since products of matrices round by position.
-        predictions = _predicted(estimator, blanked(table, present), numeric=numeric)[present]
-    return predictions, truth[present], present
+        return _computed(compute, table[np.flatnonzero(present)])
+    # In their places, since products of matrices round by position.
+    return _computed(compute, blanked(table, present))[np.flatnonzero(present)]
 
 
-def _predicted(estimator: Any, X: Any, *, numeric: bool) -> AnyArray:
-    """What a model predicts; neither its errors nor its warnings, which may quote data, are passed on."""
-
-    def predict() -> AnyArray:
-        predictions = np.asarray(column_or_1d(estimator.predict(X)))
-        return predictions.astype(np.float64) if numeric else predictions
-
-    predictions = None
+def _computed(compute: Callable[[Any], Any], X: Any) -> Any:
+    """What a model says of a table; neither its errors nor its warnings, which may quote data, are passed on."""
+    features = None
     try:
-        predictions = guarded(without_data_values, silent=True)("X", predict)
+        features = guarded(without_data_values, silent=True)("X", lambda: compute(X))
     except TaciturnError:
         raise
     except Exception:
         pass
-    if predictions is None:
+    if features is None:
         raise DataError(
             "X: expected records that the estimator can predict, and it failed; try it on made-up records of this form."
         )
-    return predictions
+    return features

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal, overload
 
 from taciturn.accounting import Budget
 from taciturn.accounts import Account
-from taciturn.certificate import Certificate, certify
+from taciturn.certificate import certify
 from taciturn.certificate.words import in_short
 from taciturn.core.errors import DataError
 from taciturn.core.guard import guarded
@@ -18,7 +18,8 @@ from taciturn.core.validation import NOT_ONE_COLUMN, check_integer
 from taciturn.data.persons import PERSON_WEIGHT, read_persons
 from taciturn.data.reading import admission_assumptions, check_lengths, count_rows
 from taciturn.data.sensitivity import check_public_count, public_rows
-from taciturn.estimators.score_metrics import ErrorMetric, metric_of
+from taciturn.estimators.model_score import ModelScore, PrivateScore
+from taciturn.estimators.score_metrics import metric_of
 from taciturn.estimators.scored_records import read_scored
 from taciturn.fitting.procedure import (
     ESTIMAND,
@@ -40,27 +41,40 @@ _ASSUMPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PrivateScore:
-    """A released score.
+@overload
+def private_score(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    metric: Literal["all"],
+    epsilon: float = ...,
+    delta: float = ...,
+    relation: str = ...,
+    n_public: int | None = ...,
+    invalid: str = ...,
+    account: Account | str | None = ...,
+    persons: Any = ...,
+    random_state: int | None = ...,
+) -> ModelScore: ...
 
-    Parameters
-    ----------
-    value : float
-        The noisy metric, clipped to the range that the metric has.
-    std : float
-        Standard deviation of the noise in the units of the metric, before clipping: a public fact. For balanced
-        accuracy, which divides by noisy sizes of classes, an upper estimate from these.
-    metric : str
-        Which one.
-    certificate : Certificate
-        The privacy statement of this release.
-    """
 
-    value: float
-    std: float
-    metric: str
-    certificate: Certificate
+@overload
+def private_score(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    metric: Literal["auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"] = ...,
+    epsilon: float = ...,
+    delta: float = ...,
+    relation: str = ...,
+    n_public: int | None = ...,
+    invalid: str = ...,
+    account: Account | str | None = ...,
+    persons: Any = ...,
+    random_state: int | None = ...,
+) -> PrivateScore: ...
 
 
 @guarded
@@ -78,7 +92,7 @@ def private_score(
     account: Account | str | None = None,
     persons: Any = None,
     random_state: int | None = None,
-) -> PrivateScore:
+) -> PrivateScore | ModelScore:
     r"""Score a fitted model on private records, with noise.
 
     .. math:: \frac1n \sum_i 1[\hat y_i = y_i], \qquad
@@ -90,14 +104,21 @@ def private_score(
     of the model's classes is a null record: never right, but one of n. A prediction that is not a number is as wrong as
     can be.
 
+    ``metric="all"`` releases one histogram, the numbers of records by prediction and truth in public cells, and makes
+    every measure of it, with an interval and beside its baseline (a ``ModelScore``): AUC, log loss, accuracy and
+    calibration for two classes; accuracy, balanced accuracy and log loss for more; R2, mean absolute and mean squared
+    error for numbers. All of them together cost what one does.
+
     **Privacy.** (epsilon, 0)-DP under ``relation``, or (epsilon, delta)-DP where Gaussian noise deviates less. The sum,
     an integer, is released with two-sided geometric or rounded Gaussian noise (``data.sensitivity.error_sum``); for
-    balanced accuracy the numbers of right and wrong predictions in each class are (``outcome_counts``). All else is
-    made of these. Public: the model, the number of records (``n_public`` under add-remove) and all parameters. A
-    prediction has to depend on its own record alone. The steps of a pipeline are fitted already and only transform
-    here, record by record, so that nothing is learned from these data; a step that looks at several rows at once,
-    or at a state it keeps, would break this. Under add-remove, and where a person has several rows, rows change their
-    places, which may change the last bits of predictions; the certificate then says "float64".
+    balanced accuracy the numbers of right and wrong predictions in each class are, and for all measures the numbers of
+    records in cells (``outcome_counts``), of which each record is in one. All else is made of these. Public: the model,
+    the number of records (``n_public`` under add-remove) and all parameters. A prediction has to depend on its own
+    record alone. The steps of a pipeline are fitted already and only transform here, record by record, so that nothing
+    is learned from these data; a step that looks at several rows at once, or at a state it keeps, would break this.
+    Under add-remove, and where a person has several rows, rows change their places, which may change the last bits of
+    predictions; the certificate then says "float64". It says "exact" for all measures of a model of taciturn, whose
+    predictions are computed here record by record.
 
     A score on the records that the model was fitted to is a second release about them: ``compose`` the certificate with
     the model's. A score on the records of other people is a release about those people, and the model's certificate
@@ -115,10 +136,12 @@ def private_score(
         Privacy budget of this score. ``float("inf")``: no noise, and no privacy.
     delta : float, default=0.0
         Probability with which the guarantee of epsilon may fail. Used only where it reduces the noise.
-    metric : {"auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"}, default="auto"
-        The first two are for classifiers, the others for regressors. "auto": accuracy, or mean squared error. For
-        balanced accuracy every class should have many more records than the deviation of the noise, 1.4 / epsilon (2.8
-        under replace-one); without noise a class that has no records counts as one that is always wrong.
+    metric : {"auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error", "all"}, \
+default="auto"
+        Accuracies are for classifiers, errors for regressors, "all" for both: every measure from one histogram; a
+        classifier then needs ``predict_proba``. "auto": accuracy, or mean squared error. For balanced accuracy every
+        class should have many more records than the deviation of the noise, 1.4 / epsilon (2.8 under replace-one);
+        without noise a class that has no records counts as one that is always wrong.
     relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
         The neighbouring relation.
     n_public : int, default=None
@@ -140,8 +163,9 @@ def private_score(
 
     Returns
     -------
-    PrivateScore
-        With ``value``, ``std``, ``metric`` and ``certificate``. Nothing else is said about the records.
+    PrivateScore or ModelScore
+        With ``value``, ``std``, ``metric`` and ``certificate``; for all measures with ``measures``, ``calibration``,
+        ``roc`` and the released ``counts`` in place of ``value``. Nothing else is said about the records.
 
     References
     ----------
@@ -160,6 +184,11 @@ def private_score(
     ('accuracy', 0.0014, 0.5)
     >>> bool(score.value > 0.9)
     True
+    >>> score = private_score(model, X[4000:], y[4000:], epsilon=0.5, metric="all", random_state=0)
+    >>> [measure.name for measure in score.measures]
+    ['AUC', 'log loss', 'accuracy', 'calibration in the large']
+    >>> bool(score["AUC"].lower > 0.9), score["AUC"].baseline, score.certificate.epsilon
+    (True, 0.5, 0.5)
     """
     check_common_parameters(
         epsilon=epsilon,
@@ -172,22 +201,25 @@ def private_score(
     )
     check_public_count(relation, n_public)
     asked = metric_of(estimator, metric)
-    plan = plan_score(
+    planned = partial(
+        plan_score,
         Budget(epsilon, delta),
         asked.what,
         # Rows of a person share what stands for one.
         finest=asked.finest if persons is None else max(asked.finest, PERSON_WEIGHT),
         counts=asked.counts,
         relation=relation,
-        n_values=asked.n_values,
         accounted=account is not None,
     )
+    plan = planned(n_values=asked.n_values)
     n_slots = count_rows(y)
     if n_slots is None:
         raise DataError(f"y: {NOT_ONE_COLUMN}.")
     # Where the keys are private they are read when all is reserved.
     keys = None if persons is None or relation == "add-remove" else read_persons(persons, n_slots)
     n_records = public_rows(relation, n_slots, n_public) if keys is None else public_persons(keys, relation, n_public)
+    if asked.divide(check_integer(0, n_public=n_records), plan.deviation):
+        plan = planned(n_values=asked.n_values)
     unit = "record" if persons is None else "person"
     with reserve_cost(
         account,
@@ -202,15 +234,23 @@ def private_score(
         check_lengths(X, y)
         reservation.begin()
         log_phase(_WHAT, "reading")
-        numeric = isinstance(asked, ErrorMetric)
-        records = read_scored(estimator, X, y, asked.mapped, numeric=numeric, invalid=invalid, relation=relation)
+        records = read_scored(
+            estimator,
+            X,
+            y,
+            asked.mapped,
+            numeric=asked.numeric,
+            invalid=invalid,
+            relation=relation,
+            outputs=asked.outputs,
+            n_outputs=asked.n_outputs,
+        )
         if persons is not None:
             records = records.of_persons(read_persons(persons, n_slots) if keys is None else keys)
         n_rows = check_integer(0, n_public=n_records)
         source = ArraySource(records, math.inf, n_rows)
         log_phase(_WHAT, "running")
         sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
-    value, std = asked.score(sums, n_rows, plan.deviation)
     certificate = certify(
         plan.releases,
         plan.budget,
@@ -224,9 +264,9 @@ def private_score(
         ),
         seeded=stream.seeded,
         # A row more or less moves the others, and products of matrices round by position.
-        arithmetic="exact" if relation != "add-remove" and persons is None else "float64",
+        arithmetic="exact" if asked.by_record or (relation != "add-remove" and persons is None) else "float64",
         unit=unit,
         account_head=reservation.head,
     )
     log_phase(_WHAT, "certified", in_short(certificate))
-    return PrivateScore(value, std, asked.name, certificate)
+    return asked.result(sums, n_rows, plan.deviation, certificate)

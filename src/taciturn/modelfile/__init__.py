@@ -1,5 +1,6 @@
-"""``model.json``: a fitted model with its feature names, bounds, standard errors and certificate."""
+"""``model.json``, a fitted model with its bounds and certificate, and ``score.json``, how good it is."""
 
 from taciturn.modelfile.model import Model, load
+from taciturn.modelfile.score import ScoreFile, model_digest
 
-__all__ = ["Model", "load"]
+__all__ = ["Model", "ScoreFile", "load", "model_digest"]

@@ -17,11 +17,56 @@ from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, TwoSidedGeo
 from taciturn.planning.lattice import term_noise
 from taciturn.planning.listed import ListedReleases
 
-__all__ = ["ScorePlan", "plan_score"]
+__all__ = ["BinCounts", "ScorePlan", "count_bins", "plan_score"]
 
 
 # For a smaller epsilon the noise scale overflows.
 _LEAST_EPSILON = 1e-290
+
+
+# Bins of a histogram without noise, and at most.
+_MOST_PROBABILITIES, _MOST_TARGETS, _MOST_ERRORS = 200, 200, 400
+_FEWEST_PROBABILITIES, _FEWEST_TARGETS, _FEWEST_ERRORS = 2, 10, 16
+# Noise below this is lost in the sampling error, however many bins there are.
+_LEAST_DEVIATION = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class BinCounts:
+    """How fine the cells of a score are: even numbers.
+
+    Parameters
+    ----------
+    probabilities : int
+        Bins for a tenth of predicted probabilities.
+    numbers, errors : int
+        Bins of numeric targets, and of absolute errors.
+    """
+
+    probabilities: int
+    numbers: int
+    errors: int
+
+
+def count_bins(n_records: int, deviation: float) -> BinCounts:
+    r"""Bins by public facts: as the root of the number of records over the deviation of the noise on each cell.
+
+    The noise of a measure grows with the root of the number of bins, and what bins leave of their width, after
+    extrapolation, falls with more than its square. With ten thousand records and epsilon 0.5 both are below the
+    sampling error.
+    """
+    fineness = math.inf
+    if deviation > 0.0:
+        fineness = math.sqrt(math.sqrt(2.0) * n_records / max(deviation, _LEAST_DEVIATION))
+
+    def even(divisor: float, fewest: int, most: int) -> int:
+        return 2 * round(min(max(fineness / divisor, fewest / 2), most / 2))
+
+    return BinCounts(
+        even(32.0, _FEWEST_PROBABILITIES, _MOST_PROBABILITIES),
+        even(10.0, _FEWEST_TARGETS, _MOST_TARGETS),
+        even(6.0, _FEWEST_ERRORS, _MOST_ERRORS),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +104,7 @@ def plan_score(
     n_values: int,
     accounted: bool = False,
 ) -> ScorePlan:
-    """Plan the release of one sum of terms in [0, 1], or of the counts of right and wrong predictions by class.
+    """Plan the release of one sum of terms in [0, 1], or of the numbers of records in cells.
 
     The noise is two-sided geometric, which is pure and leaves delta unused, or Gaussian where that has a smaller
     standard deviation. For one number this is rare: delta must not be much smaller than epsilon. Where an account pays
@@ -67,7 +112,7 @@ def plan_score(
     an order of magnitude dearer.
 
     ``finest`` is the integer that stands for a term of one where the noise does not ask for another one. Gaussian noise
-    does: terms are then rounded to about one part in 2**16. ``counts`` are of records by class
+    does: terms are then rounded to about one part in 2**16. ``counts`` are of records by cell
     (``data.sensitivity.outcome_counts``); sums are of terms (``error_sum``).
     """
     if math.isinf(budget.epsilon):

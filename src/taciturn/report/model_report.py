@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import platform
 from collections.abc import Iterator
@@ -12,14 +11,17 @@ from typing import TYPE_CHECKING
 from taciturn._version import __version__
 from taciturn.certificate import Certificate, Release
 from taciturn.drawing.formats import flatten_facts, format_fact, format_number
+from taciturn.estimators.model_score import ModelScore
 from taciturn.events import NotPrivateEvent
+from taciturn.modelfile import model_digest
 from taciturn.report.coefficients import show_coefficients
 from taciturn.report.guarantee import explain_guarantee, list_warnings, show_odds, summarise
 from taciturn.report.page import Page
+from taciturn.report.scores import show_score
 from taciturn.report.sheet import add_sheet
 
 if TYPE_CHECKING:
-    from taciturn.modelfile import Model
+    from taciturn.modelfile import Model, ScoreFile
     from taciturn.tables import TableBounds
     from taciturn.tables.columns import Column
 
@@ -30,7 +32,7 @@ _TASKS = {"regress": "regression", "classify": "classification"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
-def model_report(model: Model) -> str:
+def model_report(model: Model, score: ScoreFile | None = None) -> str:
     """Write the report on a model as one HTML file.
 
     The report holds the releases that the certificate covers (coefficients, intercept, bounds found privately), the
@@ -41,6 +43,8 @@ def model_report(model: Model) -> str:
     ----------
     model : taciturn.modelfile.Model
         A fitted model with its bounds and the command that made it.
+    score : taciturn.modelfile.ScoreFile, default=None
+        All measures of this model, a release of its own; they get a section.
 
     Returns
     -------
@@ -56,6 +60,9 @@ def model_report(model: Model) -> str:
     page.points(explain_guarantee(certificate), ordered=True)
     page.section("The model")
     show_coefficients(page, model)
+    if score is not None and isinstance(score.score, ModelScore):
+        page.section("How good is it")
+        show_score(page, score.score)
     page.section("What an attacker can come to believe")
     show_odds(page, certificate)
     page.section("What was released")
@@ -68,7 +75,7 @@ def model_report(model: Model) -> str:
     page.paragraph(
         f"This page was written by taciturn {__version__} with Python {platform.python_version()}, {libraries}."
     )
-    digest = hashlib.sha256(f"{model.to_json()}\n".encode()).hexdigest()
+    digest = model_digest(model)
     page.paragraph(
         f"SHA-256 of model.json: {digest}. The command taciturn verify checks that the files belong together."
     )

@@ -21,7 +21,7 @@ from taciturn.accounts.contents import check_entries
 from taciturn.certificate import Certificate
 from taciturn.core.errors import AccountError, CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.core.strict_json import parse_strictly
-from taciturn.modelfile import Model
+from taciturn.modelfile import Model, ScoreFile, model_digest
 from taciturn.study.agreement import (
     check_model_facts,
     check_no_release_missing,
@@ -54,7 +54,7 @@ def verify_folder(
     path: str | os.PathLike[str],
     public_key: Ed25519PublicKey | None = None,
     *,
-    write_report: Callable[[Model], str] | None = None,
+    write_report: Callable[..., str] | None = None,
     ledger: Iterable[LedgerEntry] | None = None,
 ) -> Verification:
     """Check what ``taciturn fit``, ``select`` or ``score`` wrote, without any data.
@@ -67,8 +67,8 @@ def verify_folder(
         The key of the owner (:func:`read_public_key`), from a source that is trusted. Then files without a valid
         signature by this key are refused. None: a signature shows only that the files belong together.
     write_report : callable, default=None
-        Writes the report of a model, :func:`taciturn.report.model_report`. Then every number of ``report.html`` is
-        compared, if this version of taciturn wrote it.
+        Writes the report of a model, and with its score if there is one, :func:`taciturn.report.model_report`. Then
+        every number of ``report.html`` is compared, if this version of taciturn wrote it.
     ledger : iterable of LedgerEntry, default=None
         The entries of the account that paid, :meth:`taciturn.Account.entries`. Then the whole chain is checked, and
         files for which no entry of it paid are refused.
@@ -88,7 +88,7 @@ def verify_folder(
 
 
 def sign_folder(
-    path: str | os.PathLike[str], key: Ed25519PrivateKey, *, write_report: Callable[[Model], str] | None = None
+    path: str | os.PathLike[str], key: Ed25519PrivateKey, *, write_report: Callable[..., str] | None = None
 ) -> str:
     """Sign a folder whose files hold together, after its owner has read them.
 
@@ -117,7 +117,7 @@ def sign_folder(
 def _examine(
     files: StudyFiles,
     public_key: Ed25519PublicKey | None,
-    write_report: Callable[[Model], str] | None,
+    write_report: Callable[..., str] | None,
     entries: list[LedgerEntry] | None = None,
 ) -> Verification:
     found = _Examination(files, public_key, write_report, entries).run()
@@ -137,13 +137,14 @@ class _Examination:
         self,
         files: StudyFiles,
         key: Ed25519PublicKey | None,
-        write_report: Callable[[Model], str] | None,
+        write_report: Callable[..., str] | None,
         entries: list[LedgerEntry] | None,
     ) -> None:
         self._files, self._key, self._write_report, self._entries = files, key, write_report, entries
         self._certificate: Certificate | None = None
         self._content: Any = None
         self._model: Model | None = None
+        self._score: ScoreFile | None = None
         self._signed_by: str | None = None
         self._writer = ""
         self._partly = False
@@ -254,8 +255,18 @@ class _Examination:
         return f"{len(content['features']):,} features; agrees with its certificate"
 
     def _check_score(self, name: str) -> str:
-        certificate = self._check_inside(name, self._parsed(name), own=True)
-        return _describe_claim(certificate)
+        content = self._parsed(name)
+        certificate = self._check_inside(name, content, own=True)
+        if content.get("version") == 1:
+            return _describe_claim(certificate)
+        score = ScoreFile.from_json(self._files.text(name))
+        if self._model is not None and score.model != model_digest(self._model):
+            raise CertificateError(
+                f"{quoted(name)}: expected a score of the model in model.json, got that of another; ask for a fresh "
+                "copy of the folder."
+            )
+        self._score = score
+        return f"{_describe_claim(certificate)}; its measures follow from the released counts"
 
     def _check_report(self, name: str) -> str:
         text = self._files.text(name)
@@ -278,8 +289,12 @@ class _Examination:
         if self._write_report is None or self._writer != __version__:
             self._partly = True
             return f"{same}; its other numbers were not compared"
-        if _MADE_WITH.sub("", self._write_report(self._model)) != _MADE_WITH.sub("", text):
-            raise CertificateError(_other_report("what follows from model.json"))
+        pages = [self._write_report(self._model)]
+        if self._score is not None:
+            pages.append(self._write_report(self._model, self._score))
+        if _MADE_WITH.sub("", text) not in [_MADE_WITH.sub("", page) for page in pages]:
+            beside = "model.json" if self._score is None else "model.json and score.json"
+            raise CertificateError(_other_report(f"what follows from {beside}"))
         return f"{same}, and every other number of the model"
 
     # ------------------------------------------------------------------ around them

@@ -91,7 +91,8 @@ class ReplayCase:
             given["invalid"] = "null"
         if not inspect.isclass(self.subject):
             first, second = ({**self.own, **given, **each} for each in (first, second))
-            model = _constant_model(n_classes, n_columns)
+            linear = self.own.get("metric") == "all" and rng.random() < 0.7
+            model = (_linear_model if linear else _constant_model)(n_classes, n_columns)
             return self.subject, {"estimator": model, **first}, {"estimator": model, **second}
         if n_classes:
             given["classes"] = tuple(range(n_classes))
@@ -128,6 +129,19 @@ def _constant_model(n_classes: int, n_columns: int) -> Any:
         return DummyClassifier(strategy="constant", constant=0).fit(np.zeros((n_classes, n_columns)), labels)
     model = DummyRegressor(strategy="constant", constant=1.0).fit(np.zeros((1, n_columns)), [1.0])
     model.y_bounds = (-1.0, 1.0)
+    return model
+
+
+def _linear_model(n_classes: int, n_columns: int) -> Any:
+    """A model of our own with fixed coefficients, whose predictions are computed record by record."""
+    rows = n_classes if n_classes > 2 else 1
+    weights = np.cos(np.arange(rows * n_columns)).reshape(rows, n_columns)
+    model: Any = SparseClassifier() if n_classes else SparseRegressor(y_bounds=(-1.0, 1.0))
+    model.coef_ = weights if n_classes else weights[0]
+    model.intercept_ = np.zeros(rows) if n_classes else 0.0
+    model.n_features_in_ = n_columns
+    if n_classes:
+        model.classes_ = np.arange(n_classes)
     return model
 
 
@@ -237,6 +251,7 @@ REPLAYS = (
     ReplayCase(BoundedScaler, _NUMBERS, {"lower": -1.0, "upper": 1.0}),
     *(ReplayCase(private_score, _LABELS, {"metric": name}) for name in ("accuracy", "balanced accuracy")),
     *(ReplayCase(private_score, _NUMBERS, {"metric": f"mean {name} error"}) for name in ("squared", "absolute")),
+    *(ReplayCase(private_score, _ANY, {"metric": "all", "delta": delta}) for delta in (0.0, 0.3)),
 )
 """Every class and function that reads private data, in several settings."""
 

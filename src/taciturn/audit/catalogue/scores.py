@@ -1,4 +1,4 @@
-"""Scores of a model with constant predictions: the law of its accuracy, and samples of its squared error."""
+"""Scores of a model with constant predictions: the law of its accuracy, samples of its squared error and histogram."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import mislabelled_record, residual_jump
 from taciturn.audit.pair import Pair
 from taciturn.certificate import Certificate
-from taciturn.estimators.scoring import PrivateScore, private_score
+from taciturn.estimators.model_score import ModelScore, PrivateScore
+from taciturn.estimators.scoring import private_score
 from taciturn.planning.score import ScorePlan, plan_score
 
 __all__ = ["SCORES"]
@@ -32,20 +33,24 @@ class ScoreRun:
     model: Any
     epsilon: float
     relation: str
+    metric: str = "auto"
 
-    def release(self, data: Table, random_state: int) -> PrivateScore:
+    def release(self, data: Table, random_state: int) -> PrivateScore | ModelScore:
         """Score the records, with a public number of records."""
-        return private_score(
+        score: PrivateScore | ModelScore = private_score(
             self.model,
             *data,
+            metric=self.metric,  # type: ignore[call-overload]
             epsilon=self.epsilon,
             relation=self.relation,
             n_public=_N_OTHERS + 1,
             random_state=random_state,
         )
+        return score
 
     def __call__(self, data: Table, random_state: int) -> np.ndarray:
-        return np.array([self.release(data, random_state).value])
+        score = self.release(data, random_state)
+        return np.array([score.value] if isinstance(score, PrivateScore) else score.counts)
 
     def certificate(self, pair: Pair) -> Certificate:
         """Certificate of the score."""
@@ -87,8 +92,17 @@ def _squared_error(epsilon: float) -> SampledCase:
     return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
 
 
+def _all_measures(epsilon: float) -> SampledCase:
+    pair = mislabelled_record(_N_OTHERS, "zero-out")
+    model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
+    run = ScoreRun(model, epsilon, pair.relation, "all")
+    claim = run.certificate(pair)
+    return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
+
+
 SCORES = (
     Entry("private_score/exact", "score", "law of an accuracy", _accuracy_law),
     Entry("private_score/sampled", "score", "a mean squared error", _squared_error),
+    Entry("private_score/all", "score", "the histogram of all measures", _all_measures),
 )
 """Every score."""

@@ -34,17 +34,21 @@ def cell_counts(unit: int, relation: str) -> Sensitivity:
 
 
 def outcome_counts(unit: int, norm: Norm, relation: str) -> Sensitivity:
-    r"""``unit`` times the numbers of right and of wrong predictions in each class, two numbers per class.
+    r"""``unit`` times the numbers of records in the cells of a public partition, by class and prediction.
+
+    Cells are pairs of a class and of right or wrong, or of a class and a bin of the prediction, or of a bin of the
+    target and one of the error (``data.prediction_cells``).
 
     *Statement.* ``unit`` in every norm under zero-out and add-remove; under replace-one ``2 unit`` in l1,
     ``sqrt(2) unit`` in l2 and ``unit`` in linf.
 
-    *Proof.* As the model is public, the label of a record and the prediction for it decide which one of the numbers it
-    is counted in; a null record is counted in none. So a record contributes ``unit`` to one coordinate. Zero-out,
-    add-remove: the counts differ by one such contribution. Replace-one: by the difference of two of them, zero if they
-    share their coordinate, and else of entries ``unit`` and ``-unit``. Attained by records of different classes. The
-    factor 1 + 2**-50 covers the rounding of the square root. Counts of right predictions beside the sizes of classes
-    would say the same and move by more: a record that is predicted rightly is counted in both.
+    *Proof.* As the model and the cells are public, and a prediction depends on its own record alone, the target of a
+    record and the prediction for it decide which one of the numbers it is counted in; a null record is counted in none.
+    So a record contributes ``unit`` to one coordinate. Zero-out, add-remove: the counts differ by one such
+    contribution. Replace-one: by the difference of two of them, zero if they share their coordinate, and else of
+    entries ``unit`` and ``-unit``. Attained by records of different cells. The factor 1 + 2**-50 covers the rounding of
+    the square root. Counts of right predictions beside the sizes of classes would say the same and move by more: a
+    record that is predicted rightly is counted in both.
 
     *Persons.* A person with k of its m rows in a cell contributes ``unit * k // m`` to it: a vector v of integers
     ``>= 0`` whose sum is at most ``unit``. Hence no norm of v exceeds ``unit``. Replace-one: ``||v - w||_1 <= 2 unit``;

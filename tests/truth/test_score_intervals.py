@@ -1,0 +1,99 @@
+"""Intervals of all measures cover what is true of the population at their level, unless they leave an error out."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score, roc_auc_score
+
+from taciturn.data.prediction_cells import ErrorCells, MarginCells, margin_edges
+from taciturn.data.target import numeric_target
+from taciturn.fitting import score_ratios
+from taciturn.fitting.class_measures import measure_margins
+from taciturn.fitting.error_measures import measure_errors
+from taciturn.planning.score import count_bins
+
+BOUNDS = (0.0, 100.0)
+POPULATION = 300_000
+# Of 300 intervals that cover with probability 0.95, fewer than 266 do so with a probability below 1e-6.
+N_TABLES, FEWEST = 300, 266
+BUDGETS = {"small": (2_000, 0.2), "large": (4_000, 8.0)}
+
+
+def deviation_of(epsilon):
+    return 1.0 / (np.sqrt(2.0) * np.sinh(epsilon / 2.0))
+
+
+def geometric_noise(rng, epsilon, size):
+    stop = 1.0 - np.exp(-epsilon)
+    return rng.geometric(stop, size) - rng.geometric(stop, size)
+
+
+def labelled(rng, n_records, deviation):
+    """Cells of a population, and the truth: a model that is too sure of itself, and one class in four."""
+    score = rng.normal(-1.5, 1.2, POPULATION)
+    codes = (rng.random(POPULATION) < 1.0 / (1.0 + np.exp(-score))).astype(int)
+    margins = 1.3 * score
+    probabilities = 1.0 / (1.0 + np.exp(-margins))
+    cells = MarginCells(margin_edges(count_bins(n_records, deviation).probabilities, n_records))
+    clipped = np.clip(probabilities, 1.0 / n_records, 1.0 - 1.0 / n_records)
+    truth = (
+        roc_auc_score(codes, margins),
+        log_loss(codes, clipped),
+        np.mean((margins > 0) == codes),
+        probabilities.mean() - codes.mean(),
+    )
+    return cells, cells.cells(margins[:, None], codes), truth, measure_margins
+
+
+def numeric(rng, n_records, deviation):
+    """The same for numbers, with errors that have heavier tails than normal ones."""
+    predicted = rng.normal(45.0, 12.0, POPULATION)
+    y = np.clip(predicted + 5.0 * rng.standard_t(6, POPULATION), *BOUNDS)
+    predicted = np.clip(predicted, *BOUNDS)
+    bins = count_bins(n_records, deviation)
+    cells = ErrorCells.of_bins(BOUNDS, bins.numbers, bins.errors)
+    truth = r2_score(y, predicted), mean_absolute_error(y, predicted), mean_squared_error(y, predicted)
+    return cells, cells.cells(predicted[:, None], numeric_target(y, BOUNDS)), truth, measure_errors
+
+
+def covered(make, budget, stated=lambda deviation: deviation):
+    """How many intervals cover the truth, by measure; ``stated`` is what they are told of the noise."""
+    rng = np.random.default_rng(11)
+    n_records, epsilon = BUDGETS[budget]
+    deviation = deviation_of(epsilon)
+    cells, places, truth, measure = make(rng, n_records, deviation)
+    shares = np.bincount(places, minlength=cells.n_cells) / POPULATION
+    counts = np.zeros(len(truth), dtype=int)
+    for _ in range(N_TABLES):
+        table = rng.multinomial(n_records, shares) + geometric_noise(rng, epsilon, cells.n_cells)
+        found = measure(cells, table.astype(float), stated(deviation))
+        counts += [each.lower <= value <= each.upper for each, value in zip(found, truth, strict=True)]
+    return counts
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("make", [labelled, numeric])
+def test_intervals_cover_at_their_level(make, budget):
+    assert (covered(make, budget) >= FEWEST).all()
+
+
+@pytest.mark.parametrize("make", [labelled, numeric])
+def test_intervals_that_leave_out_the_noise_do_not_cover(make):
+    assert (covered(make, "small", lambda deviation: 0.0) < FEWEST).all()
+    # Nor do those that take the noise for half of what it is.
+    assert (covered(make, "small", lambda deviation: 0.5 * deviation) < FEWEST).any()
+
+
+@pytest.mark.parametrize("make", [labelled, numeric])
+def test_intervals_that_leave_out_the_sampling_error_do_not_cover(make, monkeypatch):
+    for module in ("class_measures", "error_measures"):
+        monkeypatch.setattr(
+            f"taciturn.fitting.{module}.cell_variances", lambda counts, deviation: np.full(counts.size, deviation**2)
+        )
+    assert (covered(make, "large") < FEWEST).all()
+
+
+def test_intervals_for_two_classes_are_no_wider_than_needed(monkeypatch):
+    # A quarter less is not enough for some measure.
+    monkeypatch.setattr(score_ratios, "QUANTILE", 0.75 * score_ratios.QUANTILE)
+    assert (covered(labelled, "small") < FEWEST).any()
+    assert (covered(labelled, "large") < FEWEST).any()

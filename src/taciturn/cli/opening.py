@@ -133,20 +133,10 @@ def open_records(
 
 def _connect(address: str) -> tuple[Any, Callable[[], None]]:
     """The engine on a cluster, and what leaves the cluster."""
-    from taciturn.sources import DaskSource
+    from taciturn.sources.dask_source import DaskSource, connect
 
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ModuleNotFoundError("--dask needs dask; run pip install 'taciturn[dask]'.") from None
-    try:
-        with stage("connecting to dask"):
-            client = Client(address, set_as_default=True)
-    except (OSError, ValueError, TypeError):
-        raise ParameterError(
-            "dask", address, "the address of a dask scheduler that answers", "start one, or check the address"
-        ) from None
-    return DaskSource, client.close
+    with stage("connecting to dask"):
+        return DaskSource, connect(address)
 
 
 def _size(table: Path, facts: TableFacts) -> int:

@@ -77,6 +77,11 @@ class Design:
         return self._source
 
     @property
+    def is_compacted(self) -> bool:
+        """Whether the integers are all that is held."""
+        return self._source is None
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the features are stored sparsely."""
         return bool(sp.issparse(self._held))

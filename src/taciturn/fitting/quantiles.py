@@ -35,7 +35,7 @@ class ColumnCounts:
 
     def __call__(self, block: Block) -> IntArray:
         """The counts of all columns in a row: see :meth:`split`."""
-        X = block.design(None).values
+        X = block.values(None)
         weights = None if block.persons is None else block.persons.weights
         counts = [
             cumulative_counts(values, grid, weights)

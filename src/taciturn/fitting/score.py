@@ -89,6 +89,6 @@ def release_sums(plan: ScorePlan, sums: IntArray, stream: Stream) -> FloatArray:
 
 
 def _predictions(block: Block) -> NumberArray:
-    features: Any = block.design(None).values
+    features: Any = block.values(None)
     predictions: NumberArray = features[:, 0]
     return predictions

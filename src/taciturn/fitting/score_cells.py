@@ -92,7 +92,7 @@ class CellCounts:
 
     def __call__(self, block: Block) -> IntArray:
         """One number per cell."""
-        features: Any = block.design(self.columns).values
+        features: Any = block.values(self.columns)
         # A worker has no guard of its own, and a warning would tell of a record.
         with np.errstate(all="ignore"):
             cells = self.cells.cells(features if self.model is None else self.model(features), block.target)

@@ -137,7 +137,8 @@ class PartitionBlock(Block):
 
     def narrow(self, columns: IndexArray) -> PartitionBlock:
         """The same block with some of its features alone."""
-        if self.columns is not None and np.array_equal(self.columns, columns):
+        if not self._whole.is_compacted or (self.columns is not None and np.array_equal(self.columns, columns)):
+            # Features in their own units stay as they were read.
             return self
         return PartitionBlock(self._features(columns), self.target, self.persons, columns, self.rows, self.label_kinds)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
 from taciturn.core.arrays import BoolArray, IntArray
-from taciturn.core.errors import DataError, TaciturnError
+from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.sources.blocks import BlockFunction, Partition, PartitionBlock, Refusal, accepted, answer_of
 from taciturn.sources.interface import Task, add_partitions, check_task
 from taciturn.sources.partitions import PartitionedSource, PartitionFacts
 
-__all__ = ["DaskSource", "compute_all", "lazily"]
+__all__ = ["DaskSource", "compute_all", "connect", "lazily"]
 
 # Partial sums that a worker adds before they come to the driver.
 _ADDED_TOGETHER = 16
@@ -93,6 +93,23 @@ def delayed(function: Any) -> Any:
 def lazily(function: Any, *arguments: Any) -> Any:
     """The call as a node of a graph of dask."""
     return delayed(function)(*arguments)
+
+
+def connect(address: str) -> Callable[[], None]:
+    """Make the cluster of a scheduler the one that sources run on; what is returned leaves it."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ModuleNotFoundError("tables on dask need dask; run pip install 'taciturn[dask]'.") from None
+    make: Callable[..., Any] = Client
+    try:
+        client = make(address, set_as_default=True)
+    except (OSError, ValueError, TypeError):
+        raise ParameterError(
+            "dask", address, "the address of a dask scheduler that answers", "start one, or check the address"
+        ) from None
+    close: Callable[[], None] = client.close
+    return close
 
 
 def keep_on_workers(nodes: list[Any]) -> list[Any]:

@@ -94,14 +94,22 @@ class Block:
             self._phase = phase
         return self._design
 
+    def values(self, columns: IndexArray | None) -> Any:
+        """Some of the features in their own units, or all of them for None; not of a block that holds integers alone."""
+        places, values = self._places(columns), self._whole.values
+        return values if places is None else values[:, places]
+
     def _features(self, columns: IndexArray | None) -> Design:
+        places = self._places(columns)
+        return self._whole if places is None else self._whole.columns(places)
+
+    def _places(self, columns: IndexArray | None) -> IndexArray | None:
+        """Where the block holds these features; None for all that it holds."""
         if self.columns is None:
-            return self._whole if columns is None else self._whole.columns(columns)
+            return columns
         if columns is None or not np.isin(columns, self.columns).all():
             raise TypeError("a task read features that its columns do not name")
-        if columns.size == self.columns.size:
-            return self._whole
-        return self._whole.columns(np.searchsorted(self.columns, columns))
+        return None if columns.size == self.columns.size else np.searchsorted(self.columns, columns)
 
     def recall(self, name: str, key: Hashable, compute: Callable[[], Value]) -> Value:
         """What ``compute`` returned for this name and key since the columns of :meth:`design` were last changed.

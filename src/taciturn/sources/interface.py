@@ -95,7 +95,7 @@ class Block:
         return self._design
 
     def values(self, columns: IndexArray | None) -> Any:
-        """Some of the features in their own units, or all of them for None; not of a block that holds integers alone."""
+        """Some of the features in their own units, or all of them for None; a block of integers alone has none."""
         places, values = self._places(columns), self._whole.values
         return values if places is None else values[:, places]
 

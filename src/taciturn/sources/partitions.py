@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -103,11 +103,11 @@ class PartitionedSource:
     def total(self, task: Task) -> IntArray:
         """The exact sum of the task over all partitions."""
         check_task(task)
-        return add_partitions(self._accepted(self.each(task)))
+        return self._sum(self.each(task))
 
     def admit(self) -> Self:
         """Make every block once, and refuse the table for what one of them is refused for, before anything is drawn."""
-        kinds = add_partitions(self._accepted(self.each(_LabelKinds())))
+        kinds = self._sum(self.each(_LabelKinds()))
         target = self.partitions[0].builder.target
         if isinstance(target, LabelMap) and target.strict:
             check_label_kinds(kinds, target.classes)
@@ -135,6 +135,14 @@ class PartitionedSource:
         # The last place is that of rows without a person.
         chosen = np.append(slots, False)
         return [chosen[partition.owners] for partition in self.partitions]
+
+    def _sum(self, answers: Iterable[Any]) -> IntArray:
+        try:
+            return add_partitions(self._accepted(answers))
+        finally:
+            # An engine that reads ahead ends its threads now, rather than when its garbage is collected.
+            if isinstance(answers, Generator):
+                answers.close()
 
     def _accepted(self, answers: Iterable[Any]) -> Iterator[IntArray]:
         """The answers of all partitions, unless one is refused or the engine lost or repeated some."""

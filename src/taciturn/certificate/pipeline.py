@@ -44,7 +44,8 @@ def certificate_of(estimator: Any) -> Certificate:
     >>> from taciturn.scalers import BoundedScaler
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.uniform(0, 50, (1000, 20)), rng.uniform(-1, 1, 1000)
-    >>> pipeline = make_pipeline(BoundedScaler(lower=0, upper=50), CorrelationSelector(epsilon=0.5))
+    >>> selector = CorrelationSelector(epsilon=0.5, x_bound=1.0, y_bounds=(-1, 1))
+    >>> pipeline = make_pipeline(BoundedScaler(lower=0, upper=50), selector)
     >>> certificate_of(pipeline.fit(X, y)).epsilon
     0.5
     """

@@ -11,7 +11,15 @@ from taciturn.cli.methods import Task
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.screen import print_note, stage
 from taciturn.cli.table_facts import TableFacts
-from taciturn.core.errors import AccountError, DataError, ParameterError, TaciturnError, WeakBudgetWarning
+from taciturn.core.errors import (
+    AccountError,
+    DataError,
+    ParameterError,
+    SuspiciousReleaseWarning,
+    TaciturnError,
+    WeakBudgetWarning,
+    WeakGuaranteeWarning,
+)
 
 if TYPE_CHECKING:
     from taciturn.certificate import Certificate
@@ -102,10 +110,11 @@ class EncodedTable:
         return scaler.certificate_
 
     def fit(self, estimator: Any) -> None:
-        """Fit an estimator; print only warnings that depend on public facts, as others may depend on the data."""
+        """Fit an estimator; print only warnings of public facts and releases, as others may tell of the data."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
-            warnings.simplefilter("always", WeakBudgetWarning)
+            for kind in (WeakBudgetWarning, WeakGuaranteeWarning, SuspiciousReleaseWarning):
+                warnings.simplefilter("always", kind)
             estimator.fit(self.X, self.y, persons=self.persons)
         for warning in caught:
             print_note(str(warning.message))

@@ -13,6 +13,8 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import to_lattice
 
 __all__ = [
+    "DEFAULT_X_BOUND",
+    "DEFAULT_Y_BOUNDS",
     "check_classes",
     "check_y_bounds",
     "class_signs",
@@ -23,8 +25,17 @@ __all__ = [
 ]
 
 
+DEFAULT_X_BOUND = 1.0
+"""The bound on feature values where none is given."""
+
+DEFAULT_Y_BOUNDS = (-1.0, 1.0)
+"""The range of a target where none is given."""
+
+
 def check_y_bounds(y_bounds: object) -> tuple[float, float]:
-    """A pair of finite numbers, low before high."""
+    """A pair of finite numbers, low before high; the default for None."""
+    if y_bounds is None:
+        return DEFAULT_Y_BOUNDS
     try:
         low, high = (float(value) for value in y_bounds)  # type: ignore[attr-defined]
     except (TypeError, ValueError):

@@ -35,7 +35,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     row per output, the intercept last and zero where there is none.
     """
 
-    x_bound: float
+    x_bound: float | None
     fit_intercept: bool
 
     def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
@@ -60,6 +60,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         self.check_parameters()
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
+        self._warn_of_defaults(facts)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
@@ -75,7 +76,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_positive(x_bound=self.x_bound)
+        check_positive(x_bound=self._x_bound)
         check_truth(fit_intercept=self.fit_intercept)
 
     def _plan(self, facts: PublicFacts) -> Any:
@@ -91,7 +92,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         records = read_records(self, X, y, invalid=self.invalid, numeric=facts.labels is None, empty=empty)
         if persons is not None:
             records = records.of_persons(persons())
-        return ArraySource(self._map_target(records, facts), self.x_bound, n_records=facts.n_records)
+        return ArraySource(self._map_target(records, facts), self._x_bound, n_records=facts.n_records)
 
     @property
     def _target_unit(self) -> float:
@@ -128,7 +129,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         """Public facts for the certificate."""
-        return self._public_description(facts) | {"x_bound": float(self.x_bound)}
+        return self._public_description(facts) | {"x_bound": float(self._x_bound)}
 
     def _assumptions(self, plan: Any) -> tuple[str, ...]:
         """What the guarantee rests on."""
@@ -152,7 +153,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
 class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     """A linear model of a target with a public range."""
 
-    y_bounds: tuple[float, float]
+    y_bounds: tuple[float, float] | None
     residual_clip: float | str
     y_bounds_: tuple[float, float]
 
@@ -192,7 +193,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     def _set_coefficients(self, weights: FloatArray) -> None:
         low, high = check_y_bounds(self.y_bounds)
         half = self._target_unit
-        self.coef_ = weights[0, :-1] * (half / self.x_bound)
+        self.coef_ = weights[0, :-1] * (half / self._x_bound)
         self.intercept_ = low / 2.0 + high / 2.0 + half * float(weights[0, -1])
         self.support_ = self.coef_ != 0.0
 
@@ -238,7 +239,7 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         return replace(records, y=codes)
 
     def _set_coefficients(self, weights: FloatArray) -> None:
-        self.coef_ = weights[:, :-1] / self.x_bound
+        self.coef_ = weights[:, :-1] / self._x_bound
         self.intercept_ = weights[:, -1].copy()
         self.support_ = (self.coef_ != 0.0).any(axis=0)
 

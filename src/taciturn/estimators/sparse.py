@@ -57,7 +57,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
                     "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"
                 )
         if number_or_auto(row_bound=self.row_bound) is not None:
-            check_real(self.x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
+            check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         self._check_inference()
 
     def warm_up(self, *, sparse: bool) -> None:
@@ -92,7 +92,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             intercept=bool(self.fit_intercept),
             n_nonzero=self._asked(facts.n_features),
             method=self.method,
-            row_bound=None if row_bound is None else row_bound / self.x_bound,
+            row_bound=None if row_bound is None else row_bound / self._x_bound,
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
@@ -152,7 +152,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
     ) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
-        self._set_inference(plan, outcome, self._target_unit / self.x_bound, self._target_unit)
+        self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 
 
 class SparseRegressor(PrivateRegressor, SparseModel):
@@ -224,7 +224,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 200))
     >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
-    >>> model = SparseRegressor(n_nonzero=2, random_state=0).fit(X, y)
+    >>> model = SparseRegressor(x_bound=1.0, y_bounds=(-1, 1), n_nonzero=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [2, 11]
     """
@@ -236,8 +236,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         n_nonzero: int | str = 10,
         method: str = "auto",
         loss: str = "squared",
@@ -355,7 +355,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 200))
     >>> y = np.where(X[:, 4] + X[:, 9] > 0, "ill", "well")
-    >>> model = SparseClassifier(n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
+    >>> model = SparseClassifier(x_bound=1.0, n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [4, 9]
     """
@@ -367,7 +367,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         n_nonzero: int | str = 10,
         method: str = "auto",

@@ -40,8 +40,10 @@ from taciturn.core.validation import NO_RECORDS, check_integer
 from taciturn.data.persons import PersonKeys, read_persons
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
+from taciturn.data.target import DEFAULT_X_BOUND
 from taciturn.events import Event
 from taciturn.fitting.docstrings import fill
+from taciturn.fitting.public_warnings import warn_of_default_bounds, warn_of_weak_guarantee
 from taciturn.fitting.searches import warn_of_search
 
 __all__ = [
@@ -177,7 +179,11 @@ def reserve_cost(
     n_records: int | None,
     seeded: bool,
 ) -> Reservation:
-    """Reserve what a plan costs from an account, if there is one; everything is public until here."""
+    """Reserve what a plan costs from an account, if there is one; everything is public until here.
+
+    What protects little is told of before anything is spent.
+    """
+    warn_of_weak_guarantee(plan.budget, n_records, unit)
     opened = open_account(account)
     if opened is None:
         return Reservation(None)
@@ -207,6 +213,11 @@ class PrivateEstimator(Guarded, BaseEstimator):
 
     invalid: str = "raise"
     """For classes without this parameter."""
+
+    x_bound: float | None = math.inf
+    """For classes that need no bounds."""
+
+    y_bounds: tuple[float, float] | None
 
     persons_refused: ClassVar[str | None] = "there is no proof for persons with several rows"
     """Why a record of this class cannot be a person with several rows, as the end of a sentence; None if it can."""
@@ -242,6 +253,16 @@ class PrivateEstimator(Guarded, BaseEstimator):
                 f"None for {type(self).__name__}, since {self.persons_refused}",
                 "use SparseRegressor, SparseClassifier or CorrelationSelector, or pass one row per person",
             )
+
+    @property
+    def _x_bound(self) -> float:
+        """The public bound on every feature value: 1 where none is given."""
+        return DEFAULT_X_BOUND if self.x_bound is None else self.x_bound
+
+    def _warn_of_defaults(self, facts: PublicFacts) -> None:
+        """Warn of bounds that nobody gave; those of a target count where it holds numbers."""
+        asked = ("x_bound", "y_bounds") if facts.labels is None else ("x_bound",)
+        warn_of_default_bounds(*(name for name in asked if getattr(self, name, math.inf) is None))
 
     def _require_public_count(self) -> None:
         """Raise where sums are divided by a number of records that is private."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Self
 
@@ -85,9 +84,6 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
 
     classes: Any
 
-    x_bound: float = math.inf
-    """For selectors that need no bounds."""
-
     def fit(self, X: Any, y: Any, persons: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
 
@@ -113,6 +109,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         self.check_parameters()
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
+        self._warn_of_defaults(facts)
         plan = self._plan(facts)
         self.warm_up(sparse=sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
@@ -166,7 +163,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
             records = replace(records, y=records.y.astype(bool))
         if persons is not None:
             records = records.of_persons(persons())
-        return ArraySource(self._map_target(records, facts), self.x_bound, facts.n_records)
+        return ArraySource(self._map_target(records, facts), self._x_bound, facts.n_records)
 
     def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
         if facts.labels is None:
@@ -206,14 +203,14 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
 class BoundedSelector(PrivateSelector):
     """Base of the selectors with public bounds and a top-k mechanism."""
 
-    y_bounds: tuple[float, float]
+    y_bounds: tuple[float, float] | None
     mechanism: str
     gamma: float
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_positive(x_bound=self.x_bound)
+        check_positive(x_bound=self._x_bound)
         check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
         check_y_bounds(self.y_bounds)
@@ -223,4 +220,4 @@ class BoundedSelector(PrivateSelector):
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         y_bounds = {} if facts.labels is not None else {"y_bounds": check_y_bounds(self.y_bounds)}
-        return super()._described(plan, facts) | {"x_bound": float(self.x_bound)} | y_bounds
+        return super()._described(plan, facts) | {"x_bound": float(self._x_bound)} | y_bounds

@@ -84,19 +84,20 @@ class ReplayCase:
         n_classes = int(rng.choice(self.targets))
         neighbours = neighbouring_persons if self.persons else neighbouring_tables
         first, second = neighbours(rng, n_rows, n_columns, relation, n_classes, last=self.dealt)
-        given: dict[str, Any] = {"relation": relation}
+        given: dict[str, Any] = {"relation": relation, "x_bound": 1.0, "y_bounds": (-1.0, 1.0)}
         if relation == "add-remove":
             given["n_public"] = int(rng.choice([n_rows, n_rows + 7]))
         if relation == "zero-out" and n_classes == 0:
             given["invalid"] = "null"
         if not inspect.isclass(self.subject):
+            del given["x_bound"], given["y_bounds"]
             first, second = ({**self.own, **given, **each} for each in (first, second))
             model = _constant_model(n_classes, n_columns)
             return self.subject, {"estimator": model, **first}, {"estimator": model, **second}
         if n_classes:
             given["classes"] = tuple(range(n_classes))
         known = inspect.signature(self.subject).parameters
-        model = self.subject(**self.own, **{name: value for name, value in given.items() if name in known})
+        model = self.subject(**({name: value for name, value in given.items() if name in known} | self.own))
         if issubclass(self.subject, BoundedScaler | PrivateScaler):
             first, second = ({**each, "X": _dense(each["X"])} for each in (first, second))
             del first["y"], second["y"]

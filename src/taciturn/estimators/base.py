@@ -71,6 +71,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             outcome = self._run(plan, source, stream)
             self._certify(plan, facts, outcome, seeded=stream.seeded, account_head=reservation.head)
             self._store(plan, facts, outcome)
+        self._warn_of_releases(outcome)
         return self
 
     def check_parameters(self) -> None:
@@ -144,6 +145,9 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
         """Set the fitted attributes: what was released, and public facts."""
         self._set_coefficients(outcome)
+
+    def _warn_of_releases(self, outcome: Any) -> None:
+        """Warn of bounds or classes that released numbers speak against."""
 
     def _set_coefficients(self, weights: FloatArray) -> None:
         """Set ``coef_``, ``intercept_`` and ``support_`` in the user's units."""

@@ -12,14 +12,15 @@ from sklearn.base import is_classifier
 from taciturn.accounting import Budget
 from taciturn.accounts import Account
 from taciturn.certificate import Release
-from taciturn.core.errors import ParameterError, WeakBudgetWarning
-from taciturn.core.guard import warn_caller
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
+from taciturn.estimators.doubts import warn_of_suspicions
 from taciturn.estimators.inferring import FIXED_COLUMNS, InferringModel
 from taciturn.fitting.inference import InferenceResult, run_inference
 from taciturn.fitting.procedure import PublicFacts
+from taciturn.fitting.public_warnings import warn_of_weak_budget
 from taciturn.fitting.sparse import SparseResult, run_sparse
 from taciturn.kernels import softmax
 from taciturn.mechanisms import rounded_gaussian
@@ -100,11 +101,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.n_rows < start.enough_records:
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
-            warn_caller(
-                f"epsilon={self.epsilon!r}: expected {enough:,} {facts.unit}s or more at this budget (got "
-                f"{n_records:,}), as fits of fewer may be worse than a constant; raise epsilon or add {facts.unit}s.",
-                WeakBudgetWarning,
-            )
+            warn_of_weak_budget(self.epsilon, n_records, enough, facts.unit)
         return plan
 
     def _asked(self, n_features: int) -> int | None:
@@ -153,6 +150,9 @@ class SparseModel(InferringModel, PrivateLinearModel):
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
         self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
+
+    def _warn_of_releases(self, outcome: SparseResult | InferenceResult) -> None:
+        warn_of_suspicions(self, outcome.suspicions)
 
 
 class SparseRegressor(PrivateRegressor, SparseModel):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from taciturn.accounting import Budget
-from taciturn.core.errors import DefaultBoundsWarning, WeakGuaranteeWarning
+from taciturn.core.errors import DefaultBoundsWarning, WeakBudgetWarning, WeakGuaranteeWarning
 from taciturn.core.guard import warn_caller
 
-__all__ = ["warn_of_default_bounds", "warn_of_weak_guarantee"]
+__all__ = ["warn_of_default_bounds", "warn_of_weak_budget", "warn_of_weak_guarantee"]
 
 # From here on the odds of a guess about a record may change by a factor of 22,000.
 _WEAK_EPSILON = 10.0
@@ -25,6 +25,15 @@ def warn_of_default_bounds(*missing: str) -> None:
     """Warn of each parameter, of x_bound and y_bounds, that was not given."""
     for name in missing:
         warn_caller(f"{name}=None: expected {_DEFAULTS[name]}.", DefaultBoundsWarning)
+
+
+def warn_of_weak_budget(epsilon: float, n_records: int, enough: int, unit: str) -> None:
+    """Warn that a fit of so many records may be mostly noise."""
+    warn_caller(
+        f"epsilon={epsilon!r}: expected {enough:,} {unit}s or more at this budget (got {n_records:,}), as fits of "
+        f"fewer may be worse than a constant; raise epsilon or add {unit}s.",
+        WeakBudgetWarning,
+    )
 
 
 def warn_of_weak_guarantee(budget: Budget, n_records: int | None, unit: str) -> None:

@@ -89,7 +89,7 @@ KNOWN = [
 LEARNING = [
     (wards(categories="auto"), *KNOWN[0][1:], "categories"),
     (wards(min_frequency=5, handle_unknown="infrequent_if_exist"), *KNOWN[0][1:], "max_categories=None"),
-    (wards(max_categories=2), *KNOWN[0][1:], "min_frequency=None"),
+    (wards(max_categories=2), pd.DataFrame({"ward": ["icu"] * 20}), KNOWN[0][2], "min_frequency=None"),
     (doses(strategy="mean"), TABLE[["dose"]], TABLE[["dose"]] * 2, "strategy='constant'"),
     (doses(strategy="most_frequent"), TABLE[["dose"]], TABLE[["dose"]] * 2, "strategy='constant'"),
     (doses(keep_empty_features=False), TABLE[["dose"]], MISSING, "keep_empty_features=True"),

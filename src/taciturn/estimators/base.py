@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from taciturn.data.reading import PUBLIC_LABELS, check_lengths, public_labels, r
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
+from taciturn.fitting.class_weights import check_class_weight, weight_loss, weights_of_classes
 from taciturn.fitting.procedure import BOUNDS, Persons, PrivateEstimator, PublicFacts
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.sources import ArraySource
@@ -219,11 +220,17 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
 
     classes: Any
 
+    class_weight: Mapping[Any, float] | None = None
+    """For classes without this parameter."""
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
         if self.classes is not None:
             check_classes(self.classes)
+        check_class_weight(self.class_weight)
+        if self.class_weight is not None and getattr(self, "inference", False) is True:
+            raise ParameterError("inference", True, "False where classes have weights", "leave one of the two out")
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         facts = super()._public_facts(X, y)
@@ -234,8 +241,12 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
 
     def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
         """The loss of one record, and the number of outputs."""
-        n_classes = _labels(facts).size
-        return (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
+        n_classes, weights = _labels(facts).size, self._class_weights(facts)
+        loss, n_outputs = (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
+        return weight_loss(loss, weights), n_outputs
+
+    def _class_weights(self, facts: PublicFacts) -> tuple[float, ...]:
+        return weights_of_classes(self.class_weight, _labels(facts))
 
     def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
         labels = _labels(facts)
@@ -252,7 +263,8 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         super()._store(plan, facts, outcome)
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        return super()._described(plan, facts) | {"classes": _labels(facts)}
+        weights = {} if self.class_weight is None else {"class_weight": list(self._class_weights(facts))}
+        return super()._described(plan, facts) | {"classes": _labels(facts)} | weights
 
 
 def number_or_auto(**named: Any) -> float | None:

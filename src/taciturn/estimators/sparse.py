@@ -3,9 +3,9 @@ r"""The default: a sparse linear model that finds its own clips, columns and ste
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from sklearn.base import is_classifier
 
@@ -32,6 +32,10 @@ __all__ = ["SparseClassifier", "SparseModel", "SparseRegressor"]
 
 # Beyond these a clip of mapped residuals, which lie in [-2, 2], does nothing, or leaves nothing.
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
+
+
+_Plan: TypeAlias = SparsePlan | InferencePlan
+_Result: TypeAlias = SparseResult | InferenceResult
 
 
 class SparseModel(InferringModel, PrivateLinearModel):
@@ -74,7 +78,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             return facts
         return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
 
-    def _plan(self, facts: PublicFacts) -> SparsePlan | InferencePlan:
+    def _plan(self, facts: PublicFacts) -> _Plan:
         loss, n_outputs = self._loss(facts)
         if self.inference and n_outputs > 1:
             raise ParameterError(
@@ -119,17 +123,15 @@ class SparseModel(InferringModel, PrivateLinearModel):
         """The size of a mapped residual, where one is given."""
         return None
 
-    def _run(
-        self, plan: SparsePlan | InferencePlan, source: ArraySource, stream: Stream
-    ) -> SparseResult | InferenceResult:
+    def _run(self, plan: _Plan, source: ArraySource, stream: Stream) -> _Result:
         if isinstance(plan, InferencePlan):
             return run_inference(plan, source, stream)
         return run_sparse(plan, source, stream)
 
-    def _released(self, plan: Any, outcome: SparseResult | InferenceResult) -> Iterable[Release]:
+    def _released(self, plan: Any, outcome: _Result) -> Iterable[Release]:
         return outcome.releases
 
-    def _described(self, plan: SparsePlan | InferencePlan, facts: PublicFacts) -> dict[str, Any]:
+    def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
         start = plan.start if isinstance(plan, InferencePlan) else plan
         described = super()._described(plan, facts) | {
             "n_nonzero": self.n_nonzero if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
@@ -144,14 +146,12 @@ class SparseModel(InferringModel, PrivateLinearModel):
             described["inference"] = "two halves of the records" if plan.split else "all records"
         return described
 
-    def _store(
-        self, plan: SparsePlan | InferencePlan, facts: PublicFacts, outcome: SparseResult | InferenceResult
-    ) -> None:
+    def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
         self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
 
-    def _warn_of_releases(self, outcome: SparseResult | InferenceResult) -> None:
+    def _warn_of_releases(self, outcome: _Result) -> None:
         warn_of_suspicions(self, outcome.suspicions)
 
 
@@ -288,7 +288,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def _given_clip(self) -> float | None:
         return self._mapped_clip()
 
-    def _described(self, plan: SparsePlan | InferencePlan, facts: PublicFacts) -> dict[str, Any]:
+    def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
 
 
@@ -322,6 +322,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         Then clipping is not active, and each phase makes 500 steps.
     %(gaussian_budget)s
     %(classes)s
+    %(class_weight)s
     %(sparse)s
     %(row_bound_median)s
         Rows of columns that were selected privately get quantiles of their own in any case.
@@ -344,9 +345,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
 
     References
     ----------
-    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Akaike, *A new look at the
-    statistical model identification* (1974). Fan and Lv, *Sure independence screening for ultrahigh dimensional feature
-    space* (2008). Platt, *Probabilistic outputs for support vector machines* (1999), for recalibration.
+    Those of :class:`SparseRegressor`.
 
     Examples
     --------
@@ -369,6 +368,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         n_public: int | None = None,
         x_bound: float | None = None,
         classes: Any = None,
+        class_weight: Mapping[Any, float] | None = None,
         n_nonzero: int | str = 10,
         method: str = "auto",
         row_bound: float | str = "auto",
@@ -386,6 +386,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         self.n_public = n_public
         self.x_bound = x_bound
         self.classes = classes
+        self.class_weight = class_weight
         self.n_nonzero = n_nonzero
         self.method = method
         self.row_bound = row_bound

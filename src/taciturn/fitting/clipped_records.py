@@ -318,6 +318,7 @@ class ClippedRecords:
         codes = np.maximum(self._codes, 0)
         # One by one and in order, where vector units could round the same number differently in different places.
         values = np.logaddexp.reduce(margins, axis=1) - margins[np.arange(codes.size), codes]
+        values *= self.clipping.loss.class_weights(margins.shape[1])[codes]
         return np.where(self._codes < 0, 0.0, values)
 
     def curvature_terms(self, direction: FloatArray) -> FloatArray:

@@ -51,6 +51,12 @@ classes : sequence, default=None
     Public labels; a record with another label is a null record. None: the labels are taken from y, and the
     certificate assumes that the set of labels is public.
 """,
+    "class_weight": """
+class_weight : dict, default=None
+    Public numbers by label, by which losses of records are multiplied: ``coef_`` estimates what scikit-learn's
+    ``class_weight`` does. Labels that are not listed have weight one; only ratios matter. "balanced" is refused, as
+    it would count the data's labels. Not with ``inference``.
+""",
     "radius_regressor": """
 radius : float or "auto", default="auto"
     Bound on the L1 norm of ``coef_``, in the units of X and y. The intercept shares the ball: its distance from

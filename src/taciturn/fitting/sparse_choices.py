@@ -104,12 +104,14 @@ def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
     if not plan.intercept:
         return np.zeros(plan.n_outputs)
     least = max(_CLEAR_RATE * deviation, 1.0 / plan.n_rows)
+    # The weight of a class counts like that many records of it.
+    offsets = np.log(plan.loss_at(1.0).class_weights(len(codes)))
     if plan.n_outputs == 1:
         if least >= 0.5 or abs(rates[0] - 0.5) <= _CLEAR_RATE * deviation:
-            return np.zeros(1)
+            return offsets[1:] - offsets[:1]
         rate = float(np.clip(rates[0], least, 1.0 - least))
-        return np.array([math.log(rate / (1.0 - rate))])
-    logarithms = np.log(np.maximum(rates, min(least, 1.0 / plan.n_outputs)))
+        return np.array([math.log(rate / (1.0 - rate))]) + offsets[1:] - offsets[:1]
+    logarithms = np.log(np.maximum(rates, min(least, 1.0 / plan.n_outputs))) + offsets
     centred: FloatArray = logarithms - logarithms.mean()
     return centred
 

@@ -159,6 +159,7 @@ REPLAYS = (
             {"method": "one-shot", "n_nonzero": 5},
             {"method": "two-phase", "n_nonzero": 4},
             {"n_nonzero": "all", "epsilon": 20.0},
+            {"class_weight": {0: 1.0, 1: 0.3}, "epsilon": 20.0},
         )
     ),
     *(

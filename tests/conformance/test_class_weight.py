@@ -126,9 +126,9 @@ def test_one_record_moves_a_sum_by_no_more_than_without_weights(loss, weights):
     [
         ("balanced", r"class_weight='balanced': expected a dictionary .*'balanced' would count the labels of the data"),
         ([1.0, 2.0], r"class_weight=\[1.0, 2.0\]: expected a dictionary from labels to public numbers"),
-        ({0: 0.0}, r"class_weight\[0\]=0.0: expected a finite number > 0"),
-        ({1: math.inf}, r"class_weight\[1\]=inf: expected a finite number > 0"),
-        ({1: "2"}, r"class_weight\[1\]='2': expected a finite number > 0"),
+        ({0: 0.0}, r"class_weight={0: 0.0}: expected finite numbers > 0"),
+        ({1: math.inf}, r"class_weight={1: inf}: expected finite numbers > 0"),
+        ({1: "2"}, r"class_weight={1: '2'}: expected finite numbers > 0"),
         ({5: 1.0}, r"class_weight=5: expected labels among \[0, 1\]"),
     ],
 )

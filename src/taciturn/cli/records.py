@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from taciturn.certificate import Certificate
     from taciturn.tables import TableBounds
 
-__all__ = ["EncodedTable", "check_share", "file_assumptions", "read_encoded_table", "with_person"]
+__all__ = ["EncodedTable", "check_share", "file_assumptions", "read_encoded_table", "warnings_as_notes", "with_person"]
 
 
 @dataclass(slots=True)
@@ -86,7 +88,10 @@ class EncodedTable:
 
         to_find, name = self.facts.to_find, self.bounds.target.name
         try:
-            scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
+            with warnings.catch_warnings():
+                # The fit that follows warns of the whole budget.
+                warnings.simplefilter("ignore", WeakGuaranteeWarning)
+                scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
         except AccountError:
             raise
         except TaciturnError:
@@ -110,14 +115,9 @@ class EncodedTable:
         return scaler.certificate_
 
     def fit(self, estimator: Any) -> None:
-        """Fit an estimator; print only warnings of public facts and releases, as others may tell of the data."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("ignore")
-            for kind in (WeakBudgetWarning, WeakGuaranteeWarning, SuspiciousReleaseWarning):
-                warnings.simplefilter("always", kind)
+        """Fit an estimator, with its warnings as notes."""
+        with warnings_as_notes():
             estimator.fit(self.X, self.y, persons=self.persons)
-        for warning in caught:
-            print_note(str(warning.message))
 
     def compose_certificates(self, spent: Certificate | None, certificate: Certificate) -> Certificate:
         """The certificate of bounds and fit together, with the assumptions about a table on disk."""
@@ -136,6 +136,18 @@ class EncodedTable:
                 for text in certificate.assumptions
             )
         return replace(certificate, assumptions=(*held, *assumptions), public=with_person(certificate, self.bounds))
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings of public facts and of releases as notes; drop all others, which may tell of the data."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for kind in (WeakBudgetWarning, WeakGuaranteeWarning, SuspiciousReleaseWarning):
+            warnings.simplefilter("always", kind)
+        yield
+    for warning in caught:
+        print_note(str(warning.message))
 
 
 def with_person(certificate: Certificate, bounds: TableBounds) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from taciturn.cli.endings import complete
 from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, Sign, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
 from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
-from taciturn.cli.records import file_assumptions, with_person
+from taciturn.cli.records import file_assumptions, warnings_as_notes, with_person
 from taciturn.cli.screen import print_certificate, print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
 from taciturn.cli.signing import read_signing_key, sign_beside
@@ -122,7 +122,7 @@ def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool
 def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: Any) -> PrivateScore:
     from taciturn import private_score
 
-    with stage("scoring"):
+    with stage("scoring"), warnings_as_notes():
         score = private_score(read.estimator, X, y, metric=metric, persons=persons, **options)
     certificate = score.certificate
     assumptions = (*certificate.assumptions, *file_assumptions(options["invalid"]))

@@ -36,9 +36,13 @@ def check_class_weight(class_weight: object) -> None:
             "a dictionary from labels to public numbers, or None ('balanced' would count the labels of the data)",
             "give numbers, such as one over the shares that the classes are known to have elsewhere",
         )
-    for label, weight in class_weight.items():
-        named: dict[str, Any] = {f"class_weight[{label!r}]": weight}
-        check_positive(**named)
+    for weight in class_weight.values():
+        try:
+            check_positive(weight=weight)
+        except ParameterError:
+            raise ParameterError(
+                "class_weight", dict(class_weight), "finite numbers > 0", "give every label a positive one"
+            ) from None
 
 
 def weights_of_classes(class_weight: Mapping[Any, float] | None, labels: AnyArray) -> tuple[float, ...]:

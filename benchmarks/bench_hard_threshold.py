@@ -38,7 +38,9 @@ def _row(X: sp.csr_array, y: np.ndarray, repeats: int) -> dict[str, object]:
 
 
 def _fit(X: sp.csr_array, y: np.ndarray, n_steps: int) -> HardThresholdClassifier:
-    return HardThresholdClassifier(classes=(0, 1), row_bound=1.0, n_steps=n_steps, random_state=0).fit(X, y)
+    return HardThresholdClassifier(x_bound=1.0, classes=(0, 1), row_bound=1.0, n_steps=n_steps, random_state=0).fit(
+        X, y
+    )
 
 
 def _seconds(call: object) -> float:

@@ -32,7 +32,8 @@ def seconds(model: Any, X: Any, y: np.ndarray) -> float:
 
 def rows() -> Iterator[dict[str, Any]]:
     """Fits without dropping over fits with it."""
-    safe: dict[str, Any] = {"epsilon": float("inf"), "rule": "adp", "permanent": True, "fit_intercept": False}
+    safe: dict[str, Any] = {"epsilon": float("inf"), "x_bound": 1.0, "rule": "adp", "permanent": True}
+    safe["fit_intercept"] = False
     dense, labels, _ = make_screening_logistic(random_state=0)
     sparse, codes, _ = make_power_law_sparse(20_000, 50_000, 75, random_state=0)
     table, target, _ = make_screening_linear(random_state=0)
@@ -51,7 +52,7 @@ def rows() -> Iterator[dict[str, Any]]:
         ("squared, 3000 x 600", ScreenedRegressor(**safe, **squared), table, target, 0.3),
         (
             "squared, sparse 20000 x 50000",
-            ScreenedRegressor(loss="squared", **safe, **by_sparse),
+            ScreenedRegressor(loss="squared", y_bounds=(-1.0, 1.0), **safe, **by_sparse),
             sparse,
             2.0 * codes - 1.0,
             0.3,
@@ -61,7 +62,7 @@ def rows() -> Iterator[dict[str, Any]]:
         ratio = seconds(clone(model).set_params(screen_at=NEVER), X, y) / seconds(model, X, y)
         yield {"case": f"safe rule: {name}", "ratio": ratio, "target": least}
     for rule, every, least in (("adp", 20, 2.0), ("select", 2, 1.1)):
-        model = ScreenedClassifier(n_steps=1000, rule=rule, screen_at=every, radius=5.0, random_state=0)
+        model = ScreenedClassifier(x_bound=1.0, n_steps=1000, rule=rule, screen_at=every, radius=5.0, random_state=0)
         ratio = seconds(model, dense, labels) / seconds(clone(model).set_params(permanent=True), dense, labels)
         case = f"permanent=True: {rule}, logistic, 3000 x 600, {1000 // every} screenings"
         yield {"case": case, "ratio": ratio, "target": least}

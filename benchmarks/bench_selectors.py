@@ -26,7 +26,9 @@ def rows(repeats: int = 7) -> list[dict[str, object]]:
 
 
 def _row(mechanism: str, X: sp.csr_array, y: np.ndarray, repeats: int) -> dict[str, object]:
-    selector = CorrelationSelector(epsilon=1.0, delta=1e-6, mechanism=mechanism, n_features_to_select=K)
+    selector = CorrelationSelector(
+        epsilon=1.0, delta=1e-6, x_bound=1.0, y_bounds=(-1.0, 1.0), mechanism=mechanism, n_features_to_select=K
+    )
     sides: dict[str, Callable[[sp.csr_array], object]] = {
         "ours": lambda X: selector.fit(X, y),
         "baseline": lambda X: np.argsort(np.abs(X.T @ y)),

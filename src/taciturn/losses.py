@@ -106,6 +106,10 @@ class Loss(ABC):
         """Which records are not null. Null records of a regression never reach a loss: the reader leaves them out."""
         return np.asarray(target >= 0 if self.labelled else np.ones(target.size, dtype=bool))
 
+    def class_weights(self, n_classes: int) -> FloatArray:
+        """By which the loss of a record is multiplied, by the code of its class: ones where nothing is."""
+        return np.ones(n_classes)
+
     def is_quadratic(self, radius: float) -> bool:
         """Whether the loss is half the squared residual for all margins within the radius."""
         return False

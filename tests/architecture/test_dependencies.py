@@ -88,7 +88,7 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-1.0, 1.0, (4000, 6))
 y = X[:, 2] > 0.0
 tables = (X, sp.csr_array(X), pd.DataFrame(X, columns=list("abcdef")))
-model = taciturn.SparseClassifier(classes=(False, True), n_nonzero=1, random_state=0)
+model = taciturn.SparseClassifier(x_bound=1.0, classes=(False, True), n_nonzero=1, random_state=0)
 fitted = [clone(model).fit(table, y) for table in tables]
 coefficients = [model.coef_ for model in fitted]
 assert all(np.flatnonzero(each).tolist() == [2] for each in coefficients), coefficients

@@ -39,6 +39,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.filterwarnings("error::taciturn.DefaultBoundsWarning")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_run_as_printed(name):
     result = doctest.testmod(importlib.import_module(name))

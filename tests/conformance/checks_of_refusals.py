@@ -192,6 +192,7 @@ BAD = {
     "account": ("study.db", "sqlite:///study.db", 3, "mysql://host/study#patients"),
     "random_state": (-3, "x", 2.5),
     "regularisation": (0.0, -1.0, "some"),
+    "class_weight": ("balanced", [1.0, 2.0], {0: -1.0}, {0: math.nan}),
     "relation": ("swap", None),
     "residual_clip": (0.0, -1.0, "none"),
     "row_bound": (0.0, -1.0, "median"),

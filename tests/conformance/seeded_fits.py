@@ -78,8 +78,8 @@ def described_fit(model, case):
         if hasattr(model, method):
             answer = getattr(model, method)(rows)
             # Whether predict itself keeps to the public range is a matter of its contract, not of bits.
-            ranged = method == "predict" and hasattr(model, "y_bounds")
-            found[method] = bits(np.clip(answer, *model.y_bounds) if ranged else answer)
+            ranged = method == "predict" and hasattr(model, "y_bounds_")
+            found[method] = bits(np.clip(answer, *model.y_bounds_) if ranged else answer)
     return found | described_certificate(model.certificate_)
 
 

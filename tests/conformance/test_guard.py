@@ -15,7 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 import taciturn
-from taciturn.core.errors import DataError, ParameterError, TaciturnError, WeakBudgetWarning
+from taciturn.core.errors import (
+    DataError,
+    DefaultBoundsWarning,
+    ParameterError,
+    SuspiciousReleaseWarning,
+    TaciturnError,
+    WeakBudgetWarning,
+    WeakGuaranteeWarning,
+)
 from taciturn.core.guard import GUARDED_METHODS, Guarded, guarded, warn_caller
 
 EXTREMES = (1.7e308, -1.7e308, 5e-324, -5e-324, 2.2e-308, 1e154, -0.0, 1e-160)
@@ -64,7 +72,9 @@ def test_extreme_values_raise_and_warn_of_nothing(name):
         for table in tables:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                warnings.simplefilter("ignore", WeakBudgetWarning)
+                # Of public facts and releases.
+                for kind in (WeakBudgetWarning, WeakGuaranteeWarning, DefaultBoundsWarning, SuspiciousReleaseWarning):
+                    warnings.simplefilter("ignore", kind)
                 refusals.append(fit_and_use(EVERY_CLASS[name]().set_params(**given), table, y))
     # What is refused is refused for public facts, since all of these records are admissible; most settings must work.
     # Reproductions assume features within [-1, 1] and may fail for others, in our words.
@@ -173,7 +183,8 @@ def test_workers_of_other_threads_are_guarded_too():
     X, y = extreme_records(0)
     with warnings.catch_warnings(), parallel_config(backend="threading"):
         warnings.simplefilter("error")
-        taciturn.BlockVoteSelector(n_features_to_select=2, n_blocks=4, x_bound=0.5, n_jobs=2).fit(X, y)
+        bounds = {"x_bound": 0.5, "y_bounds": (-1, 1)}
+        taciturn.BlockVoteSelector(n_features_to_select=2, n_blocks=4, **bounds, n_jobs=2).fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,8 @@ def test_frames_with_missing_values(name):
     missing[NULL_ROWS, 2] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
+        for public in ("WeakBudget", "WeakGuarantee", "DefaultBounds", "SuspiciousRelease"):
+            warnings.simplefilter("ignore", getattr(taciturn, f"{public}Warning"))
         nullable = pd.DataFrame(missing, columns=columns).astype("Int64")
         expected = released(null_model(name).fit(nullable, y))
         integers = [[None if np.isnan(cell) else int(cell) for cell in column] for column in missing.T]

@@ -17,6 +17,7 @@ from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
 from taciturn.data.target import numeric_target
+from taciturn.fitting.class_weights import WeightedLoss
 from taciturn.fitting.frank_wolfe import open_run, run_frank_wolfe
 from taciturn.fitting.minimiser import StoppingCriterion, gradient, minimise
 from taciturn.fitting.plain import PlainRun
@@ -49,6 +50,7 @@ class PseudoHuberLoss(ScalarLoss):
 
 
 LOSSES = [SquaredLoss(), HuberLoss(0.7), HuberLoss(3.0), LogisticLoss(), SoftmaxLoss(), PseudoHuberLoss(0.5)]
+WEIGHTED = [WeightedLoss(LogisticLoss(), (1.0, 0.2)), WeightedLoss(SoftmaxLoss(), (0.1, 1.0, 0.5, 1.0))]
 
 
 def test_every_loss_of_the_room_is_here():
@@ -59,7 +61,7 @@ def test_every_loss_of_the_room_is_here():
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("loss", [*LOSSES, *WEIGHTED], ids=repr)
 def test_a_loss_is_what_it_says(loss, check):
     check(loss)
 
@@ -122,6 +124,10 @@ class LoudNulls(LogisticLoss):
         (RoughLogistic(), check_smoothness),
         (WrongDerivative(0.5), check_derivative),
         (LoudNulls(), check_null_records),
+        # Weights that were not divided by the largest.
+        (WeightedLoss(LogisticLoss(), (1.0, 3.0)), check_lipschitz),
+        (WeightedLoss(SoftmaxLoss(), (1.0, 3.0, 1.0, 1.0)), check_lipschitz),
+        (WeightedLoss(LogisticLoss(), (0.5, 0.2)), check_lipschitz),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )

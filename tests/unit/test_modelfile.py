@@ -66,7 +66,7 @@ def fitted(name="SparseRegressor", target="number", frame=FRAME, **parameters):
     encoder = TableEncoder(bounds=bounds).fit(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
-        estimator = KINDS[name](**({"random_state": 7} | parameters)).fit(encoder.transform(frame), y)
+        estimator = KINDS[name](**({"random_state": 7, "x_bound": 1.0} | parameters)).fit(encoder.transform(frame), y)
     return Model(encoder.bounds_, estimator, 'taciturn fit "t.csv" --seed ...')
 
 

@@ -99,7 +99,10 @@ HEAD = '[target]\nname = "y"\nlower = 0\nupper = 1\n'
         ),
         (HEAD + '[columns.y]\ntype = "boolean"', "^target.name='y': expected a column without a section"),
         (HEAD + "[defaults]\nlower = 0", "^defaults.upper=None: expected a finite number"),
-        (HEAD + "[defaults]\nlower = 0\nupper = 1\nstep = 1", "^defaults='step': expected no key but lower, upper"),
+        (
+            HEAD + "[defaults]\nlower = 0\nupper = 1\nstep = 1",
+            "^defaults='step': expected no key but type",
+        ),
         (HEAD + "[missing]\nx = 1", '^missing."x"=1: expected a column that enters the model'),
         (HEAD + "[missing]\ny = 2", '^missing."y"=2: expected a number within the bounds, from 0.0 to 1.0'),
         (HEAD + "[defaults]\nlower = 0\nupper = 1\n[missing]\nx = 2", '^missing."x"=2: expected a number within'),

@@ -161,7 +161,7 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
     >>> y = (X[:, 0] > 0).astype(int)
     >>> with_a_null_record = y.copy()
     >>> with_a_null_record[7] = -1
-    >>> model = SparseClassifier(classes=(0, 1), n_nonzero=2)
+    >>> model = SparseClassifier(x_bound=1.0, classes=(0, 1), n_nonzero=2)
     >>> found = replay(model, {"X": X, "y": y}, {"X": X, "y": with_a_null_record}, relation="zero-out")
     >>> found.differences
     ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from taciturn.certificate.certificate import Certificate
 from taciturn.certificate.issue import compose
+from taciturn.certificate.steps import of_layout, without_data
 from taciturn.core.errors import CertificateError
 
 __all__ = ["certificate_of"]
@@ -16,8 +18,10 @@ def certificate_of(estimator: Any) -> Certificate:
     """The privacy statement of everything that a fitted estimator learned.
 
     An estimator with a ``certificate_`` has its own. For a ``Pipeline``, ``FeatureUnion`` or
-    ``ColumnTransformer`` the certificates of all parts are composed, those of parts inside parts included;
-    "passthrough", "drop" and ``TableEncoder`` learn nothing. A part without a certificate, say
+    ``ColumnTransformer`` the certificates of all parts are composed, those of parts inside parts included. Parts that
+    learn nothing from the data cost nothing: "passthrough", "drop", ``TableEncoder``, ``OneHotEncoder`` with given
+    categories, ``SimpleImputer`` with a constant, and ``FunctionTransformer`` with a function of single rows. What such
+    a part takes for granted is among the assumptions of the certificate. Any other part without a certificate, say
     ``StandardScaler``, whose means and variances are the data's own, is refused: no statement could cover it.
 
     Parameters
@@ -44,32 +48,43 @@ def certificate_of(estimator: Any) -> Certificate:
     >>> from taciturn.scalers import BoundedScaler
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.uniform(0, 50, (1000, 20)), rng.uniform(-1, 1, 1000)
-    >>> pipeline = make_pipeline(BoundedScaler(lower=0, upper=50), CorrelationSelector(epsilon=0.5))
+    >>> selector = CorrelationSelector(epsilon=0.5, x_bound=1.0, y_bounds=(-1, 1))
+    >>> pipeline = make_pipeline(BoundedScaler(lower=0, upper=50), selector)
     >>> certificate_of(pipeline.fit(X, y)).epsilon
     0.5
     """
-    parts = list(_parts(estimator, ""))
+    assumptions: list[str] = []
+    parts = list(_parts(estimator, "", assumptions))
     if not parts:
         raise CertificateError(
             "estimator: expected at least one part that is fitted, got none; "
             "a pipeline that passes everything through has learned nothing to certify."
         )
-    return compose(*parts)
+    certificate = compose(*parts)
+    if not assumptions:
+        return certificate
+    return replace(certificate, assumptions=tuple(dict.fromkeys((*certificate.assumptions, *assumptions))))
 
 
-def _parts(estimator: Any, name: str) -> Iterable[Certificate]:
-    """The certificates of an estimator and of the parts it is made of, in order."""
+def _parts(estimator: Any, name: str, assumptions: list[str]) -> Iterable[Certificate]:
+    """The certificates of an estimator and of the parts it is made of, in order.
+
+    What parts without one assume is added to ``assumptions``.
+    """
     certificate = getattr(estimator, "certificate_", None)
     if isinstance(certificate, Certificate):
         yield certificate
         return
     inner = _inner(estimator)
     if inner is None:
-        if not _learns_nothing(estimator):
+        assumed = _assumed(estimator, name)
+        if assumed is None:
             raise CertificateError(_refusal(estimator, name))
+        assumptions += assumed
         return
+    assumptions += of_layout(estimator, _named(estimator, name))
     for inner_name, part, *_ in inner:
-        yield from _parts(part, f"{name}.{inner_name}" if name else str(inner_name))
+        yield from _parts(part, f"{name}.{inner_name}" if name else str(inner_name), assumptions)
 
 
 def _inner(estimator: Any) -> Any:
@@ -83,16 +98,19 @@ def _inner(estimator: Any) -> Any:
     return None
 
 
-def _learns_nothing(part: Any) -> bool:
+def _assumed(part: Any, name: str) -> tuple[str, ...] | None:
+    """What has to be assumed for a part to hold nothing of the data; None where it may hold some."""
     if part is None or isinstance(part, str):
-        return part in (None, "passthrough", "drop")
-    # What FeatureUnion and ColumnTransformer put in the place of "passthrough" when they are fitted.
-    if type(part).__name__ == "FunctionTransformer":
-        return part.func is None
+        return () if part in (None, "passthrough", "drop") else None
     # Here rather than above, as it takes scikit-learn. The encoder maps each record by what was stated in public.
     from taciturn.tables import TableEncoder
 
-    return type(part) is TableEncoder
+    return () if type(part) is TableEncoder else without_data(part, _named(part, name))
+
+
+def _named(part: Any, name: str) -> str:
+    kind = type(part).__name__
+    return f"{name!r} ({kind})" if name else kind
 
 
 def _refusal(estimator: Any, name: str) -> str:
@@ -100,8 +118,7 @@ def _refusal(estimator: Any, name: str) -> str:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
-    kind = type(estimator).__name__
-    which = f"{name!r} ({kind})" if name else kind
+    which = _named(estimator, name)
     if not hasattr(estimator, "fit"):
         return f"{which}: expected a fitted estimator, got something else; pass the estimator or pipeline itself."
     try:

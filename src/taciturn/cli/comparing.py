@@ -132,7 +132,10 @@ def _run_methods(
         start = time.perf_counter()
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", taciturn.WeakBudgetWarning)
+                for kind in (
+                    taciturn.WeakBudgetWarning, taciturn.WeakGuaranteeWarning, taciturn.SuspiciousReleaseWarning
+                ):  # fmt: skip
+                    warnings.simplefilter("ignore", kind)
                 model.fit(X, y)
         except TaciturnError:
             # The method does not take more than two classes, or needs a delta.

@@ -70,7 +70,8 @@ def new_estimator(method: str, task: Task, nonzero: int | str | None, **paramete
         if "n_nonzero" not in known:
             raise ParameterError("nonzero", nonzero, f"nothing for the method {method}", "leave the option out")
         parameters["n_nonzero"] = nonzero
-    return kind(**parameters)
+    # Tables are encoded as numbers in [-1, 1].
+    return kind(x_bound=1.0, **parameters)
 
 
 def add_inference(
@@ -157,6 +158,8 @@ def new_selector(method: str, **parameters: Any) -> Any:
 
     kind = getattr(taciturn, _SELECTORS[method])
     known = inspect.signature(kind).parameters
+    # Tables are encoded as numbers in [-1, 1].
+    parameters = {"x_bound": 1.0} | parameters
     return kind(**{name: value for name, value in parameters.items() if name in known})
 
 

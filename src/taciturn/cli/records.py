@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +13,29 @@ from taciturn.cli.methods import Task
 from taciturn.cli.output import OutputFolder
 from taciturn.cli.screen import print_note, stage
 from taciturn.cli.table_facts import TableFacts
-from taciturn.core.errors import AccountError, DataError, ParameterError, TaciturnError, WeakBudgetWarning
+from taciturn.core.errors import (
+    AccountError,
+    DataError,
+    ParameterError,
+    SuspiciousReleaseWarning,
+    TaciturnError,
+    WeakBudgetWarning,
+    WeakGuaranteeWarning,
+)
 
 if TYPE_CHECKING:
     from taciturn.certificate import Certificate
     from taciturn.tables import TableBounds
 
-__all__ = ["EncodedTable", "check_labels", "check_share", "file_assumptions", "read_encoded_table", "with_person"]
+__all__ = [
+    "EncodedTable",
+    "check_labels",
+    "check_share",
+    "file_assumptions",
+    "read_encoded_table",
+    "warnings_as_notes",
+    "with_person",
+]
 
 
 @dataclass(slots=True)
@@ -78,7 +96,10 @@ class EncodedTable:
 
         to_find = self.facts.to_find
         try:
-            scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
+            with warnings.catch_warnings():
+                # The fit that follows warns of the whole budget.
+                warnings.simplefilter("ignore", WeakGuaranteeWarning)
+                scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
         except AccountError:
             raise
         except TaciturnError:
@@ -108,13 +129,9 @@ class EncodedTable:
             self.y = self.unbounded[:, to_find.index(name)]
 
     def fit(self, estimator: Any) -> None:
-        """Fit an estimator; print only warnings that depend on public facts, as others may depend on the data."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", WeakBudgetWarning)
+        """Fit an estimator, with its warnings as notes."""
+        with warnings_as_notes():
             self._run(estimator)
-        for warning in caught:
-            print_note(str(warning.message))
 
     def _run(self, estimator: Any) -> None:
         with stage("fitting"):
@@ -140,6 +157,18 @@ class EncodedTable:
                 for text in certificate.assumptions
             )
         return replace(certificate, assumptions=(*held, *assumptions), public=with_person(certificate, self.bounds))
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings of public facts and of releases as notes; drop all others, which may tell of the data."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for kind in (WeakBudgetWarning, WeakGuaranteeWarning, SuspiciousReleaseWarning):
+            warnings.simplefilter("always", kind)
+        yield
+    for warning in caught:
+        print_note(str(warning.message))
 
 
 def with_person(certificate: Certificate, bounds: TableBounds) -> dict[str, Any]:

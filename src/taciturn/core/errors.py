@@ -63,5 +63,17 @@ class WeakBudgetWarning(UserWarning):
     """Public facts say that a fit will be mostly noise."""
 
 
+class WeakGuaranteeWarning(UserWarning):
+    """Public facts say that a budget protects little: epsilon from 10 to 30, or delta of at least one over n."""
+
+
+class DefaultBoundsWarning(UserWarning):
+    """A fit clips to bounds that nobody stated: ``x_bound`` or ``y_bounds`` was not given."""
+
+
+class SuspiciousReleaseWarning(UserWarning):
+    """Released numbers say that bounds or classes do not fit the records; the budget is spent."""
+
+
 class UnaccountedSearchWarning(UserWarning):
     """A search compares scores that are not private, and chooses by them."""

@@ -206,6 +206,9 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
         return _judged_records(estimator, X, y, numeric=numeric, empty=empty)
 
     def read() -> Any:
+        # scikit-learn cannot compare pandas' mark for a missing text.
+        if not numeric and hasattr(getattr(y, "dtype", None), "na_value") and not judged_labels(y)[1].all():
+            raise DataError(f"y: {NOT_FINITE}.")
         return validate_data(estimator, checked_layout(X), y, accept_sparse=LAYOUTS, dtype=np.float64)
 
     table, target = without_data_values("X or y", read)

@@ -14,6 +14,8 @@ from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import to_lattice
 
 __all__ = [
+    "DEFAULT_X_BOUND",
+    "DEFAULT_Y_BOUNDS",
     "LabelMap",
     "NumberMap",
     "check_classes",
@@ -23,9 +25,17 @@ __all__ = [
     "count_label_kinds",
     "label_codes",
     "numeric_target",
+    "stated_y_bounds",
     "target_numbers",
     "target_signs",
 ]
+
+
+DEFAULT_X_BOUND = 1.0
+"""The bound on feature values where none is given."""
+
+DEFAULT_Y_BOUNDS = (-1.0, 1.0)
+"""The range of a target where none is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +95,11 @@ def check_y_bounds(y_bounds: object) -> tuple[float, float]:
             "give the range that the target can have by its nature, not its observed range",
         )
     return low, high
+
+
+def stated_y_bounds(y_bounds: object) -> tuple[float, float]:
+    """The range of a target, as checked, or the default where none is given."""
+    return DEFAULT_Y_BOUNDS if y_bounds is None else check_y_bounds(y_bounds)
 
 
 def check_classes(classes: Sequence[object]) -> AnyArray:

@@ -81,7 +81,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = X[:, 4] + X[:, 9] > 0
-    >>> model = ADMMClassifier(classes=(False, True), row_bound=2.0, random_state=0).fit(X, y)
+    >>> model = ADMMClassifier(x_bound=1.0, classes=(False, True), row_bound=2.0, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [4, 9]
     """
@@ -93,7 +93,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         row_bound: float | str = "auto",
         penalty: str = "l1",
@@ -162,7 +162,7 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
 
     def _plan_facts(self, plan: ADMMPlan) -> dict[str, Any]:
         return {
-            "row_bound": plan.minimisers.row_bound * self.x_bound,
+            "row_bound": plan.minimisers.row_bound * self._x_bound,
             "penalty": plan.penalty,
             "threshold": plan.kappa,
             "coupling": plan.minimisers.regularisation,

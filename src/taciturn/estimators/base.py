@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -19,8 +19,9 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_positive, check_truth
 from taciturn.data.reading import PUBLIC_LABELS, check_lengths, read_records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
-from taciturn.data.target import LabelMap, NumberMap, check_classes, check_y_bounds, numeric_target
+from taciturn.data.target import LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
+from taciturn.fitting.class_weights import check_class_weight, weight_loss, weights_of_classes
 from taciturn.fitting.procedure import BOUNDS, Persons, PrivateEstimator, PublicFacts
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.sources import (
@@ -43,7 +44,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     row per output, the intercept last and zero where there is none.
     """
 
-    x_bound: float
+    x_bound: float | None
     fit_intercept: bool
 
     def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
@@ -69,6 +70,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         X, y, persons = self._open(X, y, persons)
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
+        self._warn_of_defaults(facts)
         plan = self._plan(facts)
         sparse = X.is_sparse if isinstance(X, OpenTable) else sp.issparse(X)
         self.warm_up(sparse=sparse, n_classes=None if facts.labels is None else len(facts.labels))
@@ -83,12 +85,13 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
             self._certify(plan, facts, outcome, seeded=stream.seeded, account_head=reservation.head)
             self._store(plan, facts, outcome)
         self._log("certified")
+        self._warn_of_releases(outcome)
         return self
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_positive(x_bound=self.x_bound)
+        check_positive(x_bound=self._x_bound)
         check_truth(fit_intercept=self.fit_intercept)
 
     def _plan(self, facts: PublicFacts) -> Any:
@@ -102,13 +105,13 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> DivisibleSource:
         target, numeric = self._target_map(facts), facts.labels is None
         if isinstance(X, OpenTable):
-            builder = BlockBuilder(self.x_bound, self.invalid, target, numeric)
+            builder = BlockBuilder(self._x_bound, self.invalid, target, numeric)
             return X.read(self, builder, facts.n_records, persons)
         empty = self.relation == "add-remove"
         records = read_records(self, X, y, invalid=self.invalid, numeric=numeric, empty=empty)
         if persons is not None:
             records = records.of_persons(persons())
-        return ArraySource(target(records), self.x_bound, n_records=facts.n_records)
+        return ArraySource(target(records), self._x_bound, n_records=facts.n_records)
 
     @property
     def _target_unit(self) -> float:
@@ -145,7 +148,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
         """Public facts for the certificate."""
-        return self._public_description(facts) | {"x_bound": float(self.x_bound)}
+        return self._public_description(facts) | {"x_bound": float(self._x_bound)}
 
     def _assumptions(self, plan: Any) -> tuple[str, ...]:
         """What the guarantee rests on."""
@@ -161,6 +164,9 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """Set the fitted attributes: what was released, and public facts."""
         self._set_coefficients(outcome)
 
+    def _warn_of_releases(self, outcome: Any) -> None:
+        """Warn of bounds or classes that released numbers speak against."""
+
     def _set_coefficients(self, weights: FloatArray) -> None:
         """Set ``coef_``, ``intercept_`` and ``support_`` in the user's units."""
         raise NotImplementedError
@@ -169,19 +175,19 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
 class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     """A linear model of a target with a public range."""
 
-    y_bounds: tuple[float, float]
+    y_bounds: tuple[float, float] | None
     residual_clip: float | str
     y_bounds_: tuple[float, float]
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_y_bounds(self.y_bounds)
+        stated_y_bounds(self.y_bounds)
         self._mapped_clip()
 
     @property
     def _target_unit(self) -> float:
-        low, high = check_y_bounds(self.y_bounds)
+        low, high = self._y_bounds
         # Halving first keeps bounds near the largest double from overflowing.
         return high / 2.0 - low / 2.0
 
@@ -200,21 +206,21 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
         return HuberLoss(self._mapped_clip() or 1.0), 1
 
     def _target_map(self, facts: PublicFacts) -> NumberMap:
-        return NumberMap(partial(numeric_target, y_bounds=check_y_bounds(self.y_bounds)))
+        return NumberMap(partial(numeric_target, y_bounds=self._y_bounds))
 
     def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
-        self.y_bounds_ = check_y_bounds(self.y_bounds)
+        self.y_bounds_ = self._y_bounds
         super()._store(plan, facts, outcome)
 
     def _set_coefficients(self, weights: FloatArray) -> None:
-        low, high = check_y_bounds(self.y_bounds)
+        low, high = self._y_bounds
         half = self._target_unit
-        self.coef_ = weights[0, :-1] * (half / self.x_bound)
+        self.coef_ = weights[0, :-1] * (half / self._x_bound)
         self.intercept_ = low / 2.0 + high / 2.0 + half * float(weights[0, -1])
         self.support_ = self.coef_ != 0.0
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        return super()._described(plan, facts) | {"y_bounds": check_y_bounds(self.y_bounds)}
+        return super()._described(plan, facts) | {"y_bounds": self._y_bounds}
 
     @partitionwise
     def predict(self, X: Any) -> FloatArray:
@@ -232,11 +238,17 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
 
     classes: Any
 
+    class_weight: Mapping[Any, float] | None = None
+    """For classes without this parameter."""
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
         if self.classes is not None:
             check_classes(self.classes)
+        check_class_weight(self.class_weight)
+        if self.class_weight is not None and getattr(self, "inference", False) is True:
+            raise ParameterError("inference", True, "False where classes have weights", "leave one of the two out")
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         facts = super()._public_facts(X, y)
@@ -248,14 +260,18 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
 
     def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
         """The loss of one record, and the number of outputs."""
-        n_classes = _labels(facts).size
-        return (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
+        n_classes, weights = _labels(facts).size, self._class_weights(facts)
+        loss, n_outputs = (LogisticLoss(), 1) if n_classes == 2 else (SoftmaxLoss(), n_classes)
+        return weight_loss(loss, weights), n_outputs
+
+    def _class_weights(self, facts: PublicFacts) -> tuple[float, ...]:
+        return weights_of_classes(self.class_weight, _labels(facts))
 
     def _target_map(self, facts: PublicFacts) -> LabelMap:
         return LabelMap(_labels(facts), strict=self.invalid == "raise")
 
     def _set_coefficients(self, weights: FloatArray) -> None:
-        self.coef_ = weights[:, :-1] / self.x_bound
+        self.coef_ = weights[:, :-1] / self._x_bound
         self.intercept_ = weights[:, -1].copy()
         self.support_ = (self.coef_ != 0.0).any(axis=0)
 
@@ -264,7 +280,8 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         super()._store(plan, facts, outcome)
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        return super()._described(plan, facts) | {"classes": _labels(facts)}
+        weights = {} if self.class_weight is None else {"class_weight": list(self._class_weights(facts))}
+        return super()._described(plan, facts) | {"classes": _labels(facts)} | weights
 
 
 def number_or_auto(**named: Any) -> float | None:

@@ -63,7 +63,7 @@ class FrankWolfeModel(PrivateLinearModel):
     def _mapped_radius(self) -> float:
         """The radius of the ball for scaled features and a mapped target."""
         radius = number_or_auto(radius=self.radius)
-        return (_AUTO_RADIUS if radius is None else radius / self._target_unit) * self.x_bound
+        return (_AUTO_RADIUS if radius is None else radius / self._target_unit) * self._x_bound
 
     def _problem(self, facts: PublicFacts) -> dict[str, Any]:
         """What the plans of this family are made for."""
@@ -157,7 +157,7 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
-    >>> model = FrankWolfeRegressor(radius=1.0, random_state=0).fit(X, y)
+    >>> model = FrankWolfeRegressor(x_bound=1.0, y_bounds=(-1, 1), radius=1.0, random_state=0).fit(X, y)
     >>> sorted(np.argsort(-np.abs(model.coef_))[:2].tolist())
     [2, 11]
     """
@@ -169,8 +169,8 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         radius: float | str = "auto",
         loss: str = "huber",
         residual_clip: float | str = "auto",
@@ -253,7 +253,7 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = np.where(X[:, 4] + X[:, 9] > 0, "ill", "well")
-    >>> model = FrankWolfeClassifier(classes=("ill", "well"), random_state=0).fit(X, y)
+    >>> model = FrankWolfeClassifier(x_bound=1.0, classes=("ill", "well"), random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     """
@@ -265,7 +265,7 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         radius: float | str = "auto",
         n_steps: int | str = "auto",

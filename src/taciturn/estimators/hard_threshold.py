@@ -55,20 +55,20 @@ class HardThresholdModel(PrivateLinearModel):
         self._require_public_count()
         check_integer(1, n_nonzero=self.n_nonzero)
         if number_or_auto(row_bound=self.row_bound) is not None:
-            check_real(self.x_bound / 256.0, math.inf, closed="left", row_bound=self.row_bound)
+            check_real(self._x_bound / 256.0, math.inf, closed="left", row_bound=self.row_bound)
         if number_or_auto(clip_share=self.clip_share) is not None:
             check_real(0.0, 1.0, closed="left", clip_share=self.clip_share)
         check_choice(("auto", "pursuit", "gaussian", "peeling"), mechanism=self.mechanism)
         if self.n_steps != "auto":
             check_integer(1, n_steps=self.n_steps)
         step = number_or_auto(step_size=self.step_size)
-        if step is not None and not step * self.x_bound * self.x_bound < _LARGEST_STEP:
+        if step is not None and not step * self._x_bound * self._x_bound < _LARGEST_STEP:
             raise ParameterError(
                 "step_size", self.step_size, f"less than {_LARGEST_STEP:g} in units of x_bound", "rescale the features"
             )
         if self.coef_bound is not None:
             check_positive(coef_bound=self.coef_bound)
-            if not 0.0 < self.coef_bound / self._target_unit * self.x_bound < math.inf:
+            if not 0.0 < self.coef_bound / self._target_unit * self._x_bound < math.inf:
                 raise ParameterError(
                     "coef_bound", self.coef_bound, "a positive finite number also times x_bound", "rescale the features"
                 )
@@ -95,12 +95,12 @@ class HardThresholdModel(PrivateLinearModel):
             "n_outputs": n_outputs,
             "intercept": bool(self.fit_intercept),
             "n_nonzero": self.n_nonzero,
-            "row_bound": None if row_bound is None else row_bound / self.x_bound,
+            "row_bound": None if row_bound is None else row_bound / self._x_bound,
             "auto_clip": auto_clip,
             "clip_share": number_or_auto(clip_share=self.clip_share),
             "n_steps": self.n_steps,
-            "step": None if step is None else step * self.x_bound * self.x_bound,
-            "radius": None if self.coef_bound is None else self.coef_bound / self._target_unit * self.x_bound,
+            "step": None if step is None else step * self._x_bound * self._x_bound,
+            "radius": None if self.coef_bound is None else self.coef_bound / self._target_unit * self._x_bound,
             "average": bool(self.average),
         }
         # Without noise columns need not be chosen before their gradients are seen.
@@ -184,7 +184,7 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
-    >>> model = HardThresholdRegressor(n_nonzero=2, random_state=0).fit(X, y)
+    >>> model = HardThresholdRegressor(x_bound=1.0, y_bounds=(-1, 1), n_nonzero=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [2, 11]
     """
@@ -196,8 +196,8 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         n_nonzero: int = 10,
         row_bound: float | str = "auto",
         residual_clip: float | str = "auto",
@@ -288,7 +288,7 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = np.where(X[:, 4] + X[:, 9] > 0, "ill", "well")
-    >>> model = HardThresholdClassifier(n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
+    >>> model = HardThresholdClassifier(x_bound=1.0, n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.95)
     True
     """
@@ -300,7 +300,7 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         n_nonzero: int = 10,
         row_bound: float | str = "auto",

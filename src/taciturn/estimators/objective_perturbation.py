@@ -51,7 +51,7 @@ class ObjectiveModel(PrivateLinearModel):
         self._require_delta()
         self._require_public_count()
         if number_or_auto(row_bound=self.row_bound) is not None:
-            check_real(self.x_bound * _LEAST_ROW_BOUND, math.inf, closed="left", row_bound=self.row_bound)
+            check_real(self._x_bound * _LEAST_ROW_BOUND, math.inf, closed="left", row_bound=self.row_bound)
         self._check_regularisation()
 
     def _check_regularisation(self) -> None:
@@ -78,7 +78,7 @@ class ObjectiveModel(PrivateLinearModel):
         """``row_bound`` in units of ``x_bound``; for "auto" what the bounds on the entries imply."""
         implied = math.sqrt(n_columns + bool(self.fit_intercept))
         row_bound = number_or_auto(row_bound=self.row_bound)
-        return implied if row_bound is None else min(row_bound / self.x_bound, implied)
+        return implied if row_bound is None else min(row_bound / self._x_bound, implied)
 
     def _run(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:
         return run_objective(plan, source, stream)
@@ -88,7 +88,7 @@ class ObjectiveModel(PrivateLinearModel):
 
     def _plan_facts(self, plan: Any) -> dict[str, Any]:
         """What the certificate says about the plan."""
-        return {"row_bound": plan.row_bound * self.x_bound, "regularisation": plan.regularisation, **plan.facts}
+        return {"row_bound": plan.row_bound * self._x_bound, "regularisation": plan.regularisation, **plan.facts}
 
     def _assumptions(self, plan: Any) -> tuple[str, ...]:
         return *super()._assumptions(plan), ROUNDING
@@ -143,7 +143,7 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 3))
     >>> y = 0.5 * X[:, 0] - 0.3 * X[:, 2]
-    >>> model = ObjectivePerturbationRegressor(random_state=0).fit(X, y)
+    >>> model = ObjectivePerturbationRegressor(x_bound=1.0, y_bounds=(-1, 1), random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.99)
     True
     """
@@ -155,8 +155,8 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         row_bound: float | str = "auto",
         residual_clip: float | str = "auto",
         regularisation: float | str = "auto",
@@ -229,7 +229,7 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 3))
     >>> y = np.where(X[:, 0] + X[:, 2] > 0, "ill", "well")
-    >>> model = ObjectivePerturbationClassifier(classes=("ill", "well"), random_state=0).fit(X, y)
+    >>> model = ObjectivePerturbationClassifier(x_bound=1.0, classes=("ill", "well"), random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.95)
     True
     """
@@ -241,7 +241,7 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         row_bound: float | str = "auto",
         regularisation: float | str = "auto",

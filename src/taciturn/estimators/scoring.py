@@ -178,7 +178,7 @@ default="auto"
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (6000, 20))
     >>> y = np.where(X[:, 3] > 0, "case", "control")
-    >>> model = FrankWolfeClassifier(classes=("case", "control"), random_state=0).fit(X[:4000], y[:4000])
+    >>> model = FrankWolfeClassifier(x_bound=1.0, classes=("case", "control"), random_state=0).fit(X[:4000], y[:4000])
     >>> score = private_score(model, X[4000:], y[4000:], epsilon=0.5, random_state=0)
     >>> score.metric, round(score.std, 6), score.certificate.epsilon
     ('accuracy', 0.0014, 0.5)

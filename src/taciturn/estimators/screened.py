@@ -142,7 +142,8 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
-    >>> model = ScreenedRegressor(radius=1.0, n_steps=25, screen_at=6, random_state=0).fit(X, y)
+    >>> bounds = {"x_bound": 1.0, "y_bounds": (-1, 1)}
+    >>> model = ScreenedRegressor(**bounds, radius=1.0, n_steps=25, screen_at=6, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [2, 11]
     """
@@ -154,8 +155,8 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         radius: float | str = "auto",
         loss: str = "huber",
         residual_clip: float | str = "auto",
@@ -239,7 +240,7 @@ class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = X[:, 4] + X[:, 9] > 0
-    >>> model = ScreenedClassifier(rule="tested", classes=(False, True), random_state=0).fit(X, y)
+    >>> model = ScreenedClassifier(x_bound=1.0, rule="tested", classes=(False, True), random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     """
@@ -251,7 +252,7 @@ class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         radius: float | str = "auto",
         n_steps: int | str = "auto",

@@ -3,24 +3,25 @@ r"""The default: a sparse linear model that finds its own clips, columns and ste
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from sklearn.base import is_classifier
 
 from taciturn.accounting import Budget
 from taciturn.accounts import Account
 from taciturn.certificate import Release
-from taciturn.core.errors import ParameterError, WeakBudgetWarning
-from taciturn.core.guard import warn_caller
+from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.estimators.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, number_or_auto
+from taciturn.estimators.doubts import warn_of_suspicions
 from taciturn.estimators.inferring import FIXED_COLUMNS, InferringModel
 from taciturn.fitting import compiled_sums
 from taciturn.fitting.inference import InferenceResult, run_inference
 from taciturn.fitting.procedure import PublicFacts
+from taciturn.fitting.public_warnings import warn_of_weak_budget
 from taciturn.fitting.sparse import SparseResult, run_sparse
 from taciturn.mechanisms import rounded_gaussian
 from taciturn.planning.inference import InferencePlan, plan_inference
@@ -31,6 +32,10 @@ __all__ = ["SparseClassifier", "SparseModel", "SparseRegressor"]
 
 # Beyond these a clip of mapped residuals, which lie in [-2, 2], does nothing, or leaves nothing.
 _LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
+
+
+_Plan: TypeAlias = SparsePlan | InferencePlan
+_Result: TypeAlias = SparseResult | InferenceResult
 
 
 class SparseModel(InferringModel, PrivateLinearModel):
@@ -58,7 +63,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
                     "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"
                 )
         if number_or_auto(row_bound=self.row_bound) is not None:
-            check_real(self.x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
+            check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
         self._check_inference()
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
@@ -73,7 +78,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             return facts
         return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
 
-    def _plan(self, facts: PublicFacts) -> SparsePlan | InferencePlan:
+    def _plan(self, facts: PublicFacts) -> _Plan:
         loss, n_outputs = self._loss(facts)
         if self.inference and n_outputs > 1:
             raise ParameterError(
@@ -92,7 +97,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
             intercept=bool(self.fit_intercept),
             n_nonzero=self._asked(facts.n_features),
             method=self.method,
-            row_bound=None if row_bound is None else row_bound / self.x_bound,
+            row_bound=None if row_bound is None else row_bound / self._x_bound,
             residual_clip=self._given_clip(),
             huber=self._huber,
             columns=facts.columns,
@@ -100,11 +105,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         start = plan.start if isinstance(plan, InferencePlan) else plan
         if start.n_rows < start.enough_records:
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
-            warn_caller(
-                f"epsilon={self.epsilon!r}: expected {enough:,} {facts.unit}s or more at this budget (got "
-                f"{n_records:,}), as fits of fewer may be worse than a constant; raise epsilon or add {facts.unit}s.",
-                WeakBudgetWarning,
-            )
+            warn_of_weak_budget(self.epsilon, n_records, enough, facts.unit)
         return plan
 
     def _asked(self, n_features: int) -> int | None:
@@ -122,17 +123,15 @@ class SparseModel(InferringModel, PrivateLinearModel):
         """The size of a mapped residual, where one is given."""
         return None
 
-    def _run(
-        self, plan: SparsePlan | InferencePlan, source: DivisibleSource, stream: Stream
-    ) -> SparseResult | InferenceResult:
+    def _run(self, plan: _Plan, source: DivisibleSource, stream: Stream) -> _Result:
         if isinstance(plan, InferencePlan):
             return run_inference(plan, source, stream)
         return run_sparse(plan, source, stream)
 
-    def _released(self, plan: Any, outcome: SparseResult | InferenceResult) -> Iterable[Release]:
+    def _released(self, plan: Any, outcome: _Result) -> Iterable[Release]:
         return outcome.releases
 
-    def _described(self, plan: SparsePlan | InferencePlan, facts: PublicFacts) -> dict[str, Any]:
+    def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
         start = plan.start if isinstance(plan, InferencePlan) else plan
         described = super()._described(plan, facts) | {
             "n_nonzero": self.n_nonzero if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
@@ -147,12 +146,13 @@ class SparseModel(InferringModel, PrivateLinearModel):
             described["inference"] = "two halves of the records" if plan.split else "all records"
         return described
 
-    def _store(
-        self, plan: SparsePlan | InferencePlan, facts: PublicFacts, outcome: SparseResult | InferenceResult
-    ) -> None:
+    def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
         super()._store(plan, facts, outcome.coefficients)
         self.n_iter_ = outcome.n_steps
-        self._set_inference(plan, outcome, self._target_unit / self.x_bound, self._target_unit)
+        self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
+
+    def _warn_of_releases(self, outcome: _Result) -> None:
+        warn_of_suspicions(self, outcome.suspicions)
 
 
 class SparseRegressor(PrivateRegressor, SparseModel):
@@ -224,7 +224,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 200))
     >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
-    >>> model = SparseRegressor(n_nonzero=2, random_state=0).fit(X, y)
+    >>> model = SparseRegressor(x_bound=1.0, y_bounds=(-1, 1), n_nonzero=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [2, 11]
     """
@@ -236,8 +236,8 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         n_nonzero: int | str = 10,
         method: str = "auto",
         loss: str = "squared",
@@ -288,7 +288,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     def _given_clip(self) -> float | None:
         return self._mapped_clip()
 
-    def _described(self, plan: SparsePlan | InferencePlan, facts: PublicFacts) -> dict[str, Any]:
+    def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
 
 
@@ -322,6 +322,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         Then clipping is not active, and each phase makes 500 steps.
     %(gaussian_budget)s
     %(classes)s
+    %(class_weight)s
     %(sparse)s
     %(row_bound_median)s
         Rows of columns that were selected privately get quantiles of their own in any case.
@@ -344,9 +345,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
 
     References
     ----------
-    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Akaike, *A new look at the
-    statistical model identification* (1974). Fan and Lv, *Sure independence screening for ultrahigh dimensional feature
-    space* (2008). Platt, *Probabilistic outputs for support vector machines* (1999), for recalibration.
+    Those of :class:`SparseRegressor`.
 
     Examples
     --------
@@ -355,7 +354,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 200))
     >>> y = np.where(X[:, 4] + X[:, 9] > 0, "ill", "well")
-    >>> model = SparseClassifier(n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
+    >>> model = SparseClassifier(x_bound=1.0, n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [4, 9]
     """
@@ -367,8 +366,9 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
+        class_weight: Mapping[Any, float] | None = None,
         n_nonzero: int | str = 10,
         method: str = "auto",
         row_bound: float | str = "auto",
@@ -386,6 +386,7 @@ class SparseClassifier(PrivateClassifier, SparseModel):
         self.n_public = n_public
         self.x_bound = x_bound
         self.classes = classes
+        self.class_weight = class_weight
         self.n_nonzero = n_nonzero
         self.method = method
         self.row_bound = row_bound

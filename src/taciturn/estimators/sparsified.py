@@ -104,7 +104,7 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
-    >>> model = SparsifiedRegressor(n_nonzero=2, radius=1.0, random_state=0).fit(X, y)
+    >>> model = SparsifiedRegressor(x_bound=1.0, y_bounds=(-1, 1), n_nonzero=2, radius=1.0, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [2, 11]
     """
@@ -116,8 +116,8 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         radius: float | str = "auto",
         loss: str = "huber",
         residual_clip: float | str = "auto",
@@ -185,7 +185,7 @@ class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (20000, 20))
     >>> y = X[:, 4] + X[:, 9] > 0
-    >>> model = SparsifiedClassifier(n_nonzero=2, classes=(False, True), random_state=0).fit(X, y)
+    >>> model = SparsifiedClassifier(x_bound=1.0, n_nonzero=2, classes=(False, True), random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [4, 9]
     """
@@ -197,7 +197,7 @@ class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         radius: float | str = "auto",
         n_nonzero: int | str = 10,

@@ -109,7 +109,7 @@ class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (10000, 30))
     >>> y = 0.5 * X[:, 4] - 0.4 * X[:, 20]
-    >>> model = TwoStageRegressor(epsilon=2.0, n_nonzero=2, random_state=0).fit(X, y)
+    >>> model = TwoStageRegressor(x_bound=1.0, y_bounds=(-1, 1), epsilon=2.0, n_nonzero=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist(), bool(model.score(X, y) > 0.95)
     ([4, 20], True)
     """
@@ -121,8 +121,8 @@ class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         n_nonzero: int = 10,
         n_blocks: int | str = "auto",
         selection_share: float = 0.8,
@@ -198,7 +198,8 @@ class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (10000, 30))
     >>> y = np.where(X[:, 4] - X[:, 20] > 0, "ill", "well")
-    >>> model = TwoStageClassifier(epsilon=2.0, n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
+    >>> model = TwoStageClassifier(epsilon=2.0, x_bound=1.0, classes=("ill", "well"), n_nonzero=2, random_state=0)
+    >>> model = model.fit(X, y)
     >>> np.flatnonzero(model.support_).tolist(), bool(model.score(X, y) > 0.95)
     ([4, 20], True)
     """
@@ -210,7 +211,7 @@ class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
+        x_bound: float | None = None,
         classes: Any = None,
         n_nonzero: int = 10,
         n_blocks: int | str = "auto",

@@ -332,6 +332,7 @@ class ClippedRecords:
             margins = np.column_stack((np.zeros(len(margins)), margins))
         codes = np.maximum(self._codes, 0)
         values = log_sum_exp(margins) - margins[np.arange(codes.size), codes]
+        values *= self.clipping.loss.class_weights(margins.shape[1])[codes]
         return np.where(self._codes < 0, 0.0, values)
 
     def curvature_terms(self, direction: FloatArray) -> FloatArray:

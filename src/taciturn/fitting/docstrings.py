@@ -38,17 +38,24 @@ n_public : int, default=None
     Public number of records, required under add-remove, where the true number is private.
 """,
     "x_bound": """
-x_bound : float, default=1.0
-    Public bound on every feature value; values beyond it are clipped.
+x_bound : float, default=None
+    Public bound on every feature value; values beyond it are clipped. None: 1.0, with a ``DefaultBoundsWarning``.
 """,
     "y_bounds": """
-y_bounds : tuple of float, default=(-1.0, 1.0)
-    Public range of the target. Targets and predictions are clipped to it.
+y_bounds : tuple of float, default=None
+    Public range of the target. Targets and predictions are clipped to it. None: (-1.0, 1.0), with a
+    ``DefaultBoundsWarning``.
 """,
     "classes": """
 classes : sequence, default=None
     Public labels; a record with another label is a null record. None: the labels are taken from y, and the
     certificate assumes that the set of labels is public.
+""",
+    "class_weight": """
+class_weight : dict, default=None
+    Public numbers by label, by which losses of records are multiplied: ``coef_`` estimates what scikit-learn's
+    ``class_weight`` does. Labels that are not listed have weight one; only ratios matter. "balanced" is refused, as
+    it would count the data's labels. Not with ``inference``.
 """,
     "radius_regressor": """
 radius : float or "auto", default="auto"
@@ -139,8 +146,8 @@ selection_share : float, default=0.8
     Share of the selection in the plan's squared parameter, in (0, 1).
 """,
     "selected_target": """
-y_bounds : tuple of float, default=(-1.0, 1.0)
-    Public range of a numeric target.
+y_bounds : tuple of float, default=None
+    Public range of a numeric target. None: (-1.0, 1.0), with a ``DefaultBoundsWarning``.
 classes : sequence, default=None
     Public labels of a categorical target; a record with another label is a null record. None: the target holds
     numbers, or false and true. Whole numbers that are codes of categories need their ``classes``.

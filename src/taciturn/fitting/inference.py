@@ -28,6 +28,7 @@ from taciturn.fitting.sparse import SparseRun, spread_coefficients
 from taciturn.fitting.sparse_choices import release_constant
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
 from taciturn.fitting.sums import ResidualMagnitudes, RowNorms
+from taciturn.fitting.suspicions import Suspicion
 from taciturn.fitting.threads import one_thread
 from taciturn.mechanisms.transcript import block_of_records, coupling, transcribing
 from taciturn.planning.inference import CLIP_SHARE, SCORE_SHARE, SQUARED_STEP, InferencePlan
@@ -69,6 +70,8 @@ class InferenceResult:
         Of all descents, and the Newton step.
     releases : tuple of Release
         What was paid for.
+    suspicions : tuple of Suspicion
+        What was released against bounds or classes.
     """
 
     coefficients: FloatArray
@@ -79,6 +82,7 @@ class InferenceResult:
     room: float
     n_steps: int
     releases: tuple[Release, ...]
+    suspicions: tuple[Suspicion, ...] = ()
 
 
 @one_thread()
@@ -102,13 +106,14 @@ def run_inference(plan: InferencePlan, source: DivisibleSource, stream: Stream) 
             # There is nothing to estimate, and the budget is spent all the same.
             release_constant(plan.start, releases, second_budget.remaining)
             estimate = NewtonEstimate(model, None, None, 0.0)
-    spends = list_spends(first_budget.spent(), half=1 if plan.split else None)
+    suspicions = run.releases.suspicions
+    spends = list_spends(first_budget.spent(), half=1 if plan.split else None, suspicions=suspicions)
     if plan.split:
         spends += list_spends(second_budget.spent(), half=2)
     columns = np.arange(plan.start.n_features) if model.columns is None else model.columns
     return InferenceResult(
         spread_coefficients(plan.start, estimate.model), columns, estimate.sampling, estimate.privacy,
-        estimate.clarity, clips.room / _LEAST_ROOM, estimate.model.n_steps, spends,
+        estimate.clarity, clips.room / _LEAST_ROOM, estimate.model.n_steps, spends, suspicions,
     )  # fmt: skip
 
 

@@ -42,8 +42,10 @@ from taciturn.core.validation import NO_RECORDS, check_integer
 from taciturn.data.persons import PersonKeys, read_persons
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
+from taciturn.data.target import DEFAULT_X_BOUND, stated_y_bounds
 from taciturn.events import Event
 from taciturn.fitting.docstrings import fill
+from taciturn.fitting.public_warnings import warn_of_default_bounds, warn_of_weak_guarantee
 from taciturn.fitting.representation import Represented
 from taciturn.fitting.searches import warn_of_search
 from taciturn.sources import OpenTable, TablePersons, open_arguments
@@ -194,6 +196,11 @@ def reserve_cost(
     budget = f"epsilon = {plan.budget.epsilon:g}, delta = {plan.budget.delta:g}, {relation}"
     number = "a private number of" if n_records is None else f"{n_records:,}"
     log_phase(what, "planned", f"for {budget}, {number} {unit}s")
+    """Reserve what a plan costs from an account, if there is one; everything is public until here.
+
+    What protects little is told of before anything is spent.
+    """
+    warn_of_weak_guarantee(plan.budget, n_records, unit)
     opened = open_account(account)
     if opened is None:
         log_phase(what, "reserved", "nothing, as there is no account")
@@ -227,6 +234,11 @@ class PrivateEstimator(Guarded, Represented):
     invalid: str = "raise"
     """For classes without this parameter."""
 
+    x_bound: float | None = math.inf
+    """For classes that need no bounds."""
+
+    y_bounds: tuple[float, float] | None
+
     persons_refused: ClassVar[str | None] = "there is no proof for persons with several rows"
     """Why a record of this class cannot be a person with several rows, as the end of a sentence; None if it can."""
 
@@ -258,8 +270,10 @@ class PrivateEstimator(Guarded, Represented):
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         """The arguments of a fit, with an open table in place of a dask collection; no cell is looked at."""
         X, y, persons = open_arguments(X, y, persons)
+        vars(self).pop("_table_bounds", None)
         if isinstance(X, OpenTable):
             self._check_table(X)
+            self._table_bounds = {"x_bound": X.x_bound, "y_bounds": X.y_bounds}
         return X, y, persons
 
     def _check_table(self, table: OpenTable) -> None:
@@ -284,6 +298,27 @@ class PrivateEstimator(Guarded, Represented):
                 f"None for {type(self).__name__}, since {self.persons_refused}",
                 "use SparseRegressor, SparseClassifier or CorrelationSelector, or pass one row per person",
             )
+
+    @property
+    def _x_bound(self) -> float:
+        """The public bound on every feature value: that of an open table, or 1, where none is given."""
+        stated = self._bound_of("x_bound")
+        return DEFAULT_X_BOUND if stated is None else stated
+
+    @property
+    def _y_bounds(self) -> tuple[float, float]:
+        """The public range of the target: that of an open table, or (-1, 1), where none is given."""
+        return stated_y_bounds(self._bound_of("y_bounds"))
+
+    def _bound_of(self, name: str) -> Any:
+        """A bound as it is given, or as the table states it that is being fitted; None for neither."""
+        given = getattr(self, name, None)
+        return vars(self).get("_table_bounds", {}).get(name) if given is None else given
+
+    def _warn_of_defaults(self, facts: PublicFacts) -> None:
+        """Warn of bounds that nobody gave; those of a target count where it holds numbers."""
+        asked = ("x_bound", "y_bounds") if facts.labels is None else ("x_bound",)
+        warn_of_default_bounds(*(name for name in asked if hasattr(self, name) and self._bound_of(name) is None))
 
     def _require_public_count(self) -> None:
         """Raise where sums are divided by a number of records that is private."""

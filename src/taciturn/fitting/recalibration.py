@@ -111,8 +111,12 @@ class _Step:
         counts, deviation = self.releases.counts(what, self.share, cells, 2 * n_bins)
         middles = (np.arange(n_bins) + 0.5) * (2.0 / n_bins) - 1.0
         design = np.column_stack((middles, np.ones(n_bins)))
+        of_labels = self.plan.loss_at(1.0).class_weights(2)
+        unweighted = max(float(np.maximum(counts.sum(axis=0), 0.0).sum()), 1.0)
+        # Records of a class count by its weight, and so does the noise on their numbers.
+        counts = counts * of_labels[:, None]
         totals = np.maximum(counts.sum(axis=0), 0.0)
-        totals *= n_rows / max(float(totals.sum()), 1.0)
+        totals *= n_rows / unweighted
         expected = max(1.0, _SHORT_TIME / self.plan.rule(mu, self.clipping.width).time)
         start, units = np.array([expected * reach, float(self.model.constants[0])]), np.array([reach, 1.0])
         parameters, prior = start.copy(), np.array([_SLOPE_PRIOR * expected**1.5, _CONSTANT_PRIOR]) * units
@@ -120,7 +124,8 @@ class _Step:
             rates = expit(design @ parameters)
             gradient = (counts[0] * rates - counts[1] * (1.0 - rates)) @ design
             hessian = (design.T * (totals * rates * (1.0 - rates))) @ design + 1e-6 * n_rows * np.eye(2)
-            noise = deviation**2 * (np.square(rates) + np.square(1.0 - rates)) @ np.square(design)
+            moves = np.square(of_labels[0] * rates) + np.square(of_labels[1] * (1.0 - rates))
+            noise = deviation**2 * moves @ np.square(design)
             ridge = noise / np.square(prior) / np.diag(hessian)
             step = np.linalg.solve(hessian + np.diag(ridge), gradient + ridge * (parameters - start))
             parameters -= np.clip(step, -0.5 * units, 0.5 * units)

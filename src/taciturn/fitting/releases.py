@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from taciturn.fitting.sums import (
     RowStatistic,
     largest_row_norm,
 )
+from taciturn.fitting.suspicions import REMARKS, Suspicion, crowds_at_ceiling
 from taciturn.losses import HuberLoss, Loss
 from taciturn.mechanisms import (
     DISTANCE_PER_VALUE,
@@ -46,7 +48,7 @@ from taciturn.planning.lattice import (
 )
 from taciturn.sources import Source, Task
 
-__all__ = ["Releases", "list_spends"]
+__all__ = ["Ceiling", "Releases", "list_spends"]
 
 # The lower end of the grid of a median row norm.
 _LEAST_NORM = 2.0**-6
@@ -59,6 +61,13 @@ _TERM_BOUND = 1 << 20
 _CENTRED_ENTRY = 2 * ONE
 
 
+class Ceiling(NamedTuple):
+    """What it means if a median is at the upper end of its grid: the kind of suspicion, and the public n."""
+
+    kind: str
+    n_records: int
+
+
 class Releases:
     """Private answers to the few questions that a fit asks of a source.
 
@@ -67,6 +76,17 @@ class Releases:
 
     def __init__(self, budget: PrivacyFilter, relation: str, source: Source, stream: Stream) -> None:
         self._budget, self._relation, self._source, self._stream = budget, relation, source, stream
+        self._suspicions: dict[str, Suspicion] = {}
+
+    @property
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """What the answers say against bounds or classes, the first of each kind."""
+        return tuple(self._suspicions.values())
+
+    def suspect(self, suspicion: Suspicion | None) -> None:
+        """Keep what an answer says, if anything; without noise there is no released number that could tell."""
+        if suspicion is not None and self.private:
+            self._suspicions.setdefault(suspicion.kind, suspicion)
 
     @property
     def private(self) -> bool:
@@ -89,10 +109,12 @@ class Releases:
         quantile: float = 0.5,
         typical: float | None = None,
         noiseless: Callable[[], float] | None = None,
+        ceiling: Ceiling | None = None,
     ) -> float:
         """A quantile of a statistic on a geometric grid of public ends; without noise a number of its own, if given.
 
-        A prior prefers what is ``typical`` in the absence of information: its logarithm has a deviation of one.
+        A prior prefers what is ``typical`` in the absence of information: its logarithm has a deviation of one. A
+        ``ceiling`` says what it means if values crowd at the upper end.
         """
         selection_range = self._budget.selection(what, share)
         if not self._budget.private and noiseless is not None:
@@ -111,9 +133,20 @@ class Releases:
         counts = self._source.total(CumulativeCounts(statistic, mechanism.grid))
         if not self._budget.private:
             return mechanism.grid[int(np.argmax(replace(mechanism, prior=None).count_scores(counts)))]
-        return mechanism.release_counts(counts, self._child("quantile"))
+        released = mechanism.release_counts(counts, self._child("quantile"))
+        if ceiling is not None and crowds_at_ceiling(mechanism, released, ceiling.n_records):
+            self.suspect(Suspicion(ceiling.kind, what))
+        return released
 
-    def row_norm(self, what: str, share: float, norms: RowNorms, widest: float, quantile: float = 0.5) -> float:
+    def row_norm(
+        self,
+        what: str,
+        share: float,
+        norms: RowNorms,
+        widest: float,
+        quantile: float = 0.5,
+        ceiling: Ceiling | None = None,
+    ) -> float:
         """A quantile of the row norms of the records that are not null."""
 
         def noiseless() -> float:
@@ -124,8 +157,9 @@ class Releases:
 
         high = max(widest, 1.0)
         return self.quantile(
-            what, share, norms, _LEAST_NORM, high, quantile=quantile, typical=_TYPICAL_NORM * high, noiseless=noiseless
-        )
+            what, share, norms, _LEAST_NORM, high, quantile=quantile, typical=_TYPICAL_NORM * high,
+            noiseless=noiseless, ceiling=ceiling,
+        )  # fmt: skip
 
     def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
         """The sum of vectors of norm at most one over ``n_rows``, and the deviation of its noise.
@@ -277,19 +311,24 @@ class Releases:
         return self._stream.spawn(label)
 
 
-def list_spends(spends: Iterable[Spend], half: int | None = None) -> tuple[Release, ...]:
+def list_spends(
+    spends: Iterable[Spend], half: int | None = None, suspicions: Iterable[Suspicion] = ()
+) -> tuple[Release, ...]:
     """What was bought from a privacy filter, for the certificate.
 
-    ``half`` is the half of the records that the filter paid for, 1 or 2; None for all records.
+    ``half`` is the half of the records that the filter paid for, 1 or 2; None for all records. Releases that say
+    something against bounds or classes are listed with that.
     """
     releases = []
+    remarks = {suspicion.what: REMARKS[suspicion.kind] for suspicion in suspicions}
     for spend in spends:
+        what = f"{spend.what}: {remarks[spend.what]}" if spend.what in remarks else spend.what
         if spend.mechanism == "none":
-            releases.append(Release(spend.what, "none", 0.0, spend.event, spend.count, half=half))
+            releases.append(Release(what, "none", 0.0, spend.event, spend.count, half=half))
             continue
         selection = spend.mechanism == "selection"
         noise, scale = ("Gumbel", 2.0 / spend.parameter) if selection else ("Gaussian", spend.parameter)
-        releases.append(Release(spend.what, noise, scale, spend.event, spend.count, spend.remaining, half))
+        releases.append(Release(what, noise, scale, spend.event, spend.count, spend.remaining, half))
     return tuple(releases)
 
 

@@ -29,6 +29,7 @@ from taciturn.fitting.sparse_choices import (
 )
 from taciturn.fitting.sparse_columns import SIZE_SHARE, choose_columns, choose_size
 from taciturn.fitting.sparse_descent import ColumnModel, Descent
+from taciturn.fitting.suspicions import Suspicion
 from taciturn.fitting.threads import one_thread
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
@@ -44,20 +45,24 @@ _DENSE_SELECTION_SHARE = 0.6
 class SparseResult:
     """What a fit releases: the coefficients, in mapped units and the intercept last, and the steps of all descents.
 
-    ``releases`` are what the privacy filter paid for, for the certificate.
+    ``releases`` are what the privacy filter paid for, for the certificate, and ``suspicions`` what they say against
+    bounds or classes.
     """
 
     coefficients: FloatArray
     n_steps: int
     releases: tuple[Release, ...]
+    suspicions: tuple[Suspicion, ...] = ()
 
 
 @one_thread()
 def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult:
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     budget = plan.open_filter()
-    model = SparseRun(plan, source, stream, budget).fit()
-    return SparseResult(spread_coefficients(plan, model), model.n_steps, list_spends(budget.spent()))
+    run = SparseRun(plan, source, stream, budget)
+    model, suspicions = run.fit(), run.releases.suspicions
+    releases = list_spends(budget.spent(), suspicions=suspicions)
+    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, suspicions)
 
 
 def spread_coefficients(plan: SparsePlan, model: ColumnModel) -> FloatArray:

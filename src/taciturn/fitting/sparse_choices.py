@@ -13,7 +13,7 @@ from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.lattice import ONE
 from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.gradient_descent import heaviest_columns
-from taciturn.fitting.releases import Releases
+from taciturn.fitting.releases import Ceiling, Releases
 from taciturn.fitting.sparse_descent import least_share
 from taciturn.fitting.sums import (
     CorrelationSum,
@@ -23,6 +23,7 @@ from taciturn.fitting.sums import (
     TargetMagnitudes,
     TargetSum,
 )
+from taciturn.fitting.suspicions import suspect_mean, suspect_shares
 from taciturn.planning.sparse import COLUMNS_PER_NONZERO, MOST_CHOSEN, SparsePlan
 
 __all__ = ["column_centre", "release_constant", "release_target_mean", "residual_size", "screen_columns"]
@@ -49,6 +50,9 @@ _LEAST_SIZE = 0.04
 # What the median magnitude of a target between -1 and 1 is expected to be.
 _TYPICAL_SIZE = 0.2
 
+# A few columns of truth values may well be all true in most records.
+_ENOUGH_COLUMNS = 5
+
 # Derivatives of screening: half the size of labels or of the target keeps most of the signal, and half of its noise.
 _SCREENING_CLIP = 0.5
 # Entries clipped at half their root mean square: less noise, and hardly less correlation.
@@ -69,7 +73,7 @@ def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tupl
     share = least_share(plan.n_rows, mu, 10.0, 0.015, 0.1)
     if not plan.regression:
         return 0, _log_odds(plan, releases, share)
-    means, deviation = releases.mean("the mean of the target", share, TargetSum(), 1, plan.n_rows)
+    means, deviation = _target_mean(plan, releases, share)
     clear = abs(means[0]) > _CLEAR_MEAN * deviation
     return round(float(np.clip(means[0], -1.0, 1.0)) * ONE) if clear else 0, np.zeros(1)
 
@@ -78,23 +82,36 @@ def release_constant(plan: SparsePlan, releases: Releases, share: float) -> Floa
     """The best constant: the mean of a numeric target, shrunk by what its noise adds, or log-odds of the classes."""
     if not plan.regression:
         return _log_odds(plan, releases, share)
-    means, deviation = releases.mean("the mean of the target", share, TargetSum(), 1, plan.n_rows)
+    means, deviation = _target_mean(plan, releases, share)
     mean = float(np.clip(means[0], -1.0, 1.0)) if plan.intercept else 0.0
     return np.array([mean * max(0.0, 1.0 - deviation**2 / max(mean**2, 1e-300))])
 
 
+def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[FloatArray, float]:
+    what = "the mean of the target"
+    means, deviation = releases.mean(what, share, TargetSum(), 1, plan.n_rows)
+    releases.suspect(suspect_mean(what, float(means[0]), deviation))
+    return means, deviation
+
+
 def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
-    codes = (1,) if plan.n_outputs == 1 else tuple(range(plan.n_outputs))
-    rates, deviation = releases.mean("the share of each class", share, TargetSum(codes), len(codes), plan.n_rows)
+    # The share of the first of two classes follows from the other one only if every record has one of the two; as a
+    # vector of norm one it costs nothing more.
+    codes = (1, 0) if plan.n_outputs == 1 else tuple(range(plan.n_outputs))
+    what = "the share of each class"
+    rates, deviation = releases.mean(what, share, TargetSum(codes), len(codes), plan.n_rows)
+    releases.suspect(suspect_shares(what, codes, rates, deviation))
     if not plan.intercept:
         return np.zeros(plan.n_outputs)
     least = max(_CLEAR_RATE * deviation, 1.0 / plan.n_rows)
+    # The weight of a class counts like that many records of it.
+    offsets = np.log(plan.loss_at(1.0).class_weights(len(codes)))
     if plan.n_outputs == 1:
         if least >= 0.5 or abs(rates[0] - 0.5) <= _CLEAR_RATE * deviation:
-            return np.zeros(1)
+            return offsets[1:] - offsets[:1]
         rate = float(np.clip(rates[0], least, 1.0 - least))
-        return np.array([math.log(rate / (1.0 - rate))])
-    logarithms = np.log(np.maximum(rates, min(least, 1.0 / plan.n_outputs)))
+        return np.array([math.log(rate / (1.0 - rate))]) + offsets[1:] - offsets[:1]
+    logarithms = np.log(np.maximum(rates, min(least, 1.0 / plan.n_outputs))) + offsets
     centred: FloatArray = logarithms - logarithms.mean()
     return centred
 
@@ -107,8 +124,14 @@ def residual_size(plan: SparsePlan, releases: Releases, target_mean: int, mu: fl
         return plan.residual_clip
     what, magnitudes = "the median magnitude of the target", TargetMagnitudes(target_mean)
     share = least_share(plan.n_rows, mu, 8.0, 0.02, 0.1)
-    size = releases.quantile(what, share, magnitudes, _LEAST_TARGET, 1.0, typical=_TYPICAL_SIZE)
+    ceiling = Ceiling("target", plan.n_rows)
+    size = releases.quantile(what, share, magnitudes, _LEAST_TARGET, 1.0, typical=_TYPICAL_SIZE, ceiling=ceiling)
     return max(size, _LEAST_SIZE)
+
+
+def _ceiling(plan: SparsePlan, n_columns: int) -> Ceiling | None:
+    """What it means if most rows of some columns are as long as they can be; nothing for a few columns."""
+    return Ceiling("rows", plan.n_rows) if n_columns >= _ENOUGH_COLUMNS else None
 
 
 def _clip_records(
@@ -156,7 +179,7 @@ def screen_columns(
     loss, norm = plan.loss_at(derivative_bound), plan.row_bound
     if norm is None:
         norms = RowNorms(loss, None, one_pass=True)
-        norm = releases.row_norm("the median row norm", _NORM_SHARE, norms, math.sqrt(d))
+        norm = releases.row_norm("the median row norm", _NORM_SHARE, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
     entry = min(_ENTRY_CLIP * norm / math.sqrt(d), 1.0) if releases.private else 1.0
     what = "the median share of its squared norm that a row keeps when its entries are clipped"
     kept = releases.quantile(what, _CLIPPED_SHARE, KeptShares(loss, entry), _LEAST_KEPT, 1.0, noiseless=lambda: 1.0)
@@ -197,7 +220,7 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
     if norm is None:
         norms = RowNorms(plan.loss_at(1.0), columns)
         what = "the median row norm before rows are centred"
-        norm = releases.row_norm(what, _CENTRE_NORM_SHARE, norms, math.sqrt(d))
+        norm = releases.row_norm(what, _CENTRE_NORM_SHARE, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
     clipping = _clip_records(plan, columns, norm, 1.0, ONE, constant=False)
     means, deviation = releases.row_mean(f"the means of {d:,} columns", _CENTRE_SHARE, clipping, plan.n_rows)
     means[np.abs(means) < _CLEAR_COLUMN * deviation] = 0.0

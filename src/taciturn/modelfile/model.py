@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from taciturn._version import __version__
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.validation import check_choice
+from taciturn.data.target import DEFAULT_X_BOUND
 from taciturn.modelfile.inference import inference_to_content
 from taciturn.modelfile.reading import (
     CLASSES,
@@ -156,6 +158,8 @@ class Model:
         estimator = self.estimator
         stored = ((name, value) for name, value in estimator.get_params(deep=False).items() if name not in NOT_STORED)
         parameters = {name: to_plain(name, value) for name, value in stored}
+        if parameters.get("x_bound", math.inf) is None:
+            parameters["x_bound"] = DEFAULT_X_BOUND
         if self.task == "regress":
             # The bounds of the fit: the parameter may have been set since.
             parameters["y_bounds"] = list(estimator.y_bounds_)

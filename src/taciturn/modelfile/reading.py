@@ -48,7 +48,7 @@ NOT_STORED = frozenset({"account", "random_state"})
 """Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
 
 # Earlier files do not have these parameters; earlier versions behaved like their defaults.
-_ADDED_PARAMETERS = frozenset({"invalid", "columns", "inference", "confidence_level"})
+_ADDED_PARAMETERS = frozenset({"invalid", "columns", "inference", "confidence_level", "class_weight"})
 # What a class did before it had these parameters, which earlier files do not state.
 _BEFORE_PARAMETERS = {"SparseRegressor": {"loss": "huber"}}
 # Parameters of files of version 1 that have another name now.

@@ -80,6 +80,9 @@ def to_plain(name: str, value: Any) -> Any:
     elif name == "columns" and value is not None:
         # Any iterable of names and places, also numpy's integers.
         value = [item.item() if isinstance(item, np.generic) else item for item in value]
+    elif isinstance(value, Mapping):
+        # Pairs, since JSON's keys are text.
+        return [to_plain(name, (label, weight)) for label, weight in value.items()]
     items = list(value) if isinstance(value, list | tuple) else [value]
     if not all(item is None or isinstance(item, str | bool | int | float) for item in items):
         raise ParameterError(name, value, "a number, a text, a list of them or None", "fit again with such a value")
@@ -89,6 +92,7 @@ def to_plain(name: str, value: Any) -> Any:
 def from_plain(value: Any) -> Any:
     """Restore a parameter from JSON's types."""
     if isinstance(value, list):
-        return tuple(value)
+        pairs = all(isinstance(item, list) and len(item) == 2 for item in value) and value
+        return dict(value) if pairs else tuple(value)
     # Labels are in lists, so that a class may be called "inf".
     return math.inf if value == "inf" else value

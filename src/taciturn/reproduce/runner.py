@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from taciturn.core.errors import DataError
+from taciturn.core.errors import DataError, SuspiciousReleaseWarning, WeakGuaranteeWarning
 from taciturn.core.validation import check_integer
 from taciturn.datasets import find_dataset, load_dataset
 from taciturn.reproduce.experiment import Case, Experiment, seed_of
@@ -119,7 +120,10 @@ def _works(
 
 def _trial(experiment: Experiment, prepared: Any, work: _Work, trial: int) -> Record:
     seed = seed_of(experiment.name, work.case.name, trial)
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        # Budgets and bounds are those of the papers, which often take one over n for delta.
+        for kind in (WeakGuaranteeWarning, SuspiciousReleaseWarning):
+            warnings.simplefilter("ignore", kind)
         rows = experiment.run(prepared, seed)
     return Record(experiment.name, work.case.name, trial, seed, work.digest, rows)
 

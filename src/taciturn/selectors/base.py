@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.admission import declares_truth_values
 from taciturn.data.reading import check_lengths, read_records
 from taciturn.data.sparse_layout import checked_layout
-from taciturn.data.target import LabelMap, NumberMap, check_classes, check_y_bounds, numeric_target
+from taciturn.data.target import LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.fitting.procedure import Persons, Plan, PrivateEstimator, PublicFacts
 from taciturn.planning.top_k import TOP_K_MECHANISMS
 from taciturn.sources import (
@@ -95,9 +94,6 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
 
     classes: Any
 
-    x_bound: float = math.inf
-    """For selectors that need no bounds."""
-
     def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
 
@@ -124,6 +120,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         X, y, persons = self._open(X, y, persons)
         self._check_persons(persons)
         facts, whose = self._person_facts(self._public_facts(X, y), persons)
+        self._warn_of_defaults(facts)
         plan = self._plan(facts)
         self.warm_up(sparse=X.is_sparse if isinstance(X, OpenTable) else sp.issparse(X))
         with self._reserve(plan, facts) as reservation:
@@ -178,7 +175,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         numeric = null and facts.labels is None
         if isinstance(X, OpenTable):
             builder = BlockBuilder(
-                self.x_bound, self.invalid, target, numeric, truth_values=True, own_units=self._reads_own_units
+                self._x_bound, self.invalid, target, numeric, truth_values=True, own_units=self._reads_own_units
             )
             return X.read(self, builder, facts.n_records, persons)
         empty = null and self.relation == "add-remove"
@@ -188,7 +185,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
             records = replace(records, y=records.y.astype(bool))
         if persons is not None:
             records = records.of_persons(persons())
-        return ArraySource(target(records), self.x_bound, facts.n_records)
+        return ArraySource(target(records), self._x_bound, facts.n_records)
 
     def _target_map(self, facts: PublicFacts) -> NumberMap | LabelMap:
         """What gives records numbers in the units of the method, or class codes, for targets."""
@@ -232,21 +229,21 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
 class BoundedSelector(PrivateSelector):
     """Base of the selectors with public bounds and a top-k mechanism."""
 
-    y_bounds: tuple[float, float]
+    y_bounds: tuple[float, float] | None
     mechanism: str
     gamma: float
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_positive(x_bound=self.x_bound)
+        check_positive(x_bound=self._x_bound)
         check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
-        check_y_bounds(self.y_bounds)
+        stated_y_bounds(self.y_bounds)
 
     def _number_map(self) -> Callable[[FloatArray], FloatArray]:
-        return partial(numeric_target, y_bounds=check_y_bounds(self.y_bounds))
+        return partial(numeric_target, y_bounds=self._y_bounds)
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        y_bounds = {} if facts.labels is not None else {"y_bounds": check_y_bounds(self.y_bounds)}
-        return super()._described(plan, facts) | {"x_bound": float(self.x_bound)} | y_bounds
+        y_bounds = {} if facts.labels is not None else {"y_bounds": self._y_bounds}
+        return super()._described(plan, facts) | {"x_bound": float(self._x_bound)} | y_bounds

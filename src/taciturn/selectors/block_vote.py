@@ -77,7 +77,7 @@ class BlockVoteSelector(BoundedSelector):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 40))
     >>> y = np.clip(X[:, 3] - X[:, 17], -1, 1)
-    >>> selector = BlockVoteSelector(epsilon=1.0, n_features_to_select=2, random_state=0).fit(X, y)
+    >>> selector = BlockVoteSelector(x_bound=1.0, y_bounds=(-1, 1), n_features_to_select=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(selector.support_).tolist()
     [3, 17]
     """
@@ -91,8 +91,8 @@ class BlockVoteSelector(BoundedSelector):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         classes: Any = None,
         n_features_to_select: int = 10,
         n_blocks: int | str = "auto",

@@ -21,7 +21,7 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
-from taciturn.data.target import check_y_bounds, target_signs
+from taciturn.data.target import target_signs
 from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain_scores, target_columns
 from taciturn.fitting.procedure import BOUNDS, Plan, PublicFacts
 from taciturn.fitting.top_k import select_top_k
@@ -97,7 +97,7 @@ class CorrelationSelector(BoundedSelector):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 40))
     >>> y = np.clip(X[:, 3] - X[:, 17], -1, 1)
-    >>> selector = CorrelationSelector(epsilon=1.0, n_features_to_select=2, random_state=0).fit(X, y)
+    >>> selector = CorrelationSelector(x_bound=1.0, y_bounds=(-1, 1), n_features_to_select=2, random_state=0).fit(X, y)
     >>> np.flatnonzero(selector.support_).tolist()
     [3, 17]
 
@@ -125,8 +125,8 @@ class CorrelationSelector(BoundedSelector):
         delta: float = 1e-6,
         relation: str = "zero-out",
         n_public: int | None = None,
-        x_bound: float = 1.0,
-        y_bounds: tuple[float, float] = (-1.0, 1.0),
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
         classes: Any = None,
         n_features_to_select: int = 10,
         mechanism: str = "auto",
@@ -180,7 +180,7 @@ class CorrelationSelector(BoundedSelector):
         return 1 if math.isinf(self.epsilon) or (signs and facts.unit == "record") else ONE
 
     def _number_map(self) -> Callable[[FloatArray], FloatArray]:
-        low, high = check_y_bounds(self.y_bounds)
+        low, high = self._y_bounds
         # Halving first keeps bounds near the largest double from overflowing.
         middle = low / 2.0 + high / 2.0
         if self.score_func in ("sign", "quadrant"):

@@ -31,7 +31,7 @@ class TableBounds:
     columns : mapping of str to Column, default={}
         Facts about the columns, by name.
     defaults : Column, default=None
-        Facts about the columns of numbers that ``columns`` does not list.
+        Facts about the columns that hold numbers and that ``columns`` does not list: bounds, or that they are codes.
     missing : mapping, default={}
         Values that replace missing ones, by column. Other columns may not have missing values.
     order : tuple of str, default=None
@@ -217,7 +217,9 @@ class TableBounds:
             "found_privately": list(self.found_privately),
         }
         if self.defaults is not None:
-            content["defaults"] = {"lower": self.defaults.lower, "upper": self.defaults.upper}
+            content["defaults"] = _to_fields(self.defaults)
+            if self.defaults.type == "number":
+                del content["defaults"]["type"]
         if self.order is not None:
             content["order"] = list(self.order)
         if self.person is not None:
@@ -231,11 +233,10 @@ class TableBounds:
         if "classes" in target:
             target = target | {"classes": _to_tuple("target.classes", target["classes"])}
         columns = _section("columns", sections.get("columns", {}), None)
-        defaults = _section("defaults", sections.get("defaults", {}), KEYS["number"])
         return cls(
             target=Target(**({"name": None} | target)),
             columns={name: _column(f"columns.{quoted(name)}", stated) for name, stated in columns.items()},
-            defaults=Column("number", **defaults) if "defaults" in sections else None,
+            defaults=_defaults(sections["defaults"]) if "defaults" in sections else None,
             missing=_section("missing", sections.get("missing", {}), None),
             order=_to_names("order", sections["order"]) if "order" in sections else None,
             found_privately=_to_names("found_privately", sections.get("found_privately", [])),
@@ -293,6 +294,12 @@ def _column(place: str, content: Any) -> Column:
     if "categories" in stated:
         stated = stated | {"categories": _to_tuple(f"{place}.categories", stated["categories"])}
     return Column(**stated)
+
+
+def _defaults(content: Any) -> Column:
+    """Facts about columns that hold numbers: their bounds, or that they are codes."""
+    stated = _section("defaults", content, ("type", "lower", "upper", "categories"))
+    return _column("defaults", {"type": "number"} | stated)
 
 
 def _to_tuple(place: str, content: Any) -> tuple[Any, ...]:

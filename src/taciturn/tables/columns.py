@@ -13,8 +13,17 @@ from taciturn.tables.words import refusal
 
 __all__ = ["KEYS", "Column", "Target", "find_repeated"]
 
-KEYS = {"number": ("lower", "upper"), "boolean": (), "category": ("categories",), "ignore": ()}
+KEYS = {
+    "number": ("lower", "upper"),
+    "boolean": (),
+    "category": ("categories",),
+    "code": ("lower", "upper"),
+    "ignore": (),
+}
 """Types of columns, with the facts that each type needs."""
+
+# Each code becomes a feature. Lists this long are written down, not counted through.
+_MOST_CODES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +32,11 @@ class Column:
 
     Parameters
     ----------
-    type : {"number", "boolean", "category", "ignore"}
-        How the column enters the model; "ignore" leaves it out.
+    type : {"number", "boolean", "category", "code", "ignore"}
+        How the column enters the model; "ignore" leaves it out. "code": whole numbers that stand for categories, a
+        short form of "category" with the numbers from lower to upper as categories.
     lower, upper : float, default=None
-        Bounds of a column of numbers, from the nature of the column.
+        Bounds of a column of numbers, from the nature of the column; or the first and the last code.
     categories : tuple of str, default=()
         Values of a column of categories; each becomes a feature.
     """
@@ -57,17 +67,22 @@ class Column:
         return self.upper / 2.0 - self.lower / 2.0
 
     def checked(self, place: str) -> Column:
-        """Return the column with bounds as floats; raise if a fact cannot be used, and name its place."""
+        """Return the column with bounds as floats and codes as categories; raise if a fact cannot be used.
+
+        The error names the place.
+        """
         if not isinstance(self.type, str) or self.type not in KEYS:
             raise refusal(
                 f"{place}.type",
                 self.type,
-                'one of "number", "boolean", "category", "ignore"',
+                'one of "number", "boolean", "category", "code", "ignore"',
                 "set it to one of them, and put names with dots in quotes",
             )
         if self.type == "number":
             lower, upper = _range(place, self.lower, self.upper)
             return replace(self, lower=lower, upper=upper)
+        if self.type == "code":
+            return Column("category", categories=_codes(place, self.lower, self.upper))
         if self.type == "category":
             _check_categories(f"{place}.categories", self.categories)
         return self
@@ -78,6 +93,8 @@ class Column:
             return _inside(place, value, self.lower, self.upper)
         if self.type == "boolean" and not isinstance(value, bool):
             raise refusal(place, value, "true or false, as the column is boolean", "fill in one of them")
+        if self.type == "category" and type(value) is int:
+            value = str(value)
         if self.type == "category" and value not in self.categories:
             raise refusal(place, value, "one of the categories of the column", "fill in one of them, or add it there")
         return value
@@ -164,6 +181,21 @@ def _check_categories(place: str, categories: tuple[Any, ...]) -> None:
     twice = find_repeated(map(normal_text, categories))
     if twice is not None:
         raise refusal(place, twice, "every category once, 1.0 being 1 and True being true", "take the second one out")
+
+
+def _codes(place: str, lower: Any, upper: Any) -> tuple[str, ...]:
+    """The whole numbers from the first code to the last, as categories."""
+    for name, value in (("lower", lower), ("upper", upper)):
+        if type(value) is not int:
+            raise refusal(f"{place}.{name}", value, "a whole number, as the column holds codes", "give one")
+    if not 0 < upper - lower < _MOST_CODES:
+        raise refusal(
+            f"{place}.upper",
+            upper,
+            f"a code above lower={lower}, and at most {_MOST_CODES:,} codes",
+            'correct the range, or list those that get a feature with type = "category"',
+        )
+    return tuple(map(str, range(lower, upper + 1)))
 
 
 def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:

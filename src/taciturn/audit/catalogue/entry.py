@@ -14,7 +14,7 @@ from taciturn.accounting import epsilon_of
 from taciturn.audit.engine import Run
 from taciturn.audit.pair import Pair
 from taciturn.certificate import Certificate
-from taciturn.core.errors import WeakBudgetWarning
+from taciturn.core.errors import SuspiciousReleaseWarning, WeakBudgetWarning, WeakGuaranteeWarning
 from taciturn.events import Event
 
 __all__ = [
@@ -106,8 +106,9 @@ class Fit:
 def fit(model: Any, data: Any, random_state: int) -> Any:
     """A fitted clone."""
     with warnings.catch_warnings():
-        # On data sets this small the noise dominates, which the audit does not mind.
-        warnings.simplefilter("ignore", WeakBudgetWarning)
+        # On data sets this small the noise dominates, and cells lie at their bounds, which the audit does not mind.
+        for kind in (WeakBudgetWarning, WeakGuaranteeWarning, SuspiciousReleaseWarning):
+            warnings.simplefilter("ignore", kind)
         return clone(model).set_params(random_state=random_state).fit(*data)
 
 

@@ -64,10 +64,12 @@ _MANY = 200
 def _model(kind: type, pair: Pair, epsilon: float, own: dict[str, Any]) -> Any:
     """Make a model with the public facts of the data, in mapped units."""
     _, y = pair.first
-    given = {"n_public": y.size} if pair.relation == "add-remove" else {}
+    given: dict[str, Any] = {"n_public": y.size} if pair.relation == "add-remove" else {}
     if y.dtype.kind == "i":
         given["classes"] = tuple(range(int(y.max()) + 1))
-    return kind(epsilon=epsilon, relation=pair.relation, fit_intercept=False, **given, **own)
+    else:
+        given["y_bounds"] = (-1.0, 1.0)
+    return kind(epsilon=epsilon, relation=pair.relation, x_bound=1.0, fit_intercept=False, **given, **own)
 
 
 # ------------------------------------------------------------------ Frank-Wolfe, thinned or screened

@@ -84,12 +84,13 @@ class ReplayCase:
         n_classes = int(rng.choice(self.targets))
         neighbours = neighbouring_persons if self.persons else neighbouring_tables
         first, second = neighbours(rng, n_rows, n_columns, relation, n_classes, last=self.dealt)
-        given: dict[str, Any] = {"relation": relation}
+        given: dict[str, Any] = {"relation": relation, "x_bound": 1.0, "y_bounds": (-1.0, 1.0)}
         if relation == "add-remove":
             given["n_public"] = int(rng.choice([n_rows, n_rows + 7]))
         if relation == "zero-out" and n_classes == 0:
             given["invalid"] = "null"
         if not inspect.isclass(self.subject):
+            del given["x_bound"], given["y_bounds"]
             first, second = ({**self.own, **given, **each} for each in (first, second))
             linear = self.own.get("metric") == "all" and rng.random() < 0.7
             model = (_linear_model if linear else _constant_model)(n_classes, n_columns)
@@ -97,7 +98,7 @@ class ReplayCase:
         if n_classes:
             given["classes"] = tuple(range(n_classes))
         known = inspect.signature(self.subject).parameters
-        model = self.subject(**self.own, **{name: value for name, value in given.items() if name in known})
+        model = self.subject(**({name: value for name, value in given.items() if name in known} | self.own))
         if issubclass(self.subject, BoundedScaler | PrivateScaler):
             first, second = ({**each, "X": _dense(each["X"])} for each in (first, second))
             del first["y"], second["y"]
@@ -172,6 +173,7 @@ REPLAYS = (
             {"method": "one-shot", "n_nonzero": 5},
             {"method": "two-phase", "n_nonzero": 4},
             {"n_nonzero": "all", "epsilon": 20.0},
+            {"class_weight": {0: 1.0, 1: 0.3}, "epsilon": 20.0},
         )
     ),
     *(

@@ -151,7 +151,7 @@ def _methods(prepared: Words, y: NDArray[Any], length: float) -> dict[str, Calla
         TWO_STAGE: partial(TwoStage, radius=_RADIUS, **common),
         DP_IGHT: partial(DPIGHT, **ight),
     }
-    sound: dict[str, Any] = {"n_nonzero": prepared.n_nonzero, "row_bound": 1.0}
+    sound: dict[str, Any] = {"n_nonzero": prepared.n_nonzero, "x_bound": 1.0, "row_bound": 1.0}
     if squared:
         sound["y_bounds"] = (float(y.min()), float(y.max()))
         return methods | {

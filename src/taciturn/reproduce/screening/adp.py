@@ -77,7 +77,7 @@ class LossSetting:
 
     def sound(self, seed: int) -> dict[tuple[str, str], Any]:
         """The sound methods, by name and schedule."""
-        common: dict[str, Any] = SOUND_BUDGET | {"random_state": seed}
+        common: dict[str, Any] = SOUND_BUDGET | {"x_bound": SOUND["x_bound"], "random_state": seed}
         if self.loss == LINEAR:
             screened: type[Any] = ScreenedRegressor
             sparse: type[Any] = SparseRegressor

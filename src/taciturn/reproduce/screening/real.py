@@ -83,6 +83,7 @@ def _fits(
     common: dict[str, Any] = {
         "epsilon": EPSILON,
         "delta": 1.0 / problem.y.size,
+        "x_bound": 1.0,
         "y_bounds": (-bound, bound),
         "random_state": seed_of(seed, "sound"),
     }

@@ -48,6 +48,7 @@ CORRELATIONS = {UNCORRELATED: 0.0, CORRELATED: 0.5}
 
 SOUND_BUDGET: dict[str, Any] = {"epsilon": 5.0, "delta": 1 / 3000}
 SOUND: dict[str, Any] = {
+    "x_bound": 1.0,
     "y_bounds": (-6.0, 6.0),
     "radius": 50.0,
     "residual_clip": 0.5,
@@ -107,7 +108,9 @@ def _methods(n_steps: int, seed: int) -> dict[str, Any]:
         BLIND: RNMScreen(n_steps=n_steps, epsilon_screen=1e-9, random_state=seed),
         ADP: ADPScreen(n_steps=n_steps, random_state=seed),
         "ScreenedRegressor": ScreenedRegressor(**sound, **SOUND),
-        "SparseRegressor": SparseRegressor(**sound, y_bounds=SOUND["y_bounds"], n_nonzero="auto"),
+        "SparseRegressor": SparseRegressor(
+            **sound, x_bound=SOUND["x_bound"], y_bounds=SOUND["y_bounds"], n_nonzero="auto"
+        ),
     }
 
 

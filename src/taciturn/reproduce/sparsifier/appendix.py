@@ -75,8 +75,8 @@ def multinomial_rows(prepared: Classes, seed: int) -> list[Row]:
         budget: dict[str, Any] = {"epsilon": epsilon, "delta": 1.0 / train.size}
         models: dict[str, Any] = {
             MULTINOMIAL: MultinomialPrivateLasso(**budget, radius=RADIUS, n_steps=N_STEPS),
-            FRANK_WOLFE: FrankWolfeClassifier(**budget, radius=RADIUS, classes=labels),
-            SPARSE: SparseClassifier(**budget, classes=labels),
+            FRANK_WOLFE: FrankWolfeClassifier(**budget, radius=RADIUS, x_bound=1.0, classes=labels),
+            SPARSE: SparseClassifier(**budget, x_bound=1.0, classes=labels),
         }
         for method, model in models.items():
             model.set_params(random_state=seed_of(seed, epsilon, method)).fit(X, y)

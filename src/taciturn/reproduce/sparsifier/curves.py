@@ -115,7 +115,7 @@ def rows(prepared: Tuned, seed: int) -> list[Row]:
 def _other_fits(sample: Sample, epsilon: float, k: int, seed: int) -> Iterator[tuple[str, FloatArray, float]]:
     """Names, weights and intercepts; at most k features are kept by those that are told a number."""
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": sample.delta}
-    sound = budget | {"classes": (0.0, 1.0)}
+    sound = budget | {"x_bound": 1.0, "classes": (0.0, 1.0)}
     longest = float(np.sqrt((sample.X * sample.X).sum(axis=1).max()))
     ight: dict[str, Any] = {"n_nonzero": k, "n_steps": N_STEPS, "gradient_bound": longest}
     models: dict[str, Any] = {

@@ -151,14 +151,14 @@ def test_sums_that_are_flushed_too_late_are_noticed(monkeypatch):
 
 def test_bounds_of_rows_that_are_ignored_are_noticed(monkeypatch):
     @numba.njit(error_model="numpy")
-    def weigh(weights, start, stop, shift, unit, constant, factors, scales, bounds, targets, is_logistic, threshold):
+    def weigh(weights, shift, unit, constant, factors, scales, bounds, targets, is_logistic, threshold):
         exact(
-            weights, start, stop, shift, unit, constant, factors, scales, np.full(bounds.size, bounds.max()), targets,
+            weights, shift, unit, constant, factors, scales, np.full(bounds.size, bounds.max()), targets,
             is_logistic, threshold,
         )  # fmt: skip
 
-    exact = numba.njit(error_model="numpy")(gradients._weigh.py_func)
-    monkeypatch.setattr(gradients, "_weigh", weigh)
+    exact = numba.njit(error_model="numpy")(gradients.weigh_rows.py_func)
+    monkeypatch.setattr(gradients, "weigh_rows", weigh)
     # Without a cache, which would have the code of the kernel as it is.
     monkeypatch.setattr(compiled_sums, "gradient_sums", numba.njit(gradients.gradient_sums.py_func))
     # Clipped together, where the row alone says how large a weight may be.
@@ -185,8 +185,8 @@ def test_fused_operations_between_margin_and_weight_are_noticed(is_logistic):
 
     def weights(**options):
         found, rows = products.copy(), (factors, np.full(n, scale), np.full(n, 0.3 * scale), target)
-        weigh = numba.njit(error_model="numpy", **options)(gradients._weigh.py_func)
-        weigh(found, 0, n, 0.1, 0.3, 0.7, *rows, is_logistic, 0.4)
+        weigh = numba.njit(error_model="numpy", **options)(gradients.weigh_rows.py_func)
+        weigh(found, 0.1, 0.3, 0.7, *rows, is_logistic, 0.4)
         return found
 
     assert np.array_equal(weights(), np.rint(expected))

@@ -24,7 +24,7 @@ from taciturn.core.lattice import ONE, sum_magnitude
 from taciturn.core.validation import check_positive
 from taciturn.data.design import Design
 from taciturn.data.persons import PersonRows
-from taciturn.fitting.compiled_sums import LatticeCoefficients, compiled_softmax_sums, compiled_sums
+from taciturn.fitting.compiled_sums import LatticeCoefficients, compiled_softmax_sums, compiled_sums, compiled_weights
 from taciturn.fitting.outer_products import sum_outer_products, sum_outer_products_of_persons
 from taciturn.fitting.row_norms import row_norms
 from taciturn.kernels.exponentials import log_sum_exp
@@ -249,11 +249,14 @@ class ClippedRecords:
     def sums(self, coefficients: FloatArray) -> IntArray:
         """:meth:`sums_at` the margins of these coefficients.
 
-        Over dense rows by compiled loops, for losses that they know: the same integers.
+        By compiled loops for losses that they know, over dense rows in one pass: the same integers.
         """
         clipping, curve = self.clipping, self.clipping.loss.curve
         if self.design.is_sparse or curve is None:
-            return self.sums_at(self.margins(coefficients))
+            margins = self.margins(coefficients)
+            if curve is None or curve.kind == "softmax":
+                return self.sums_at(margins)
+            return self._sums_of(compiled_weights(margins, self._scales, self._row_bounds, self._target, curve))
         sum_magnitude(self._factors.size if self._n_terms is None else self._n_terms, clipping.weight_bound)
         rows, at = self.design.compact(), self._on_lattice(coefficients)
         by_row = self._factors, self._scales, self._row_bounds
@@ -287,7 +290,9 @@ class ClippedRecords:
 
     def sums_at(self, margins: FloatArray) -> IntArray:
         """``sum_i r_i x_i`` with the integers of :meth:`weights`, one row per output, the intercept last."""
-        weights = self.weights(margins)
+        return self._sums_of(self.weights(margins))
+
+    def _sums_of(self, weights: FloatArray) -> IntArray:
         sums = self.design.rmatvec(weights, self.clipping.weight_bound, self._n_terms).T
         return self._placed(sums, weights.sum(axis=0).astype(np.int64))
 

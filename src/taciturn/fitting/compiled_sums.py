@@ -12,9 +12,9 @@ from taciturn.core.lattice import FRACTION_BITS, ONE
 from taciturn.data.fixed_point import exact_block_rows
 from taciturn.fitting.threads import add_shares
 from taciturn.kernels import gradients, softmax
-from taciturn.kernels.gradients import DerivativeCurve, gradient_sums, rows_at_once, softmax_gradient_sums
+from taciturn.kernels.gradients import DerivativeCurve, gradient_sums, rows_at_once, softmax_gradient_sums, weigh_rows
 
-__all__ = ["LatticeCoefficients", "compiled_softmax_sums", "compiled_sums", "warm_up"]
+__all__ = ["LatticeCoefficients", "compiled_softmax_sums", "compiled_sums", "compiled_weights", "warm_up"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,12 +101,21 @@ def compiled_softmax_sums(
     return add_shares(part, X.shape[0], n_classes * X.shape[1])
 
 
+def compiled_weights(
+    margins: FloatArray, scales: FloatArray, bounds: FloatArray, target: FloatArray, curve: DerivativeCurve
+) -> FloatArray:
+    """The integer weights of rows at some margins, one column."""
+    weights, whole = margins[:, 0].copy(), np.ones(len(margins))
+    is_logistic = curve.kind == "logistic"
+    weigh_rows(weights, 0.0, 1.0, 0.0, whole, scales, bounds, target, is_logistic, curve.threshold)
+    return weights[:, None]
+
+
 def warm_up(*, sparse: bool, n_classes: int | None) -> None:
     """Compile what sums of clipped gradients call; ``n_classes`` is 0 for a regression, None where it is not known."""
-    several = n_classes is None or n_classes > 2
-    if several:
+    if n_classes is None or n_classes > 2:
         softmax.warm_up()
-    if not sparse and several:
-        gradients.warm_up(several_classes=True)
-    if not sparse and (n_classes is None or n_classes <= 2):
-        gradients.warm_up(several_classes=False)
+        if not sparse:
+            gradients.warm_up(sparse=False, several_classes=True)
+    if n_classes is None or n_classes <= 2:
+        gradients.warm_up(sparse=sparse, several_classes=False)

@@ -79,7 +79,7 @@ def add_shares(part: Callable[[int, int], IntArray], n_rows: int, n_columns: int
     # Opened anew each time: threads that wait for work do not outlive a fork.
     with ThreadPoolExecutor(n_shares) as pool:
         # In the context of the caller, so that what it says of floating-point errors holds in every thread.
-        shares = [pool.submit(copy_context().run, partial(part, *edge)) for edge in pairwise(edges)]
+        shares = [pool.submit(copy_context().run, part, start, stop) for start, stop in pairwise(edges)]
         first, *others = (share.result() for share in shares)
     for other in others:
         first += other

@@ -22,7 +22,7 @@ from taciturn.core.arrays import FloatArray, Int32Array, IntArray
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.exponentials import exponential, logistic
 
-__all__ = ["DerivativeCurve", "gradient_sums", "rows_at_once", "softmax_gradient_sums", "warm_up"]
+__all__ = ["DerivativeCurve", "gradient_sums", "rows_at_once", "softmax_gradient_sums", "warm_up", "weigh_rows"]
 
 # Entries and rows that are looked at at once.
 _ENTRIES, _MOST_ROWS, _LEAST_ROWS = 1 << 14, 128, 8
@@ -86,11 +86,19 @@ def _margin(
     return margin if margin > -_LARGEST else -_LARGEST
 
 
+@compiled(inline="always")
+def _weight(psi: float, scale: float, bound: float) -> float:  # pragma: no cover (compiled)
+    """A derivative as an integer within its bound, which is one too."""
+    weight = psi * scale
+    weight = weight if weight < bound else bound
+    weight = weight if weight > -bound else -bound
+    # Rounded to the nearest integer, by way of a number whose last bit is worth one.
+    return (weight + _ROUNDING) - _ROUNDING
+
+
 @compiled(error_model="numpy")
-def _weigh(
+def weigh_rows(
     weights: FloatArray,
-    start: int,
-    stop: int,
     shift: float,
     unit: float,
     constant: float,
@@ -101,19 +109,18 @@ def _weigh(
     is_logistic: bool,
     threshold: float,
 ) -> None:  # pragma: no cover (compiled)
-    """Integer weights of the rows from ``start`` to ``stop``, in place of products of their entries."""
-    for i in range(start, stop):
-        margin = _margin(weights[i - start], shift, unit, constant, factors[i])
-        psi = margin - targets[i]
-        psi = psi if psi < threshold else threshold
-        psi = psi if psi > -threshold else -threshold
-        if is_logistic:
-            psi = logistic(margin) - targets[i]
-        weight, bound = psi * scales[i], bounds[i]
-        weight = weight if weight < bound else bound
-        weight = weight if weight > -bound else -bound
-        # Rounded to the nearest integer, by way of a number whose last bit is worth one.
-        weights[i - start] = (weight + _ROUNDING) - _ROUNDING
+    """Integer weights of rows in place of the products of their entries; see :func:`gradient_sums`."""
+    # One loop for each, which compilers turn into vectors.
+    if is_logistic:
+        for i in range(factors.size):
+            margin = _margin(weights[i], shift, unit, constant, factors[i])
+            weights[i] = _weight(logistic(margin) - targets[i], scales[i], bounds[i])
+    else:
+        for i in range(factors.size):
+            residual = _margin(weights[i], shift, unit, constant, factors[i]) - targets[i]
+            residual = residual if residual < threshold else threshold
+            residual = residual if residual > -threshold else -threshold
+            weights[i] = _weight(residual, scales[i], bounds[i])
 
 
 @compiled(nogil=True)
@@ -146,7 +153,10 @@ def gradient_sums(
     for first in range(start, stop, step):
         last = min(first + step, stop)
         _products(X, first, last, vector, weights)
-        _weigh(weights, first, last, shift, unit, constant, factors, scales, bounds, targets, is_logistic, threshold)
+        weigh_rows(
+            weights, shift, unit, constant, factors[first:last], scales[first:last], bounds[first:last],
+            targets[first:last], is_logistic, threshold,
+        )  # fmt: skip
         _accumulate(X, first, last, weights, sums)
         n_added += step
         if n_added + step > exact_rows or last == stop:
@@ -159,8 +169,6 @@ def gradient_sums(
 @compiled(error_model="numpy")
 def _weigh_classes(
     weights: FloatArray,
-    start: int,
-    n_rows: int,
     shifts: FloatArray,
     unit: float,
     constants: FloatArray,
@@ -173,52 +181,53 @@ def _weigh_classes(
 ) -> None:  # pragma: no cover (compiled)
     """Integer weights of rows, class by class, in place of products of their entries."""
     largest, grain, fine, scale, l1_room, most, most_l1, most_squared, jointly = rule
-    tops, totals, sizes, squares = room
-    n_classes = weights.shape[0]
+    tops, totals, sizes, squares = room[0], room[1], room[2], room[3]
+    n_classes, n_rows = weights.shape[0], factors.size
     for i in range(n_rows):
-        tops[i] = -largest / grain
-        totals[i], sizes[i], squares[i] = 0.0, 0.0, 0.0
+        tops[i], totals[i], sizes[i], squares[i] = -largest / grain, 0.0, 0.0, 0.0
     # Margins on a fine lattice, in doubles: their differences are rounded as those of 64-bit integers would be.
     for k in range(n_classes):
+        scores = weights[k]
         for i in range(n_rows):
-            margin = _margin(weights[k, i], shifts[k], unit, constants[k], factors[start + i])
+            margin = _margin(scores[i], shifts[k], unit, constants[k], factors[i])
             margin = margin if margin < largest else largest
             margin = margin if margin > -largest else -largest
-            weights[k, i] = np.rint(margin / grain)
-            tops[i] = weights[k, i] if weights[k, i] > tops[i] else tops[i]
+            scores[i] = np.rint(margin / grain)
+            tops[i] = scores[i] if scores[i] > tops[i] else tops[i]
     for k in range(n_classes):
+        powers = weights[k]
         for i in range(n_rows):
-            weights[k, i] = exponential((weights[k, i] - tops[i]) * grain)
-            totals[i] += weights[k, i]
+            powers[i] = exponential((powers[i] - tops[i]) * grain)
+            totals[i] += powers[i]
     for k in range(n_classes):
+        integers = weights[k]
         for i in range(n_rows):
-            code = codes[start + i]
-            integer = np.rint((weights[k, i] / totals[i] - (1.0 if code == k else 0.0)) * fine)
-            integer = integer if code >= 0 else 0.0
-            weights[k, i] = integer
-            sizes[i] += abs(integer)
-            squares[i] += integer * integer
+            integer = np.rint((integers[i] / totals[i] - (1.0 if codes[i] == k else 0.0)) * fine)
+            integers[i] = integer if codes[i] >= 0 else 0.0
+            sizes[i] += abs(integers[i])
+            squares[i] += integers[i] * integers[i]
+    # How much the derivatives of each row are shortened, in place of the sums of powers.
     for i in range(n_rows):
-        bound = bounds[start + i]
         if jointly > 0.0:
             length = math.sqrt(squares[i])
-            longest, factor = most * bound / (length if length > 1.0 else 1.0), scale * units[start + i]
+            longest, factor = most * bounds[i] / (length if length > 1.0 else 1.0), scale * units[i]
             totals[i] = factor if factor < longest else longest
         else:
             factor = l1_room / (sizes[i] if sizes[i] > 1.0 else 1.0)
-            totals[i] = bound * (factor if factor < scale else scale)
+            totals[i] = bounds[i] * (factor if factor < scale else scale)
         sizes[i], squares[i] = 0.0, 0.0
     for k in range(n_classes):
+        integers = weights[k]
         for i in range(n_rows):
-            weights[k, i] = np.trunc(weights[k, i] * totals[i])
-            sizes[i] += abs(weights[k, i])
-            squares[i] += weights[k, i] * weights[k, i]
+            integers[i] = np.trunc(integers[i] * totals[i])
+            sizes[i] += abs(integers[i])
+            squares[i] += integers[i] * integers[i]
     # As in the twin: bounds must not rest on rounding.
     for k in range(n_classes):
+        integers = weights[k]
         for i in range(n_rows):
-            bound = bounds[start + i]
-            within = sizes[i] <= most_l1 * bound and squares[i] <= most_squared * (bound * bound)
-            weights[k, i] = weights[k, i] if within else 0.0
+            short = sizes[i] <= most_l1 * bounds[i]
+            integers[i] = integers[i] if short and squares[i] <= most_squared * (bounds[i] * bounds[i]) else 0.0
 
 
 @compiled(nogil=True)
@@ -251,7 +260,8 @@ def softmax_gradient_sums(
         for k in range(vectors.shape[0]):
             _products(X, first, last, vectors[k], weights[k])
         _weigh_classes(
-            weights, first, last - first, shifts, unit, constants, factors, units, bounds, codes, rule, room
+            weights, shifts, unit, constants, factors[first:last], units[first:last], bounds[first:last],
+            codes[first:last], rule, room,
         )  # fmt: skip
         for k in range(vectors.shape[0]):
             _accumulate(X, first, last, weights[k], sums[k])
@@ -265,10 +275,12 @@ def softmax_gradient_sums(
 
 
 @cache
-def warm_up(*, several_classes: bool) -> None:
-    """Compile the sums of one margin or of several, once a process."""
+def warm_up(*, sparse: bool, several_classes: bool) -> None:
+    """Compile the sums of one margin or of several, or for sparse rows the weights alone, once a process."""
     X, row, one = np.zeros((1, 1), dtype=np.int32), np.zeros(1), np.ones(1)
-    if several_classes:
+    if sparse:
+        weigh_rows(np.zeros(1), 0.0, 1.0, 0.0, one, one, one, row, True, 1.0)
+    elif several_classes:
         codes, outs, table = np.zeros(1, dtype=np.int64), np.zeros((1, 2), dtype=np.int64), np.zeros((1, 2))
         softmax_gradient_sums(
             X, 0, 1, np.zeros((1, 1)), row, 1.0, row, one, one, one, codes, np.ones(9), 1, np.zeros((1, 1)),

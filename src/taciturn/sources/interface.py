@@ -87,9 +87,11 @@ class Block:
         """
         phase = None if columns is None else columns.tobytes(), layout
         if phase != self._phase:
+            # What belongs to the last phase is let go before the next one takes room.
+            self._phase, self._design, self._memo = None, self._whole, {}
             chosen = self._features(columns)
             self._design = chosen if layout is None else chosen.in_layout(layout)
-            self._phase, self._memo = phase, {}
+            self._phase = phase
         return self._design
 
     def _features(self, columns: IndexArray | None) -> Design:
@@ -106,10 +108,11 @@ class Block:
 
         One value is kept per name, that of the latest key. The key has to determine the value, by its content.
         """
-        kept = self._memo.get(name)
-        if kept is None or kept[0] != key:
-            kept = self._memo[name] = key, compute()
-        value: Value = kept[1]
+        if name not in self._memo or self._memo[name][0] != key:
+            # The old value is let go before the new one takes room.
+            self._memo.pop(name, None)
+            self._memo[name] = key, compute()
+        value: Value = self._memo[name][1]
         return value
 
 

@@ -133,9 +133,8 @@ def state(model):
 
 def _bits(value):
     value = np.asarray(value)
-    # Labels of a frame are objects, as they are in memory.
-    kind = value.dtype.kind.replace("U", "O")
-    return value.shape, kind, value.tolist() if value.dtype.kind in "OU" else value.tobytes()
+    # Labels of a data frame are objects.
+    return (value.shape, value.tolist()) if value.dtype.kind in "OU" else (value.shape, value.dtype, value.tobytes())
 
 
 def streamed(X, y, persons=None, *, edges, memory=1 << 30, engine=StreamedSource):

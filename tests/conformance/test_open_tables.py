@@ -2,7 +2,9 @@
 
 import copy
 import math
+import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -383,3 +385,14 @@ def test_scalers_map_dask_to_dask(scaler):
     np.testing.assert_array_equal(scaler.inverse_transform(lazy).compute(), scaler.inverse_transform(expected))
     with pytest.raises(DataError, match="for transform, got an open table"):
         scaler.fit(PartitionedTable(reader_of())).transform(PartitionedTable(reader_of()))
+
+
+# ------------------------------------------------------------------ the page
+
+
+def test_the_example_of_dask_prints_what_its_page_says(capsys):
+    """Examples are run where dask is not installed; this one is not among them."""
+    page = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+    example = re.search(r"^```py\n(?P<code>.*?)^```\n\n```text\n(?P<text>.*?)^```\n", page, re.DOTALL | re.MULTILINE)
+    exec(compile(example["code"], "example", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == example["text"]

@@ -88,7 +88,7 @@ class Block:
         phase = None if columns is None else columns.tobytes(), layout
         if phase != self._phase:
             # What belongs to the last phase is let go before the next one takes room.
-            self._phase, self._design, self._memo = (None, None), self._whole, {}
+            self._phase, self._design, self._memo = None, self._whole, {}
             chosen = self._features(columns)
             self._design = chosen if layout is None else chosen.in_layout(layout)
             self._phase = phase

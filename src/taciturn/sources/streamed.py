@@ -75,13 +75,17 @@ class StreamedSource(PartitionedSource):
         """The blocks of some partitions, the next of which is read while one is worked on."""
         if not missing:
             return
-        with ThreadPoolExecutor(1) as thread:
+        thread = ThreadPoolExecutor(1)
+        try:
             coming = self._begin(thread, missing[0], columns)
             for following in missing[1:]:
                 block = coming.result()
                 coming = self._begin(thread, following, columns)
                 yield block
             yield coming.result()
+        finally:
+            # Nobody waits for a partition that is not needed any more.
+            thread.shutdown(wait=False, cancel_futures=True)
 
     def _begin(
         self, thread: ThreadPoolExecutor, index: int, columns: IndexArray | None

@@ -130,7 +130,7 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     code = (
         "import sys, time\nfrom taciturn import SparseClassifier\nfrom taciturn.cli import main\n"
         "fit = SparseClassifier.fit\n"
-        "def slow(self, X, y, persons=None):\n    fit(self, X, y)\n    open('drawn', 'w').close()\n    time.sleep(60)\n"
+        "def slow(self, X, y=None, persons=None):\n    fit(self, X, y)\n    open('drawn', 'w').close()\n    time.sleep(60)\n"
         "SparseClassifier.fit = slow\n"
         f"sys.argv = ['taciturn', *{FIT!r}, '-o', sys.argv[1]]\nmain()\n"
     )
@@ -264,7 +264,7 @@ def test_files_reach_the_disk_before_their_names_and_names_before_noise(tmp_path
 
     fit_whole = taciturn.SparseClassifier.fit
 
-    def fit(self, X, y, persons=None):
+    def fit(self, X, y=None, persons=None):
         events.append(("noise",))
         return fit_whole(self, X, y)
 

@@ -314,7 +314,7 @@ def test_a_fit_that_dies_leaves_the_statement_of_what_was_spent(error, share, tm
         more = ["--private-bounds", share]
     fit_whole = SparseClassifier.fit
 
-    def dying(self, X, y, persons=None):
+    def dying(self, X, y=None, persons=None):
         fit_whole(self, X, y)
         raise error
 
@@ -335,7 +335,7 @@ def test_a_refusal_after_bounds_were_found_keeps_the_statement(tmp_path, monkeyp
     write_patients(tmp_path)
     (tmp_path / "bounds.toml").write_text(PARTLY, encoding="utf-8")
 
-    def refusing(self, X, y, persons=None):
+    def refusing(self, X, y=None, persons=None):
         raise DataError("X: expected something else.")
 
     monkeypatch.setattr(SparseClassifier, "fit", refusing)
@@ -371,7 +371,7 @@ def test_folders_behind_links_empty_folders_and_deep_ones(tmp_path):
 def test_a_fit_that_is_refused_has_spent_nothing(tmp_path, monkeypatch):
     write_patients(tmp_path)
 
-    def refusing(self, X, y, persons=None):
+    def refusing(self, X, y=None, persons=None):
         raise DataError("X: expected something else.")
 
     monkeypatch.setattr(SparseClassifier, "fit", refusing)

@@ -20,7 +20,7 @@ def table_files(path: str | os.PathLike[str]) -> tuple[TableFile, ...]:
     Files whose names begin with a dot or an underscore are left out: writers of such folders put their notes there.
     """
     folder = Path(path)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return (table_file(path),)
     names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith((".", "_")))
     if not names:

@@ -263,8 +263,9 @@ class PrivateEstimator(Guarded, BaseEstimator):
                 "table."
             )
         for name in ("x_bound", "y_bounds"):
-            stated, own = getattr(table, name), getattr(self, name, None)
-            if stated is not None and own is not None and np.any(np.asarray(own) != np.asarray(stated)):
+            stated = getattr(table, name)
+            own = getattr(self, name, stated)
+            if stated is not None and np.any(np.asarray(own) != np.asarray(stated)):
                 raise ParameterError(name, own, f"{stated!r}, which the table states", "pass that")
 
     def _check_persons(self, persons: Any) -> None:

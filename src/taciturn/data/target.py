@@ -21,6 +21,7 @@ __all__ = [
     "label_codes",
     "label_records",
     "numeric_target",
+    "stated_y_bounds",
     "target_numbers",
 ]
 
@@ -33,9 +34,7 @@ DEFAULT_Y_BOUNDS = (-1.0, 1.0)
 
 
 def check_y_bounds(y_bounds: object) -> tuple[float, float]:
-    """A pair of finite numbers, low before high; the default for None."""
-    if y_bounds is None:
-        return DEFAULT_Y_BOUNDS
+    """A pair of finite numbers, low before high."""
     try:
         low, high = (float(value) for value in y_bounds)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
@@ -49,6 +48,11 @@ def check_y_bounds(y_bounds: object) -> tuple[float, float]:
             "give the range that the target can have by its nature, not its observed range",
         )
     return low, high
+
+
+def stated_y_bounds(y_bounds: object) -> tuple[float, float]:
+    """The range of a target, as checked, or the default where none is given."""
+    return DEFAULT_Y_BOUNDS if y_bounds is None else check_y_bounds(y_bounds)
 
 
 def check_classes(classes: Sequence[object]) -> AnyArray:

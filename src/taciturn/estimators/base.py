@@ -19,7 +19,7 @@ from taciturn.core.validation import check_choice, check_positive, check_truth
 from taciturn.data.admission import PresentRecords
 from taciturn.data.reading import PUBLIC_LABELS, check_lengths, public_labels, read_records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
-from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target
+from taciturn.data.target import check_classes, label_records, numeric_target, stated_y_bounds
 from taciturn.estimators.prediction import ClassPredictor, LinearPredictor
 from taciturn.fitting.class_weights import check_class_weight, weight_loss, weights_of_classes
 from taciturn.fitting.procedure import BOUNDS, Persons, PrivateEstimator, PublicFacts
@@ -165,12 +165,12 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_y_bounds(self.y_bounds)
+        stated_y_bounds(self.y_bounds)
         self._mapped_clip()
 
     @property
     def _target_unit(self) -> float:
-        low, high = check_y_bounds(self.y_bounds)
+        low, high = stated_y_bounds(self.y_bounds)
         # Halving first keeps bounds near the largest double from overflowing.
         return high / 2.0 - low / 2.0
 
@@ -189,21 +189,21 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
         return HuberLoss(self._mapped_clip() or 1.0), 1
 
     def _map_target(self, records: PresentRecords, facts: PublicFacts) -> PresentRecords:
-        return replace(records, y=numeric_target(records.y, check_y_bounds(self.y_bounds)))
+        return replace(records, y=numeric_target(records.y, stated_y_bounds(self.y_bounds)))
 
     def _store(self, plan: Any, facts: PublicFacts, outcome: Any) -> None:
-        self.y_bounds_ = check_y_bounds(self.y_bounds)
+        self.y_bounds_ = stated_y_bounds(self.y_bounds)
         super()._store(plan, facts, outcome)
 
     def _set_coefficients(self, weights: FloatArray) -> None:
-        low, high = check_y_bounds(self.y_bounds)
+        low, high = stated_y_bounds(self.y_bounds)
         half = self._target_unit
         self.coef_ = weights[0, :-1] * (half / self._x_bound)
         self.intercept_ = low / 2.0 + high / 2.0 + half * float(weights[0, -1])
         self.support_ = self.coef_ != 0.0
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        return super()._described(plan, facts) | {"y_bounds": check_y_bounds(self.y_bounds)}
+        return super()._described(plan, facts) | {"y_bounds": stated_y_bounds(self.y_bounds)}
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions in the units of y, clipped to ``y_bounds_``."""

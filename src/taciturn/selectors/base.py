@@ -18,7 +18,7 @@ from taciturn.core.validation import check_choice, check_integer, check_positive
 from taciturn.data.admission import PresentRecords, declares_truth_values
 from taciturn.data.reading import check_lengths, has_truth_values, read_records
 from taciturn.data.sparse_layout import checked_layout
-from taciturn.data.target import check_classes, check_y_bounds, label_records, numeric_target, target_numbers
+from taciturn.data.target import check_classes, label_records, numeric_target, stated_y_bounds, target_numbers
 from taciturn.fitting.procedure import Persons, Plan, PrivateEstimator, PublicFacts
 from taciturn.planning.top_k import TOP_K_MECHANISMS
 from taciturn.sources import ArraySource
@@ -213,11 +213,11 @@ class BoundedSelector(PrivateSelector):
         check_positive(x_bound=self._x_bound)
         check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
-        check_y_bounds(self.y_bounds)
+        stated_y_bounds(self.y_bounds)
 
     def _map_numbers(self, y: FloatArray) -> FloatArray:
-        return numeric_target(y, check_y_bounds(self.y_bounds))
+        return numeric_target(y, stated_y_bounds(self.y_bounds))
 
     def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        y_bounds = {} if facts.labels is not None else {"y_bounds": check_y_bounds(self.y_bounds)}
+        y_bounds = {} if facts.labels is not None else {"y_bounds": stated_y_bounds(self.y_bounds)}
         return super()._described(plan, facts) | {"x_bound": float(self._x_bound)} | y_bounds

@@ -20,7 +20,7 @@ from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
-from taciturn.data.target import check_y_bounds
+from taciturn.data.target import stated_y_bounds
 from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain_scores, target_columns
 from taciturn.fitting.procedure import BOUNDS, Plan, PublicFacts
 from taciturn.fitting.top_k import select_top_k
@@ -178,7 +178,7 @@ class CorrelationSelector(BoundedSelector):
         return 1 if math.isinf(self.epsilon) or (signs and facts.unit == "record") else ONE
 
     def _map_numbers(self, y: FloatArray) -> FloatArray:
-        low, high = check_y_bounds(self.y_bounds)
+        low, high = stated_y_bounds(self.y_bounds)
         # Halving first keeps bounds near the largest double from overflowing.
         middle = low / 2.0 + high / 2.0
         if self.score_func in ("sign", "quadrant"):

@@ -3,7 +3,7 @@
 A warning that numpy raises for one cell, or an exception of a solver that one record makes fail, is a release nobody
 paid for. Public methods that read private data run inside a guard: floating-point errors are ignored, warnings of other
 packages are dropped, and exceptions of arithmetic are replaced by one sentence. Our own warnings follow from public
-facts and pass, see :func:`warn_caller`.
+facts or from releases and pass, see :func:`warn_caller`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ _PASSED = ("taciturn", "sklearn", "joblib")
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn of a public fact, on behalf of the line that called into the package."""
+    """Warn of a public fact or a release, on behalf of the line that called into the package."""
     level, frame = 2, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED:
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]

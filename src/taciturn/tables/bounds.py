@@ -298,8 +298,11 @@ def _column(place: str, content: Any) -> Column:
 
 def _defaults(content: Any) -> Column:
     """Facts about columns that hold numbers: their bounds, or that they are codes."""
-    stated = _section("defaults", content, ("type", "lower", "upper", "categories"))
-    return _column("defaults", {"type": "number"} | stated)
+    stated = {"type": "number"} | _section("defaults", content, ("type", "lower", "upper", "categories"))
+    if stated["type"] not in ("number", "code", "category"):
+        expected = 'one of "number", "code", "category", as these columns hold numbers'
+        raise refusal("defaults.type", stated["type"], expected, "describe other columns in [columns]")
+    return _column("defaults", stated)
 
 
 def _to_tuple(place: str, content: Any) -> tuple[Any, ...]:

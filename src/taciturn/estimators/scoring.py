@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -15,12 +16,13 @@ from taciturn.core.guard import guarded
 from taciturn.core.logs import log_phase
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NOT_ONE_COLUMN, check_integer
-from taciturn.data.persons import PERSON_WEIGHT, read_persons
+from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, read_persons
 from taciturn.data.reading import admission_assumptions, check_lengths, count_rows
 from taciturn.data.sensitivity import check_public_count, public_rows
 from taciturn.estimators.model_score import ModelScore, PrivateScore
 from taciturn.estimators.score_metrics import metric_of
 from taciturn.estimators.scored_records import read_scored
+from taciturn.estimators.scored_tables import check_scored_table, read_scored_table
 from taciturn.fitting.procedure import (
     ESTIMAND,
     check_common_parameters,
@@ -30,7 +32,8 @@ from taciturn.fitting.procedure import (
 )
 from taciturn.fitting.score import release_sums
 from taciturn.planning.score import plan_score
-from taciturn.sources import ArraySource
+from taciturn.sources import ArraySource, OpenTable, Source, TablePersons, open_arguments
+from taciturn.sources.open_tables import ONE_PARTITION
 
 __all__ = ["PrivateScore", "private_score"]
 
@@ -45,7 +48,7 @@ _ASSUMPTIONS = (
 def private_score(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     metric: Literal["all"],
     epsilon: float = ...,
@@ -63,7 +66,7 @@ def private_score(
 def private_score(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     metric: Literal["auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"] = ...,
     epsilon: float = ...,
@@ -81,7 +84,7 @@ def private_score(
 def private_score(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     epsilon: float = 1.0,
     delta: float = 0.0,
@@ -128,10 +131,10 @@ def private_score(
     ----------
     estimator : object
         A fitted classifier with ``classes_``, or a fitted regressor with ``y_bounds``, or a pipeline that ends in one.
-    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        What the estimator predicts from.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features), dask collection, or open table
+        What the estimator predicts from. A table in partitions is scored by ``metric="all"``, for linear models.
     y : array-like of shape (n_samples,)
-        True labels or numbers.
+        True labels or numbers. None for an open table.
     epsilon : float, default=1.0
         Privacy budget of this score. ``float("inf")``: no noise, and no privacy.
     delta : float, default=0.0
@@ -200,7 +203,11 @@ default="auto"
         random_state=random_state,
     )
     check_public_count(relation, n_public)
-    asked = metric_of(estimator, metric)
+    X, y, persons = open_arguments(X, y, persons)
+    asked: Any = metric_of(estimator, "all" if isinstance(X, OpenTable) and metric == "auto" else metric)
+    table = X if isinstance(X, OpenTable) else None
+    if table is not None:
+        asked = check_scored_table(estimator, asked, table, invalid)
     planned = partial(
         plan_score,
         Budget(epsilon, delta),
@@ -212,11 +219,15 @@ default="auto"
         accounted=account is not None,
     )
     plan = planned(n_values=asked.n_values)
-    n_slots = count_rows(y)
+    # The rows of a table in partitions are not counted before all is reserved where their number is private.
+    n_slots = count_rows(y) if table is None else 0 if relation == "add-remove" else table.shape[0]
     if n_slots is None:
         raise DataError(f"y: {NOT_ONE_COLUMN}.")
     # Where the keys are private they are read when all is reserved.
-    keys = None if persons is None or relation == "add-remove" else read_persons(persons, n_slots)
+    whose: Callable[[], PersonKeys] | None = None
+    if persons is not None:
+        whose = persons.read if isinstance(persons, TablePersons) else partial(read_persons, persons, n_slots)
+    keys = None if whose is None or relation == "add-remove" else whose()
     n_records = public_rows(relation, n_slots, n_public) if keys is None else public_persons(keys, relation, n_public)
     if asked.divide(check_integer(0, n_public=n_records), plan.deviation):
         plan = planned(n_values=asked.n_values)
@@ -234,21 +245,25 @@ default="auto"
         check_lengths(X, y)
         reservation.begin()
         log_phase(_WHAT, "reading")
-        records = read_scored(
-            estimator,
-            X,
-            y,
-            asked.mapped,
-            numeric=asked.numeric,
-            invalid=invalid,
-            relation=relation,
-            outputs=asked.outputs,
-            n_outputs=asked.n_outputs,
-        )
-        if persons is not None:
-            records = records.of_persons(read_persons(persons, n_slots) if keys is None else keys)
+        if keys is not None:
+            whose = partial(_known, keys)
         n_rows = check_integer(0, n_public=n_records)
-        source = ArraySource(records, math.inf, n_rows)
+        source: Source
+        if table is not None:
+            source = read_scored_table(asked, table, invalid, n_rows, whose)
+        else:
+            records = read_scored(
+                estimator,
+                X,
+                y,
+                asked.mapped,
+                numeric=asked.numeric,
+                invalid=invalid,
+                relation=relation,
+                outputs=asked.outputs,
+                n_outputs=asked.n_outputs,
+            )
+            source = ArraySource(records if whose is None else records.of_persons(whose()), math.inf, n_rows)
         log_phase(_WHAT, "running")
         sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
     certificate = certify(
@@ -261,6 +276,7 @@ default="auto"
             *_ASSUMPTIONS,
             *admission_assumptions(invalid),
             *(() if persons is None else person_assumptions(relation)),
+            *((ONE_PARTITION,) if isinstance(persons, TablePersons) else ()),
         ),
         seeded=stream.seeded,
         # A row more or less moves the others, and products of matrices round by position.
@@ -269,4 +285,9 @@ default="auto"
         account_head=reservation.head,
     )
     log_phase(_WHAT, "certified", in_short(certificate))
-    return asked.result(sums, n_rows, plan.deviation, certificate)
+    result: PrivateScore | ModelScore = asked.result(sums, n_rows, plan.deviation, certificate)
+    return result
+
+
+def _known(keys: PersonKeys) -> PersonKeys:
+    return keys

@@ -74,11 +74,13 @@ class EncodedTable:
 
     def find_bounds(self, **budget: Any) -> Certificate:
         """Find bounds privately and encode the columns by them; return the certificate of that release."""
+        import numpy as np
+
         from taciturn import PrivateScaler
 
         to_find, name = self.facts.to_find, self.bounds.target.name
         try:
-            scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
+            scaler = PrivateScaler(**self._admission(), **budget).fit(self.unbounded, persons=self.persons)
         except AccountError:
             raise
         except TaciturnError:
@@ -95,11 +97,30 @@ class EncodedTable:
         places = {feature: place for place, feature in enumerate(self.bounds.feature_names)}
         for at, column in enumerate(to_find):
             if column != name:
-                self.X[:, places[column]] = scaled[:, at]
+                # Where a cell is missing, the feature is the middle of the bounds, and another one says so.
+                middle = np.isnan(scaled[:, at]) & self._may_lack(column)
+                self.X[:, places[column]] = np.where(middle, 0.0, scaled[:, at])
         if name in to_find:
             self.y = self.unbounded[:, to_find.index(name)]
         self.unbounded = None
         return scaler.certificate_
+
+    def _may_lack(self, column: str) -> bool:
+        """Whether cells of a column may be missing without a value in their place."""
+        fill = self.facts.bounds.fill_of(column)
+        return fill is not None and fill.value is None
+
+    def _admission(self) -> dict[str, str]:
+        """How the search for bounds treats missing cells: one that has no value is left out, not its record."""
+        import numpy as np
+
+        lacking = [self._may_lack(column) for column in self.facts.to_find]
+        if not any(lacking):
+            return {"invalid": self.invalid}
+        # A record that is left out for another cell is left out of all columns.
+        wrong = np.where(lacking, np.isinf(self.unbounded), ~np.isfinite(self.unbounded))
+        self.unbounded[wrong.any(axis=1)] = np.nan
+        return {"invalid": "null", "missing": "cell"}
 
     def fit(self, estimator: Any) -> None:
         """Fit an estimator; print only warnings that depend on public facts, as others may depend on the data."""

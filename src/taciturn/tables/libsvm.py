@@ -92,16 +92,26 @@ class SparseEncoding:
 
     def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:
         self._strict = invalid == "raise"
+        bounds.require_bounds()
         self._names = bounds.order or ()
         for name, column in bounds.used:
             if not is_index(name):
                 raise DataError(missing_column(name, TableSchema((LABEL,), ("number",), sparse=True)))
-            if column.type == "category" or (column.type == "number" and column.ends[0] != -column.ends[1]):
+            other = column.type not in ("number", "boolean")
+            if other or (column.type == "number" and column.ends[0] != -column.ends[1]):
                 raise refusal(
                     f"columns.{quoted(name)}",
-                    column.type if column.type == "category" else (column.lower, column.upper),
+                    column.type if other else (column.lower, column.upper),
                     "numbers with lower = -upper in a libsvm table, whose zeros would fill up otherwise",
                     "widen the bounds until they are symmetric about zero",
+                )
+            fill = bounds.fill_of(name)
+            if fill is not None and fill.indicator:
+                raise refusal(
+                    f"missing.{quoted(name)}",
+                    "indicator",
+                    "a value in a libsvm table",
+                    "fill in a value, or take it out",
                 )
         self._upper = feature_bounds(bounds)[1]
         self._truths = np.array([column.type == "boolean" for _, column in bounds.used])

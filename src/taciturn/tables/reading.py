@@ -15,9 +15,13 @@ from taciturn.core.errors import DataError
 from taciturn.core.validation import check_choice
 from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_batches, whole_batches
 from taciturn.tables.bounds import TableBounds, missing_column
+from taciturn.tables.columns import Column
+from taciturn.tables.diagnosis import raise_file_problems
 from taciturn.tables.encoding import Encoding, target_reader, to_numbers
 from taciturn.tables.files import TableFile, larger_than_memory, table_file
+from taciturn.tables.layouts import TableLayout
 from taciturn.tables.libsvm import SparseEncoding, libsvm_blocks, libsvm_schema, numeric_target
+from taciturn.tables.problems import Problems
 from taciturn.tables.schema import LABEL, TableSchema
 from taciturn.tables.streams import machine_memory
 from taciturn.tables.words import quoted, refusal
@@ -30,16 +34,19 @@ __all__ = ["read_batches", "read_person_keys", "read_schema", "read_table", "rea
 Path = str | os.PathLike[str]
 
 
-def read_schema(path: Path) -> TableSchema:
+def read_schema(path: Path, layout: TableLayout | None = None) -> TableSchema:
     """Read names and kinds of the columns of a table on disk, never a value.
 
     Parameters
     ----------
     path : str or path-like
-        A file named .csv, .tsv or .libsvm (.svm), each also with .gz, or .parquet (.pq), .feather, .arrow or .ipc. The
-        columns of a libsvm file are called "label", "1", "2" and so on.
+        A file named .csv, .tsv or .libsvm (.svm), each also with .gz, or .parquet (.pq), .feather, .arrow or .ipc, or
+        .xlsx (with openpyxl), .dta (Stata, with pandas), or .sqlite (.sqlite3, .db). The columns of a libsvm file are
+        called "label", "1", "2" and so on. ``study.sqlite#visits`` names a table or a sheet.
+    layout : TableLayout, default=None
+        How the file is written, where its name does not say so (:attr:`TableBounds.layout`).
     """
-    return _read_schema(table_file(path))
+    return _read_schema(table_file(path, layout))
 
 
 def read_table(
@@ -75,7 +82,7 @@ def read_table(
         Numbers or labels.
     """
     _check_target(bounds, target, invalid)
-    file = table_file(path)
+    file = table_file(path, bounds.layout)
     if file.format == "libsvm":
         return _read_libsvm(file, bounds, invalid)
     if schema is None:
@@ -111,16 +118,21 @@ def read_unbounded_table(
     X, y : ndarray
         As :func:`read_table` returns them.
     numbers : ndarray of shape (n_rows, n_names)
-        The named columns, in the order of ``names``.
+        The named columns, in the order of ``names``: with the stated values for missing cells, and NaN where there is
+        none (``{indicator = true}``).
     """
     _check_target(bounds, bounds.target.name, invalid)
-    X, y, numbers = _read_dense(table_file(path), schema, bounds, names, invalid)
+    X, y, numbers = _read_dense(table_file(path, bounds.layout), schema, bounds, names, invalid)
+    problems = Problems()
     for name, column in zip(names, numbers.T, strict=True):
-        if invalid == "raise" and not np.isfinite(column).all():
-            raise DataError(
-                f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
-                "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
-            )
+        usable = ~np.isinf(column) if bounds.fill_of(name) is not None else np.isfinite(column)
+        if invalid == "raise" and not usable.all():
+            with problems.gathering():
+                raise DataError(
+                    f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
+                    "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
+                )
+    problems.raise_all()
     return X, y, numbers
 
 
@@ -142,7 +154,7 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
     name = bounds.person
     if name is None:
         return None
-    file = table_file(path)
+    file = table_file(path, bounds.layout)
     schema = _read_schema(file) if schema is None else schema
     _check_present(name, schema)
     if file.format == "libsvm":
@@ -171,7 +183,7 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
     bounds = encoder.bounds_
     if target is not None:
         _check_target(bounds, target)
-    file = table_file(path)
+    file = table_file(path, bounds.layout)
     pairs = _libsvm_pairs if file.format == "libsvm" else _arrow_pairs
     empty = True
     for X, y in pairs(file, bounds, with_target=target is not None):
@@ -219,8 +231,8 @@ def _no_rows(file: TableFile) -> str:
 
 
 def _select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
-    texts = {"number": "number", "boolean": "boolean", "category": "text"}
-    types = {name: texts[column.type] for name, column in bounds.used}
+    # What is converted by a rule of its own is read as text.
+    types = {name: "number" if _is_plain_number(column) else "text" for name, column in bounds.used}
     listed = {name: frozenset(column.categories) for name, column in bounds.used if column.type == "category"}
     if with_target:
         target = bounds.target
@@ -231,12 +243,31 @@ def _select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "r
     return ColumnSelection(types, listed, invalid)
 
 
+def _is_plain_number(column: Column) -> bool:
+    return column.type == "number" and not column.censored
+
+
 def _read_dense(
     file: TableFile, schema: TableSchema, bounds: TableBounds, names: Sequence[str], invalid: str
 ) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-    """Features, targets, and the named columns as they are, in one pass over the file."""
+    """Features, targets, and the named columns as they are, in one pass over the file.
+
+    A table that is refused is read again, to tell everything that is wrong with its columns.
+    """
+    _check_present(bounds.target.name, schema)
+    try:
+        return _read_once(file, schema, bounds, names, invalid)
+    except DataError as error:
+        refused = error
+    selection = _select_columns(bounds, with_target=True, invalid="null")
+    raise_file_problems(file, schema, bounds, selection, strict=invalid == "raise")
+    raise refused
+
+
+def _read_once(
+    file: TableFile, schema: TableSchema, bounds: TableBounds, names: Sequence[str], invalid: str
+) -> tuple[FloatArray, NDArray[Any], FloatArray]:
     target = bounds.target
-    _check_present(target.name, schema)
     encoding = Encoding(bounds, invalid=invalid)
     to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
     n_rows, batches = whole_batches(file, schema, _select_columns(bounds, with_target=True, invalid=invalid))
@@ -253,11 +284,18 @@ def _read_dense(
         encoding.fill(columns, X[start:stop])
         targets.append(to_target(values))
         for at, name in enumerate(names):
-            numbers[start:stop, at] = to_numbers(name, batch.column(name))
+            if name == target.name:
+                numbers[start:stop, at] = _filled(to_numbers(name, values), bounds.missing.get(name))
+            else:
+                numbers[start:stop, at] = encoding.numbers(name, batch.column(name))
         start = stop
     if start != n_rows:
         raise DataError(f"{file.name}: expected the number of rows that the file states, got another; write it again.")
     return X, np.concatenate(targets), numbers
+
+
+def _filled(numbers: FloatArray, fill: Any) -> FloatArray:
+    return numbers if fill is None else np.where(np.isnan(numbers), fill, numbers)
 
 
 def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> Iterator[tuple[Any, Any]]:

@@ -8,9 +8,11 @@ from taciturn.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from taciturn.tables.bounds import TableBounds
-    from taciturn.tables.bounds_toml import bounds_template
     from taciturn.tables.columns import Column, Target
+    from taciturn.tables.detection import TableProposal, detect_table
     from taciturn.tables.encoder import TableEncoder
+    from taciturn.tables.layouts import TableLayout
+    from taciturn.tables.missing import Fill
     from taciturn.tables.reading import (
         read_batches,
         read_person_keys,
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
         read_unbounded_table,
     )
     from taciturn.tables.schema import TableSchema
+    from taciturn.tables.template import bounds_template
 
 # Loaded on first use: a template needs neither scikit-learn nor scipy.
 _HOMES = {
@@ -27,7 +30,11 @@ _HOMES = {
     "TableEncoder": "encoder",
     "TableSchema": "schema",
     "Target": "columns",
-    "bounds_template": "bounds_toml",
+    "TableLayout": "layouts",
+    "TableProposal": "detection",
+    "Fill": "missing",
+    "bounds_template": "template",
+    "detect_table": "detection",
     "read_batches": "reading",
     "read_person_keys": "reading",
     "read_schema": "reading",
@@ -37,11 +44,15 @@ _HOMES = {
 
 __all__ = [
     "Column",
+    "Fill",
     "TableBounds",
     "TableEncoder",
+    "TableLayout",
+    "TableProposal",
     "TableSchema",
     "Target",
     "bounds_template",
+    "detect_table",
     "read_batches",
     "read_person_keys",
     "read_schema",

@@ -16,7 +16,7 @@ from taciturn.tables.stata import StataReader, stata_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ColumnSelection", "arrow_schema", "stream_batches", "whole_batches"]
+__all__ = ["ColumnSelection", "arrow_schema", "read_first_texts", "stream_batches", "whole_batches"]
 
 _CELLS = 1 << 22
 """Approximate number of cells in one batch."""
@@ -87,6 +87,22 @@ def stream_batches(file: TableFile, schema: TableSchema, selection: ColumnSelect
     options = _csv_options(file, schema, selection)
     for batch in each_without_cells(file, lambda: iter(_open_csv(file.open(), options)), schema.names):
         yield _with_gaps(batch, selection, file.decimal)
+
+
+def read_first_texts(file: TableFile, schema: TableSchema) -> dict[str, list[str]]:
+    """The cells of the first block of a text table, by column and as text, without those that are missing."""
+    from pyarrow import csv
+
+    options = _csv_options(file, schema, ColumnSelection(dict.fromkeys(schema.names, "text")))
+    opened = without_cells(file, lambda: _open_csv(file.open(), options), schema.names)
+    batch = without_cells(file, lambda: next(iter(opened), None), schema.names)
+    if batch is None:
+        return {}
+    gaps = set(csv.ConvertOptions().null_values)
+    return {
+        name: [cell.strip() for cell in column.to_pylist() if cell is not None and cell not in gaps and cell.strip()]
+        for name, column in zip(schema.names, batch.columns, strict=True)
+    }
 
 
 # ---------------------------------------------------------------------- CSV

@@ -96,6 +96,12 @@ class Column:
             return [feature for part in self.parts for feature in ([f"{name} year"] if part == "year" else months)]
         return [] if self.type == "ignore" else [name]
 
+    def reference(self, name: str) -> str | None:
+        """The feature with which others of the column are compared, as all of them are collinear with the intercept."""
+        if self.type == "category":
+            return self.features(name)[0]
+        return f"{name} month={_MONTHS[0]}" if "month" in self.parts else None
+
     @property
     def ranges(self) -> list[tuple[float, float]]:
         """The range of every feature, which is mapped to [-1, 1]; zeros and ones have the range -1 to 1 and stay."""

@@ -40,9 +40,9 @@ def laws_of_counts(plan, column, fill=None):
 
 def largest_loss(plan, relation, fill=None):
     """The largest log-ratio of all neighbours of a few cells, missing ones among them."""
-    cells = (-9.0, 0.3, 9.0, np.nan)
+    cells = (-9.0, -1.05, 0.3, 1.95, 9.0, np.nan)
     worst = 0.0
-    for others in (places for n in range(1, 5) for places in combinations_with_replacement(cells, n)):
+    for others in (places for n in range(1, 4) for places in combinations_with_replacement(cells, n)):
         tables = [np.array([*others, cell]) for cell in cells]
         neighbours = combinations_with_replacement(tables, 2)
         if relation != "replace-one":

@@ -290,7 +290,9 @@ class TableBounds:
             return fill
         column = self.column(name)
         if column is None or column.type == "ignore":
-            raise refusal(place, stated, "a column that enters the model", "describe it in [columns], or take it out")
+            meant = did_you_mean(closest_name(name, [*self.columns]) if column is None else None)
+            remedy = f"{meant}describe it in [columns], or take it out"
+            raise refusal(place, stated, "a column that enters the model", remedy)
         return checked_fill(place, stated, lambda at, value: column.checked_fill(at, value, found=found))
 
     # ------------------------------------------------------------------ text

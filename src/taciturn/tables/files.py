@@ -192,8 +192,8 @@ def _find_problem(path: Path) -> tuple[str, str] | None:
 
 
 _NO_NUMBERS = (
-    "expected numbers in column {column}, got something else; correct it, or state another type in the bounds, or "
-    "censored = true if numbers such as <5 are among them"
+    "expected numbers in column {column}, got something else; correct it, or state another type, censored = true for "
+    "numbers such as <5, or decimal in [table] for decimal commas"
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from taciturn.tables.columns import KEYS, Column, Target, find_repeated
 from taciturn.tables.layouts import TableLayout
-from taciturn.tables.missing import Fill, fill_to_content
+from taciturn.tables.missing import Fill, checked_fill, fill_to_content
 from taciturn.tables.problems import Problems, closest_name, did_you_mean
 from taciturn.tables.words import quoted, refusal
 
@@ -50,6 +50,12 @@ def read_statements(content: Any, more: tuple[str, ...], folder: Path | None) ->
     if "table" in sections:
         with problems.gathering():
             parts["layout"] = _layout(sections["table"])
+    if problems.found:
+        # The bounds as a whole, which check what is filled in, are not made.
+        for name, column in parts["columns"].items():
+            if name in parts["missing"]:
+                with problems.gathering():
+                    checked_fill(f"missing.{quoted(name)}", parts["missing"][name], column.checked_fill)
     problems.raise_all()
     return parts
 

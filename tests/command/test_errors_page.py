@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-MESSAGE = re.compile(r"taciturn: (?P<place>[^:]+(?:: )?[^:]*?): expected (?P<expectation>[^;]+); (?P<remedy>.+)\.")
+MESSAGE = re.compile(r"taciturn: (?P<place>[^:]+(?:: )?[^:]*?): expected (?P<expectation>.+?); (?P<remedy>.+)\.")
 IMPERATIVES = (
     "add", "ask", "change", "check", "choose", "close", "correct", "did you mean", "describe", "exchange", "fill",
     "give", "leave", "list", "mend", "name", "pass", "put", "rename", "run", "save", "say", "set", "state", "take",

@@ -110,7 +110,7 @@ class EncodedTable:
         fill = self.facts.bounds.fill_of(column)
         return fill is not None and fill.value is None
 
-    def _admission(self) -> dict[str, str]:
+    def _admission(self) -> dict[str, Any]:
         """How the search for bounds treats missing cells: one that has no value is left out, not its record."""
         import numpy as np
 

@@ -87,10 +87,10 @@ class Encoding:
     def _fill_column(self, name: str, column: Column, values: Any, block: FloatArray) -> BoolArray:
         """Write the features of one column; return where cells are missing or, unless strict, cannot be used."""
         if column.type == "category":
-            codes, gaps = _category_codes(name, values, _places(column), column)
+            codes, unlabelled = _category_codes(name, values, _places(column), column)
             (listed,) = np.nonzero(codes >= 0)
             block[listed, codes[listed]] = 1.0
-            return gaps
+            return unlabelled
         if column.type == "date" and column.parts:
             days = _days(name, column, values, strict=self._strict)
             gaps = np.isnat(days)

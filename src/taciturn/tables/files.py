@@ -8,12 +8,15 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.tables.layouts import TableLayout
 from taciturn.tables.streams import MOST_UNPACKED, TableStream, machine_memory
 from taciturn.tables.words import quoted, refusal
+
+if TYPE_CHECKING:
+    from taciturn.tables.sheets import SheetStream
 
 __all__ = [
     "TableFile",
@@ -99,7 +102,7 @@ class TableFile:
         """Whether cells have no types of their own, and are read by the types that are stated."""
         return self.format == "csv" or self.format in _SHEETS
 
-    def open(self, *, whole: bool = False) -> TableStream:
+    def open(self, *, whole: bool = False) -> TableStream | SheetStream:
         """Open a text table as a stream of decompressed bytes.
 
         With ``whole``, which is for a table that is held in memory, a file that is larger than memory is refused.
@@ -108,9 +111,9 @@ class TableFile:
         if whole and self.path.stat().st_size > memory:
             raise DataError(larger_than_memory(self.name))
         if self.format in _SHEETS:
-            from taciturn.tables.sheets import SheetStream
+            from taciturn.tables import sheets
 
-            return SheetStream(self.path, self.name, self.format, self.part)
+            return sheets.SheetStream(self.path, self.name, self.format, self.part)
         return TableStream(
             self.path,
             self.name,

@@ -40,7 +40,9 @@ class Problems:
             raise self.found[0]
         if self.found:
             rest = len(self.found) - _MOST_TOLD
-            more = [DataError(f"table: expected none of the above, got {rest:,} more; mend these first.")]
+            more: list[TaciturnError] = [
+                DataError(f"table: expected none of the above, got {rest:,} more; mend these first.")
+            ]
             raise SeveralProblemsError(self.found[:_MOST_TOLD] + (more if rest > 0 else []))
 
 

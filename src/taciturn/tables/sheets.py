@@ -105,7 +105,7 @@ def _choose(file: str, format: str, part: str | None, present: Sequence[str]) ->
     """The named part, or the only one."""
     if part is None and len(present) == 1:
         return present[0]
-    if part in present:
+    if part is not None and part in present:
         return part
     what = _WHAT[format]
     if not present:

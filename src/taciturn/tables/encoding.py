@@ -87,22 +87,12 @@ class Encoding:
     def _fill_column(self, name: str, column: Column, values: Any, block: FloatArray) -> BoolArray:
         """Write the features of one column; return where cells are missing or, unless strict, cannot be used."""
         if column.type == "category":
-            codes, unlabelled = _category_codes(name, values, _places(column), column)
+            codes, gaps = _category_codes(name, values, _places(column), column)
             (listed,) = np.nonzero(codes >= 0)
             block[listed, codes[listed]] = 1.0
-            return unlabelled
-        if column.type == "date" and column.parts:
-            days = _days(name, column, values, strict=self._strict)
-            gaps = np.isnat(days)
-            (known,) = np.nonzero(~gaps)
-            at = 0
-            for part in column.parts:
-                if part == "year":
-                    block[known, at] = days[known].astype("datetime64[Y]").astype(np.int64) + 1970.0
-                else:
-                    block[known, at + days[known].astype("datetime64[M]").astype(np.int64) % 12] = 1.0
-                at += 1 if part == "year" else 12
             return gaps
+        if column.type == "date" and column.parts:
+            return _fill_parts(column, _days(name, column, values, strict=self._strict), block)
         numbers = (
             _to_truth_values(name, values, strict=self._strict)
             if column.type == "boolean"
@@ -122,6 +112,20 @@ class Encoding:
             block[gaps, _places(column)[column.code(fill.value)]] = 1.0
         else:
             block[gaps, 0] = float(fill.value)
+
+
+def _fill_parts(column: Column, days: NDArray[Any], block: FloatArray) -> BoolArray:
+    """Write years and months of dates; return where dates are missing."""
+    gaps: BoolArray = np.isnat(days)
+    (known,) = np.nonzero(~gaps)
+    at = 0
+    for part in column.parts:
+        if part == "year":
+            block[known, at] = days[known].astype("datetime64[Y]").astype(np.int64) + 1970.0
+        else:
+            block[known, at + days[known].astype("datetime64[M]").astype(np.int64) % 12] = 1.0
+        at += 1 if part == "year" else 12
+    return gaps
 
 
 def _places(column: Column) -> dict[str, int]:

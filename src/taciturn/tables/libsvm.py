@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,11 @@ from taciturn.tables.columns import Target
 from taciturn.tables.encoding import Labels, bounded_target, feature_bounds, missing_value, not_boolean
 from taciturn.tables.files import TableFile, each_without_cells
 from taciturn.tables.schema import LABEL, TableSchema, is_index
-from taciturn.tables.streams import TableStream
 from taciturn.tables.words import quoted, refusal
+
+if TYPE_CHECKING:
+    from taciturn.tables.sheets import SheetStream
+    from taciturn.tables.streams import TableStream
 
 __all__ = ["SparseEncoding", "libsvm_blocks", "libsvm_schema", "numeric_target"]
 
@@ -52,7 +55,7 @@ def libsvm_blocks(file: TableFile) -> Iterator[tuple[Any, FloatArray]]:
     return each_without_cells(file, blocks)
 
 
-def _whole_lines(file: TableFile, opened: TableStream) -> Iterator[bytes]:
+def _whole_lines(file: TableFile, opened: TableStream | SheetStream) -> Iterator[bytes]:
     """Read blocks of bytes that end at the end of a line."""
     rest: list[bytes] = []
     length = 0

@@ -40,10 +40,10 @@ class Problems:
             raise self.found[0]
         if self.found:
             rest = len(self.found) - _MOST_TOLD
-            more: list[TaciturnError] = [
-                DataError(f"table: expected none of the above, got {rest:,} more; mend these first.")
-            ]
-            raise SeveralProblemsError(self.found[:_MOST_TOLD] + (more if rest > 0 else []))
+            told = self.found[:_MOST_TOLD]
+            if rest > 0:
+                told.append(DataError(f"table: expected none of the above, got {rest:,} more; mend these first."))
+            raise SeveralProblemsError(told)
 
 
 def closest_name(name: str, names: Iterable[str], *, alike: bool = True) -> str | None:

@@ -1,8 +1,9 @@
 """What ``taciturn init`` proposes for every column, from its name and from the shapes of the cells in the first rows.
 
-**Privacy.** Cells are looked at to choose one type from a fixed list, for each column by itself, and the delimiter and
-the decimal point of the file. Nothing else leaves this module: no value, no count, no range. The certificates of fits
-assume that names and types of the columns are public, and this choice is such a type.
+**Privacy.** Cells are looked at to choose one type from a fixed list, for each column by itself, with the format of its
+dates or the length of its groups of codes, and the delimiter and the decimal point of the file. Nothing else leaves
+this module: no value, no count, no range. The certificates of fits assume that names and types of the columns are
+public, and this choice is such a type.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ __all__ = [
     "check_readable",
     "each_without_cells",
     "larger_than_memory",
+    "split_part",
     "table_file",
     "without_cells",
     "wrong_numbers",
@@ -129,7 +130,7 @@ def table_file(path: str | os.PathLike[str], layout: TableLayout | None = None) 
     ``layout`` states how the file is written. A part of a file may be named in the path: ``study.sqlite#visits``.
     """
     layout = TableLayout() if layout is None else layout
-    path, part = _split_part(Path(path))
+    path, part = split_part(Path(path))
     suffixes = [suffix.lower() for suffix in path.suffixes]
     gzipped = suffixes[-1:] == [".gz"]
     suffix = "".join((suffixes[:-1] if gzipped else suffixes)[-1:])
@@ -152,7 +153,7 @@ def table_file(path: str | os.PathLike[str], layout: TableLayout | None = None) 
     return file
 
 
-def _split_part(path: Path) -> tuple[Path, str | None]:
+def split_part(path: Path) -> tuple[Path, str | None]:
     """A path and the part that is named after a hash; the hash may be part of the name of a file, too."""
     before, hash_sign, part = path.name.rpartition("#")
     if hash_sign and _FORMATS.get(Path(before).suffix.lower()) in _SHEETS:

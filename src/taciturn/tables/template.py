@@ -124,6 +124,7 @@ _TARGETS = {
 # To predict a number: the range that it can have. To tell classes apart: a list of the labels in the place of lower
 # and upper, such as classes = [0, 1].
 {_RANGE}""",
+    "censored": f"# Numbers with < or > before them cannot be predicted: correct them, and state the range.\n{_RANGE}",
     "boolean": "classes = [false, true]\n",
     "category": '# Every label that a record may carry, such as ["case", "control"].\n# classes =\n',
 }

@@ -174,6 +174,13 @@ def test_everything_that_is_wrong_is_told_at_once(table):
         'column "crp"', 'column "crp"', '"t.csv"', 'column "smoker"',
     ]  # fmt: skip
     assert "SECRET" not in str(caught.value)
+    # A table that is predicted in blocks says the same.
+    told = str(caught.value)
+    encoder = TableEncoder(bounds=stated()).fit(read_schema(table, stated().layout))
+    for target in (None, "ill"):
+        with pytest.raises(SeveralProblemsError) as caught:
+            list(read_batches(table, encoder, target))
+        assert str(caught.value) == told
     frame = pd.DataFrame({name: [row[at] for row in rows[1:]] for at, name in enumerate(rows[0])}).replace("", None)
     with pytest.raises(SeveralProblemsError) as caught:
         TableEncoder(bounds=stated()).fit(frame).transform(frame)

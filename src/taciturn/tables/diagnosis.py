@@ -24,14 +24,15 @@ def raise_file_problems(
 ) -> None:
     """Read a table again, in text where its cells are text, and raise everything that is wrong with its columns.
 
-    ``selection`` has the columns that enter the model and then the target, as for ``invalid="null"``.
+    ``selection`` has the columns that enter the model and then maybe the target, as for ``invalid="null"``.
     """
     try:
         found = _Findings(bounds, file if file.is_text else None, strict=strict)
         for batch in stream_batches(file, schema, selection):
-            *columns, values = batch.columns
+            columns = batch.columns
+            if bounds.target.name in selection.types:
+                found.look_at_target(columns.pop())
             found.look_at(columns)
-            found.look_at_target(values)
     except TaciturnError:
         # The file as a whole cannot be read, which the first refusal said.
         return

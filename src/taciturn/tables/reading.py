@@ -305,13 +305,20 @@ def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> 
         _check_present(bounds.target.name, schema)
     encoding = Encoding(bounds)
     to_target = target_reader(bounds.target, bounds.missing.get(bounds.target.name))
-    for batch in stream_batches(file, schema, _select_columns(bounds, with_target=with_target)):
-        if batch.num_rows:
-            columns = batch.columns
-            y = to_target(columns.pop()) if with_target else None
-            X = np.zeros((batch.num_rows, encoding.n_features))
-            encoding.fill(columns, X)
-            yield X, y
+    try:
+        for batch in stream_batches(file, schema, _select_columns(bounds, with_target=with_target)):
+            if batch.num_rows:
+                columns = batch.columns
+                y = to_target(columns.pop()) if with_target else None
+                X = np.zeros((batch.num_rows, encoding.n_features))
+                encoding.fill(columns, X)
+                yield X, y
+        return
+    except DataError as error:
+        refused = error
+    selection = _select_columns(bounds, with_target=with_target, invalid="null")
+    raise_file_problems(file, schema, bounds, selection, strict=True)
+    raise refused
 
 
 def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[Any, NDArray[Any]]:

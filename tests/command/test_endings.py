@@ -130,7 +130,8 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     code = (
         "import sys, time\nfrom taciturn import SparseClassifier\nfrom taciturn.cli import main\n"
         "fit = SparseClassifier.fit\n"
-        "def slow(self, X, y=None, persons=None):\n    fit(self, X, y)\n    open('drawn', 'w').close()\n    time.sleep(60)\n"
+        "def slow(self, X, y=None, persons=None):\n    fit(self, X, y)\n"
+        "    open('drawn', 'w').close()\n    time.sleep(60)\n"
         "SparseClassifier.fit = slow\n"
         f"sys.argv = ['taciturn', *{FIT!r}, '-o', sys.argv[1]]\nmain()\n"
     )

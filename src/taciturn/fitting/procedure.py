@@ -270,7 +270,7 @@ class PrivateEstimator(Guarded, Represented):
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         """The arguments of a fit, with an open table in place of a dask collection; no cell is looked at."""
         X, y, persons = open_arguments(X, y, persons)
-        vars(self).pop("_table_bounds", None)
+        self.__dict__.pop("_table_bounds", None)
         if isinstance(X, OpenTable):
             self._check_table(X)
             self._table_bounds = {"x_bound": X.x_bound, "y_bounds": X.y_bounds}

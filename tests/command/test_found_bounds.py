@@ -9,9 +9,12 @@ import pytest
 from commands import one_sentence, run
 from hospital import CODES, write_hospital
 
+from taciturn import SparseClassifier
+from taciturn.cli.opening import OpenedTable, open_records
 from taciturn.cli.records import read_encoded_table
 from taciturn.cli.table_facts import gather_table_facts
-from taciturn.tables import read_table
+from taciturn.core.errors import SeveralProblemsError
+from taciturn.tables import partitions, read_table
 
 BOUNDS = """
 [table]
@@ -51,11 +54,35 @@ def folder(tmp_path):
     return tmp_path
 
 
+BUDGET = {"epsilon": 25.0, "delta": 1e-6, "relation": "zero-out", "n_public": None, "random_state": 1}
+
+
 def found(folder, invalid="raise", table="visits.csv"):
     facts = gather_table_facts(folder / table, None, None, folder / "bounds.toml", find=True)
     records = read_encoded_table(folder / table, facts, invalid=invalid)
-    records.find_bounds(epsilon=25.0, delta=1e-6, relation="zero-out", n_public=None, random_state=1)
+    records.find_bounds(**BUDGET)
     return facts, records
+
+
+def streamed(folder, facts, invalid="raise", table="visits.csv"):
+    """The same table, opened to be read in partitions."""
+    return open_records(folder / table, facts, SparseClassifier(), invalid=invalid, memory="400MB", dask=None)
+
+
+def without_persons(folder, **infinite):
+    """Every row is a record, which is then streamed, and some of the cells of the named columns are infinite."""
+    stated = (folder / "bounds.toml").read_text(encoding="utf-8")
+    ignored = stated.replace('[person]\ncolumn = "patient_id"\n', "").replace(
+        "[columns]\n", '[columns]\npatient_id = {type = "ignore"}\n'
+    )
+    (folder / "bounds.toml").write_text(ignored, encoding="utf-8")
+    header, *lines = (folder / "visits.csv").read_text(encoding="utf-8").splitlines()
+    for name, rows in infinite.items():
+        for row in rows:
+            cells = lines[row].split(";")
+            cells[header.split(";").index(name)] = "-inf" if row % 2 else "inf"
+            lines[row] = ";".join(cells)
+    (folder / "visits.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize("invalid", ["raise", "null"])
@@ -72,6 +99,43 @@ def test_the_features_of_a_fit_are_those_of_its_model_file(folder, invalid):
     assert "diagnosis=J" in names
     # Gaps are in no quantile: the bounds are not drawn to zero, where a fill would put one in ten cells.
     assert records.bounds.columns["CRP"].lower >= 4.0
+
+
+@pytest.mark.parametrize("invalid", ["raise", "null"])
+def test_a_stream_gives_the_bounds_and_features_that_memory_gives(folder, invalid, monkeypatch):
+    """Where cells may be missing, too; a record with an infinite number is left out of the search and of the fit."""
+    monkeypatch.setattr(partitions, "_CELLS", 1 << 13)
+    infinite = {} if invalid == "raise" else {"age": range(0, 3000, 100), "creatinine": range(7, 3000, 50)}
+    without_persons(folder, **infinite)
+    facts, whole = found(folder, invalid)
+    records = streamed(folder, facts, invalid)
+    try:
+        assert isinstance(records, OpenedTable)
+        certificate = records.find_bounds(**BUDGET)
+        table = records.X.partitions
+        assert table.offsets.size > 3
+        parts = [table.read(index) for index in range(table.offsets.size)]
+    finally:
+        records.close()
+    assert certificate.public["missing"] == "cell"
+    assert records.bounds.to_json() == whole.bounds.to_json()
+    X, labels = np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    null = np.isnan(whole.X).any(axis=1)
+    assert set(np.flatnonzero(null)) == {row for rows in infinite.values() for row in rows}
+    assert np.array_equal(np.isnan(X).any(axis=1), null)
+    assert np.array_equal(X[~null], whole.X[~null])
+    assert np.array_equal(labels, whole.y)
+
+
+def test_a_stream_is_refused_for_infinite_numbers_before_anything_is_paid(folder):
+    without_persons(folder, age=[5], creatinine=[2999])
+    facts = gather_table_facts(folder / "visits.csv", None, None, folder / "bounds.toml", find=True)
+    with pytest.raises(SeveralProblemsError) as in_memory:
+        read_encoded_table(folder / "visits.csv", facts, invalid="raise")
+    with pytest.raises(SeveralProblemsError) as in_partitions:
+        streamed(folder, facts)
+    assert str(in_partitions.value) == str(in_memory.value)
+    assert [str(error).split(":")[0] for error in in_memory.value.errors] == ['column "age"', 'column "creatinine"']
 
 
 def test_a_value_that_is_filled_in_counts_as_a_cell(folder):

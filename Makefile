@@ -82,6 +82,7 @@ docs: $(DOCS) examples ## Build the pages into site/, strictly
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/strategies.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
+	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/mkdocs build --strict --quiet
 

@@ -36,7 +36,7 @@ def blocked(names):
 
 def test_the_oldest_packages_are_the_lower_bounds():
     bounds = {}
-    extras = (EXTRAS[name] for name in ("cli", "dask", "postgresql", "reproduce", "dev"))
+    extras = (EXTRAS[name] for name in ("cli", "dask", "excel", "stata", "postgresql", "reproduce", "dev"))
     requirements = [*PROJECT["dependencies"], *(requirement for extra in extras for requirement in extra)]
     requirements.remove("taciturn[cli]")
     for requirement in requirements:

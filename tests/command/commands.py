@@ -109,14 +109,22 @@ def write_patients(folder: Path, n_rows=400, seed=0) -> tuple[Path, Path]:
     return table, bounds
 
 
-def one_sentence(run: Run) -> str:
-    """The sentence of a refusal, checked to be one, without a traceback and without a secret."""
+def sentences(run: Run) -> list[str]:
+    """The sentences of a refusal, one for every problem, checked to have no traceback and no secret."""
     assert run.code == 1, run
     assert "Traceback" not in run.err
     assert SECRET not in run.err + run.out
     lines = [line for line in run.err.splitlines() if line.strip() and not line.startswith("note: ")]
+    assert lines
+    for line in lines:
+        assert line.startswith("taciturn: ")
+        assert line.endswith(".")
+        assert "a defect (" not in line, line
+    return lines
+
+
+def one_sentence(run: Run) -> str:
+    """The sentence of a refusal, checked to be one."""
+    lines = sentences(run)
     assert len(lines) == 1, lines
-    assert lines[0].startswith("taciturn: ")
-    assert lines[0].endswith(".")
-    assert "a defect (" not in lines[0], lines[0]
     return lines[0]

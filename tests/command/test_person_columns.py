@@ -211,7 +211,9 @@ def test_a_template_proposes_the_person_and_offers_no_key_as_a_feature(wide):
     template = bounds_template(TableSchema(names, ("number",) * len(names)), "ill")
     assert template.count('[person]\ncolumn = "patient_id"') == 1
     assert '[columns."patient_id"]' not in template
-    filled = template.replace("lower =\n", "lower = 0\n").replace("upper =\n", "upper = 1\n")
+    filled = template.replace("# lower =\n", "lower = 0\n").replace("# upper =\n", "upper = 1\n")
+    if wide:
+        filled = filled.replace("# [defaults]\n", "[defaults]\n")
     resolved = TableBounds.from_toml(filled).for_table(TableSchema(names, ("number",) * len(names)))
     assert resolved.person == "patient_id"
     assert resolved.order == others

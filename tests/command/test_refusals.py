@@ -5,7 +5,7 @@ import gzip
 import json
 
 import pytest
-from commands import BOUNDS, HEADER, SECRET, Run, csv_text, one_sentence, patients, run, write_patients
+from commands import BOUNDS, HEADER, SECRET, Run, csv_text, one_sentence, patients, run, sentences, write_patients
 
 from taciturn import SparseClassifier
 from taciturn.certificate import Certificate
@@ -277,7 +277,8 @@ def test_predicting_needs_the_columns_and_leaves_nothing_half_done(model_text, t
     (tmp_path / "new.csv").write_text(csv_text(rows, header=HEADER[:-1]), encoding="utf-8")
     one_sentence(run("predict", "model.json", "new.csv", "-o", "out.csv", cwd=tmp_path))
     (tmp_path / "narrow.csv").write_text(csv_text([row[:2] for row in rows], header=HEADER[:2]), encoding="utf-8")
-    assert '"smoker"' in one_sentence(run("predict", "model.json", "narrow.csv", "-o", "out.csv", cwd=tmp_path))
+    missing = sentences(run("predict", "model.json", "narrow.csv", "-o", "out.csv", cwd=tmp_path))
+    assert ['"smoker"' in missing[0], '"region"' in missing[1]] == [True, True]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "narrow.csv", "new.csv"]
 
 
@@ -432,7 +433,7 @@ def test_a_killed_run_is_noticed_by_the_next(tmp_path):
 def test_a_defect_is_reported_without_its_message(tmp_path, monkeypatch):
     write_patients(tmp_path)
 
-    def defective(path):
+    def defective(path, layout):
         raise ValueError(SECRET)
 
     monkeypatch.setattr("taciturn.tables.read_schema", defective)

@@ -177,6 +177,7 @@ BAD = {
     "loss": ("hinge", None),
     "mechanism": ("magic", None),
     "method": ("three-phase", None),
+    "missing": ("row", None),
     "n_blocks": (0, 2.5, "many"),
     "n_features_to_select": (0, 2.5, "few"),
     "n_jobs": (0, "all"),

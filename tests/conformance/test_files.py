@@ -19,7 +19,16 @@ from taciturn import (
 )
 from taciturn.planning.descent import step_rule
 from taciturn.sources import DaskSource, PartitionedTable, StreamedSource
-from taciturn.tables import Column, NumberPartitions, TableBounds, Target, open_partitions, read_person_keys, read_table
+from taciturn.tables import (
+    Column,
+    Fill,
+    NumberPartitions,
+    TableBounds,
+    Target,
+    open_partitions,
+    read_person_keys,
+    read_table,
+)
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -193,6 +202,50 @@ def test_bounds_are_found_on_streams_as_in_memory(folder):
         streamed = PrivateScaler(epsilon=20.0, random_state=1, tail=0.1).fit(numbers)
     assert streamed.lower_.tolist() == in_memory.lower_.tolist()
     assert streamed.upper_.tolist() == in_memory.upper_.tolist()
+
+
+@pytest.mark.usefixtures("small_partitions")
+def test_missing_cells_alone_are_left_out_on_streams_too(tmp_path):
+    rng = np.random.default_rng(2)
+    columns = rng.normal(0, 50, (1500, 2))
+    # Records without the one number have large other ones, so that it matters whether they count.
+    columns[::4] = np.nan, 400.0
+    table = pa.table({"one": columns[:, 0], "other": columns[:, 1], "y": np.zeros(1500)})
+    parquet.write_table(table, tmp_path / "t.parquet", row_group_size=200)
+    described = {name: Column("number", -1, 1) for name in ("one", "other")}
+    bounds = TableBounds(Target("y", -1, 1), described, missing={"one": Fill(indicator=True)})
+    settings = {"epsilon": 20.0, "random_state": 1, "tail": 0.1, "invalid": "null"}
+    found = {}
+    for missing in ("cell", "record"):
+        in_memory = PrivateScaler(missing=missing, **settings).fit(columns)
+        with open_table(tmp_path / "t.parquet", bounds, invalid="null") as opened:
+            numbers = PartitionedTable(NumberPartitions(opened.partitions, ["one", "other"]), has_target=False)
+            streamed = PrivateScaler(missing=missing, **settings).fit(numbers)
+        assert streamed.certificate_.to_json() == in_memory.certificate_.to_json()
+        assert streamed.lower_.tolist() == in_memory.lower_.tolist()
+        assert streamed.upper_.tolist() == in_memory.upper_.tolist()
+        found[missing] = streamed.upper_.tolist()
+    assert found["cell"][0] == found["record"][0]
+    assert found["cell"][1] > 2 * found["record"][1]
+
+
+def test_a_bounds_file_names_lists_that_lie_beside_it(folder, tmp_path):
+    (tmp_path / "regions.txt").write_text("hill\ndale\n", encoding="utf-8")
+    (tmp_path / "bounds.toml").write_text(
+        """target = {name = "pain", lower = 0, upper = 10}
+        [defaults]
+        lower = -1
+        upper = 1
+        [columns]
+        region = {type = "category", categories_file = "regions.txt"}
+        smoker = {type = "ignore"}
+        person = {type = "ignore"}
+        ill = {type = "ignore"}
+        """,
+        encoding="utf-8",
+    )
+    with open_table(folder / "1.parquet", tmp_path / "bounds.toml") as table:
+        assert list(table.names) == ["age", "dose", "region=hill", "region=dale", "height"]
 
 
 def test_what_the_table_states_is_not_stated_otherwise(folder):

@@ -173,6 +173,10 @@ def test_missing_cells_of_text_tables(tmp_path):
     schema = read_schema(path)
     same_X, same_y, numbers = read_unbounded_table(path, stated.for_table(schema), ["y"], schema)
     assert (same_X.tolist(), same_y.tolist(), numbers.tolist()) == (X.tolist(), y.tolist(), [[1], [2], [3], [4]])
+    # What is filled in counts where bounds are to be found, too.
+    numbers = read_unbounded_table(path, stated.for_table(schema), ["y", "x"], schema)[2]
+    assert numbers.tolist() == [[1, 2.5], [2, 2.5], [3, 2.5], [4, 7]]
+    path.write_text("y,x,c,b\n1,inf,NA,true\n")
     with pytest.raises(DataError, match='^column "x": expected a finite number in every row'):
         read_unbounded_table(path, stated.for_table(schema), ["y", "x"], schema)
 
@@ -207,7 +211,8 @@ def test_a_cell_that_is_no_number_changes_no_other_cell(tmp_path):
         (["NA", ""], ["", "NA", "x", "", "NA", "y"], [1, 0, -1, 1, 0, -1]),
         ([1, 0], ["1", "0", "1.0", "2", "x", ""], [0, 1, 0, -1, -1, -1]),
         ([-1, -2], ["-1", "-2", "-3", "nan", "inf", "1e400"], [0, 1, -1, -1, -1, -1]),
-        ([False, True], ["true", "0", "False", "1", "yes", ""], [1, 0, 0, 1, -1, -1]),
+        ([False, True], ["true", "0", "False", "1", "maybe", ""], [1, 0, 0, 1, -1, -1]),
+        ([False, True], ["Yes", "nein", "JA", "no", "perhaps", ""], [1, 0, 1, 0, -1, -1]),
         (["1", "2"], ["1", "2", "3", "1.0", "", "01"], [0, 1, -1, 0, -1, -1]),
     ],
     ids=str,

@@ -35,6 +35,7 @@ from taciturn.cli.screen import print_error
 from taciturn.cli.selecting import select
 from taciturn.cli.showing import show
 from taciturn.cli.verifying import verify
+from taciturn.core.errors import SeveralProblemsError
 
 __all__ = ["app", "main"]
 
@@ -103,7 +104,8 @@ def _run() -> int:
     except Exception as error:
         if isinstance(error, CompleteError | NotShownError):
             discard_output()
-        print_error(describe_error(error))
+        for each in error.errors if isinstance(error, SeveralProblemsError) else (error,):
+            print_error(describe_error(each))
         return COMPLETE if isinstance(error, CompleteError) else FAILED
 
 

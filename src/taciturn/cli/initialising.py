@@ -23,17 +23,24 @@ def init(
 ) -> None:
     """Write a template for the bounds file: names and types of the columns, no value of the table.
 
-    Fill in the blanks from public knowledge: the range of each column from its nature, the lists of categories, the
-    classes or the range of the target. Do not take them from the table.
+    Types are told from the names and from the shapes of the cells in the first rows: numbers, also with <5 or decimal
+    commas, dates, yes and no, categories, many codes, free text, keys. One type from this list is written for each
+    column, and no value, count or range. Certificates assume that such types are public.
+
+    Fill in what the comments ask for from public knowledge: the range of each column from its nature, the lists of
+    categories, the classes or the range of the target. Do not take them from the table.
 
     Example: taciturn init patients.csv --target diagnosis
     """
-    from taciturn.tables import bounds_template, read_schema
+    from taciturn.tables import bounds_template, detect_table
 
     if output.exists():
         raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
     with stage(f"reading the columns of {table.name}"):
-        schema = read_schema(table)
-    replace_file(output, bounds_template(schema, target), public=True)
+        found = detect_table(table)
+    replace_file(output, bounds_template(found.schema, target, found.columns, found.layout), public=True)
     with complete(f"the template {output} is complete"):
-        print_line(f"written: {output}, with {len(schema.names)} columns; fill in the blanks, then: taciturn fit")
+        print_line(
+            f"written: {output}, with {len(found.schema.names)} columns; fill in what its comments ask for, then: "
+            "taciturn fit"
+        )

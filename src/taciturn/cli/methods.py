@@ -106,14 +106,15 @@ def add_inference(
 def find_features(columns: str, bounds: TableBounds) -> list[int]:
     """The places of the features that a list of names with commas between them stands for.
 
-    A name is that of a column of the table or of a feature. A column of categories stands for its categories but the
-    first, because all of them together are collinear with the intercept.
+    A name is that of a column of the table or of a feature. A column stands for its features, also the one that says
+    that a cell is missing, but for the first of its categories: all of these are collinear with the intercept.
     """
     features = bounds.feature_names
     places = {feature: [place] for place, feature in enumerate(features)}
     for name, column in bounds.used:
-        if column.type == "category" and name not in places:
-            places[name] = [places[feature][0] for feature in column.features(name)[1:]]
+        own = bounds.column_features(name, column)
+        if name in own or name not in places:
+            places[name] = [places[feature][0] for feature in own if feature != column.reference(name)]
     found: list[int] = []
     # As a line of a CSV file, so that quotes allow names with commas.
     for name in next(csv.reader([columns], skipinitialspace=True), []):

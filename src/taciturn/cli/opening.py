@@ -67,11 +67,21 @@ class OpenedTable(EncodedTable):
     def _encode(self, scaler: Any) -> None:
         from taciturn.sources import FileTable
 
-        self.X = FileTable(self.X.partitions.with_bounds(self.bounds), self.engine)
+        self.X = FileTable(self.X.partitions.with_bounds(self.bounds, found=self.facts.to_find), self.engine)
+
+    def _leave_out(self, lacking: list[bool]) -> None:
+        """Partitions are read with the cells of such records missing, by :class:`~taciturn.tables.NumberPartitions`."""
 
     def _run(self, estimator: Any) -> None:
+        refused = None
         with show_passes("fitting", self.engine, estimator, self.X):
-            estimator.fit(self.X)
+            try:
+                estimator.fit(self.X)
+            except DataError as error:
+                refused = error
+        if refused is not None:
+            self.X.partitions.raise_problems()
+            raise refused
         # As after a fit to the arrays of a table in memory; the names are in the bounds of the model.
         vars(estimator).pop("feature_names_in_", None)
 
@@ -120,7 +130,7 @@ def open_records(
         )
         if facts.to_find:
             # Else a cell that cannot be used would be found when the bounds are paid for.
-            opened.partitions.check(progress)
+            opened.partitions.check(progress, facts.to_find)
     unbounded = None
     if facts.to_find:
         numbers, persons = NumberPartitions(opened.partitions, facts.to_find), opened.has_persons
@@ -145,12 +155,12 @@ def _size(table: Path, facts: TableFacts) -> int:
     from taciturn.tables.stored import store_facts
 
     size = 0
-    for file in table_files(table):
-        stored = None if file.format in ("csv", "libsvm") else store_facts(file)
+    for file in table_files(table, facts.bounds.layout):
+        stored = store_facts(file) if file.has_groups else None
         if stored is not None:
             size += 8 * sum(stored.group_rows) * len(facts.bounds.feature_names)
         else:
-            size += file.path.stat().st_size * (_UNPACKED if file.gzipped else 1)
+            size += file.path.stat().st_size * (_UNPACKED if file.is_packed else 1)
     return size
 
 

@@ -40,7 +40,10 @@ def checked_budget(epsilon: float | None) -> float | None:
 
 
 TableFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV or libsvm file, also .gz, or Parquet, Feather or Arrow.", show_default=False)
+    Path,
+    typer.Argument(
+        help="CSV, TSV or libsvm file, also .gz; Parquet, Feather, Arrow, .xlsx, .dta or SQLite.", show_default=False
+    ),
 ]
 Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the target of the bounds file]")]
 TaskOption = Annotated[

@@ -36,8 +36,9 @@ def predict(
     Example: taciturn predict model/model.json new-patients.csv -o predictions.csv
     """
     from taciturn.tables import read_batches
+    from taciturn.tables.files import split_part
 
-    for source in (model, table):
+    for source in (model, split_part(table)[0]):
         if output.exists() and source.exists() and output.samefile(source):
             raise ParameterError("output", str(output), "a file that is not read", "choose another name")
     read = read_model(model)

@@ -99,7 +99,7 @@ class EncodedTable:
             with warnings.catch_warnings():
                 # The fit that follows warns of the whole budget.
                 warnings.simplefilter("ignore", WeakGuaranteeWarning)
-                scaler = PrivateScaler(invalid=self.invalid, **budget).fit(self.unbounded, persons=self.persons)
+                scaler = PrivateScaler(**self._admission(), **budget).fit(self.unbounded, persons=self.persons)
         except AccountError:
             raise
         except TaciturnError:
@@ -119,14 +119,39 @@ class EncodedTable:
 
     def _encode(self, scaler: Any) -> None:
         """Encode the columns whose bounds were found."""
+        import numpy as np
+
         to_find, name = self.facts.to_find, self.bounds.target.name
         scaled = scaler.transform(self.unbounded)
         places = {feature: place for place, feature in enumerate(self.bounds.feature_names)}
         for at, column in enumerate(to_find):
             if column != name:
-                self.X[:, places[column]] = scaled[:, at]
+                # Where a cell is missing, the feature is the middle of the bounds, and another one says so.
+                middle = np.isnan(scaled[:, at]) & self._may_lack(column)
+                self.X[:, places[column]] = np.where(middle, 0.0, scaled[:, at])
         if name in to_find:
             self.y = self.unbounded[:, to_find.index(name)]
+
+    def _may_lack(self, column: str) -> bool:
+        """Whether cells of a column may be missing without a value in their place."""
+        fill = self.facts.bounds.fill_of(column)
+        return fill is not None and fill.value is None
+
+    def _admission(self) -> dict[str, Any]:
+        """How the search for bounds treats missing cells: one that has no value is left out, not its record."""
+        lacking = [self._may_lack(column) for column in self.facts.to_find]
+        if not any(lacking):
+            return {"invalid": self.invalid}
+        self._leave_out(lacking)
+        return {"invalid": "null", "missing": "cell"}
+
+    def _leave_out(self, lacking: list[bool]) -> None:
+        """Leave a record with a cell that cannot be used out of the search in all columns, and out of the fit."""
+        import numpy as np
+
+        wrong = np.where(lacking, np.isinf(self.unbounded), ~np.isfinite(self.unbounded)).any(axis=1)
+        self.unbounded[wrong] = np.nan
+        self.X[wrong] = np.nan
 
     def fit(self, estimator: Any) -> None:
         """Fit an estimator, with its warnings as notes."""

@@ -115,7 +115,7 @@ def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool
     with stage(f"reading {table.name}"):
         X, y = read_table(table, read.bounds, read.bounds.target.name, invalid=invalid)
         person = read.bounds.person
-        if person is None or (not needs_persons and person not in read_schema(table).names):
+        if person is None or (not needs_persons and person not in read_schema(table, read.bounds.layout).names):
             return X, y, None
         return X, y, read_person_keys(table, read.bounds)
 

@@ -38,15 +38,15 @@ class TableFacts:
 
     def with_found(self, lower: Any, upper: Any) -> TableBounds:
         """The bounds with those that were found privately in place of the provisional ones."""
-        from taciturn.tables import Column
-
         bounds = self.bounds
         found = dict(zip(self.to_find, zip(map(float, lower), map(float, upper), strict=True), strict=True))
         if bounds.target.name in found:
             low, high = found.pop(bounds.target.name)
             bounds = replace(bounds, target=replace(bounds.target, lower=low, upper=high))
-        columns = dict(bounds.columns) | {name: Column("number", *ends) for name, ends in found.items()}
-        return replace(bounds, columns=columns, found_privately=self.to_find)
+        columns = dict(bounds.columns)
+        for name, (low, high) in found.items():
+            columns[name] = replace(columns[name], lower=low, upper=high)
+        return replace(bounds, columns=columns)
 
 
 def gather_table_facts(
@@ -59,7 +59,10 @@ def gather_table_facts(
     from taciturn.tables import TableBounds, Target, read_schema
     from taciturn.tables.bounds import missing_column
 
-    stated = None if bounds_file is None else TableBounds.from_toml(read_text(bounds_file, "bounds", _MOST_BOUNDS))
+    stated = None
+    if bounds_file is not None:
+        text = read_text(bounds_file, "bounds", _MOST_BOUNDS)
+        stated = TableBounds.from_toml(text, folder=bounds_file.parent)
     if stated is None and not find:
         raise ParameterError(
             "bounds",
@@ -68,7 +71,7 @@ def gather_table_facts(
             "write a template with taciturn init and fill it in, or give --private-bounds a share of the budget",
         )
     with stage(f"reading the columns of {table.name}"):
-        schema = read_schema(table)
+        schema = read_schema(table, None if stated is None else stated.layout)
     if stated is None:
         if target is None:
             raise ParameterError("target", None, "the name of a column", "name one with --target")
@@ -86,7 +89,7 @@ def gather_table_facts(
         stated, to_find = _add_provisional_bounds(stated, task, schema)
     elif task == "regress" and stated.target.lower is None:
         raise ParameterError("target", stated.target.name, "bounds in the bounds file", "state lower and upper")
-    return TableFacts(stated.for_table(schema), task, to_find, schema)
+    return TableFacts(stated.for_table(schema).require_bounds(), task, to_find, schema)
 
 
 def _choose_task(task: Task | None, stated: TableBounds) -> Task:
@@ -108,28 +111,37 @@ def _add_provisional_bounds(
 ) -> tuple[TableBounds, tuple[str, ...]]:
     """The bounds with provisional ones for every column of numbers that they do not describe, and these columns."""
     from taciturn.tables import Column
+    from taciturn.tables.problems import Problems
 
-    columns, to_find, target = dict(stated.columns), [], stated.target
+    columns, to_find, target, problems = dict(stated.columns), [], stated.target, Problems()
+    lower, upper = _PROVISIONAL
     for name, kind in zip(schema.names, schema.kinds, strict=True):
-        if name in (target.name, stated.person) or name in columns:
+        if name in (target.name, stated.person):
             continue
-        if stated.defaults is not None and kind == "number":
+        if name in columns:
+            if not columns[name].is_bounded:
+                columns[name] = replace(columns[name], lower=lower, upper=upper)
+                to_find.append(name)
+        elif stated.defaults is not None and kind == "number":
             continue
-        if kind == "number":
+        elif kind == "number":
             columns[name] = Column("number", *_PROVISIONAL)
             to_find.append(name)
         elif kind == "boolean":
             columns[name] = Column("boolean")
         else:
-            raise DataError(
-                f"column {name[:60]!r}: expected numbers or truth values where nothing is stated, got a {kind} column; "
-                'list its public categories or leave it out (type = "ignore") in a bounds file.'
-            )
+            with problems.gathering():
+                raise DataError(
+                    f"column {name[:60]!r}: expected numbers or truth values where nothing is stated, got a {kind} "
+                    'column; describe it or leave it out (type = "ignore") in a bounds file.'
+                )
+    problems.raise_all()
     if task == "regress" and target.lower is None:
-        lower, upper = _PROVISIONAL
         target = replace(target, lower=lower, upper=upper)
         to_find.append(target.name)
-    return replace(stated, target=target, columns=columns), tuple(to_find)
+    # At once, because what is filled in for missing cells need not lie within provisional bounds.
+    found = tuple(to_find)
+    return replace(stated, target=target, columns=columns, found_privately=found), found
 
 
 def read_text(path: Path, what: str, most: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class TaciturnError(Exception):
     """Base of every error that taciturn raises on purpose."""
@@ -37,6 +39,23 @@ class DataError(TaciturnError, ValueError):
 
 class DataTypeError(DataError, TypeError):
     """The data are of a type that cannot be used."""
+
+
+class SeveralProblemsError(TaciturnError, ValueError):
+    """Several things are wrong; the message has one sentence for each, on a line of its own.
+
+    Parameters
+    ----------
+    errors : iterable of TaciturnError
+        At least two of them.
+    """
+
+    def __init__(self, errors: Iterable[TaciturnError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(map(str, self.errors)))
+
+    def __reduce__(self) -> tuple[type[SeveralProblemsError], tuple[tuple[TaciturnError, ...]]]:
+        return (type(self), (self.errors,))
 
 
 class CertificateError(TaciturnError, ValueError):

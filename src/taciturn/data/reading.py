@@ -215,10 +215,13 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
     return _admitted(table, _checked_target(target, numeric=numeric))
 
 
-def read_part(X: Any, y: Any, *, invalid: str, numeric: bool, layouts: Any = LAYOUTS) -> PresentRecords:
+def read_part(
+    X: Any, y: Any, *, invalid: str, numeric: bool, layouts: Any = LAYOUTS, gaps: bool = False
+) -> PresentRecords:
     """The records among some rows of a table, with numbers or labels for targets, each judged as in the whole table.
 
-    ``y=None`` is for tables without a target, whose records get zeros. There may be no rows, and no columns.
+    ``y=None`` is for tables without a target, whose records get zeros. There may be no rows, and no columns. With
+    ``gaps`` a record that ``invalid="null"`` would leave out for a cell stays, with NaN in its place.
     """
     if invalid == "null":
         table = without_data_values("X", lambda: judged_table(X))
@@ -228,7 +231,9 @@ def read_part(X: Any, y: Any, *, invalid: str, numeric: bool, layouts: Any = LAY
         if target.size != table.shape[0]:
             raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
         n_rows = table.shape[0]
-        return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(known & finite_rows(table))
+        return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(
+            known if gaps else known & finite_rows(table)
+        )
     rules: dict[str, Any] = {"accept_sparse": layouts, "dtype": np.float64, "ensure_min_samples": 0}
 
     def read() -> Any:

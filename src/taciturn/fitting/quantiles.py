@@ -24,6 +24,8 @@ _LEAST_SHARE = 0.01
 class ColumnCounts:
     """Task: how many values of each column, and of its mirror image, are at most each point of a grid.
 
+    A cell that is NaN counts nowhere.
+
     Parameters
     ----------
     grids : tuple of tuple of float
@@ -37,11 +39,11 @@ class ColumnCounts:
         """The counts of all columns in a row: see :meth:`split`."""
         X = block.values(None)
         weights = None if block.persons is None else block.persons.weights
-        counts = [
-            cumulative_counts(values, grid, weights)
-            for j, grid in enumerate(self.grids)
-            for values in (X[:, j], -X[:, j])
-        ]
+        counts = []
+        for j, grid in enumerate(self.grids):
+            there = ~np.isnan(X[:, j])
+            weighed = None if weights is None else weights[there]
+            counts += [cumulative_counts(values, grid, weighed) for values in (X[there, j], -X[there, j])]
         return np.concatenate(counts)
 
     def split(self, total: IntArray) -> list[tuple[IntArray, IntArray]]:

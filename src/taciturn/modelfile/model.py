@@ -142,7 +142,7 @@ class Model:
         chosen = set(summary.names)
         whole = [
             name for name, column in self.bounds.used
-            if column.type == "category" and chosen.issuperset(column.features(name))
+            if column.type == "category" and chosen.issuperset(self.bounds.column_features(name, column))
         ]  # fmt: skip
         if summary.inference.reason is None or not whole:
             return summary.notes

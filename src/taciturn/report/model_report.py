@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from taciturn.modelfile import Model, ScoreFile
     from taciturn.tables import TableBounds
     from taciturn.tables.columns import Column
+    from taciturn.tables.missing import Fill
 
 __all__ = ["model_report"]
 
@@ -143,14 +144,30 @@ def _columns(bounds: TableBounds, invalid: str) -> Iterator[tuple[str, str, str,
     found = set(bounds.found_privately)
     unfilled = "refused" if invalid == "raise" else "the record is left out"
     for name, column in bounds.used:
-        filled = f"{format_fact(bounds.missing[name])} is filled in" if name in bounds.missing else unfilled
+        filled = _filled(bounds.fill_of(name)) or unfilled
         yield name, _values(column), filled, "found privately" if name in found else "bounds file"
     for name, column in bounds.columns.items():
         if column.type == "ignore":
             yield name, "not used", "", "bounds file"
 
 
+def _filled(fill: Fill | None) -> str:
+    """What stands for missing cells, in words; no words if nothing does."""
+    if fill is None:
+        return ""
+    value = "0 for every feature" if fill.value is None else format_fact(fill.value)
+    return f"{value} is filled in{', and a feature says so' if fill.indicator else ''}"
+
+
 def _values(column: Column) -> str:
     if column.type == "number":
-        return f"numbers from {format_fact(column.lower)} to {format_fact(column.upper)}"
-    return "yes or no" if column.type == "boolean" else f"one of: {format_fact(column.categories)}"
+        limits = "; <5 counts as 5, and >5 too" if column.censored else ""
+        return f"numbers from {format_fact(column.lower)} to {format_fact(column.upper)}{limits}"
+    if column.type == "date":
+        if column.parts:
+            return f"dates: {' and '.join(column.parts)}"
+        return f"days since {column.since}, from {format_fact(column.lower)} to {format_fact(column.upper)}"
+    if column.type == "boolean":
+        return "yes or no"
+    group = "" if column.group is None else f" (first {column.group} characters)"
+    return f"one of: {format_fact(column.categories)}{group}"

@@ -14,7 +14,7 @@ from taciturn.certificate import certify
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_integer, check_real
+from taciturn.core.validation import check_choice, check_integer, check_real
 from taciturn.data.admission import PresentRecords, finite_rows
 from taciturn.data.persons import PERSON_WEIGHT
 from taciturn.fitting.procedure import Persons, PrivateEstimator, PublicFacts
@@ -45,8 +45,10 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     mechanisms of equal noise under one accountant. Sensitivity: ``data.sensitivity.opposite_quantile_scores``. Scores
     are exact integers. Public: the number of columns, that of records (``n_public`` under add-remove) and all
     parameters. Neighbours differ in a whole row, which under zero-out and add-remove is absent from one of them and
-    counts in no rank of any column; so is a record that ``invalid="null"`` makes null. What ``transform`` returns for
-    the fitted records is as sensitive as they are: let another private step follow.
+    counts in no rank of any column; so is a record that ``invalid="null"`` makes null. With ``missing="cell"`` a cell
+    that is no finite number counts in no rank of its column, and its record in those of the others: a record still adds
+    to each score what it adds where it is present, or nothing. What ``transform`` returns for the fitted records is as
+    sensitive as they are: let another private step follow.
 
     Parameters
     ----------
@@ -64,6 +66,9 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         Share of values to clip at each end, at least 0.001 and less than 0.5.
     %(invalid)s
         ``transform`` then leaves NaN in place of such a cell, for the next step to see.
+    missing : {"record", "cell"}, default="record"
+        With ``invalid="null"``, what a cell that is no finite number takes out: its whole record, or itself alone, so
+        that the bounds of every column come from the cells that it has.
     %(random_state)s
 
     Attributes
@@ -119,6 +124,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         largest: ArrayLike = 1e6,
         tail: float = 0.05,
         invalid: str = "raise",
+        missing: str = "record",
         account: Account | str | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -130,6 +136,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         self.largest = largest
         self.tail = tail
         self.invalid = invalid
+        self.missing = missing
         self.account = account
         self.random_state = random_state
 
@@ -169,7 +176,8 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             plan.budget,
             relation=self.relation,
             public=self._public_description(facts)
-            | {"tail": float(self.tail), "smallest": fact_of(smallest), "largest": fact_of(largest)},
+            | {"tail": float(self.tail), "smallest": fact_of(smallest), "largest": fact_of(largest)}
+            | ({"missing": self.missing} if self.missing == "cell" else {}),
             assumptions=(
                 "the range of sizes was chosen without looking at these data",
                 *self._admission(None),
@@ -189,6 +197,9 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
         super().check_parameters()
         self._require_public_count()
         check_real(1e-3, 0.5, closed="left", tail=self.tail)
+        check_choice(("record", "cell"), missing=self.missing)
+        if self.missing == "cell" and self.invalid != "null":
+            raise ParameterError("missing", self.missing, "invalid='null' beside it", "set both, or leave it out")
         for name in ("smallest", "largest"):
             given = getattr(self, name)
             for j, size in enumerate(numbers_of(name, given).flat):
@@ -210,12 +221,15 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     def _read(self, X: Any, facts: PublicFacts, persons: Persons | None = None) -> Source:
         """The records that are not null, in their own units and without a target."""
         if isinstance(X, OpenTable):
-            builder = BlockBuilder(math.inf, self.invalid, None, numeric=True, sparse=False, own_units=True)
+            builder = BlockBuilder(
+                math.inf, self.invalid, None, numeric=True, sparse=False, own_units=True, gaps=self.missing == "cell"
+            )
             return X.read(self, builder, facts.n_records, persons)
         table = self._read_table(X, reset=True)
         n_rows = table.shape[0]
         records = PresentRecords(table, np.zeros(n_rows), np.arange(n_rows), n_rows)
-        records = records.keep(finite_rows(table))
+        if self.missing == "record":
+            records = records.keep(finite_rows(table))
         return ArraySource(records if persons is None else records.of_persons(persons()), math.inf, facts.n_records)
 
     def _ends(self, n_columns: int) -> tuple[FloatArray, FloatArray]:

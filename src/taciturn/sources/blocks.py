@@ -199,6 +199,8 @@ class BlockBuilder:
         Whether a column of a boolean type holds truth values, even where it arrives as numbers.
     own_units : bool, default=False
         Whether tasks read features in their own units, so that integers alone do not do.
+    gaps : bool, default=False
+        Whether ``invalid="null"`` leaves cells out, which are NaN then, and not their records; with ``own_units``.
     """
 
     x_bound: float
@@ -208,12 +210,18 @@ class BlockBuilder:
     sparse: bool = True
     truth_values: bool = False
     own_units: bool = False
+    gaps: bool = False
 
     def read(self, X: Any, y: Any) -> tuple[PresentRecords, IntArray]:
         """The records of a partition with mapped targets, and how many labels are text and are not."""
         layouts = LAYOUTS if self.sparse else False
         records = read_part(
-            X, y if self.target is not None else None, invalid=self.invalid, numeric=self.numeric, layouts=layouts
+            X,
+            y if self.target is not None else None,
+            invalid=self.invalid,
+            numeric=self.numeric,
+            layouts=layouts,
+            gaps=self.gaps,
         )
         if self.truth_values and declares_truth_values(y):
             records = replace(records, y=records.y.astype(bool))

@@ -120,8 +120,8 @@ def open_table(
     Parameters
     ----------
     path : str or path-like
-        A file named .csv, .tsv or .libsvm, each also with .gz, or .parquet, .feather or .arrow, or a folder of Parquet
-        or Arrow files with the same columns, which are read in the order of their names.
+        A file as in :func:`~taciturn.tables.read_schema`, or a folder of Parquet or Arrow files with the same columns,
+        which are read in the order of their names.
     bounds : TableBounds, str or path-like, default="bounds.toml"
         Public bounds of the columns and the target, or the file that states them; ``taciturn init`` writes a template.
     invalid : {"raise", "null"}, default="raise"
@@ -189,4 +189,4 @@ def _read_bounds(path: Path) -> TableBounds:
             f"bounds {path.name!r}: expected a text file that can be read, got none; check the name, or write a "
             "template with taciturn init."
         ) from None
-    return TableBounds.from_toml(text)
+    return TableBounds.from_toml(text, folder=path.parent)

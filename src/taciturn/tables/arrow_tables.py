@@ -1,4 +1,4 @@
-"""CSV, Parquet and Arrow files as record batches of selected columns, in the types that the bounds state."""
+"""Files of all formats as record batches of selected columns, in the types that the bounds state."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from taciturn.core.errors import DataError
+from taciturn.tables.conversions import parse_number
 from taciturn.tables.files import TableFile, each_without_cells, without_cells
+from taciturn.tables.layouts import DELIMITERS
 from taciturn.tables.schema import MOST_COLUMNS, TableSchema, kind_of
-from taciturn.tables.streams import TableStream
+from taciturn.tables.stata import StataReader, stata_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ColumnSelection", "arrow_schema", "infer_types", "stream_batches", "whole_batches"]
+    from taciturn.tables.sheets import SheetStream
+    from taciturn.tables.streams import TableStream
+
+__all__ = ["ColumnSelection", "arrow_schema", "infer_types", "read_first_texts", "stream_batches", "whole_batches"]
 
 _CELLS = 1 << 22
 """Approximate number of cells in one batch."""
@@ -29,7 +32,7 @@ _LONGEST_HEADER = 1 << 24
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """The columns to read, in order, each with its type: "number", "boolean", "text", or "as it is".
+    """The columns to read, in order, each with its type: "number", "text", or "as it is".
 
     Texts that are ``listed`` are values of a column even where they look like a missing one, such as the category "NA".
     A cell of a text table that is not of the stated type refuses the table, or is missing with ``invalid="null"``.
@@ -52,7 +55,7 @@ def arrow_schema(file: TableFile) -> TableSchema:
     """Read names and kinds of the columns; the kinds of a text table are inferred from its first rows."""
     schema = without_cells(file, lambda: _SCHEMAS[file.format](file))
     names = tuple(without_cells(file, lambda: schema.names))
-    if file.format == "csv":
+    if file.is_text:
         _check_delimiter(file, names)
     return TableSchema(names, tuple(map(kind_of, schema.types)))
 
@@ -61,7 +64,7 @@ def whole_batches(
     file: TableFile, schema: TableSchema, selection: ColumnSelection
 ) -> tuple[int, Iterator[pa.RecordBatch]]:
     """Read all rows; return their number and the batches, each of which is freed once the next one is taken."""
-    if file.format != "csv":
+    if not file.is_text:
         opened = without_cells(file, lambda: _READERS[file.format](file, schema, selection))
         return without_cells(file, opened.count_rows), _typed_batches(file, opened, selection)
     options = _csv_options(file, schema, selection)
@@ -73,7 +76,7 @@ def whole_batches(
 
         batches.reverse()
         while batches:
-            yield _with_gaps(batches.pop(), selection)
+            yield _with_gaps(batches.pop(), selection, file.decimal)
             # Arrow keeps freed memory unless it is told to return it.
             if len(batches) % _RELEASE_EVERY == 0:
                 default_memory_pool().release_unused()
@@ -84,7 +87,7 @@ def whole_batches(
 def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection) -> ColumnSelection:
     """The selection with the types that columns of a text table have, read as they are; takes a pass over the file."""
     names = [name for name, kind in selection.types.items() if kind == "as it is"]
-    if file.format != "csv" or not names:
+    if not file.is_text or not names:
         return selection
     options = _csv_options(file, schema, ColumnSelection(dict.fromkeys(names, "as it is")))
     found = without_cells(file, lambda: _read_csv(file.open(), options).schema, schema.names)
@@ -92,19 +95,38 @@ def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection
 
 
 def stream_batches(
-    file: TableFile, schema: TableSchema, selection: ColumnSelection, stream: TableStream | None = None
+    file: TableFile,
+    schema: TableSchema,
+    selection: ColumnSelection,
+    stream: TableStream | SheetStream | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read the rows in batches, one of which is in memory at a time.
 
     ``stream`` is the opened file of a text table, where the caller watches how far it is read.
     """
-    if file.format != "csv":
+    if not file.is_text:
         opened = without_cells(file, lambda: _READERS[file.format](file, schema, selection))
         yield from _typed_batches(file, opened, selection)
         return
     options = _csv_options(file, schema, selection)
     for batch in each_without_cells(file, lambda: iter(_open_csv(stream or file.open(), options)), schema.names):
-        yield _with_gaps(batch, selection)
+        yield _with_gaps(batch, selection, file.decimal)
+
+
+def read_first_texts(file: TableFile, schema: TableSchema) -> dict[str, list[str]]:
+    """The cells of the first block of a text table, by column and as text, without those that are missing."""
+    from pyarrow import csv
+
+    options = _csv_options(file, schema, ColumnSelection(dict.fromkeys(schema.names, "text")))
+    opened = without_cells(file, lambda: _open_csv(file.open(), options), schema.names)
+    batch = without_cells(file, lambda: next(iter(opened), None), schema.names)
+    if batch is None:
+        return {}
+    gaps = set(csv.ConvertOptions().null_values)
+    return {
+        name: [cell.strip() for cell in column.to_pylist() if cell is not None and cell not in gaps and cell.strip()]
+        for name, column in zip(schema.names, batch.columns, strict=True)
+    }
 
 
 # ---------------------------------------------------------------------- CSV
@@ -126,6 +148,7 @@ def _csv_schema(file: TableFile) -> Any:
     options = {
         "read_options": csv.ReadOptions(block_size=_block_size(width, len(header))),
         "parse_options": csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(decimal_point=file.decimal),
     }
     return _open_csv(stream, options).schema
 
@@ -135,10 +158,8 @@ def _csv_options(file: TableFile, schema: TableSchema, selection: ColumnSelectio
     from pyarrow import csv
 
     text = pa.dictionary(pa.int32(), pa.string())
-    types = {"number": pa.float64(), "boolean": pa.bool_(), "text": text}
-    if selection.invalid == "null":
-        # Arrow refuses a column with a cell that it cannot convert, so numbers and truth values are read as text.
-        types |= {"number": pa.string(), "boolean": text}
+    # Arrow refuses a column with a cell that it cannot convert, so that numbers are read as text where one may be.
+    types = {"number": pa.string() if selection.invalid == "null" else pa.float64(), "text": text}
     # A header of quoted names is at most twice as long as the names.
     header_size = sum(len(name.encode()) + 1 for name in schema.names)
     # Only text has line breaks in cells, and the search for them takes time.
@@ -150,6 +171,7 @@ def _csv_options(file: TableFile, schema: TableSchema, selection: ColumnSelectio
             include_columns=selection.names,
             column_types={name: types[kind] for name, kind in selection.types.items() if kind in types}
             | dict(selection.inferred),
+            decimal_point=file.decimal,
         ),
     }
 
@@ -171,11 +193,10 @@ def _check_header(file: TableFile, line: bytes) -> None:
 
 
 def _check_delimiter(file: TableFile, names: tuple[str, ...]) -> None:
-    if len(names) == 1 and any(other in names[0] for other in ",;\t|"):
-        expected = "tabs, as it is named .tsv" if file.delimiter == "\t" else "commas, as it is named .csv"
+    if file.format == "csv" and len(names) == 1 and any(other in names[0] for other in DELIMITERS):
         raise DataError(
-            f"{file.name}: expected columns separated by {expected}, got one column whose name holds another "
-            "delimiter; write the table with that one, or name it after its delimiter."
+            f"{file.name}: expected columns separated by {DELIMITERS[file.delimiter]}, got one column whose name holds "
+            "another delimiter; state it as delimiter in [table] of the bounds file, which taciturn init does."
         )
 
 
@@ -186,14 +207,14 @@ def _open_csv(stream: Any, options: dict[str, Any]) -> Any:
     return csv.open_csv(pa.PythonFile(stream, "r"), **options)
 
 
-def _read_csv(stream: TableStream, options: dict[str, Any]) -> Any:
+def _read_csv(stream: TableStream | SheetStream, options: dict[str, Any]) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
     return csv.read_csv(pa.PythonFile(stream, "r"), **options)
 
 
-def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection) -> pa.RecordBatch:
+def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection, decimal: str) -> pa.RecordBatch:
     """Replace texts that stand for a missing value, such as an empty cell, by nulls."""
     import pyarrow as pa
     from pyarrow import compute, csv
@@ -201,34 +222,33 @@ def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection) -> pa.RecordBa
     columns = batch.columns
     for i, (name, kind) in enumerate(selection.types.items()):
         if kind == "text":
-            gaps = [text for text in csv.ConvertOptions().null_values if text not in selection.listed[name]]
+            listed = selection.listed.get(name, frozenset())
+            gaps = [text for text in csv.ConvertOptions().null_values if text not in listed]
             texts = columns[i].dictionary
             cleared = compute.if_else(compute.is_in(texts, pa.array(gaps, texts.type)), None, texts)
             columns[i] = pa.DictionaryArray.from_arrays(columns[i].indices, cleared)
         elif kind == "number" and selection.invalid == "null":
-            columns[i] = _parsed_numbers(columns[i])
+            columns[i] = _parsed_numbers(columns[i], decimal)
     return pa.RecordBatch.from_arrays(columns, names=selection.names)
 
 
-def _parsed_numbers(texts: pa.Array) -> pa.Array:
-    """Parse every cell by itself: what is no number becomes null or NaN, whatever the other cells are."""
+def _parsed_numbers(texts: pa.Array, decimal: str) -> pa.Array:
+    """Parse every cell by itself: a missing one becomes null and what is no number NaN, whatever the others are."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
     gaps = pa.array(csv.ConvertOptions().null_values, texts.type)
+    texts = compute.if_else(compute.is_in(texts, gaps), None, texts)
+    if decimal != ".":
+        # A point is then no part of a number, as for Arrow.
+        with_point = compute.match_substring(texts, ".")
+        texts = compute.if_else(with_point, "a point", compute.replace_substring(texts, decimal, "."))
     try:
         # Python reads every text that Arrow reads as the same number, so that the choice changes the time alone.
-        return compute.cast(compute.if_else(compute.is_in(texts, gaps), None, texts), pa.float64())
+        return compute.cast(texts, pa.float64())
     except pa.ArrowInvalid:
         pass
-    return pa.array(np.array([_parsed_number(text) for text in texts.to_pylist()], dtype=np.float64))
-
-
-def _parsed_number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
+    return pa.array([None if text is None else parse_number(text) for text in texts.to_pylist()], pa.float64())
 
 
 # --------------------------------------------------- files with a schema of their own
@@ -314,8 +334,12 @@ _SCHEMAS: Mapping[str, Callable[[TableFile], Any]] = {
     "csv": _csv_schema,
     "parquet": _parquet_schema,
     "arrow": _ipc_schema,
+    "stata": stata_schema,
+    "xlsx": _csv_schema,
+    "sqlite": _csv_schema,
 }
 _READERS: Mapping[str, Callable[[TableFile, TableSchema, ColumnSelection], Any]] = {
     "parquet": _ParquetReader,
     "arrow": _IpcReader,
+    "stata": lambda file, schema, selection: StataReader(file, selection.names),
 }

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from taciturn.core.errors import DataError
 from taciturn.tables.bounds_toml import parse_toml
-from taciturn.tables.columns import KEYS, Column, Target, find_repeated
+from taciturn.tables.columns import Column, Target, find_repeated
+from taciturn.tables.layouts import TableLayout
+from taciturn.tables.missing import Fill, checked_fill, is_fill_of
+from taciturn.tables.problems import Problems, closest_name, did_you_mean, listed_names
 from taciturn.tables.schema import LABEL, TableSchema, is_index
+from taciturn.tables.statements import fields_to_content, missing_to_content, read_statements
 from taciturn.tables.words import quoted, refusal
 
 __all__ = ["TableBounds", "missing_column"]
@@ -33,7 +38,8 @@ class TableBounds:
     defaults : Column, default=None
         Facts about the columns that hold numbers and that ``columns`` does not list: bounds, or that they are codes.
     missing : mapping, default={}
-        Values that replace missing ones, by column. Other columns may not have missing values.
+        What stands for missing cells, by column: a value, or a :class:`~taciturn.tables.missing.Fill`. Other columns
+        may not have missing cells.
     order : tuple of str, default=None
         The columns that enter the model, in the order of the table. None until :meth:`for_table` has seen its names.
     found_privately : tuple of str, default=()
@@ -41,6 +47,11 @@ class TableBounds:
     person : str, default=None
         The column with the key of the person that each row is about, where a person may have several rows. It never
         enters the model. None: every row is a record of its own.
+    layout : TableLayout, default=None
+        How the file of the table is written (``[table]``). None: as its name says.
+    missing_default : object, default=None
+        What stands for missing cells of the columns that ``missing`` does not list: of all of them with ``{"indicator":
+        True}``, of those of its type with a value. :meth:`for_table` writes it into ``missing``.
 
     Examples
     --------
@@ -55,7 +66,7 @@ class TableBounds:
     ... upper = 110
     ... ''')
     >>> bounds.column("age")
-    Column(type='number', lower=0.0, upper=110.0, categories=())
+    Column(type='number', lower=0.0, upper=110.0)
     """
 
     target: Target
@@ -65,6 +76,8 @@ class TableBounds:
     order: tuple[str, ...] | None = None
     found_privately: tuple[str, ...] = ()
     person: str | None = None
+    layout: TableLayout | None = None
+    missing_default: Any = None
 
     def __post_init__(self) -> None:
         target = self.target.checked()
@@ -83,8 +96,9 @@ class TableBounds:
         object.__setattr__(self, "columns", MappingProxyType(columns))
         if self.defaults is not None:
             object.__setattr__(self, "defaults", self.defaults.checked("defaults"))
-        fills = {name: self._checked_fill(name, value) for name, value in self.missing.items()}
-        object.__setattr__(self, "missing", MappingProxyType(fills))
+        if self.layout is not None:
+            object.__setattr__(self, "layout", self.layout.checked())
+        object.__setattr__(self, "missing", MappingProxyType(self._checked_fills()))
         for place, names in (("order", self.order or ()), ("found_privately", self.found_privately)):
             for name in names:
                 paid_for = place == "found_privately" and name == target.name and target.lower is not None
@@ -94,7 +108,7 @@ class TableBounds:
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only views cannot be pickled.
         parts = (self.target, dict(self.columns), self.defaults, dict(self.missing), self.order, self.found_privately)
-        return (TableBounds, (*parts, self.person))
+        return (TableBounds, (*parts, self.person, self.layout, self.missing_default))
 
     def __repr__(self) -> str:
         listed = len(self.columns) if self.order is None else len(self.order)
@@ -121,61 +135,135 @@ class TableBounds:
         for name in self.order or ():
             yield name, self.columns.get(name) or self.defaults  # type: ignore[misc]
 
+    def fill_of(self, name: str) -> Fill | None:
+        """What stands for a missing cell of a column, or None."""
+        stated = self.missing.get(name)
+        return stated if stated is None or isinstance(stated, Fill) else Fill(stated)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal point of a text table."""
+        return "." if self.layout is None else self.layout.decimal
+
+    @property
+    def unbounded(self) -> list[str]:
+        """Columns of numbers and dates that enter the model without bounds, in the order of the table."""
+        return [name for name, column in self.used if not column.is_bounded]
+
+    def require_bounds(self) -> TableBounds:
+        """Return the bounds; raise if a column that needs lower and upper has none."""
+        if names := self.unbounded:
+            raise refusal(
+                "bounds",
+                "",
+                f"lower and upper of {listed_names(names)}",
+                "state them from the nature of the columns, or give --private-bounds a share of the budget",
+            )
+        return self
+
+    def column_features(self, name: str, column: Column) -> list[str]:
+        """Names of the features of a column, with the one that says that a cell is missing."""
+        fill = self.fill_of(name)
+        return column.features(name) + ([f"{name} missing"] if fill is not None and fill.indicator else [])
+
     @property
     def feature_names(self) -> list[str]:
         """Names of the features, in the order of the coefficients."""
-        return [feature for name, column in self.used for feature in column.features(name)]
+        return [feature for name, column in self.used for feature in self.column_features(name, column)]
+
+    @property
+    def feature_ranges(self) -> list[tuple[float, float]]:
+        """The range of every feature; zeros and ones have the range -1 to 1, which leaves them unchanged."""
+        ranges = []
+        for name, column in self.used:
+            ranges += column.ranges
+            ranges += [(-1.0, 1.0)] * (len(self.column_features(name, column)) - len(column.ranges))
+        return ranges
 
     @property
     def feature_units(self) -> list[float]:
         """How many units of its column one unit of each feature is: half the width of the bounds of numbers, else 1."""
-        return [column.unit for name, column in self.used for _ in column.features(name)]
+        return [upper / 2.0 - lower / 2.0 for lower, upper in self.feature_ranges]
 
     def for_table(self, schema: TableSchema) -> TableBounds:
         """Resolve the bounds for a table: check its columns and fill in ``order``.
 
-        If ``order`` is known already, the table must have these columns; others are ignored.
+        If ``order`` is known already, the table must have these columns; others are ignored. What is wrong with the
+        names is told at once.
         """
-        present = set(schema.names)
+        present, problems = set(schema.names), Problems()
         if self.order is not None:
             for name in self.order:
                 if name not in present and not (schema.sparse and is_index(name)):
-                    raise DataError(missing_column(name, schema))
+                    with problems.gathering():
+                        raise DataError(missing_column(name, schema))
+            problems.raise_all()
             return self
-        named = () if self.person is None else (self.person,)
-        for place, names in (("columns", self.columns), ("missing", self.missing), ("person.column", named)):
-            for name in names:
-                if name not in present and name != self.target.name:
-                    raise refusal(
-                        place,
-                        name,
-                        "the name of a column of the table",
-                        f"check the spelling, or take the entry out{_delimiter_hint(schema)}",
-                    )
-        self._check_described(schema)
+        proposed = self._check_names(schema, problems)
+        self._check_described(schema, problems, proposed)
+        problems.raise_all()
         order = tuple(name for name in schema.names if name != self.target.name and self._describes(name))
         if not order:
             raise refusal("columns", list(self.columns), "at least one column that enters the model", "describe one")
-        resolved = replace(self, order=order)
+        resolved = self._with_order(order)
         twice = find_repeated(resolved.feature_names)
         if twice is not None:
             raise refusal("columns", twice, "features with different names", "rename a column or a category")
         return resolved
 
-    def _check_described(self, schema: TableSchema) -> None:
-        """Raise if nothing is stated about a column of the table."""
-        # If none of the names is known, the table may have no header, and the names may be cells.
-        known = bool(self.columns) or self.target.name in schema.names
-        for position, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True), start=1):
-            if name in self.columns or name in (self.target.name, self.person):
-                continue
-            if self.defaults is not None and kind == "number":
-                continue
-            beyond = "" if self.defaults is None else " that is not plainly one of numbers"
+    def _with_order(self, order: tuple[str, ...]) -> TableBounds:
+        """The bounds with an order, and with the default for missing cells written out."""
+        fills = dict(self.missing)
+        if self.missing_default is not None:
+            for name in order:
+                column = self.column(name)
+                if name not in fills and column is not None and is_fill_of(self.missing_default, column.type):
+                    fills[name] = self.missing_default
+        return replace(self, order=order, missing=fills, missing_default=None)
+
+    def _check_names(self, schema: TableSchema, problems: Problems) -> set[str]:
+        """Gather stated names that the table does not have; return the names that were probably meant."""
+        present, proposed = set(schema.names), set()
+        named = () if self.person is None else (self.person,)
+        for place, names in (("columns", self.columns), ("missing", self.missing), ("person.column", named)):
+            for name in names:
+                if name in present or name == self.target.name:
+                    continue
+                meant = closest_name(name, schema.names, alike=self._has_header(schema))
+                proposed |= {meant} - {None}
+                with problems.gathering():
+                    raise refusal(
+                        place,
+                        name,
+                        "the name of a column of the table",
+                        f"{did_you_mean(meant)}check the spelling, or take the entry out{_delimiter_hint(schema)}",
+                    )
+        return {name for name in proposed if name is not None}
+
+    def _has_header(self, schema: TableSchema) -> bool:
+        """Whether the table has a stated name. If it has none, it may have no header, and its names may be cells."""
+        return not {self.target.name, self.person, *self.columns}.isdisjoint(schema.names)
+
+    def _check_described(self, schema: TableSchema, problems: Problems, proposed: set[str]) -> None:
+        """Gather columns of the table about which nothing is stated; ``proposed`` ones were told already."""
+        if problems.found and not self._has_header(schema):
+            return
+        known = {*self.columns, self.target.name, self.person, *proposed}
+        unknown = [
+            (position, name)
+            for position, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True), start=1)
+            if name not in known and not (self.defaults is not None and kind == "number")
+        ]
+        if not unknown:
+            return
+        beyond = "" if self.defaults is None else " that is not plainly one of numbers"
+        header = self._has_header(schema)
+        which = listed_names([name for _, name in unknown]) if header else str(unknown[0][0])
+        with problems.gathering():
             raise refusal(
                 "columns",
                 list(self.columns),
-                f"a section for every column of the table{beyond}, such as {quoted(name) if known else position}",
+                f"a section for every column of the table{beyond}, such as {which}",
                 f'add one, with type = "ignore" to leave the column out{_delimiter_hint(schema)}',
             )
 
@@ -183,21 +271,39 @@ class TableBounds:
         column = self.column(name)
         return column is not None and column.type != "ignore"
 
-    def _checked_fill(self, name: str, value: Any) -> Any:
-        place = f"missing.{quoted(name)}"
+    def _checked_fills(self) -> dict[str, Any]:
+        """The entries of ``missing``: a value, or a Fill where there is an indicator."""
+        problems, fills = Problems(), dict[str, Any]()
+        for name, stated in self.missing.items():
+            with problems.gathering():
+                fill = self._checked_fill(name, stated)
+                fills[name] = fill if fill.indicator else fill.value
+        problems.raise_all()
+        return fills
+
+    def _checked_fill(self, name: str, stated: Any) -> Fill:
+        place, found = f"missing.{quoted(name)}", name in self.found_privately
         if name == self.target.name:
-            return self.target.checked_fill(place, value)
+            fill = checked_fill(place, stated, lambda at, value: self.target.checked_fill(at, value, found=found))
+            if fill.indicator:
+                raise refusal(place, "indicator", "a value, as this is the target", "fill in a value, or take it out")
+            return fill
         column = self.column(name)
         if column is None or column.type == "ignore":
-            raise refusal(place, value, "a column that enters the model", "describe it in [columns], or take it out")
-        return column.checked_fill(place, value)
+            meant = did_you_mean(closest_name(name, [*self.columns]) if column is None else None)
+            remedy = f"{meant}describe it in [columns], or take it out"
+            raise refusal(place, stated, "a column that enters the model", remedy)
+        return checked_fill(place, stated, lambda at, value: column.checked_fill(at, value, found=found))
 
     # ------------------------------------------------------------------ text
 
     @classmethod
-    def from_toml(cls, text: str) -> TableBounds:
-        """Read ``bounds.toml``; raise an error of one sentence that names the place of a mistake."""
-        return cls._from_content(parse_toml(text), ())
+    def from_toml(cls, text: str, *, folder: str | Path = ".") -> TableBounds:
+        """Read ``bounds.toml``; raise an error with a sentence for every mistake, which names its place.
+
+        Files of categories (``categories_file``) are looked for in ``folder``. Their lines become part of the bounds.
+        """
+        return cls(**read_statements(parse_toml(text), (), Path(folder)))
 
     @classmethod
     def from_json(cls, text: str) -> TableBounds:
@@ -206,47 +312,36 @@ class TableBounds:
             content = json.loads(text)
         except (ValueError, RecursionError):
             content = None
-        return cls._from_content(content, ("order", "found_privately"))
+        return cls(**read_statements(content, ("order", "found_privately"), None))
 
     def to_json(self) -> str:
         """Return the bounds as JSON text; :meth:`from_json` restores them."""
         content: dict[str, Any] = {
-            "target": _to_fields(self.target),
-            "columns": {name: _to_fields(column) for name, column in self.columns.items()},
-            "missing": dict(self.missing),
+            "target": fields_to_content(self.target),
+            "columns": {name: fields_to_content(column) for name, column in self.columns.items()},
+            "missing": missing_to_content(self.missing),
             "found_privately": list(self.found_privately),
         }
         if self.defaults is not None:
-            content["defaults"] = _to_fields(self.defaults)
+            content["defaults"] = fields_to_content(self.defaults)
             if self.defaults.type == "number":
                 del content["defaults"]["type"]
+        if self.missing_default is not None:
+            content.setdefault("defaults", {})["missing"] = self.missing_default
         if self.order is not None:
             content["order"] = list(self.order)
         if self.person is not None:
             content["person"] = {"column": self.person}
+        if self.layout is not None:
+            content["table"] = self.layout.to_content()
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def _from_content(cls, content: Any, more: tuple[str, ...]) -> TableBounds:
-        sections = _section("bounds", content, ("target", "columns", "defaults", "missing", "person", *more))
-        target = _section("target", sections.get("target"), ("name", "lower", "upper", "classes"))
-        if "classes" in target:
-            target = target | {"classes": _to_tuple("target.classes", target["classes"])}
-        columns = _section("columns", sections.get("columns", {}), None)
-        return cls(
-            target=Target(**({"name": None} | target)),
-            columns={name: _column(f"columns.{quoted(name)}", stated) for name, stated in columns.items()},
-            defaults=_defaults(sections["defaults"]) if "defaults" in sections else None,
-            missing=_section("missing", sections.get("missing", {}), None),
-            order=_to_names("order", sections["order"]) if "order" in sections else None,
-            found_privately=_to_names("found_privately", sections.get("found_privately", [])),
-            person=_person(sections["person"]) if "person" in sections else None,
-        )
 
 
 def missing_column(name: str, schema: TableSchema) -> str:
     """Message about a column that a table does not have."""
-    remedy = f"check the names in its header{_delimiter_hint(schema)}"
+    # Similar names are not proposed: if no name is known, the names of the table may be cells.
+    proposed = did_you_mean(closest_name(name, schema.names, alike=False))
+    remedy = f"{proposed}check the names in its header{_delimiter_hint(schema)}"
     if schema.sparse:
         remedy = f"the target of a libsvm file is called {quoted(LABEL)}, and its columns go by their indices"
     return f"table: expected a column {quoted(name)}, got a table without it; {remedy}."
@@ -255,65 +350,4 @@ def missing_column(name: str, schema: TableSchema) -> str:
 def _delimiter_hint(schema: TableSchema) -> str:
     if len(schema.names) != 1:
         return ""
-    return ", and check the delimiter, as there is one column only (commas for .csv, tabs for .tsv)"
-
-
-def _to_fields(stated: Column | Target) -> dict[str, Any]:
-    """The fields of a column for a file, without those that are not set."""
-    values = {name: getattr(stated, name) for name in stated.__slots__}
-    return {name: value for name, value in values.items() if value is not None and value != ()}
-
-
-def _section(place: str, content: Any, allowed: tuple[str, ...] | None) -> dict[str, Any]:
-    """Return a table of TOML or an object of JSON; raise if it has other keys than ``allowed``. None allows all."""
-    if not isinstance(content, dict):
-        raise refusal(place, content, "a section with keys and values", "write it as docs/model-file.md shows")
-    for key in content:
-        if allowed is not None and key not in allowed:
-            listed = ", ".join(allowed)
-            raise refusal(
-                place, key, f"no key but {listed}", "check the spelling, and put column names with dots in quotes"
-            )
-    return content
-
-
-def _person(content: Any) -> str:
-    column = _section("person", content, ("column",)).get("column")
-    if not isinstance(column, str):
-        raise refusal("person.column", column, "the name of a column", "name the one with the keys of the persons")
-    return column
-
-
-def _column(place: str, content: Any) -> Column:
-    stated = _section(place, content, None)
-    kind = stated.get("type")
-    allowed = KEYS.get(kind) if isinstance(kind, str) else None
-    if allowed is None:
-        return Column(kind).checked(place)  # type: ignore[arg-type]
-    _section(place, stated, ("type", *allowed))
-    if "categories" in stated:
-        stated = stated | {"categories": _to_tuple(f"{place}.categories", stated["categories"])}
-    return Column(**stated)
-
-
-def _defaults(content: Any) -> Column:
-    """Facts about columns that hold numbers: their bounds, or that they are codes."""
-    stated = {"type": "number"} | _section("defaults", content, ("type", "lower", "upper", "categories"))
-    if stated["type"] not in ("number", "code", "category"):
-        expected = 'one of "number", "code", "category", as these columns hold numbers'
-        raise refusal("defaults.type", stated["type"], expected, "describe other columns in [columns]")
-    return _column("defaults", stated)
-
-
-def _to_tuple(place: str, content: Any) -> tuple[Any, ...]:
-    if not isinstance(content, list):
-        raise refusal(place, content, "a list", "put the values in square brackets")
-    # Lists cannot be hashed, which the search for repeated values needs.
-    return tuple(tuple(value) if isinstance(value, list) else value for value in content)
-
-
-def _to_names(place: str, content: Any) -> tuple[str, ...]:
-    listed = _to_tuple(place, content)
-    if not all(isinstance(name, str) for name in listed) or find_repeated(listed) is not None:
-        raise refusal(place, content, "names, each once", "ask for a fresh copy")
-    return listed
+    return ", and check the delimiter, as there is one column only ([table] delimiter in the bounds states another)"

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, DataTypeError
 from taciturn.tables.bounds import TableBounds, missing_column
+from taciturn.tables.diagnosis import raise_column_problems
 from taciturn.tables.encoding import Encoding
 from taciturn.tables.schema import TableSchema, kind_of
 from taciturn.tables.words import quoted
@@ -28,9 +29,10 @@ _FIRST_ROWS = 1000
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode the columns of a table by public facts about them.
 
-    Numbers are clipped to their bounds and mapped linearly to [-1, 1], as by :class:`taciturn.BoundedScaler`. Truth
-    values become 0 and 1. A column of categories becomes one 0/1 feature per listed category; an unlisted category
-    gives zeros.
+    Numbers are clipped to their bounds and mapped linearly to [-1, 1], as by :class:`taciturn.BoundedScaler`, and so
+    are dates, as days since a public day. Truth values become 0 and 1. A column of categories becomes one 0/1 feature
+    per listed category; an unlisted category gives zeros. Text that the bounds give a rule for (dates, "<5", decimal
+    commas, yes and no) is read by it, cell by cell. What is wrong with a table is told of all columns at once.
 
     **Privacy.** Costs nothing: no fitted attribute depends on a value of the table, only on the names and types of its
     columns, and each record is encoded by itself. Values beyond the bounds and unlisted categories cause no warning,
@@ -84,7 +86,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         if not isinstance(self.bounds, TableBounds):
             raise DataTypeError("bounds: expected a TableBounds, got something else; read them with from_toml.")
-        self.bounds_ = self.bounds.for_table(_schema_of(X))
+        self.bounds_ = self.bounds.for_table(_schema_of(X)).require_bounds()
         names = self.bounds_.order or ()
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -108,11 +110,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = _arrow_table(X, self.bounds_.order or ())
         out = np.zeros((table.num_rows, encoding.n_features))
         start = 0
-        for batch in table.to_batches(max_chunksize=_ROWS):
-            stop = start + batch.num_rows
-            encoding.fill(batch.columns, out[start:stop])
-            start = stop
-        return out
+        try:
+            for batch in table.to_batches(max_chunksize=_ROWS):
+                stop = start + batch.num_rows
+                encoding.fill(batch.columns, out[start:stop])
+                start = stop
+            return out
+        except DataError as error:
+            refused = error
+        raise_column_problems(self.bounds_, (batch.columns for batch in table.to_batches(max_chunksize=_ROWS)))
+        raise refused
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the features, such as "age" and "region=north".

@@ -13,7 +13,10 @@ from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.data.unit_range import to_unit_range
 from taciturn.tables.bounds import TableBounds
-from taciturn.tables.columns import Target
+from taciturn.tables.columns import Column, Target
+from taciturn.tables.conversions import parse_censored, parse_number, truth_code
+from taciturn.tables.dates import parse_day
+from taciturn.tables.missing import Fill
 from taciturn.tables.schema import kind_of
 from taciturn.tables.texts import normal_text
 from taciturn.tables.words import quoted
@@ -25,12 +28,10 @@ __all__ = [
     "feature_bounds",
     "missing_value",
     "not_boolean",
+    "target_numbers",
     "target_reader",
     "to_numbers",
 ]
-
-
-_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class Encoding:
@@ -43,7 +44,8 @@ class Encoding:
     def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:
         self._strict = invalid == "raise"
         self._columns = list(bounds.used)
-        self._fills = bounds.missing
+        self._fills = {name: bounds.fill_of(name) for name, _ in self._columns}
+        self._decimal = bounds.decimal
         self._lower, self._upper = feature_bounds(bounds)
 
     @property
@@ -58,22 +60,15 @@ class Encoding:
         position = 0
         starts = []
         for (name, column), values in zip(self._columns, columns, strict=True):
-            fill = self._fills.get(name)
+            fill = self._fills[name]
+            width = len(column.ranges)
             starts.append(position)
-            if column.type == "category":
-                block[position : position + len(column.categories)] = 0.0
-                places = {normal_text(text): i for i, text in enumerate(column.categories)}
-                codes, gaps = _category_codes(name, values, places)
-                if fill is not None:
-                    codes[gaps] = places[normal_text(fill)]
-                else:
-                    block[position, gaps] = np.nan
-                (listed,) = np.nonzero(codes >= 0)
-                block[position + codes[listed], listed] = 1.0
-                position += len(column.categories)
-            else:
-                numbers = to_numbers(name, values) if column.type == "number" else self._to_truth_values(name, values)
-                block[position] = numbers if fill is None else np.where(np.isnan(numbers), float(fill), numbers)
+            own = block[position : position + width].T
+            gaps = self._fill_column(name, column, values, own)
+            self._fill_gaps(column, fill, gaps, own, position)
+            position += width
+            if fill is not None and fill.indicator:
+                block[position] = gaps
                 position += 1
         to_unit_range(block, self._lower[:, None], self._upper[:, None], out=block)
         # All other values are within [-1, 1] now, so the sum is NaN if and only if a value is.
@@ -82,19 +77,66 @@ class Encoding:
             raise DataError(missing_value(self._columns[at][0]))
         out[...] = block.T
 
-    def _to_truth_values(self, name: str, values: Any) -> FloatArray:
-        """Zeros and ones, with NaN for gaps."""
-        if kind_of(values.type) == "category":
-            codes, gaps = _codes_by_value(name, values, lambda text: int(_TRUTHS.get(text.strip().lower(), -1)))
-            numbers = np.where(gaps, np.nan, codes)
-        elif kind_of(values.type) == "date":
-            raise DataError(not_boolean(name))
+    def check(self, at: int, values: Any) -> None:
+        """Raise if a value of one column, given by its place, is none of that column; gaps are no matter here."""
+        name, column = self._columns[at]
+        self._fill_column(name, column, values, np.empty((len(values), len(column.ranges))))
+
+    def numbers(self, name: str, values: Any) -> FloatArray:
+        """One column of numbers or dates neither clipped nor scaled, with stated values for missing cells."""
+        column, fill = dict(self._columns)[name], self._fills[name]
+        numbers = column_numbers(name, column, values, decimal=self._decimal, strict=self._strict)
+        return numbers if fill is None or fill.value is None else np.where(np.isnan(numbers), fill.value, numbers)
+
+    def _fill_column(self, name: str, column: Column, values: Any, block: FloatArray) -> BoolArray:
+        """Write the features of one column; return where cells are missing or, unless strict, cannot be used."""
+        if column.type == "category":
+            block[...] = 0.0
+            codes, gaps = _category_codes(name, values, _places(column), column)
+            (listed,) = np.nonzero(codes >= 0)
+            block[listed, codes[listed]] = 1.0
+            return gaps
+        if column.type == "date" and column.parts:
+            return _fill_parts(column, _days(name, column, values, strict=self._strict), block)
+        numbers = (
+            _to_truth_values(name, values, strict=self._strict)
+            if column.type == "boolean"
+            else column_numbers(name, column, values, decimal=self._decimal, strict=self._strict)
+        )
+        block[:, 0] = numbers
+        return np.isnan(numbers)
+
+    def _fill_gaps(self, column: Column, fill: Fill | None, gaps: BoolArray, block: FloatArray, position: int) -> None:
+        """Write what stands for missing cells: NaN, the middle of the range, or the stated value."""
+        if fill is None:
+            block[gaps, 0] = np.nan
+        elif fill.value is None:
+            ends = slice(position, position + block.shape[1])
+            block[gaps] = self._lower[ends] / 2.0 + self._upper[ends] / 2.0
+        elif column.type == "category":
+            block[gaps, _places(column)[column.code(fill.value)]] = 1.0
         else:
-            numbers = to_numbers(name, values)
-        other = ~np.isin(numbers, (0.0, 1.0)) & ~np.isnan(numbers)
-        if self._strict and other.any():
-            raise DataError(not_boolean(name))
-        return np.where(other, np.nan, numbers)
+            block[gaps, 0] = float(fill.value)
+
+
+def _fill_parts(column: Column, days: NDArray[Any], block: FloatArray) -> BoolArray:
+    """Write years and months of dates; return where dates are missing."""
+    block[...] = 0.0
+    gaps: BoolArray = np.isnat(days)
+    (known,) = np.nonzero(~gaps)
+    at = 0
+    for part in column.parts:
+        if part == "year":
+            block[known, at] = days[known].astype("datetime64[Y]").astype(np.int64) + 1970.0
+        else:
+            block[known, at + days[known].astype("datetime64[M]").astype(np.int64) % 12] = 1.0
+        at += 1 if part == "year" else 12
+    return gaps
+
+
+def _places(column: Column) -> dict[str, int]:
+    """The place of every category of a column, by the text that it is compared with."""
+    return {column.code(category): place for place, category in enumerate(column.categories)}
 
 
 def _arrow_empty(shape: tuple[int, ...]) -> FloatArray:
@@ -109,17 +151,8 @@ def _arrow_empty(shape: tuple[int, ...]) -> FloatArray:
 
 def feature_bounds(bounds: TableBounds) -> tuple[FloatArray, FloatArray]:
     """The range of every feature; the range -1 to 1 leaves zeros and ones unchanged."""
-    lower, upper = [], []
-    for _, column in bounds.used:
-        if column.type == "number":
-            low, high = column.ends
-            lower.append(low)
-            upper.append(high)
-        else:
-            width = len(column.categories) or 1
-            lower += [-1.0] * width
-            upper += [1.0] * width
-    return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+    ranges = np.array(bounds.require_bounds().feature_ranges, dtype=np.float64).reshape(-1, 2)
+    return ranges[:, 0].copy(), ranges[:, 1].copy()
 
 
 def missing_value(name: str) -> str:
@@ -132,12 +165,33 @@ def missing_value(name: str) -> str:
 
 def not_boolean(name: str) -> str:
     """Message about a column that is stated as boolean and holds other values."""
-    return f"column {quoted(name)}: expected true and false, or 1 and 0, got other values; state another type."
+    return (
+        f"column {quoted(name)}: expected true and false, or 1 and 0, or yes and no, got other values; state another "
+        "type."
+    )
+
+
+def not_numbers(name: str, *, censored: bool) -> str:
+    """Message about a column of text that is stated as one of numbers and holds other text."""
+    if censored:
+        expected, remedy = "numbers, also with < or > before them", "correct the column, or leave it out"
+    else:
+        expected, remedy = (
+            "numbers",
+            "correct the column, or state censored = true if numbers such as <5 are among them",
+        )
+    return f"column {quoted(name)}: expected {expected}, got other text; {remedy}."
+
+
+def not_dates(name: str, format: str | None) -> str:
+    """Message about a column of text that is stated as one of dates and holds other text."""
+    shape = "dates as in 2020-12-31" if format is None else f"dates of the format {quoted(format)}"
+    return f"column {quoted(name)}: expected {shape}, got other text; state the format, or leave the column out."
 
 
 def _wrong_type(name: str, expected: str, values: Any) -> DataError:
     hint = {
-        "date": "dates; derive a number first, such as an age or the days since a public day",
+        "date": 'dates; state type = "date", which makes them days since a public day',
         "category": 'text; state type = "category", or correct the column',
     }.get(kind_of(values.type), "something else; state another type, or leave the column out")
     return DataError(f"column {quoted(name)}: expected {expected}, got {hint}.")
@@ -158,15 +212,78 @@ def to_numbers(name: str, values: Any) -> FloatArray:
     return numbers
 
 
-def _category_codes(name: str, values: Any, places: dict[str, int]) -> tuple[IntArray, BoolArray]:
+def column_numbers(name: str, column: Column, values: Any, *, decimal: str, strict: bool) -> FloatArray:
+    """A column of numbers, or of dates as days since a public day, with NaN for gaps.
+
+    Text that is no number or no date refuses the column if ``strict``, and becomes NaN otherwise.
+    """
+    if column.type == "date":
+        days = _days(name, column, values, strict=strict)
+        since = np.datetime64(column.since, "D")
+        numbers: FloatArray = np.where(np.isnat(days), np.nan, (days - since).astype(np.float64))
+        return numbers
+    if kind_of(values.type) == "category" and (column.censored or decimal != "."):
+        parse = parse_censored if column.censored else parse_number
+        numbers, gaps = _distinct_values(name, values, lambda text: parse(text, decimal), np.nan)
+        if strict and (np.isnan(numbers) & ~gaps).any():
+            raise DataError(not_numbers(name, censored=column.censored))
+        return numbers
+    return to_numbers(name, values)
+
+
+def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[Any]:
+    """Dates as days of numpy, with NaT for gaps. Of a moment the day counts, in the time that the table states."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(values.type) and kind_of(values.type) == "date":
+        values = values.dictionary_decode()
+    if types.is_date(values.type) or types.is_timestamp(values.type):
+        days: NDArray[Any] = compute.cast(values, "date32", safe=False).to_numpy(zero_copy_only=False)
+        return days.astype("datetime64[D]")
+    if types.is_null(values.type):
+        return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[D]")
+    if kind_of(values.type) != "category":
+        raise _wrong_type(name, "dates", values)
+    days, gaps = _distinct_values(
+        name,
+        values,
+        lambda text: np.datetime64(parse_day(text, column.format) or "NaT", "D"),
+        np.datetime64("NaT", "D"),
+    )
+    if strict and (np.isnat(days) & ~gaps).any():
+        raise DataError(not_dates(name, column.format))
+    return days
+
+
+def _to_truth_values(name: str, values: Any, *, strict: bool) -> FloatArray:
+    """Zeros and ones, with NaN for gaps."""
+    if kind_of(values.type) == "category":
+        codes, gaps = _codes_by_value(name, values, truth_code)
+        numbers = np.where(gaps, np.nan, codes)
+    elif kind_of(values.type) == "date":
+        raise DataError(not_boolean(name))
+    else:
+        numbers = to_numbers(name, values)
+    other = ~np.isin(numbers, (0.0, 1.0)) & ~np.isnan(numbers)
+    if strict and other.any():
+        raise DataError(not_boolean(name))
+    return np.where(other, np.nan, numbers)
+
+
+def _category_codes(name: str, values: Any, places: dict[str, int], column: Column) -> tuple[IntArray, BoolArray]:
     """The place of every value among the listed ones, -1 for others, and where values are missing."""
     if kind_of(values.type) == "date":
         raise _wrong_type(name, "categories", values)
-    return _codes_by_value(name, values, lambda value: places.get(normal_text(value), -1))
+    return _codes_by_value(name, values, lambda value: places.get(column.code(value), -1))
 
 
 def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple[IntArray, BoolArray]:
     """Codes of an array, computed once for each distinct value, and where values are missing."""
+    return _distinct_values(name, values, code, -1)
+
+
+def _distinct_values(name: str, values: Any, convert: Callable[[Any], Any], gap: Any) -> tuple[Any, BoolArray]:
+    """What ``convert`` makes of every value, computed once for each distinct one, and where values are missing."""
     from pyarrow import array, compute, large_string, types
 
     if kind_of(values.type) == "unknown" and not types.is_null(values.type):
@@ -178,7 +295,9 @@ def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple
         values = values.dictionary_encode()
     distinct = values.dictionary.to_pylist()
     is_gap = [value is None or (isinstance(value, float) and math.isnan(value)) for value in distinct]
-    table = np.array([-1 if gap else code(value) for value, gap in zip(distinct, is_gap, strict=True)] + [-1])
+    table = np.array(
+        [gap if missing else convert(value) for value, missing in zip(distinct, is_gap, strict=True)] + [gap]
+    )
     at = compute.fill_null(compute.cast(values.indices, "int64"), len(distinct)).to_numpy(zero_copy_only=False)
     return table[at], np.array([*is_gap, True])[at]
 
@@ -219,7 +338,7 @@ class Labels:
         if self._kind is str:
             return normal_text(value)
         if self._kind is bool and isinstance(value, str):
-            return _TRUTHS.get(value.strip().lower())
+            return {0: False, 1: True}.get(truth_code(value))
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
@@ -245,6 +364,12 @@ def bounded_target(target: Target, fill: Any, numbers: FloatArray, *, invalid: s
     if invalid == "raise" and np.isnan(numbers).any():
         raise DataError(missing_value(target.name))
     return numbers
+
+
+def target_numbers(target: Target, fill: Any, values: Any) -> FloatArray:
+    """The target of a regression neither clipped nor scaled, with a stated value for missing cells."""
+    numbers = to_numbers(target.name, values)
+    return numbers if fill is None else np.where(np.isnan(numbers), fill, numbers)
 
 
 def _unlisted_labels(name: str, values: Any) -> NDArray[Any]:

@@ -8,13 +8,26 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.tables.layouts import TableLayout
 from taciturn.tables.streams import MOST_UNPACKED, TableStream, machine_memory
 from taciturn.tables.words import quoted, refusal
 
-__all__ = ["TableFile", "check_readable", "each_without_cells", "larger_than_memory", "table_file", "without_cells"]
+if TYPE_CHECKING:
+    from taciturn.tables.sheets import SheetStream
+
+__all__ = [
+    "TableFile",
+    "check_readable",
+    "each_without_cells",
+    "larger_than_memory",
+    "split_part",
+    "table_file",
+    "without_cells",
+    "wrong_numbers",
+]
 
 T = TypeVar("T")
 
@@ -28,24 +41,79 @@ _FORMATS = {
     ".ipc": "arrow",
     ".libsvm": "libsvm",
     ".svm": "libsvm",
+    ".xlsx": "xlsx",
+    ".dta": "stata",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
 }
+
+
+# Programs and formats that are not read, with what to do about them.
+_REMEDIES = {
+    ".sav": "save it in SPSS as .csv or as Stata's .dta",
+    ".zsav": "save it in SPSS as .csv or as Stata's .dta",
+    ".por": "save it in SPSS as .csv or as Stata's .dta",
+    ".xls": "save it in the spreadsheet program as .xlsx or .csv",
+    ".xlsb": "save it in the spreadsheet program as .xlsx or .csv",
+    ".xlsm": "save it in the spreadsheet program as .xlsx or .csv",
+    ".ods": "save it in the spreadsheet program as .xlsx or .csv",
+    ".numbers": "save it in the spreadsheet program as .xlsx or .csv",
+    ".sas7bdat": "write it in SAS with proc export as .csv or .dta",
+    ".xpt": "write it in SAS with proc export as .csv or .dta",
+    ".rds": "write it in R with write.csv or arrow::write_parquet",
+    ".rdata": "write it in R with write.csv or arrow::write_parquet",
+    ".json": "write it as .csv or .parquet: pandas.read_json(..).to_parquet(..)",
+    ".jsonl": "write it as .csv or .parquet: pandas.read_json(.., lines=True).to_parquet(..)",
+    ".xml": "write it as .csv or .parquet",
+    ".mdb": "export the table from Access as .csv or .xlsx",
+    ".accdb": "export the table from Access as .csv or .xlsx",
+    ".txt": "name it .csv, and state its delimiter in [table] of the bounds file",
+    ".dat": "name it .csv, and state its delimiter in [table] of the bounds file",
+    ".zip": "unpack it first",
+    ".bz2": "unpack it first, or pack it with gzip",
+    ".xz": "unpack it first, or pack it with gzip",
+    ".zst": "unpack it first, or pack it with gzip",
+}
+_SHEETS = ("xlsx", "sqlite")
+"""Formats of files with several tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """An existing file, with the format that its name states; ``gzipped``: it is compressed as a whole."""
+    """An existing file, with the format that its name states; ``gzipped``: it is compressed as a whole.
+
+    ``part`` is the table of a file that may hold several, an SQLite table or the sheet of a workbook.
+    """
 
     path: Path
     format: str
     delimiter: str
     gzipped: bool
+    decimal: str = "."
+    part: str | None = None
 
     @property
     def name(self) -> str:
         """Name of the file in messages."""
         return quoted(self.path.name)
 
-    def open(self, *, whole: bool = False) -> TableStream:
+    @property
+    def is_text(self) -> bool:
+        """Whether cells have no types of their own, and are read by the types that are stated."""
+        return self.format == "csv" or self.format in _SHEETS
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether rows are stored in groups that can be read one by one; Arrow streams have the same name."""
+        return self.format in ("parquet", "arrow")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the file is compressed as a whole."""
+        return self.gzipped or self.format == "xlsx"
+
+    def open(self, *, whole: bool = False) -> TableStream | SheetStream:
         """Open a text table as a stream of decompressed bytes.
 
         With ``whole``, which is for a table that is held in memory, a file that is larger than memory is refused.
@@ -53,6 +121,10 @@ class TableFile:
         memory = machine_memory()
         if whole and self.path.stat().st_size > memory:
             raise DataError(larger_than_memory(self.name))
+        if self.format in _SHEETS:
+            from taciturn.tables import sheets
+
+            return sheets.SheetStream(self.path, self.name, self.format, self.part)
         return TableStream(
             self.path,
             self.name,
@@ -62,23 +134,41 @@ class TableFile:
         )
 
 
-def table_file(path: str | os.PathLike[str]) -> TableFile:
-    """Return the file and its format; raise if the name states no known format or the file cannot be read."""
-    path = Path(path)
+def table_file(path: str | os.PathLike[str], layout: TableLayout | None = None) -> TableFile:
+    """Return the file and its format; raise if the name states no known format or the file cannot be read.
+
+    ``layout`` states how the file is written. A part of a file may be named in the path: ``study.sqlite#visits``.
+    """
+    layout = TableLayout() if layout is None else layout
+    path, part = split_part(Path(path))
     suffixes = [suffix.lower() for suffix in path.suffixes]
     gzipped = suffixes[-1:] == [".gz"]
-    suffix = (suffixes[:-1] if gzipped else suffixes)[-1:]
-    kind = _FORMATS.get("".join(suffix))
+    suffix = "".join((suffixes[:-1] if gzipped else suffixes)[-1:])
+    kind = _FORMATS.get(suffix)
     if kind is None or (gzipped and kind not in ("csv", "libsvm")):
         raise refusal(
             "table",
             path.name,
-            "a file named .csv, .tsv or .libsvm (each also with .gz), .parquet, .feather or .arrow",
-            "save the table in one of these formats",
+            "a file named .csv, .tsv or .libsvm (each also with .gz), .parquet, .feather, .arrow, .xlsx, .dta or "
+            ".sqlite",
+            _REMEDIES.get(suffix, "save the table in one of these formats"),
         )
-    file = TableFile(path, kind, "\t" if suffix == [".tsv"] else ",", gzipped)
+    delimiter = layout.delimiter or ("\t" if suffix == ".tsv" else ",")
+    # The rows of a sheet are handed on with commas and points.
+    if kind in _SHEETS:
+        file = TableFile(path, kind, ",", gzipped, part=part or layout.name)
+    else:
+        file = TableFile(path, kind, delimiter, gzipped, layout.decimal)
     check_readable("table", path)
     return file
+
+
+def split_part(path: Path) -> tuple[Path, str | None]:
+    """A path and the part that is named after a hash; the hash may be part of the name of a file, too."""
+    before, hash_sign, part = path.name.rpartition("#")
+    if hash_sign and _FORMATS.get(Path(before).suffix.lower()) in _SHEETS:
+        return path.with_name(before), part
+    return path, None
 
 
 def larger_than_memory(name: str) -> str:
@@ -115,6 +205,17 @@ def _find_problem(path: Path) -> tuple[str, str] | None:
     return ("a file with something in it, got one of 0 bytes", "write it again") if empty else None
 
 
+_NO_NUMBERS = (
+    "expected numbers in column {column}, got something else; correct it, or state another type, censored = true for "
+    "numbers such as <5, or decimal in [table] for decimal commas"
+)
+
+
+def wrong_numbers(file: TableFile, name: str) -> str:
+    """Message about a column of a text table that is stated as one of numbers and holds something else."""
+    return f"{file.name}: {_NO_NUMBERS.format(column=quoted(name))}."
+
+
 # Messages of the readers with a known cause. Any of them may quote a cell.
 _CAUSES = (
     (
@@ -127,11 +228,7 @@ _CAUSES = (
     ),
     (
         r"conversion error to (?:double|float)",
-        "expected numbers in column {column}, got something else; correct it, or state another type in the bounds",
-    ),
-    (
-        r"conversion error to bool",
-        "expected true or false (or 1 and 0) in column {column}, got something else; state it as a category",
+        _NO_NUMBERS,
     ),
     (
         r"utf-?8|codec",

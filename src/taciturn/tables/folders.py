@@ -8,20 +8,22 @@ from pathlib import Path
 from taciturn.core.errors import DataError
 from taciturn.tables.arrow_tables import arrow_schema
 from taciturn.tables.files import TableFile, table_file
+from taciturn.tables.layouts import TableLayout
 from taciturn.tables.schema import TableSchema
 from taciturn.tables.words import refusal
 
 __all__ = ["folder_schema", "table_files"]
 
 
-def table_files(path: str | os.PathLike[str]) -> tuple[TableFile, ...]:
+def table_files(path: str | os.PathLike[str], layout: TableLayout | None = None) -> tuple[TableFile, ...]:
     """The file of a table, or those of a folder of Parquet or of Arrow files in the order of their names.
 
-    Files whose names begin with a dot or an underscore are left out: writers of such folders put their notes there.
+    ``layout`` states how a single file is written. Files whose names begin with a dot or an underscore are left out:
+    writers of such folders put their notes there.
     """
     folder = Path(path)
     if not os.path.isdir(folder):
-        return (table_file(path),)
+        return (table_file(path, layout),)
     names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith((".", "_")))
     if not names:
         raise refusal("table", folder.name, "a folder with Parquet or Arrow files, got none", "name another folder")
@@ -34,7 +36,7 @@ def table_files(path: str | os.PathLike[str]) -> tuple[TableFile, ...]:
         )
     files = tuple(table_file(folder / name) for name in names)
     formats = {file.format for file in files}
-    if len(formats) > 1 or not formats <= {"parquet", "arrow"}:
+    if len(formats) > 1 or not files[0].has_groups:
         raise refusal(
             "table",
             folder.name,

@@ -14,9 +14,12 @@ _KEYS = re.compile("code|guid|id|ident|identifier|key|no|nr|num|number|pseudonym
 # Words that are a person's key by themselves, and those of anything.
 _PERSON_KEYS = re.compile(
     "(client|customer|member|participant|pat|patient|person|subj|subject|user|usubj)id|mrn|nhsnumber|nino|pid|"
-    "pseudonym|ssn"
+    "pseudonym|ssn|(patienten?|personen?|probanden?)(id|nr|nummer)"
 )
-_OTHER_KEYS = re.compile("guid|iban|id|identifier|recordid|rowid|uid|uuid")
+_THINGS = re.compile("admission|case|encounter|episode|invoice|order|record|row|sample|specimen|stay|visit")
+_OTHER_KEYS = re.compile("guid|iban|id|identifier|recordid|rowid|uid|uuid|fall(id|nr|nummer)")
+# What tells who somebody is, and is no key.
+_WHO = re.compile("(first|last|full|family|sur)?name|(e?mail|address|phone|telephone|street)")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -38,17 +41,20 @@ def names_a_person(name: str) -> bool:
 
 
 def names_an_identifier(name: str) -> bool:
-    """Whether a column is named like a key of anything, which says nothing about a record that it is not the key of.
+    """Whether a column is named like a key of anything, or like what tells who somebody is: neither is a feature.
 
     Examples
     --------
     >>> from taciturn.tables.identifiers import names_an_identifier
-    >>> [names_an_identifier(name) for name in ("patient_id", "id", "order_uuid", "age", "idea", "zip code")]
-    [True, True, True, False, False, False]
+    >>> [names_an_identifier(name) for name in ("patient_id", "id", "visit no", "last name", "age", "idea", "zip code")]
+    [True, True, True, True, False, False, False]
     """
     words = _words(name)
     candidates = ("".join(words), *words[-1:])
-    return names_a_person(name) or any(_OTHER_KEYS.fullmatch(candidate) for candidate in candidates)
+    if names_a_person(name) or any(_OTHER_KEYS.fullmatch(candidate) for candidate in candidates):
+        return True
+    of_a_thing = len(words) > 1 and _THINGS.fullmatch(words[-2]) and _KEYS.fullmatch(words[-1])
+    return bool(of_a_thing or _WHO.fullmatch("".join(words)))
 
 
 def _words(name: str) -> list[str]:

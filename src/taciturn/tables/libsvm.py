@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,11 @@ from taciturn.tables.columns import Target
 from taciturn.tables.encoding import Labels, bounded_target, feature_bounds, missing_value, not_boolean
 from taciturn.tables.files import TableFile, each_without_cells
 from taciturn.tables.schema import LABEL, TableSchema, is_index
-from taciturn.tables.streams import TableStream
 from taciturn.tables.words import quoted, refusal
+
+if TYPE_CHECKING:
+    from taciturn.tables.sheets import SheetStream
+    from taciturn.tables.streams import TableStream
 
 __all__ = ["SparseEncoding", "libsvm_blocks", "libsvm_schema", "numeric_target"]
 
@@ -33,7 +36,7 @@ _LONGEST_LINE = 1 << 26
 _MOST_INDEX = 4_000_000
 
 
-def libsvm_blocks(file: TableFile, stream: TableStream | None = None) -> Iterator[tuple[Any, FloatArray]]:
+def libsvm_blocks(file: TableFile, stream: TableStream | SheetStream | None = None) -> Iterator[tuple[Any, FloatArray]]:
     """Read rows and labels in blocks; the column of an entry is its index in the file.
 
     ``stream`` is the opened file, where the caller watches how far it is read.
@@ -55,7 +58,7 @@ def libsvm_blocks(file: TableFile, stream: TableStream | None = None) -> Iterato
     return each_without_cells(file, blocks)
 
 
-def _whole_lines(file: TableFile, opened: TableStream) -> Iterator[bytes]:
+def _whole_lines(file: TableFile, opened: TableStream | SheetStream) -> Iterator[bytes]:
     """Read blocks of bytes that end at the end of a line."""
     rest: list[bytes] = []
     length = 0
@@ -95,16 +98,26 @@ class SparseEncoding:
 
     def __init__(self, bounds: TableBounds, *, invalid: str = "raise") -> None:
         self._strict = invalid == "raise"
+        bounds.require_bounds()
         self._names = bounds.order or ()
         for name, column in bounds.used:
             if not is_index(name):
                 raise DataError(missing_column(name, TableSchema((LABEL,), ("number",), sparse=True)))
-            if column.type == "category" or (column.type == "number" and column.ends[0] != -column.ends[1]):
+            other = column.type not in ("number", "boolean")
+            if other or (column.type == "number" and column.ends[0] != -column.ends[1]):
                 raise refusal(
                     f"columns.{quoted(name)}",
-                    column.type if column.type == "category" else (column.lower, column.upper),
+                    column.type if other else (column.lower, column.upper),
                     "numbers with lower = -upper in a libsvm table, whose zeros would fill up otherwise",
                     "widen the bounds until they are symmetric about zero",
+                )
+            fill = bounds.fill_of(name)
+            if fill is not None and fill.indicator:
+                raise refusal(
+                    f"missing.{quoted(name)}",
+                    "indicator",
+                    "a value in a libsvm table",
+                    "fill in a value, or take it out",
                 )
         self._upper = feature_bounds(bounds)[1]
         self._truths = np.array([column.type == "boolean" for _, column in bounds.used])

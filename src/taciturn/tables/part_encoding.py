@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from taciturn.core.arrays import IntArray
 from taciturn.tables.bounds import TableBounds
-from taciturn.tables.encoding import Encoding, target_reader
+from taciturn.tables.encoding import Encoding, target_numbers, target_reader
 from taciturn.tables.libsvm import SparseEncoding, numeric_target
 from taciturn.tables.schema import LABEL
 
@@ -38,6 +38,8 @@ class DensePart:
         Places of the features, in increasing order; None for all.
     invalid : {"raise", "null"}
         As in :func:`~taciturn.tables.read_table`.
+    found : sequence of str, default=()
+        Columns whose bounds were found privately, without the records whose number is infinite: such a cell is NaN.
 
     Attributes
     ----------
@@ -45,10 +47,10 @@ class DensePart:
         The columns of the table that are read.
     """
 
-    def __init__(self, bounds: TableBounds, columns: IntArray | None, invalid: str) -> None:
+    def __init__(self, bounds: TableBounds, columns: IntArray | None, invalid: str, found: Sequence[str] = ()) -> None:
         self._kept: IntArray | None = None
         if columns is not None:
-            widths = [len(column.features(name)) for name, column in bounds.used]
+            widths = [len(bounds.column_features(name, column)) for name, column in bounds.used]
             owners = np.repeat(np.arange(len(widths)), widths)
             needed = np.unique(owners[columns])
             # Places among the features of the columns that are read, which may have more than those asked for.
@@ -56,12 +58,17 @@ class DensePart:
             order = bounds.order or ()
             bounds = replace(bounds, order=tuple(order[at] for at in needed.tolist()))
             self._kept = None if kept.size == sum(widths[at] for at in needed.tolist()) else kept
-        target = bounds.target
+        target = self._target = bounds.target
         self._person = bounds.person
         self._encoding = Encoding(bounds, invalid=invalid)
-        self._to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
+        self._fill = bounds.missing.get(target.name)
+        self._to_target = target_reader(target, self._fill, invalid=invalid)
         named = () if self._person is None else (self._person,)
         self.names = [*(bounds.order or ()), target.name, *named]
+        # The only feature of such a column, or the first one, where another says that a cell is missing.
+        places = {name: place for place, name in enumerate(bounds.feature_names)}
+        self._found = [(name, places[name]) for name in found if name in (bounds.order or ())]
+        self._target_found = target.name in found
 
     def encode(self, batches: Sequence[pa.RecordBatch]) -> EncodedPart:
         """Encode batches of the columns ``names``, in order, as one block of rows."""
@@ -73,10 +80,19 @@ class DensePart:
             columns = batch.columns
             if keys is not None:
                 keys += columns.pop().to_pylist()
-            targets.append(self._to_target(columns.pop()))
-            self._encoding.fill(columns, X[start : start + batch.num_rows])
+            targets.append(self._targets(columns.pop()))
+            part = X[start : start + batch.num_rows]
+            self._encoding.fill(columns, part)
+            for name, place in self._found:
+                part[np.isinf(self._encoding.numbers(name, batch.column(name))), place] = np.nan
             start += batch.num_rows
         return X if self._kept is None else np.take(X, self._kept, axis=1), np.concatenate(targets), keys
+
+    def _targets(self, values: Any) -> NDArray[Any]:
+        targets = self._to_target(values)
+        if self._target_found:
+            targets[np.isinf(target_numbers(self._target, self._fill, values))] = np.nan
+        return targets
 
 
 class SparsePart:

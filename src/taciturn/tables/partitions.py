@@ -15,23 +15,24 @@ from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_integer
 from taciturn.data.persons import canonical_key
-from taciturn.tables.arrow_tables import ColumnSelection, infer_types
+from taciturn.tables.arrow_tables import ColumnSelection
 from taciturn.tables.bounds import TableBounds
-from taciturn.tables.encoding import to_numbers
-from taciturn.tables.files import TableFile
+from taciturn.tables.encoding import Encoding, target_numbers
 from taciturn.tables.folders import table_files
 from taciturn.tables.part_encoding import DensePart, EncodedPart, SparsePart
 from taciturn.tables.reading import (
-    check_finite,
     check_has_keys,
     check_present,
     check_target,
     files_schema,
     no_rows,
+    raise_problems,
+    refuse_columns,
     select_columns,
+    unusable_columns,
 )
 from taciturn.tables.schema import LABEL, TableSchema
-from taciturn.tables.spool import Spool, regroup, typed_batches
+from taciturn.tables.spool import Spool, copy_table
 from taciturn.tables.stored import GroupReader, RowRange, StoredFile, cut_rows, split_ranges, store_facts
 from taciturn.tables.streams import machine_memory
 from taciturn.tables.words import refusal
@@ -97,6 +98,7 @@ class TablePartitions:
         # Rows that were copied are checked on the way.
         self._checked = spool is not None
         self._spool = spool
+        self._found: tuple[str, ...] = ()
         self._opened = threading.local()
         self._part: tuple[bytes | None, DensePart | SparsePart] | None = None
 
@@ -154,24 +156,45 @@ class TablePartitions:
     def read_numbers(self, index: int, names: Sequence[str]) -> FloatArray:
         """Read columns of numbers of one partition, neither clipped nor scaled, one column for each of ``names``.
 
-        The names are columns that the bounds state as numbers, or the target of a regression. With ``invalid="raise"``
-        a cell that is no finite number refuses the table.
+        The names are columns that the bounds state as numbers or as days since a date, or the target of a regression.
+        Missing cells have the values that the bounds state for them. With ``invalid="raise"`` another cell that is no
+        finite number refuses the table, unless its column may lack cells (``{indicator = true}``).
         """
+        numbers = self._numbers(index, names)
+        if self.invalid == "raise":
+            refuse_columns(unusable_columns(names, numbers, self.bounds))
+        return numbers
+
+    def _numbers(self, index: int, names: Sequence[str]) -> FloatArray:
         if self.sparse:
             raise refusal("table", self._name, "a table with named columns", "state the bounds of a libsvm file")
+        target = self.bounds.target
+        encoding = Encoding(
+            replace(self.bounds, order=tuple(name for name in names if name != target.name)), invalid=self.invalid
+        )
+
+        def numbers(name: str, values: Any) -> FloatArray:
+            if name == target.name:
+                return target_numbers(target, self.bounds.missing.get(name), values)
+            return encoding.numbers(name, values)
+
         batches = self._batches(index, list(names))
-        columns = [np.concatenate([to_numbers(name, batch.column(name)) for batch in batches]) for name in names]
-        for name, numbers in zip(names, columns, strict=True):
-            check_finite(name, numbers, self.invalid)
+        columns = [np.concatenate([numbers(name, batch.column(name)) for batch in batches]) for name in names]
         return np.column_stack(columns).astype(np.float64, copy=False)
 
-    def with_bounds(self, bounds: TableBounds) -> TablePartitions:
-        """The same partitions by other bounds of the same columns, such as those that were found privately."""
+    def with_bounds(self, bounds: TableBounds, found: Sequence[str] = ()) -> TablePartitions:
+        """The same partitions by other bounds of the same columns, such as those that were found privately.
+
+        ``found`` are columns whose bounds were found without the records with an infinite number in them, which
+        ``invalid="null"`` made null: these cells are NaN from now on.
+        """
         if bounds.order != self.bounds.order or _selection(bounds, self.invalid) != _selection(
             self.bounds, self.invalid
         ):
             raise refusal("bounds", bounds, "the columns and types that the table was opened with", "open it again")
-        return self._with(self._partitions, bounds)
+        other = self._with(self._partitions, bounds)
+        other._found = tuple(found)
+        return other
 
     def cut_between_persons(self) -> TablePartitions:
         """The same table with partitions that end where the rows of a person do; reads the keys of the persons.
@@ -195,20 +218,38 @@ class TablePartitions:
 
     def _with(self, partitions: Sequence[tuple[RowRange, ...]], bounds: TableBounds) -> TablePartitions:
         other = TablePartitions(self._files, partitions, bounds, self.schema, self.invalid, self._spool)
-        other._checked = self._checked
+        other._checked, other._found = self._checked, self._found
         return other
 
-    def check(self, progress: Callable[[float], None] | None = None) -> None:
+    def check(self, progress: Callable[[float], None] | None = None, to_find: Sequence[str] = ()) -> None:
         """Read everything once, unless that was done, and raise what :func:`~taciturn.tables.read_table` would raise.
 
         A fit reads some columns early and others late; without this a cell that cannot be used would be found when
-        part of the budget is spent. ``progress`` is told how much is read, from 0 to 1.
+        part of the budget is spent. ``progress`` is told how much is read, from 0 to 1. The columns ``to_find``, whose
+        bounds are to be found, are checked as :meth:`read_numbers` does.
         """
-        for index in range(0 if self._checked else self.offsets.size):
-            self.read(index)
-            if progress is not None:
-                progress((index + 1) / self.offsets.size)
+        to_find = to_find if self.invalid == "raise" else ()
+        unusable, refused = set[str](), None
+        try:
+            for index in range(0 if self._checked and not to_find else self.offsets.size):
+                if not self._checked:
+                    self.read(index)
+                if to_find:
+                    unusable |= {*unusable_columns(to_find, self._numbers(index, to_find), self.bounds)}
+                if progress is not None:
+                    progress((index + 1) / self.offsets.size)
+        except DataError as error:
+            refused = error
+        if refused is not None:
+            self.raise_problems()
+            raise refused
         self._checked = True
+        refuse_columns([name for name in to_find if name in unusable])
+
+    def raise_problems(self) -> None:
+        """After a refusal, raise everything that is wrong with the columns, unless they were checked before."""
+        if not self._checked:
+            raise_problems([stored.file for stored in self._files], self.schema, self.bounds, invalid=self.invalid)
 
     @property
     def _name(self) -> str:
@@ -219,8 +260,14 @@ class TablePartitions:
         key = None if columns is None else columns.tobytes()
         kept = self._part
         if kept is None or kept[0] != key:
-            kind = SparsePart if self.sparse else DensePart
-            kept = self._part = key, kind(self.bounds, columns, self.invalid)
+            kept = self._part = (
+                key,
+                (
+                    SparsePart(self.bounds, columns, self.invalid)
+                    if self.sparse
+                    else DensePart(self.bounds, columns, self.invalid, self._found)
+                ),
+            )
         return kept[1]
 
     def _batches(self, index: int, names: Sequence[str]) -> list[pa.RecordBatch]:
@@ -246,10 +293,10 @@ def open_partitions(
     r"""Open a table on disk to read it in partitions.
 
     A partition has at most a million cells, or fewer by ``memory``: neighbouring row groups of Parquet files and record
-    batches of Arrow files are merged up to that, and larger ones are cut into ranges of rows. A CSV or libsvm file and
-    an Arrow stream, which can be read from the beginning only, are copied once to Arrow files in a private temporary
-    folder, which is removed when the table is closed or forgotten and at the end of the process. The copy holds the
-    columns that the bounds name.
+    batches of Arrow files are merged up to that, and larger ones are cut into ranges of rows. Other files and Arrow
+    streams, which can be read from the beginning only, are copied once to Arrow files in a private temporary folder,
+    which is removed when the table is closed or forgotten and at the end of the process. The copy holds the columns
+    that the bounds name.
 
     Parameters
     ----------
@@ -287,7 +334,7 @@ def open_partitions(
     check_target(bounds, bounds.target.name, invalid)
     memory = machine_memory() if memory is None else memory
     check_integer(_LEAST_MEMORY, memory=memory)
-    files = table_files(path)
+    files = table_files(path, bounds.layout)
     if schema is None or bounds.order is None:
         schema = files_schema(files) if schema is None else schema
         bounds = bounds.for_table(schema)
@@ -296,14 +343,14 @@ def open_partitions(
     check_has_keys(bounds.person, schema)
     n_cells = min(_CELLS, memory // _MEMORY_PER_CELL)
     most = max(1, n_cells // max(1, len(bounds.feature_names)))
-    found = [None if file.format in ("csv", "libsvm") else store_facts(file) for file in files]
+    found = [store_facts(file) if file.has_groups else None for file in files]
     stored = [facts for facts in found if facts is not None]
     spool = None
     if len(stored) == len(files):
         _check_groups(stored, len(_selection(bounds, invalid).types), memory)
         partitions = cut_rows(stored, most)
     else:
-        spool = _copy(files, schema, bounds, invalid, most, progress)
+        spool = copy_table(files, schema, bounds, _selection(bounds, invalid), most, progress)
         stored = spool.files
         partitions = [(RowRange(place, range(1), 0, *facts.group_rows),) for place, facts in enumerate(stored)]
     if not partitions:
@@ -328,29 +375,3 @@ def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> 
                 f"{facts.file.name}: expected row groups or record batches that can be read in half of the memory, got "
                 "a larger one; write the table in groups of fewer rows, or allow more memory."
             )
-
-
-def _copy(
-    files: Sequence[TableFile],
-    schema: TableSchema,
-    bounds: TableBounds,
-    invalid: str,
-    most: int,
-    progress: Callable[[float], None] | None,
-) -> Spool:
-    """Copy a table that can be read from the beginning only, and check every cell on the way."""
-    part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
-    selection = _selection(bounds, invalid)
-    if not schema.sparse:
-        selection = infer_types(files[0], schema, selection)
-    spool = Spool(files)
-    batches = typed_batches(files, schema, selection, progress)
-    try:
-        # Blocks of a libsvm file have a bounded number of entries, which rows have not.
-        for rows in ([batch] for batch in batches) if schema.sparse else regroup(batches, most):
-            part.encode(rows)
-            spool.write(rows)
-    except BaseException:
-        spool.close()
-        raise
-    return spool

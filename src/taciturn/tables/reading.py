@@ -15,10 +15,14 @@ from taciturn.core.errors import DataError
 from taciturn.core.validation import check_choice
 from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_batches, whole_batches
 from taciturn.tables.bounds import TableBounds, missing_column
-from taciturn.tables.encoding import Encoding, target_reader, to_numbers
+from taciturn.tables.columns import Column
+from taciturn.tables.diagnosis import raise_file_problems
+from taciturn.tables.encoding import Encoding, target_numbers, target_reader
 from taciturn.tables.files import TableFile, larger_than_memory, table_file
 from taciturn.tables.folders import folder_schema, table_files
+from taciturn.tables.layouts import TableLayout
 from taciturn.tables.libsvm import SparseEncoding, libsvm_blocks, libsvm_schema, numeric_target
+from taciturn.tables.problems import Problems
 from taciturn.tables.schema import LABEL, TableSchema
 from taciturn.tables.streams import machine_memory
 from taciturn.tables.words import quoted, refusal
@@ -31,17 +35,20 @@ __all__ = ["read_batches", "read_person_keys", "read_schema", "read_table", "rea
 Path = str | os.PathLike[str]
 
 
-def read_schema(path: Path) -> TableSchema:
+def read_schema(path: Path, layout: TableLayout | None = None) -> TableSchema:
     """Read names and kinds of the columns of a table on disk, never a value.
 
     Parameters
     ----------
     path : str or path-like
-        A file named .csv, .tsv or .libsvm (.svm), each also with .gz, or .parquet (.pq), .feather, .arrow or .ipc. The
-        columns of a libsvm file are called "label", "1", "2" and so on. A folder of Parquet or of Arrow files is a
-        table, too, which :func:`open_partitions` reads.
+        A file named .csv, .tsv or .libsvm (.svm), each also with .gz, or .parquet (.pq), .feather, .arrow or .ipc, or
+        .xlsx (with openpyxl), .dta (Stata, with pandas), or .sqlite (.sqlite3, .db). The columns of a libsvm file are
+        called "label", "1", "2" and so on. ``study.sqlite#visits`` names a table or a sheet. A folder of Parquet or of
+        Arrow files is a table, too, which :func:`open_partitions` reads.
+    layout : TableLayout, default=None
+        How the file is written, where its name does not say so (:attr:`TableBounds.layout`).
     """
-    return files_schema(table_files(path))
+    return files_schema(table_files(path, layout))
 
 
 def read_table(
@@ -77,7 +84,7 @@ def read_table(
         Numbers or labels.
     """
     check_target(bounds, target, invalid)
-    file = table_file(path)
+    file = table_file(path, bounds.layout)
     if file.format == "libsvm":
         return _read_libsvm(file, bounds, invalid)
     if schema is None:
@@ -113,12 +120,13 @@ def read_unbounded_table(
     X, y : ndarray
         As :func:`read_table` returns them.
     numbers : ndarray of shape (n_rows, n_names)
-        The named columns, in the order of ``names``.
+        The named columns, in the order of ``names``: with the stated values for missing cells, and NaN where there is
+        none (``{indicator = true}``).
     """
     check_target(bounds, bounds.target.name, invalid)
-    X, y, numbers = _read_dense(table_file(path), schema, bounds, names, invalid)
-    for name, column in zip(names, numbers.T, strict=True):
-        check_finite(name, column, invalid)
+    X, y, numbers = _read_dense(table_file(path, bounds.layout), schema, bounds, names, invalid)
+    if invalid == "raise":
+        refuse_columns(unusable_columns(names, numbers, bounds))
     return X, y, numbers
 
 
@@ -140,7 +148,7 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
     name = bounds.person
     if name is None:
         return None
-    file = table_file(path)
+    file = table_file(path, bounds.layout)
     schema = _read_schema(file) if schema is None else schema
     check_present(name, schema)
     check_has_keys(name, schema)
@@ -168,7 +176,7 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
     bounds = encoder.bounds_
     if target is not None:
         check_target(bounds, target)
-    file = table_file(path)
+    file = table_file(path, bounds.layout)
     pairs = _libsvm_pairs if file.format == "libsvm" else _arrow_pairs
     empty = True
     for X, y in pairs(file, bounds, with_target=target is not None):
@@ -208,13 +216,28 @@ def check_present(name: str, schema: TableSchema) -> None:
         raise DataError(missing_column(name, schema))
 
 
-def check_finite(name: str, numbers: FloatArray, invalid: str) -> None:
-    """Raise if bounds are to be found of a column with a cell that is no finite number, and such cells are refused."""
-    if invalid == "raise" and not np.isfinite(numbers).all():
-        raise DataError(
-            f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got others; "
-            "state its bounds, and what to fill in for missing values in [missing], in a bounds file."
-        )
+def unusable_columns(names: Sequence[str], numbers: FloatArray, bounds: TableBounds) -> list[str]:
+    """Those of the columns, given as numbers, of which bounds are to be found and that have a cell for which none are.
+
+    A missing cell is one unless the bounds say what stands for it.
+    """
+    usable = (
+        ~np.isinf(column) if bounds.fill_of(name) is not None else np.isfinite(column)
+        for name, column in zip(names, numbers.T, strict=True)
+    )
+    return [name for name, cells in zip(names, usable, strict=True) if not cells.all()]
+
+
+def refuse_columns(names: Sequence[str]) -> None:
+    """Raise if bounds are to be found of columns with cells that cannot be used, which are named."""
+    problems = Problems()
+    for name in names:
+        with problems.gathering():
+            raise DataError(
+                f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
+                "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
+            )
+    problems.raise_all()
 
 
 def check_has_keys(person: str | None, schema: TableSchema) -> None:
@@ -240,8 +263,8 @@ def no_rows(name: str) -> str:
 
 def select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
     """The columns that enter the model, and the target, each with the type that the bounds state."""
-    texts = {"number": "number", "boolean": "boolean", "category": "text"}
-    types = {name: texts[column.type] for name, column in bounds.used}
+    # What is converted by a rule of its own is read as text.
+    types = {name: "number" if _is_plain_number(column) else "text" for name, column in bounds.used}
     listed = {name: frozenset(column.categories) for name, column in bounds.used if column.type == "category"}
     if with_target:
         target = bounds.target
@@ -252,12 +275,47 @@ def select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "ra
     return ColumnSelection(types, listed, invalid)
 
 
+def _is_plain_number(column: Column) -> bool:
+    return column.type == "number" and not column.censored
+
+
 def _read_dense(
     file: TableFile, schema: TableSchema, bounds: TableBounds, names: Sequence[str], invalid: str
 ) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-    """Features, targets, and the named columns as they are, in one pass over the file."""
+    """Features, targets, and the named columns as they are, in one pass over the file.
+
+    A table that is refused is read again, to tell everything that is wrong with its columns.
+    """
+    check_present(bounds.target.name, schema)
+    try:
+        return _read_once(file, schema, bounds, names, invalid)
+    except DataError as error:
+        refused = error
+    raise_problems((file,), schema, bounds, invalid=invalid)
+    raise refused
+
+
+def raise_problems(
+    files: Sequence[TableFile],
+    schema: TableSchema,
+    bounds: TableBounds,
+    *,
+    invalid: str = "raise",
+    with_target: bool = True,
+) -> None:
+    """Read a table that was refused again, and raise everything that is wrong with the columns of the first such file.
+
+    Nothing is raised where the columns are not the matter.
+    """
+    selection = select_columns(bounds, with_target=with_target, invalid="null")
+    for file in () if schema.sparse else files:
+        raise_file_problems(file, schema, bounds, selection, strict=invalid == "raise")
+
+
+def _read_once(
+    file: TableFile, schema: TableSchema, bounds: TableBounds, names: Sequence[str], invalid: str
+) -> tuple[FloatArray, NDArray[Any], FloatArray]:
     target = bounds.target
-    check_present(target.name, schema)
     encoding = Encoding(bounds, invalid=invalid)
     to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
     n_rows, batches = whole_batches(file, schema, select_columns(bounds, with_target=True, invalid=invalid))
@@ -274,7 +332,10 @@ def _read_dense(
         encoding.fill(columns, X[start:stop])
         targets.append(to_target(values))
         for at, name in enumerate(names):
-            numbers[start:stop, at] = to_numbers(name, batch.column(name))
+            if name == target.name:
+                numbers[start:stop, at] = target_numbers(target, bounds.missing.get(name), values)
+            else:
+                numbers[start:stop, at] = encoding.numbers(name, batch.column(name))
         start = stop
     if start != n_rows:
         raise DataError(f"{file.name}: expected the number of rows that the file states, got another; write it again.")
@@ -288,13 +349,19 @@ def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> 
         check_present(bounds.target.name, schema)
     encoding = Encoding(bounds)
     to_target = target_reader(bounds.target, bounds.missing.get(bounds.target.name))
-    for batch in stream_batches(file, schema, select_columns(bounds, with_target=with_target)):
-        if batch.num_rows:
-            columns = batch.columns
-            y = to_target(columns.pop()) if with_target else None
-            X = np.zeros((batch.num_rows, encoding.n_features))
-            encoding.fill(columns, X)
-            yield X, y
+    try:
+        for batch in stream_batches(file, schema, select_columns(bounds, with_target=with_target)):
+            if batch.num_rows:
+                columns = batch.columns
+                y = to_target(columns.pop()) if with_target else None
+                X = np.zeros((batch.num_rows, encoding.n_features))
+                encoding.fill(columns, X)
+                yield X, y
+        return
+    except DataError as error:
+        refused = error
+    raise_problems((file,), schema, bounds, with_target=with_target)
+    raise refused
 
 
 def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[Any, NDArray[Any]]:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taciturn.core.errors import DataError
-from taciturn.tables.arrow_tables import ColumnSelection, stream_batches
+from taciturn.tables.arrow_tables import ColumnSelection, infer_types, stream_batches
+from taciturn.tables.bounds import TableBounds
 from taciturn.tables.files import TableFile
 from taciturn.tables.libsvm import libsvm_blocks
-from taciturn.tables.part_encoding import sparse_batch
+from taciturn.tables.part_encoding import DensePart, SparsePart, sparse_batch
+from taciturn.tables.reading import raise_problems
 from taciturn.tables.schema import TableSchema
 from taciturn.tables.stored import FileStamp, StoredFile
 from taciturn.tables.streams import TableStream
@@ -22,9 +24,9 @@ from taciturn.tables.streams import TableStream
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Spool", "regroup", "typed_batches"]
+__all__ = ["Spool", "copy_table"]
 
-_GZIP_RATIO = 4
+_PACKED_RATIO = 4
 """Typical size of a text table against that of its gzip file."""
 
 
@@ -42,7 +44,7 @@ class Spool:
 
     def __init__(self, files: Sequence[TableFile]) -> None:
         self._name = files[0].name
-        needed = sum(file.path.stat().st_size * (_GZIP_RATIO if file.gzipped else 1) for file in files)
+        needed = sum(file.path.stat().st_size * (_PACKED_RATIO if file.is_packed else 1) for file in files)
         try:
             parent = tempfile.gettempdir()
             free = shutil.disk_usage(parent).free
@@ -112,7 +114,7 @@ def _remove(folder: str, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def regroup(batches: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[list[pa.RecordBatch]]:
+def _regroup(batches: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[list[pa.RecordBatch]]:
     """The same rows in groups of ``n_rows``, but for the last."""
     waiting: list[Any] = []
     room = n_rows
@@ -130,7 +132,7 @@ def regroup(batches: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[list[pa.
         yield waiting
 
 
-def typed_batches(
+def _typed_batches(
     files: Sequence[TableFile],
     schema: TableSchema,
     selection: ColumnSelection,
@@ -139,7 +141,7 @@ def typed_batches(
     """Read files from the first row to the last; tell ``progress`` how much of a text table is read, from 0 to 1."""
     for file in files:
         stamp = FileStamp.take(file)
-        stream: TableStream | None = None if file.format == "arrow" else file.open()
+        stream = file.open() if file.is_text or file.format == "libsvm" else None
         batches = (
             (sparse_batch(rows, labels) for rows, labels in libsvm_blocks(file, stream))
             if file.format == "libsvm"
@@ -148,9 +150,52 @@ def typed_batches(
         try:
             for batch in batches:
                 yield batch
-                if progress is not None and stream is not None:
+                if progress is not None and isinstance(stream, TableStream):
                     progress(stream.fraction)
         finally:
             if stream is not None:
                 stream.close()
         stamp.check(file)
+
+
+def copy_table(
+    files: Sequence[TableFile],
+    schema: TableSchema,
+    bounds: TableBounds,
+    selection: ColumnSelection,
+    most: int,
+    progress: Callable[[float], None] | None,
+) -> Spool:
+    """Copy a table that can be read from the beginning only, and check every cell on the way.
+
+    ``selection`` are the columns of the copy, and ``most`` is the largest number of rows in one of its files.
+    """
+    invalid = selection.invalid
+    part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
+    spool = Spool(files)
+    try:
+        if not schema.sparse:
+            selection = infer_types(files[0], schema, selection)
+        batches = _typed_batches(files, schema, selection, progress)
+        for rows in _groups(batches, files[0].format, most):
+            part.encode(rows)
+            spool.write(rows)
+        return spool
+    except DataError as error:
+        refused = error
+        spool.close()
+    except BaseException:
+        spool.close()
+        raise
+    raise_problems(files, schema, bounds, invalid=invalid)
+    raise refused
+
+
+def _groups(batches: Iterable[pa.RecordBatch], format: str, most: int) -> Iterator[list[pa.RecordBatch]]:
+    if format == "libsvm":
+        # Blocks of such a file have a bounded number of entries, which rows have not.
+        return ([batch] for batch in batches)
+    if format == "stata":
+        # Types differ between batches: whole numbers with a gap among them are doubles.
+        return (rows for batch in batches for rows in _regroup([batch], most))
+    return _regroup(batches, most)

@@ -26,7 +26,8 @@ def quantile_scores(numerator: int, denominator: int, relation: str, weight: int
 
     *Proof.* One record contributes ``b - a`` or ``-a`` to every s(g): zero-out and add-remove move it
     by at most ``max(a, b - a)``, replace-one by at most ``(b - a) + a = b``. The bin score is a maximum
-    of such terms and zero, hence moves by no more. Not monotone.
+    of such terms and zero, hence moves by no more. Not monotone. A record without a value contributes nothing to any
+    s(g), which lies between ``-a`` and ``b - a``: the same bounds hold with it on either side.
 
     *Persons.* Values count by integer weights, and those of one record add up to at most W, which is ``weight``: a
     person with m rows has ``W // m`` on each. With the weight p of its values up to g and p' of those beyond,
@@ -56,7 +57,7 @@ def opposite_quantile_scores(
     the mirror image a score rises by more than ``b - a`` only if ``v < h`` for some h with ``(b - a) r > a r'``, with r
     others at h or beyond and r' before it. If both happen, then g < v < h, so that ``p' >= r`` and ``r' >= p``, hence
     ``(b - a)**2 p r > a**2 p r``, which contradicts ``a >= b - a``. So in one of the two sets no score rises by more
-    than ``b - a`` or falls by more than ``a``.
+    than ``b - a`` or falls by more than ``a``. A record without a value in this column moves no score of it.
 
     Under replace-one both drifts can be full: a record that goes from one end of the column to the other. And of
     several records each may move another of the two: both drifts of k records can exceed ``k b``

@@ -1,0 +1,127 @@
+"""``taciturn init``: the types that it tells, TOML that is complete, and no value of the table."""
+
+import csv
+import re
+import sqlite3
+import tomllib
+
+import pytest
+from commands import one_sentence, run, sentences
+from hospital import write_hospital
+
+from taciturn.tables import TableBounds, TableLayout, detect_table, read_schema
+from taciturn.tables.detection import ColumnProposal, propose_column
+
+KINDS = {
+    "patient_id": "person", "visit no": "identifier", "born": "date", "admitted": "date", "sex": "category",
+    "ward": "category", "smoker": "boolean", "age": "number", "CRP": "censored", "creatinine": "number",
+    "weight kg": "number", "diagnosis": "codes", "notes": "free text", "readmitted": "boolean",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("delimiter", "decimal"), [(";", ","), ("\t", ","), ("|", "."), (",", ".")])
+def test_types_and_layout_are_told_from_the_first_rows(tmp_path, delimiter, decimal):
+    path = tmp_path / "visits.csv"
+    write_hospital(path, 400, delimiter=delimiter, decimal=decimal)
+    found = detect_table(path)
+    assert {name: each.kind for name, each in found.columns.items()} == KINDS
+    assert found.columns["admitted"] == ColumnProposal("date", "%d.%m.%Y")
+    assert found.columns["born"].format is None
+    assert found.columns["diagnosis"].group == 3
+    assert found.layout == TableLayout(None if delimiter == "," else delimiter, decimal)
+
+
+def test_the_template_is_toml_and_holds_no_value(tmp_path):
+    path = tmp_path / "visits.csv"
+    write_hospital(path, 400)
+    done = run("init", path, "--target", "readmitted", "-o", tmp_path / "bounds.toml")
+    assert done.code == 0, done
+    text = (tmp_path / "bounds.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
+    assert content["table"] == {"delimiter": ";", "decimal": ","}
+    assert content["person"] == {"column": "patient_id"}
+    assert content["target"] == {"name": "readmitted", "classes": [False, True]}
+    types = {name: column["type"] for name, column in content["columns"].items()}
+    assert types == {
+        "visit no": "ignore", "born": "date", "admitted": "date", "sex": "category", "ward": "category",
+        "smoker": "boolean", "age": "number", "CRP": "number", "creatinine": "number", "weight kg": "number",
+        "diagnosis": "category", "notes": "ignore",
+    }  # fmt: skip
+    # No cell stands in it: neither as a word nor in the numbers, which are those of every template.
+    lines = path.read_text(encoding="utf-8").splitlines()[1:]
+    cells = {cell for row in csv.reader(lines, delimiter=";") for cell in row}
+    written = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+    words = set(re.findall(r"[\w.,<%-]+", re.sub(r"#.*", "", written)))
+    assert not (words & cells) - {"3", "2000-01-01"}
+    # Another table of the same types has the same template, to the byte.
+    write_hospital(path, 500, seed=7)
+    assert run("init", path, "--target", "readmitted", "-o", tmp_path / "other.toml").code == 0
+    assert (tmp_path / "other.toml").read_text(encoding="utf-8") == text
+
+
+def test_what_is_left_to_do_is_told_at_once(tmp_path):
+    path = tmp_path / "visits.csv"
+    write_hospital(path, 400)
+    assert run("init", path, "--target", "readmitted", "-o", tmp_path / "bounds.toml").code == 0
+    left = sentences(run("fit", path, "--bounds", tmp_path / "bounds.toml", "-o", tmp_path / "model"))
+    assert [re.match(r'taciturn: columns\."(\w+)"', line)[1] for line in left] == ["sex", "ward", "diagnosis"]
+    text = (tmp_path / "bounds.toml").read_text(encoding="utf-8").replace("# categories =", 'categories = ["a"]')
+    (tmp_path / "bounds.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "diagnosis.txt").write_text("E11\n")
+    left = one_sentence(run("fit", path, "--bounds", tmp_path / "bounds.toml", "-o", tmp_path / "model"))
+    assert 'lower and upper of "born", "admitted", "age", "CRP", "creatinine", "weight kg"; state them' in left
+
+
+def test_a_target_in_other_letters_is_proposed(tmp_path):
+    write_hospital(tmp_path / "visits.csv", 50)
+    said = one_sentence(run("init", tmp_path / "visits.csv", "--target", "Readmitted", "-o", tmp_path / "b.toml"))
+    assert 'did you mean "readmitted"?' in said
+
+
+def test_a_table_of_a_database_is_named_in_the_template(tmp_path):
+    path = tmp_path / "study.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE visits (age INTEGER, ill TEXT)")
+        database.executemany("INSERT INTO visits VALUES (?, ?)", [(30 + i, "yes" if i % 2 else "no") for i in range(9)])
+        database.execute("CREATE TABLE other (x)")
+    database.close()
+    assert run("init", f"{path}#visits", "--target", "ill", "-o", tmp_path / "bounds.toml").code == 0
+    stated = TableBounds.from_toml((tmp_path / "bounds.toml").read_text(encoding="utf-8"))
+    assert stated.layout == TableLayout(name="visits")
+    assert read_schema(path, stated.layout).names == ("age", "ill")
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "kind"),
+    [
+        ("x", ["1", "2.5", "-3e4"], "number"),
+        ("x", ["<5", ">=100", "7"], "censored"),
+        ("x", ["yes", "No", "Y"], "boolean"),
+        ("x", ["0", "1"], "number"),
+        ("x", ["2020-01-31", "2020-02-01 10:00"], "date"),
+        ("x", ["31/12/2020"], "date"),
+        ("x", ["31.12.2020 10:15"], "date"),
+        ("x", ["31.12.2020", "soon"], "category"),
+        ("x", [f"code {i}" for i in range(40)], "codes"),
+        ("x", ["the patient is well today"] * 3, "free text"),
+        ("x", [], "unknown"),
+        ("patient_id", ["1", "2"], "person"),
+        ("last name", ["a", "b"], "identifier"),
+        ("visit no", ["1"], "identifier"),
+    ],
+)
+def test_shapes_of_cells(name, cells, kind):
+    assert propose_column(name, "category", cells).kind == kind
+
+
+def test_days_and_months_that_cannot_be_told_apart_are_noted(tmp_path):
+    assert propose_column("x", "category", ["01/02/2020"]) == ColumnProposal("date", "%d/%m/%Y", ambiguous=True)
+    assert propose_column("x", "category", ["01/13/2020"]) == ColumnProposal("date", "%m/%d/%Y")
+    (tmp_path / "t.csv").write_text("when,y\n01/02/2020,1\n")
+    assert run("init", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "b.toml").code == 0
+    assert "do not tell day and month apart" in (tmp_path / "b.toml").read_text(encoding="utf-8")
+
+
+def test_thousands_are_no_decimals(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1,234;2.5\n5,678;3.5\n")
+    assert detect_table(tmp_path / "t.csv").layout == TableLayout(";", ".")

@@ -1,0 +1,293 @@
+"""Workbooks, Stata files, SQLite tables, other delimiters, and what is said about formats that are not read."""
+
+import sqlite3
+import subprocess
+import sys
+from datetime import datetime
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+from taciturn.core.errors import DataError, ParameterError
+from taciturn.tables import (
+    TableBounds,
+    TableEncoder,
+    TableLayout,
+    TableSchema,
+    arrow_tables,
+    read_batches,
+    read_person_keys,
+    read_schema,
+    read_table,
+    sheets,
+)
+
+BOUNDS = """
+[target]
+name = "ill"
+classes = [false, true]
+[person]
+column = "patient"
+[columns.age]
+type = "number"
+lower = 0
+upper = 110
+[columns."body mass"]
+type = "number"
+lower = 0.1
+upper = 0.7
+[columns.smoker]
+type = "boolean"
+[columns.region]
+type = "category"
+categories = ["north", "a\\nb", "7"]
+[columns.admitted]
+type = "date"
+since = 2000-01-01
+lower = 2019-01-01
+upper = 2022-01-01
+[missing]
+age = 50
+smoker = {indicator = true}
+"""
+N = 300
+RNG = np.random.default_rng(0)
+ROWS = [
+    (
+        f"P{i // 2}",
+        None if i % 7 == 0 else int(RNG.integers(-5, 130)),
+        float(RNG.normal(0.4, 0.3)),
+        None if i % 11 == 0 else bool(RNG.random() < 0.5),
+        str(RNG.choice(["north", "moon", "a\nb", 'q"u,o', "7"])),
+        datetime(2020, 1, 1 + i % 28, 12 * (i % 2)),
+        "yes" if RNG.random() < 0.5 else "no",
+    )
+    for i in range(N)
+]
+NAMES = ("patient", "age", "body mass", "smoker", "region", "admitted", "ill")
+
+
+def expected():
+    """By numpy, from the rows as they are."""
+    _, age, mass, smoker, region, admitted, ill = map(np.array, zip(*ROWS, strict=True))
+    days = np.array([(day - datetime(2019, 1, 1)).days for day in admitted])
+    width = (datetime(2022, 1, 1) - datetime(2019, 1, 1)).days
+    ages = np.array([50 if each is None else each for each in age], dtype=float)
+    X = [
+        np.clip(ages / 55.0 - 1.0, -1, 1),
+        np.clip((mass - 0.4) / 0.3, -1, 1),
+        [bool(each) for each in smoker],
+        [each is None for each in smoker],
+        *(region == each for each in ("north", "a\nb", "7")),
+        2.0 * days / width - 1.0,
+    ]
+    return np.column_stack(X).astype(float), ill == "yes"
+
+
+def write_workbook(path, *, more=False):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "visits"
+    sheet.append([*NAMES, None, None])
+    for row in ROWS:
+        sheet.append(row)
+    # As a spreadsheet program leaves them: rows and columns that were used once.
+    sheet.append([None] * 12)
+    sheet.cell(row=N + 5, column=3).value = None
+    if more:
+        book.create_sheet("other").append(["x"])
+    book.save(path)
+
+
+def write_database(path, *, more=False):
+    with sqlite3.connect(path) as database:
+        database.execute('CREATE TABLE visits (patient, age, "body mass", smoker, region, admitted, ill)')
+        rows = [(*row[:5], row[5].isoformat(" "), row[6]) for row in ROWS]
+        database.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        if more:
+            database.execute("CREATE VIEW other AS SELECT age FROM visits")
+    database.close()
+
+
+def write_stata(path):
+    columns = dict(zip(NAMES, zip(*ROWS, strict=True), strict=True))
+    frame = pd.DataFrame(columns).rename(columns={"body mass": "body_mass"})
+    frame["age"] = frame["age"].astype(float)
+    frame["smoker"] = [np.nan if each is None else float(each) for each in columns["smoker"]]
+    frame.to_stata(path, write_index=False)
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.sqlite", "T.DB", "t.dta"])
+def test_every_format_gives_the_same_table(tmp_path, monkeypatch, name):
+    path, text = tmp_path / name, BOUNDS
+    {"x": write_workbook, "a": write_stata}.get(name[-1], write_database)(path)
+    if name.endswith(".dta"):
+        text = BOUNDS.replace("body mass", "body_mass")
+    bounds = TableBounds.from_toml(text)
+    schema = read_schema(path)
+    assert schema.names == (tuple(each.replace(" ", "_") for each in NAMES) if "dta" in name else NAMES)
+    monkeypatch.setattr(arrow_tables, "_LEAST_BLOCK", 4000)
+    monkeypatch.setattr(arrow_tables, "_CELLS", 400)
+    monkeypatch.setattr(sheets, "_ROWS", 17)
+    wanted, ill = expected()
+    for invalid in ("raise", "null"):
+        X, y = read_table(path, bounds, "ill", invalid=invalid)
+        assert np.allclose(X, wanted, rtol=0.0, atol=1e-12)
+        assert y.tolist() == ill.astype(int).tolist()
+    assert read_person_keys(path, bounds) == [row[0] for row in ROWS]
+    blocks = list(read_batches(path, TableEncoder(bounds=bounds).fit(schema), "ill"))
+    assert len(blocks) > 2
+    assert np.array_equal(np.vstack([rows for rows, _ in blocks]), X)
+
+
+@pytest.mark.parametrize("write", [write_workbook, write_database])
+def test_a_part_is_named_in_the_path_or_in_the_bounds(tmp_path, write):
+    path = tmp_path / ("t.xlsx" if write is write_workbook else "t.sqlite")
+    write(path, more=True)
+    with pytest.raises(
+        DataError, match='expected the name of one of its (sheets|tables), "[a-z]+", "[a-z]+"; state it'
+    ):
+        read_schema(path)
+    for named in (read_schema(f"{path}#visits"), read_schema(path, TableLayout(name="visits"))):
+        assert named.names == NAMES
+    stated = TableBounds.from_toml(BOUNDS + '[table]\nname = "visits"\n')
+    assert read_table(path, stated, "ill")[0].shape == expected()[0].shape
+    # The path is the more special of the two.
+    with pytest.raises(DataError, match='did you mean "visits"'):
+        read_table(f"{path}#Visits", stated, "ill")
+
+
+def test_a_hash_in_the_name_of_another_file_is_part_of_it(tmp_path):
+    (tmp_path / "a#b.csv").write_text("x,y\n1,2\n")
+    assert read_schema(tmp_path / "a#b.csv").names == ("x", "y")
+
+
+def test_cells_of_sheets_keep_every_bit():
+    rng = np.random.default_rng(1)
+    numbers = (rng.standard_normal(300) * 10.0 ** rng.integers(-300, 300, 300)).tolist()
+    written = b"".join([sheets._as_text([[number]]) for number in numbers]).decode().split()
+    assert np.array(written, dtype=float).tobytes() == np.array(numbers).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "message"),
+    [
+        (
+            "t.xlsx",
+            lambda path: path.write_bytes(b"PK\x03\x04SECRET" * 9),
+            "expected a complete xlsx file, got",
+        ),
+        ("t.sqlite", lambda path: path.write_bytes(b"SECRET" * 900), "expected a complete sqlite file, got a damaged"),
+        ("t.dta", lambda path: path.write_bytes(b"SECRET" * 900), "expected a complete stata file, got a damaged"),
+        ("t.sqlite", lambda path: sqlite3.connect(path).execute("VACUUM").connection.close(), "expected a "),
+    ],
+)
+def test_damaged_files_are_refused_without_their_content(tmp_path, name, make, message):
+    path = tmp_path / name
+    make(path)
+    with pytest.raises((DataError, ParameterError)) as caught:
+        read_schema(path)
+    assert message in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_text_in_another_encoding_is_not_quoted(tmp_path):
+    path = tmp_path / "t.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE t (x TEXT)")
+        database.execute("INSERT INTO t VALUES (CAST(? AS TEXT))", (b"SECRET\xff\xfe",))
+    database.close()
+    with pytest.raises(DataError, match="expected text in UTF-8") as caught:
+        read_schema(path)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
+    write_workbook(tmp_path / "t.xlsx")
+    monkeypatch.setattr(sheets, "machine_memory", lambda: 1000)
+    with pytest.raises(DataError, match="expected a workbook that fits into memory"):
+        read_schema(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(("missing", "name", "extra"), [("openpyxl", "t.xlsx", "excel"), ("pandas", "t.dta", "stata")])
+def test_a_package_that_is_not_there_is_named_with_its_extra(tmp_path, missing, name, extra):
+    (write_workbook if missing == "openpyxl" else write_stata)(tmp_path / name)
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+from taciturn.tables import read_schema
+try:
+    read_schema({str(tmp_path / name)!r})
+except Exception as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"expected {missing} for a file named" in done.stdout
+    assert f"pip install 'taciturn[{extra}]'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("t.sav", "save it in SPSS as .csv or as Stata's .dta"),
+        ("t.xls", "save it in the spreadsheet program as .xlsx or .csv"),
+        ("t.sas7bdat", "write it in SAS with proc export"),
+        ("t.json", "write it as .csv or .parquet"),
+        ("t.rds", "write it in R with write.csv"),
+        ("t.txt", "name it .csv, and state its delimiter in [table]"),
+        ("t.csv.zip", "unpack it first"),
+        ("t.xyz", "save the table in one of these formats"),
+    ],
+)
+def test_other_formats_get_a_remedy(tmp_path, name, remedy):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(ParameterError) as caught:
+        read_schema(tmp_path / name)
+    assert remedy in str(caught.value)
+
+
+# ------------------------------------------------------------------ delimiters
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
+def test_other_delimiters_and_decimal_commas_are_read_as_stated(tmp_path, delimiter):
+    path = tmp_path / "t.csv"
+    quote = '"' if delimiter == "," else ""
+    path.write_text(f"x{delimiter}y\n{quote}1,5{quote}{delimiter}{quote}0,25{quote}\n{quote}-3,0{quote}{delimiter}1\n")
+    layout = TableLayout(delimiter, ",")
+    assert read_schema(path, layout) == TableSchema(("x", "y"), ("number", "number"))
+    text = f"""
+[table]
+delimiter = {delimiter!r}
+decimal = ","
+[target]
+name = "y"
+lower = 0
+upper = 1
+[columns.x]
+type = "number"
+lower = -3
+upper = 3
+"""
+    if delimiter == "\t":
+        text = text.replace("'\\t'", '"\\t"')
+    stated = TableBounds.from_toml(text)
+    for invalid in ("raise", "null"):
+        X, y = read_table(path, stated, "y", invalid=invalid)
+        assert (X.tolist(), y.tolist()) == ([[0.5], [-1.0]], [0.25, 1.0])
+    # A point is then no part of a number: of that cell alone.
+    path.write_text(f"x{delimiter}y\n1.5{delimiter}1\n{quote}-3,0{quote}{delimiter}1\n")
+    with pytest.raises(DataError, match='expected numbers in column "x"'):
+        read_table(path, stated, "y")
+    X, _ = read_table(path, stated, "y", invalid="null")
+    assert (np.isnan(X[0, 0]), X[1, 0]) == (True, -1.0)
+
+
+def test_a_model_knows_the_layout_of_its_table_and_typed_files_need_none(tmp_path):
+    write_workbook(tmp_path / "t.xlsx")
+    stated = TableBounds.from_toml(BOUNDS + '[table]\ndelimiter = ";"\ndecimal = ","\n')
+    resolved = stated.for_table(TableSchema(NAMES, ("unknown",) * len(NAMES)))
+    assert TableBounds.from_json(resolved.to_json()).layout == TableLayout(";", ",")
+    assert read_table(tmp_path / "t.xlsx", resolved, "ill")[0].shape == expected()[0].shape

@@ -3,6 +3,7 @@
 import copy
 import math
 import re
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from taciturn import (
     BudgetExceededError,
     CorrelationSelector,
     DataError,
+    DefaultBoundsWarning,
     ParameterError,
     PrivateScaler,
     SparseClassifier,
@@ -279,14 +281,29 @@ def test_keys_that_nobody_asked_for_are_not_ignored():
         (lambda: (dask_pair()[1], dask_pair()[1]), "X: expected a table with two dimensions"),
         (lambda: (dask_pair()[0],), "y: SparseRegressor requires y to be passed"),
         (lambda: (PartitionedTable(reader_of(None), has_target=False),), "y: SparseRegressor requires y to be passed"),
-        (lambda: (PartitionedTable(reader_of(), y_bounds=(0.0, 5.0)),), "y_bounds=(-1.0, 1.0): expected (0.0, 5.0), "),
+        (lambda: (PartitionedTable(reader_of(), y_bounds=(0.0, 5.0)),), "y_bounds=(-1, 1): expected (0.0, 5.0), "),
         (lambda: (PartitionedTable(reader_of(), x_bound=2.0),), "x_bound=1.0: expected 2.0, which the table states"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(arguments, words):
     with pytest.raises(DataError if not words[1:].startswith("_") else ParameterError) as refusal:
-        SparseRegressor().fit(*arguments())
+        SparseRegressor(x_bound=1.0, y_bounds=(-1, 1)).fit(*arguments())
     assert str(refusal.value).startswith(words)
+
+
+def test_bounds_that_are_not_given_are_those_that_the_table_states():
+    table = PartitionedTable(reader_of(), x_bound=2.0, y_bounds=(0.0, 5.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DefaultBoundsWarning)
+        found = SparseRegressor(n_nonzero=2, random_state=0).fit(table)
+    stated = SparseRegressor(n_nonzero=2, random_state=0, x_bound=2.0, y_bounds=(0.0, 5.0)).fit(X, NUMBERS)
+    assert found.certificate_ == stated.certificate_
+    assert found.coef_.tobytes() == stated.coef_.tobytes()
+    assert found.y_bounds_ == (0.0, 5.0)
+    # What one table stated says nothing of the next.
+    with pytest.warns(DefaultBoundsWarning):
+        again = found.fit(X, NUMBERS)
+    assert again.y_bounds_ == (-1.0, 1.0)
 
 
 def test_a_table_that_states_its_classes_needs_no_assumption():

@@ -1,11 +1,12 @@
-"""Run every benchmark, print the table and keep it: ``python -m benchmarks``."""
+"""Run the benchmarks, print the table and keep it: ``python -m benchmarks``, or some suites by name."""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -13,65 +14,84 @@ from rich.table import Table
 
 from benchmarks import (
     bench_accounting,
+    bench_default,
     bench_design,
+    bench_files,
     bench_frank_wolfe,
+    bench_gradients,
+    bench_gram,
+    bench_growth,
     bench_hard_threshold,
     bench_kendall,
     bench_randomness,
     bench_screening,
     bench_selectors,
+    bench_starting,
     bench_table,
     bench_top_k,
 )
+from benchmarks.measuring import Row
+from benchmarks.table import FASTER, HEADINGS, SLOWER, cells_of, excused, section_of, with_sections
 
-SLOWER = "cost of ours / cost of the baseline"
-FASTER = "cost of the baseline / cost of ours"
-
-SUITES = (
-    ("randomness, against numpy's PCG64", bench_randomness.rows, SLOWER),
-    ("top-k selection", bench_top_k.rows, FASTER),
-    ("accounting", bench_accounting.rows, FASTER),
-    ("exact sums", bench_design.rows, SLOWER),
-    ("Frank-Wolfe, a step", bench_frank_wolfe.rows, FASTER),
-    ("hard thresholding, a step", bench_hard_threshold.rows, SLOWER),
-    ("columns dropped for good", bench_screening.rows, FASTER),
-    ("correlation selector", bench_selectors.rows, SLOWER),
-    ("Kendall selector", bench_kendall.rows, FASTER),
-    ("a table on disk", bench_table.rows, SLOWER),
-)
+RESULTS = Path(__file__).with_name("results.md")
 
 
-def _met(row: Mapping[str, Any], meaning: str) -> bool:
-    met: bool = row["ratio"] <= row["target"] if meaning == SLOWER else row["ratio"] >= row["target"]
-    return met
+class Suite(NamedTuple):
+    """Rows that are measured together, and what their ratios are unless they say otherwise."""
+
+    title: str
+    rows: Callable[[], Iterable[Any]]
+    meaning: str
+
+
+SUITES = {
+    "randomness": Suite("randomness, against numpy's PCG64", bench_randomness.rows, SLOWER),
+    "top_k": Suite("top-k selection", bench_top_k.rows, FASTER),
+    "accounting": Suite("accounting", bench_accounting.rows, FASTER),
+    "design": Suite("exact sums", bench_design.rows, SLOWER),
+    "gradients": Suite("gradients over dense rows", bench_gradients.rows, FASTER),
+    "default": Suite("the default on dense tables", bench_default.rows, SLOWER),
+    "growth": Suite("growth of the default", bench_growth.rows, SLOWER),
+    "gram": Suite("Gram matrices in sparse fits", bench_gram.rows, SLOWER),
+    "frank_wolfe": Suite("Frank-Wolfe, a step", bench_frank_wolfe.rows, FASTER),
+    "hard_threshold": Suite("hard thresholding, a step", bench_hard_threshold.rows, SLOWER),
+    "screening": Suite("columns dropped for good", bench_screening.rows, FASTER),
+    "selectors": Suite("correlation selector", bench_selectors.rows, SLOWER),
+    "kendall": Suite("Kendall selector", bench_kendall.rows, FASTER),
+    "starting": Suite("imports and first fits", bench_starting.rows, SLOWER),
+    "table": Suite("a table on disk", bench_table.rows, SLOWER),
+    "files": Suite("files larger than memory", bench_files.rows, SLOWER),
+}
 
 
 def main() -> int:
-    """Print every ratio with its target; exit 1 if one is missed."""
-    results: list[tuple[str, str, Mapping[str, Any]]] = []
+    """Print every number with its target; exit 1 if one is missed and nothing says why."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
+    parser.add_argument("suites", nargs="*", metavar="NAME", help=f"suites to run (all): {', '.join(SUITES)}")
+    names = parser.parse_args().suites or list(SUITES)
+    unknown = sorted(set(names) - set(SUITES))
+    if unknown:
+        parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(SUITES)}")
+    results: dict[str, list[Row]] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        for name, rows, meaning in SUITES:
-            task = progress.add_task(name, total=1)
-            results += [(name, meaning, row) for row in rows()]
+        for name in names:
+            task = progress.add_task(SUITES[name].title, total=1)
+            results[name] = list(SUITES[name].rows())
             progress.update(task, completed=1)
 
-    table = Table(title="Ratios measured in one run")
-    lines = ["# Benchmarks", "", "The last run of `make bench`. Only ratios within one run mean anything.", ""]
-    headings = ("case", "ratio", "target", "met", "what the ratio is", "set-up, s")
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in ("ratio", "target") else "left")
-    lines += ["| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings)]
-    for _, meaning, row in results:
-        target = f"{'<=' if meaning == SLOWER else '>='} {row['target']:g}"
-        met = "yes" if _met(row, meaning) else "NO"
-        setup = f"{row['setup']:.2f}" if "setup" in row else ""
-        cells = (str(row["case"]), f"{row['ratio']:.3g}", target, met, meaning, setup)
-        table.add_row(*cells)
-        lines.append("| " + " | ".join(cells) + " |")
-    Console(width=160).print(table)
-    Path(__file__).with_name("results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return 0 if all(_met(row, meaning) for _, meaning, row in results) else 1
+    table = Table(title="Measured in one run")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading in ("measured", "target") else "left")
+    for name, rows in results.items():
+        for row in rows:
+            table.add_row(*cells_of(row, SUITES[name].meaning))
+    Console(width=200).print(table)
+    sections = {SUITES[name].title: section_of(rows, SUITES[name].meaning) for name, rows in results.items()}
+    text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    order = [suite.title for suite in SUITES.values()]
+    RESULTS.write_text(with_sections(text, sections, order), encoding="utf-8")
+    return 0 if all(excused(row, SUITES[name].meaning) for name, rows in results.items() for row in rows) else 1
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ CASES = {
     "FrankWolfeRegressor, columns": {"sparse": True, "loss": "squared", "epsilon": float("inf"), "n_steps": 5},
     "FrankWolfeRegressor, margins": {"sparse": True, "epsilon": float("inf"), "n_steps": 5},
     "FrankWolfeClassifier": {"classes": 3},
+    "SparsifiedClassifier": {"sparse": True, "classes": 2, "n_nonzero": "private-count", "n_steps": 5},
     "ScreenedRegressor, dense": {"rule": "adp", "permanent": True, "n_steps": 12, "screen_at": 2},
     "ScreenedRegressor, gram": {"loss": "squared", "permanent": True, "n_steps": 30, "screen_at": "every"},
     "ScreenedRegressor, sublinear": {"sparse": True, "permanent": True, "n_steps": 30, "screen_at": "every"},

@@ -20,10 +20,14 @@ from taciturn.kernels.vertex_sampler import (
     WEIGHT_ERROR,
     best_vertex,
     choose_vertex,
+    fit_table,
+    level_of,
+    lower_level,
     new_sampler,
     propose,
-    raise_level,
+    raise_range,
     set_levels,
+    set_range,
     settle,
 )
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
@@ -118,20 +122,58 @@ def test_bounds_are_above_the_weights_and_not_far():
     assert facts[0] == facts[1] - 255
 
 
-def test_raised_levels_keep_the_sums_exact():
+def check_sums(sampler):
+    """Sums of bounds are those of the levels, as integers."""
+    levels, blocks, total, table, facts, log2_block, _ = sampler
+    weights, size = table[levels].astype(object), 1 << log2_block
+    assert weights.sum() == int(total[0]) < 2**63
+    assert [weights[b * size : (b + 1) * size].sum() for b in range(blocks.size)] == blocks.astype(object).tolist()
+    return levels.astype(np.int64) + facts[0]
+
+
+def test_levels_that_change_hold_and_keep_the_sums_exact():
     rng = np.random.default_rng(2)
-    bounds = rng.random(200) * 5.0
-    sampler = filled(bounds)
-    for k, bound in zip(rng.integers(0, 200, 1000), rng.random(1000) * 8.0, strict=True):
-        if raise_level(sampler, int(k), bound):
-            assert bound < (sampler[0][k] + sampler[4][0]) / 4.0
+    names = np.arange(200, dtype=np.int32)
+    names[150:160] = ~names[150:160]
+    candidates = names >= 0
+    true = rng.random(200) * 5.0
+    sampler = filled(true)
+    before = check_sums(sampler)
+    for round_number in range(300):
+        start, stop = np.sort(rng.integers(0, 201, 2))
+        kind = round_number % 3
+        if kind == 0:
+            # New bounds, in tables that grow and shrink.
+            true[start:stop] = rng.random(stop - start) * rng.choice([3.0, 30.0, 300.0])
+            highest = int(level_of(float(true[start:stop].max(initial=0.0))))
+            others = np.delete(before, np.arange(start, stop))
+            fit_table(sampler, max(highest, int(others.max(initial=0))))
+            set_range(sampler, start, stop, true, highest, names)
+        elif kind == 1:
+            rise = int(rng.integers(1, 9))
+            highest = int(before[start:stop].max(initial=0)) + rise // 2
+            fit_table(sampler, max(highest, int(before.max())))
+            before = check_sums(sampler)
+            raise_range(sampler, start, stop, rise, highest, names)
+            raised = np.where(candidates, np.minimum(before + rise, highest), before)
+            np.testing.assert_array_equal(check_sums(sampler)[start:stop], raised[start:stop])
         else:
-            assert bound >= sampler[4][1] / 4.0
-    weights = sampler[3][sampler[0]]
-    size = 1 << sampler[5]
-    assert int(weights.sum()) == int(sampler[2][0])
-    for b, block in enumerate(sampler[1]):
-        assert int(weights[b * size : (b + 1) * size].sum()) == int(block)
+            k = int(rng.integers(0, 200))
+            lower_level(sampler, k, true[k])
+        before = check_sums(sampler)
+        assert np.all(true[candidates] < before[candidates] / 4.0)
+        assert before.max() <= sampler[4][1]
+
+
+def test_a_table_that_is_far_too_high_is_lowered():
+    sampler = filled(np.array([0.5, 400.0, 1.0]))
+    set_range(sampler, 1, 2, np.array([0.0, 1.0, 0.0]), int(level_of(1.0)), np.arange(3, dtype=np.int32))
+    # Seen from 400, all three have the least bound there is: proposals would take no notice of scores.
+    assert set(sampler[3][sampler[0]].tolist()) == {1}
+    fit_table(sampler, int(level_of(1.0)))
+    set_range(sampler, 0, 3, np.array([0.5, 1.0, 1.0]), int(level_of(1.0)), np.arange(3, dtype=np.int32))
+    assert check_sums(sampler).tolist() == [3, 5, 5]
+    assert sampler[3][sampler[0]].min() > 2**40
 
 
 def threshold(accepts):
@@ -238,6 +280,32 @@ def test_whole_runs_follow_the_law_and_no_other_scale(path, loss, noise):
         _, vertices = run(data, y, loss, 0.5, 4.0, 120, noise, Stream.of(seed), path=path)
         for stretch, found in ranks.items():
             found.append(ranks_in_law(data, y, problem, path, vertices, stretch, seed))
+    p_values = {stretch: kstest(np.concatenate(found), "uniform").pvalue for stretch, found in ranks.items()}
+    assert p_values[1.0] > 1e-3
+    assert p_values[2.0 / 3.0] < 1e-6
+    assert p_values[1.5] < 1e-6
+
+
+def popular_columns(loss, seed, n=300, d=60):
+    """Entries at the bound, and columns as popular as one over their rank; the first are in nearly every row."""
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, d)) < np.minimum(0.97, 4.0 / np.arange(1, d + 1)), float(ONE), 0.0)
+    y = rng.random(n) < 0.3
+    return X, y.astype(np.int64) if loss == "logistic" else np.rint(np.where(y, 0.8, -0.4) * ONE)
+
+
+@pytest.mark.parametrize(("loss", "noise"), [("huber", 20.0), ("logistic", 20.0)])
+def test_steps_that_leave_scores_behind_follow_the_law_and_no_other_scale(loss, noise):
+    ranks, left = {1.0: [], 2.0 / 3.0: [], 1.5: []}, 0
+    for seed in range(25):
+        X, y = popular_columns(loss, seed)
+        problem = FrankWolfeProblem(loss_named(loss, 0.5), 6.0, 120, noise, len(X))
+        path = open_path(sp.csr_array(X), y, problem, path="sublinear")
+        _, vertices = path.run(Stream.of(seed))
+        left += int(path.groups[-1][0])
+        for stretch, found in ranks.items():
+            found.append(ranks_in_law(sp.csr_array(X), y, problem, "sublinear", vertices, stretch, seed))
+    assert left > 200
     p_values = {stretch: kstest(np.concatenate(found), "uniform").pvalue for stretch, found in ranks.items()}
     assert p_values[1.0] > 1e-3
     assert p_values[2.0 / 3.0] < 1e-6

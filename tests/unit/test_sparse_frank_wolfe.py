@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.datasets import make_power_law_sparse
+from taciturn.estimators.frank_wolfe import _NOISY_DELTA, _NOISY_EPSILON
 from taciturn.fitting import frank_wolfe_path
 from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
 from taciturn.fitting.paths import PATHS, choose_path, open_path
@@ -22,6 +24,7 @@ from taciturn.kernels.residual_pieces import (
 )
 from taciturn.kernels.sparse_rows import schedule_of
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
+from taciturn.planning.frank_wolfe import plan_frank_wolfe
 
 
 def loss_named(name, clip=1.0):
@@ -170,8 +173,8 @@ def test_rows_are_always_on_time(loss, n_rows, radius):
     recut = 0
     for t, vertex in enumerate(history):
         p, q = cut_afresh(X, u, lattice.astype(np.int64), t, problem, pieces, schedule)
-        np.testing.assert_array_equal(path.a[path.ranks], integers.T @ p)
-        np.testing.assert_array_equal(path.b[path.ranks], integers.T @ q)
+        np.testing.assert_array_equal(path.sums[0, path.ranks], integers.T @ p)
+        np.testing.assert_array_equal(path.sums[1, path.ranks], integers.T @ q)
         path.step(int(vertex))
         u += (t + 1) * integers[:, max(vertex, ~vertex)] * (1 if vertex >= 0 else -1)
         changed = path.rows[8][: path.rows[9][0]]
@@ -274,13 +277,87 @@ def test_levels_never_fall_below_the_scores(monkeypatch):
             path.t = path._advance(path.chosen, stream.words(15))
             if path.t < problem.n_steps:
                 levels, blocks, total, table, facts, log2_block, _ = path.sampler
-                x = np.abs(problem.inverse_temperature * (path.a + path.schedule[0][path.t] * path.b))
+                x = np.abs(problem.inverse_temperature * path._scores())
                 assert np.all(x < (levels.astype(np.int64) + facts[0]) / 4.0)
                 bounds = table[levels]
                 assert int(bounds.sum()) == int(total[0]) == int(blocks.sum())
                 assert int(blocks[0]) == int(bounds[: 1 << log2_block].sum())
                 pauses += 1
     assert pauses > 300
+
+
+def popular_columns(loss, seed, n=300, d=60):
+    """Columns as popular as one over their rank, with entries at the bound; the first are in nearly every row."""
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, d)) < np.minimum(0.97, 4.0 / np.arange(1, d + 1)), float(ONE), 0.0)
+    y = rng.random(n) < 0.3
+    return X, y.astype(np.int64) if loss == "logistic" else np.rint(np.where(y, 0.8, -0.4) * ONE)
+
+
+def pauses_of(loss, noise, seed, interfere=lambda path: None):
+    """For each pause of a run over popular columns: by how many levels the lowest bound is above its score."""
+    X, y = popular_columns(loss, seed)
+    problem = FrankWolfeProblem(loss_named(loss, CLIP), 6.0, 150, noise, len(X))
+    path = open_path(sp.csr_array(X), y, problem, path="sublinear")
+    stream, found = Stream.of(seed), []
+    while path.t < problem.n_steps:
+        path.t = path._advance(path.chosen, stream.words(15))
+        if path.t < problem.n_steps:
+            # Asked of a copy: looking must not bring scores up to date.
+            sums, seen = path._sums.copy(), path.groups[3].copy()
+            x = np.abs(problem.inverse_temperature * path._scores())
+            path._sums[:], path.groups[3][:] = sums, seen
+            levels, _, _, _, facts, _, _ = path.sampler
+            found.append(float(np.min(levels.astype(np.int64) + facts[0] - 4.0 * x)))
+            interfere(path)
+    return path, np.array(found)
+
+
+@pytest.mark.parametrize(("loss", "noise"), [("squared", 120.0), ("huber", 10.0), ("logistic", 20.0)])
+def test_levels_hold_where_scores_are_left_behind(loss, noise):
+    def more_room_than_there_is(path):
+        path.groups[1][:, 1] += 1e3
+
+    for seed in range(3):
+        path, above = pauses_of(loss, noise, seed)
+        assert above.size > 100
+        assert above.min() > 0.0
+        assert path.groups[-1][0] > 10, "no step has left scores behind"
+        # Charges that are not paid leave levels below the scores, and this is where it shows.
+        assert pauses_of(loss, noise, seed, more_room_than_there_is)[1].min() < 0.0
+
+
+@pytest.mark.parametrize(("loss", "noise"), [("squared", 120.0), ("huber", 10.0), ("logistic", 20.0)])
+def test_scores_left_behind_are_found_again(loss, noise):
+    # A run that leaves scores behind, and one that takes the same steps and never does.
+    X, y = popular_columns(loss, 5)
+    problem = FrankWolfeProblem(loss_named(loss, CLIP), 6.0, 150, noise, len(X))
+    path, replay = (open_path(sp.csr_array(X), y, problem, path="sublinear") for _ in range(2))
+    _, vertices = path.run(Stream.of(5))
+    for vertex in vertices:
+        replay.step(int(vertex))
+    behind = path._sums.copy()
+    np.testing.assert_array_equal(path.sums, replay.sums)
+    np.testing.assert_array_equal(path.rows[2], replay.rows[2])
+    assert not np.array_equal(behind, replay.sums)
+
+
+def test_groups_are_columns_of_like_weight():
+    X, _ = popular_columns("huber", 7)
+    problem = FrankWolfeProblem(loss_named("huber", CLIP), 6.0, 10, 10.0, len(X))
+    path = open_path(sp.csr_array(X), np.zeros(len(X)), problem, path="sublinear")
+    integers, numbers, group_of, _, _ = path.groups
+    counts = np.count_nonzero(X, axis=0)[path.names]
+    assert integers[0, 0] == 0
+    assert integers[-1, 1] == counts.size
+    np.testing.assert_array_equal(integers[1:, 0], integers[:-1, 1])
+    for g, (start, stop, weight, entries) in enumerate(integers[:, :4].tolist()):
+        assert counts[start] < 2 * max(counts[stop - 1], 1)
+        assert np.all(group_of[start:stop] == g)
+        assert weight == counts[start] * ONE
+        assert entries == counts[start:stop].sum()
+        # No derivative is beyond the clip.
+        assert numbers[g, 0] == pytest.approx(counts[start] * CLIP / 10.0, rel=1e-3)
 
 
 def test_columns_of_the_gram_matrix_are_right_and_slots_are_reused():
@@ -321,6 +398,20 @@ def test_the_choice_of_a_path_is_public():
     assert choose_path(problem("squared", 10.0), 600, sparse=False) == "gram"
     assert choose_path(problem("squared", 10.0), 6000, sparse=False) == "dense"
     assert choose_path(problem("huber", 10.0), 600, sparse=False) == "dense"
+
+
+def test_small_budgets_leave_sparse_tables_one_path():
+    # What estimators compile before a fit is what it runs: the least noise is that of a single step.
+    def path_at(epsilon, loss):
+        facts = {"radius": 10.0, "relation": "zero-out", "n_rows": 100, "n_features": 10, "n_outputs": 1}
+        plan = plan_frank_wolfe(Budget(epsilon, _NOISY_DELTA), loss, intercept=True, n_steps=1, **facts)
+        influence = FrankWolfeProblem(loss, 10.0, 1, 0.0, 100).sensitivity("zero-out").value
+        problem = FrankWolfeProblem(loss, 10.0, 1, plan.noise_scale * influence, 100)
+        return choose_path(problem, 11, sparse=True)
+
+    for loss in (SquaredLoss(), HuberLoss(0.5), LogisticLoss()):
+        assert path_at(_NOISY_EPSILON, loss) == "sublinear"
+        assert path_at(30.0, loss) != "sublinear"
 
 
 def test_problems_outside_the_limits_are_refused():
@@ -388,7 +479,16 @@ def test_memory_is_less_than_twice_the_data():
     X.data = np.rint(X.data * ONE)
     problem = FrankWolfeProblem(SquaredLoss(), 1.0, 100, 5000.0, 2000)
     path = open_path(X, np.zeros(2000), problem, path="sublinear")
-    held = (*path.matrix, *path.rows, *path.schedule, *path.sampler[:5], path.a, path.b, path.bounds, path.names)
+    held = (
+        *path.matrix,
+        *path.rows,
+        *path.schedule,
+        *path.sampler[:5],
+        path.sums,
+        path.bounds,
+        path.names,
+        *path.groups,
+    )
     ours = sum(array.nbytes for array in {id(array): array for array in (*held, path.ranks, path.chosen)}.values())
     assert ours <= 2.0 * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 

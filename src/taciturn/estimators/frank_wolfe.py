@@ -32,6 +32,8 @@ from taciturn.sources import ArraySource
 __all__ = ["FrankWolfeClassifier", "FrankWolfeModel", "FrankWolfeRegressor"]
 
 _AUTO_RADIUS = 10.0
+# Budgets up to these leave one selection so much noise that sparse tables have one path: a test looks.
+_NOISY_EPSILON, _NOISY_DELTA = 6.0, 0.1
 
 
 class FrankWolfeModel(PrivateLinearModel):
@@ -41,6 +43,7 @@ class FrankWolfeModel(PrivateLinearModel):
     n_steps: int | str
 
     persons_refused = "its exact solvers know a record by a single row"
+    _always_private = True
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -55,7 +58,8 @@ class FrankWolfeModel(PrivateLinearModel):
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
-        paths.warm_up(sparse=sparse)
+        noisy = self._always_private and self.epsilon <= _NOISY_EPSILON and self.delta <= _NOISY_DELTA
+        paths.warm_up(sparse=sparse, noisy=noisy)
         if is_classifier(self) and n_classes != 2:
             softmax.warm_up()
 

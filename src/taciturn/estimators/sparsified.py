@@ -34,6 +34,9 @@ class SparsifiedModel(FrankWolfeModel):
     count_range: tuple[int, int] | None
     count_share: float
 
+    # What is counted privately are the coefficients of a run without noise.
+    _always_private = False
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()

@@ -28,6 +28,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
 from taciturn.data.fixed_point import exact_block_rows
 from taciturn.fitting.frank_wolfe_path import FrankWolfePath, FrankWolfeProblem, QuadraticPath
+from taciturn.kernels.column_groups import catch_up_all, end_epochs, group_columns, leave_behind
 from taciturn.kernels.gram_frank_wolfe import all_columns, fetch_column, no_columns
 from taciturn.kernels.margin_frank_wolfe import (
     advance_dense,
@@ -39,8 +40,9 @@ from taciturn.kernels.margin_frank_wolfe import (
     sparse_gradient,
 )
 from taciturn.kernels.residual_pieces import curve_table
-from taciturn.kernels.sparse_frank_wolfe import advance, new_pace
-from taciturn.kernels.sparse_rows import count_columns, keep_columns, move, new_rows, pack, reset, schedule_of
+from taciturn.kernels.sparse_frank_wolfe import advance
+from taciturn.kernels.sparse_matrix import count_columns, keep_columns, pack
+from taciturn.kernels.sparse_rows import new_rows, recut, reset, schedule_of, touch
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms.transcript import transcribed
 
@@ -126,41 +128,51 @@ class SublinearPath(_SparsePath):
         self.pieces = tuple(problem.derivative.pieces)
         self.schedule = tuple(schedule_of(problem.n_rows, problem.radius, problem.n_steps))
         self.rows: tuple[Any, ...] = tuple(new_rows(problem.derivative.targets(targets), problem.n_steps))
-        self.a = np.zeros(self.n_features, dtype=np.int64)
-        self.b = np.zeros(self.n_features, dtype=np.int64)
-        self.pace, self.spare = new_pace(), np.full(1, -1.0)
-        reset(0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
+        self._sums = np.zeros((2, self.n_features), dtype=np.int64)
+        reset(0, self.rows, self.pieces, self.schedule)
+        self._group()
+        catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
+
+    def _group(self) -> None:
+        self.groups = tuple(group_columns(self.matrix, self.problem.inverse_temperature, self.problem.bound))
+        # The mean length of the row of an entry, to which empty rows do not count.
+        lengths = np.diff(self.matrix[0])
+        self.row_length = float(np.square(lengths).sum() / max(lengths.sum(), 1))
+
+    @property
+    def sums(self) -> IntArray:
+        """A and B, brought up to date."""
+        catch_up_all(self._sums, self.matrix, self.rows[2], self.groups)
+        return self._sums
 
     def _scores(self) -> FloatArray:
-        scores: FloatArray = self.a + self.schedule[0][self.t] * self.b
+        a, b = self.sums
+        scores: FloatArray = a + self.schedule[0][self.t] * b
         return scores
 
     def _move(self, t: int, place: int, amount: int) -> None:
-        move(t, place, amount, 0.0, self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule)
+        sums, shifts = self.sums, self.schedule[1]
+        _, n_rows = touch(t, place, amount, self.matrix, self.rows)
+        if shifts[t] != shifts[t - 1]:
+            reset(t, self.rows, self.pieces, self.schedule)
+            leave_behind(self.groups[0], self.groups[4])
+        else:
+            recut(t, n_rows, 0.0, False, sums, self.matrix, self.rows, self.pieces, self.schedule)
         # Levels of the sampler have not followed.
-        self.spare[0] = -1.0
+        end_epochs(self.groups[0])
 
     def _integers(self) -> tuple[IntArray, IntArray]:
         return self.rows[0], self.rows[1]
 
     def _keep(self, places: IntArray) -> None:
+        self._sums = np.ascontiguousarray(self.sums[:, places])
         super()._keep(places)
-        self.a, self.b = self.a[places], self.b[places]
-        self.spare[0] = -1.0
+        self._group()
 
     def _advance(self, chosen: IntArray, words: WordArray) -> int:
-        state = (self.a, self.b, self.matrix, self.rows, self.pieces, self.schedule, self.sampler)
-        reached: int = advance(
-            self.t,
-            self.problem.inverse_temperature,
-            *state,
-            self.pace,
-            self.spare,
-            self.bounds,
-            self.names,
-            chosen,
-            words,
-        )
+        state = (self._sums, self.matrix, self.rows, self.pieces, self.schedule, self.groups, self.sampler)
+        start = (self.t, self.problem.inverse_temperature, self.row_length)
+        reached: int = advance(*start, *state, self.bounds, self.names, chosen, words)
         return reached
 
 
@@ -317,11 +329,14 @@ class _Zeros:
 
 
 @cache
-def warm_up(*, sparse: bool) -> None:
-    """Compile all that the paths of a layout call, once a process: each makes two steps over one record."""
+def warm_up(*, sparse: bool, noisy: bool = False) -> None:
+    """Compile all that the paths of a layout call, once a process: each makes two steps over one record.
+
+    ``noisy`` says that there is too much noise for any path of a sparse table but the sub-linear one.
+    """
     X = np.full((1, 8), ONE)
     for name in PATHS:
-        if sparse == (name in _SPARSE):
+        if sparse == (name in _SPARSE) and (name == "sublinear" or not (sparse and noisy)):
             problem = FrankWolfeProblem(SquaredLoss(), 1.0, 2, 1.0, 1)
             run = open_path(sp.csr_array(X) if sparse else X, np.zeros(1), problem, path=name)
             run.step(0)

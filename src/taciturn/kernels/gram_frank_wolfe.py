@@ -18,7 +18,7 @@ import numpy as np
 
 from taciturn.core.arrays import FloatArray, Int32Array, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
-from taciturn.kernels.sparse_rows import Matrix, span
+from taciturn.kernels.sparse_matrix import Matrix, span
 from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
 
 __all__ = ["advance_by_columns", "all_columns", "fetch_column", "halvings_of", "no_columns"]
@@ -76,7 +76,10 @@ def fetch_column(k: int, t: int, halvings: int, matrix: Matrix, columns: Columns
     slot: Any = n_slots - 1
     mean_row = row_entries.size // max(row_starts.size - 1, 1) + 1
     if 4 * mean_row * (column_starts[k + 1] - column_starts[k]) > d:
-        slot = np.int64(np.argmin(used[:-1]))
+        slot = np.int64(0)
+        for other in range(1, n_slots - 1):
+            if used[other] < used[slot]:
+                slot = np.int64(other)
         if owners[slot] != _NONE:
             slots[owners[slot]] = _NONE
         owners[slot], used[slot], slots[k] = k, t, slot

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from taciturn.core.arrays import AnyArray, FloatArray, Int32Array, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import exact_residual
-from taciturn.kernels.sparse_rows import Matrix, span
+from taciturn.kernels.sparse_matrix import Matrix, span
 from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
 
 __all__ = [

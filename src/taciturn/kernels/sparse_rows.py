@@ -12,6 +12,9 @@ Scores
     advance from its own u and y and the public c, at which its shrinking margin enters the next piece. The rows due
     at an iteration are chained in a list. All of them are recut then: work put off because there is much of it
     would make one row's terms depend on the others.
+    A and B may wait, since nothing is rounded in them: P and q of all rows say what they are, whenever somebody asks.
+    Where a step changes so many rows that walking through their entries takes longer than :func:`sum_column` for the
+    columns that will be asked for, A and B are *left behind*.
 Precision
     ``r_i = trunc(u_i / 2**shift)`` and ``c_t = lambda 2**shift / S_t``, with a shift that is a public function of t and
     keeps ``n ONE |r|`` below 2**62. Where it changes, every row is recut; that happens a handful of times in a run.
@@ -27,70 +30,58 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taciturn.core.arrays import FloatArray, Int32Array, IntArray
 from taciturn.core.lattice import ONE
 from taciturn.kernels.compiled import compiled
 from taciturn.kernels.residual_pieces import ResidualPieces, locate, slope_part
+from taciturn.kernels.sparse_matrix import Matrix, span
 
 __all__ = [
-    "DRIFT",
-    "N_ENTRIES",
     "N_ROWS",
-    "Matrix",
+    "PEAK_FAR",
+    "PEAK_NOW",
+    "SUM_FAR",
+    "SUM_NOW",
     "Rows",
     "Schedule",
-    "count_columns",
-    "keep_columns",
-    "move",
     "new_rows",
-    "pack",
+    "recut",
     "reset",
     "schedule_of",
-    "span",
+    "touch",
 ]
 
-N_ROWS, N_ENTRIES, DRIFT = 0, 1, 2
-"""Fields of the tally of a step: rows changed, their entries, and the sum of their largest changes."""
+N_ROWS, SUM_NOW, SUM_FAR, PEAK_NOW, PEAK_FAR = 0, 1, 2, 3, 4
+"""Fields of the tally of a step: rows changed, and sum and maximum of their changes at either end of a range of c."""
 
 _NONE = -1
 _R_LIMIT = 1 << 44
 _SUM_LIMIT = 1 << 62
-
-
-class Matrix(NamedTuple):
-    """Lattice entries by row and by column, each packed into one word: ``value << 32 | index``.
-
-    Columns are numbered by falling number of entries, which keeps what is used most in the cache. Numbers are names:
-    the order changes which words lead to which vertex, and not a single probability.
-
-    The compiled functions take this and the following as plain tuples: a class in a compiled signature ends up in
-    numba's cache by name, and renaming it would break caches that are already on disk.
-    """
-
-    row_starts: IntArray
-    row_entries: IntArray
-    column_starts: IntArray
-    column_entries: IntArray
+# Beyond every r.
+_FAR = 1 << 62
 
 
 class Rows(NamedTuple):
-    """State of the records: margins u, targets y, ``P + c q``, and their places in the queue.
+    """State of the records: margins u, targets y, P and q side by side, and their places in the queue.
 
-    ``due`` is the iteration a row waits for (-1 for none), ``after`` and ``before`` its neighbours in that list,
-    ``heads`` the first row of each list. ``touched`` and ``tally`` describe the last step.
+    ``piece`` is the one that a row was found on last, ``due`` the iteration it waits for (-1 for none), ``after`` and
+    ``before`` its neighbours in that list, ``heads`` the first row of each list. ``touched`` and ``tally`` describe the
+    last step. As long as r is within ``reach``, the row is on that piece until it is due.
     """
 
     u: IntArray
     y: IntArray
-    p: IntArray
-    q: IntArray
+    terms: IntArray
+    piece: NDArray[np.uint8]
     due: Int32Array
     after: Int32Array
     before: Int32Array
     heads: Int32Array
     touched: Int32Array
     tally: IntArray
+    reach: IntArray
 
 
 class Schedule(NamedTuple):
@@ -124,78 +115,6 @@ def schedule_of(n_rows: int, radius: float, n_steps: int) -> Schedule:
     return Schedule(radius * np.exp2(shifts.astype(np.float64)) / sums, shifts, last)
 
 
-@compiled
-def span(starts: IntArray, i: int) -> range:  # pragma: no cover (compiled)
-    """Places of the entries of row or column i; unsigned, which spares every use a test for negative indices."""
-    return range(np.uint64(starts[i]), np.uint64(starts[i + 1]))
-
-
-@compiled
-def count_columns(indices: Int32Array, n_columns: int) -> IntArray:  # pragma: no cover (compiled)
-    """Entries per column."""
-    counts = np.zeros(n_columns, dtype=np.int64)
-    for k in indices:
-        counts[k] += 1
-    return counts
-
-
-@compiled
-def pack(
-    row_starts: IntArray, indices: Int32Array, values: Int32Array, ranks: Int32Array
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:  # pragma: no cover (compiled)
-    """The fields of :class:`Matrix` from CSR arrays with integer values; column k becomes column ``ranks[k]``."""
-    row_entries = np.empty(indices.size, dtype=np.int64)
-    column_entries = np.empty(indices.size, dtype=np.int64)
-    # Two places ahead, so that the pass that fills the columns leaves the starts where they belong.
-    column_starts = np.zeros(ranks.size + 2, dtype=np.int64)
-    for place in range(indices.size):
-        column = np.int64(ranks[indices[place]])
-        row_entries[place] = np.int64(values[place]) << 32 | column
-        column_starts[column + 2] += 1
-    for k in range(ranks.size):
-        column_starts[k + 2] += column_starts[k + 1]
-    for i in range(row_starts.size - 1):
-        for place in span(row_starts, i):
-            entry = row_entries[place]
-            place_of = np.uint32(entry)
-            column_entries[column_starts[place_of + 1]] = entry >> 32 << 32 | i
-            column_starts[place_of + 1] += 1
-    return row_starts, row_entries, column_starts[:-1], column_entries
-
-
-@compiled
-def keep_columns(
-    matrix: Matrix, places: IntArray, n_kept: int
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:  # pragma: no cover (compiled)
-    """The matrix with some of its columns, in order: column k becomes ``places[k]``, or goes where that is -1."""
-    row_starts, row_entries, column_starts, column_entries = matrix
-    n_entries = 0
-    for k in range(places.size):
-        if places[k] != _NONE:
-            n_entries += column_starts[k + 1] - column_starts[k]
-    new_row_starts = np.zeros_like(row_starts)
-    new_row_entries = np.empty(n_entries, dtype=np.int64)
-    filled = 0
-    for i in range(row_starts.size - 1):
-        for place in span(row_starts, i):
-            entry = row_entries[place]
-            k = places[np.uint32(entry)]
-            if k != _NONE:
-                new_row_entries[filled] = entry >> 32 << 32 | k
-                filled += 1
-        new_row_starts[i + 1] = filled
-    new_column_starts = np.zeros(n_kept + 1, dtype=np.int64)
-    new_column_entries = np.empty(n_entries, dtype=np.int64)
-    filled = 0
-    for k in range(places.size):
-        if places[k] != _NONE:
-            for place in span(column_starts, k):
-                new_column_entries[filled] = column_entries[place]
-                filled += 1
-            new_column_starts[places[k] + 1] = filled
-    return new_row_starts, new_row_entries, new_column_starts, new_column_entries
-
-
 def new_rows(targets: IntArray, n_steps: int) -> Rows:
     """Records before the first step; :func:`reset` cuts them."""
     n = targets.size
@@ -206,14 +125,15 @@ def new_rows(targets: IntArray, n_steps: int) -> Rows:
     return Rows(
         u=np.zeros(n, dtype=np.int64),
         y=targets,
-        p=np.zeros(n, dtype=np.int64),
-        q=np.zeros(n, dtype=np.int64),
+        terms=np.zeros((n, 2), dtype=np.int64),
+        piece=np.zeros(n, dtype=np.uint8),
         due=nothing(n),
         after=nothing(n),
         before=nothing(n),
         heads=nothing(n_steps + 1),
         touched=nothing(2 * n),
-        tally=np.zeros(3, dtype=np.int64),
+        tally=np.zeros(5, dtype=np.int64),
+        reach=np.zeros((n, 2), dtype=np.int64),
     )
 
 
@@ -227,6 +147,33 @@ def _coarse(u: int, shift: int) -> int:  # pragma: no cover (compiled)
 
 # Helpers take arrays and not tuples: taking an array out of a tuple counts a reference, at a cost that rows
 # with few entries would feel.
+
+
+@compiled
+def _stays(
+    piece: int, r: int, y: int, until: int, knots: FloatArray, shift: float, scales: FloatArray
+) -> bool:  # pragma: no cover (compiled)
+    """Whether the margin is on its piece still at an iteration, and so at all before it."""
+    position = scales[until] * r - shift * y
+    return (piece == knots.size or position <= knots[piece]) and (piece == 0 or position > knots[piece - 1])
+
+
+@compiled
+def _reach(
+    piece: int, y: int, now: float, then: float, knots: FloatArray, shift: float
+) -> tuple[np.int64, np.int64]:  # pragma: no cover (compiled)
+    """The least and the largest r whose margin is on a piece for both c, and so for all between them.
+
+    Two units inside, which is more than margins are rounded by.
+    """
+    low, high = np.int64(-_FAR), np.int64(_FAR)
+    if piece > 0:
+        edge = knots[piece - 1] + shift * y
+        low = np.int64(math.ceil(max(edge / now, edge / then))) + 2
+    if piece < knots.size:
+        edge = knots[piece] + shift * y
+        high = np.int64(math.floor(min(edge / now, edge / then))) - 2
+    return low, high
 
 
 @compiled
@@ -245,7 +192,7 @@ def _due(
     product = scales[t] * r / leaving * max(t * (t + 1), 2)
     due: Any = min(max(np.int64(math.ceil(0.5 * (math.sqrt(1.0 + 4.0 * product) - 1.0))), t + 1), last)
     # The formula rounds; what counts is that the row is on its piece until then.
-    while due > t + 1 and locate(scales[due - 1] * r - shift * y, knots) != piece:
+    while due > t + 1 and not _stays(piece, r, y, due - 1, knots, shift, scales):
         due -= 1
     return due
 
@@ -271,55 +218,33 @@ def _enqueue(
 
 
 @compiled
-def reset(
-    t: int, a: IntArray, b: IntArray, matrix: Matrix, rows: Rows, pieces: ResidualPieces, schedule: Schedule
-) -> None:  # pragma: no cover (compiled)
-    """Cut every row for iteration t, where the unit of q may be new; A and P start as zeros."""
-    row_starts, row_entries, _, _ = matrix
-    u, y, p, q, due, after, before, heads, _, _ = rows
+def reset(t: int, rows: Rows, pieces: ResidualPieces, schedule: Schedule) -> None:  # pragma: no cover (compiled)
+    """Cut every row for iteration t, where the unit of q may be new. A and B of all columns are left behind."""
+    u, y, terms, piece_of, due, after, before, heads, _, tally, reach = rows
     knots, intercepts, slopes, keeps, shift = pieces
     scales, shifts, lasts = schedule
+    tally[:] = 0
     heads[:] = _NONE
     due[:] = _NONE
-    b[:] = 0
     for i in range(u.size):
         r = _coarse(u[i], shifts[t])
         piece = locate(scales[t] * r - shift * y[i], knots)
-        change_p = intercepts[piece] - keeps[piece] * y[i] - p[i]
-        p[i] += change_p
-        q[i] = slope_part(slopes[piece], r)
+        piece_of[i] = piece
+        terms[i, 0] = intercepts[piece] - keeps[piece] * y[i]
+        terms[i, 1] = slope_part(slopes[piece], r)
         _enqueue(i, _due(r, y[i], piece, t, lasts[t], knots, shift, scales), due, after, before, heads)
-        if q[i] != 0:
-            for place in span(row_starts, i):
-                entry = row_entries[place]
-                b[np.uint32(entry)] += (entry >> 32) * q[i]
-        if change_p != 0:
-            for place in span(row_starts, i):
-                entry = row_entries[place]
-                a[np.uint32(entry)] += (entry >> 32) * change_p
+        until = lasts[t] if due[i] == _NONE else due[i] - 1
+        reach[i, 0], reach[i, 1] = _reach(piece, y[i], scales[t], scales[until], knots, shift)
 
 
 @compiled
-def move(
-    t: int,
-    k: int,
-    amount: int,
-    then: float,
-    a: IntArray,
-    b: IntArray,
-    matrix: Matrix,
-    rows: Rows,
-    pieces: ResidualPieces,
-    schedule: Schedule,
-) -> bool:  # pragma: no cover (compiled)
-    """Add a multiple of ``e_k`` to v and bring rows and scores to iteration t, which may be the current one.
+def touch(t: int, k: int, amount: int, matrix: Matrix, rows: Rows) -> tuple[int, int]:  # pragma: no cover (compiled)
+    """Add a multiple of ``e_k`` to v, for iteration t, which may be the current one.
 
-    ``then`` is the smallest c that the changes in ``tally`` must hold for. Returns whether the unit of B has changed.
+    Returns how many rows have to be recut because their margins have changed, and how many in all (some count twice).
     """
-    row_starts, row_entries, column_starts, column_entries = matrix
-    u, y, p, q, due, after, before, heads, touched, tally = rows
-    knots, intercepts, slopes, keeps, shift = pieces
-    scales, shifts, lasts = schedule
+    column_starts, column_entries = matrix[2], matrix[3]
+    u, after, heads, touched = rows[0], rows[5], rows[7], rows[8]
     n_rows = 0
     for place in span(column_starts, k):
         entry = column_entries[place]
@@ -327,44 +252,79 @@ def move(
         u[i] += amount * (entry >> 32)
         touched[n_rows] = i
         n_rows += 1
-    if shifts[t] != shifts[t - 1]:
-        tally[:] = 0
-        reset(t, a, b, matrix, rows, pieces, schedule)
-        return True
+    n_moved = n_rows
     waiting = heads[t]
     while waiting != _NONE:
         touched[n_rows] = waiting
         n_rows += 1
         waiting = after[waiting]
+    return n_moved, n_rows
 
+
+@compiled
+def recut(
+    t: int,
+    n_rows: int,
+    far: float,
+    leave: bool,
+    sums: IntArray,
+    matrix: Matrix,
+    rows: Rows,
+    pieces: ResidualPieces,
+    schedule: Schedule,
+) -> None:  # pragma: no cover (compiled)
+    """Bring the touched rows to iteration t, and A and B with them unless these are left behind.
+
+    ``far`` is the smallest c that the changes in ``tally`` are wanted for. For iterations with the same shift only.
+    """
+    row_starts, row_entries, _, _ = matrix
+    u, y, terms, piece_of, due, after, before, heads, touched, tally, reach = rows
+    knots, intercepts, slopes, keeps, shift = pieces
+    scales, shifts, lasts = schedule
     now, last, halvings = scales[t], lasts[t], shifts[t]
-    n_changed = n_entries = 0
-    drift: Any = 0
+    n_changed = 0
+    sum_now = sum_far = peak_now = peak_far = np.int64(0)
     for number in range(n_rows):
-        i = touched[number]
+        i = np.uint32(touched[number])
         r = _coarse(u[i], halvings)
-        piece = locate(now * r - shift * y[i], knots)
-        new_p = intercepts[piece] - keeps[piece] * y[i]
-        new_q = slope_part(slopes[piece], r)
-        if knots.size:
+        piece, change_p = np.int64(piece_of[i]), np.int64(0)
+        if not reach[i, 0] <= r <= reach[i, 1] or due[i] == t:
+            position = now * r - shift * y[i]
+            # The piece of last time is most often the right one, or next to it.
+            while piece < knots.size and position > knots[piece]:
+                piece += 1
+            while piece > 0 and position <= knots[piece - 1]:
+                piece -= 1
+            piece_of[i] = piece
+            change_p = intercepts[piece] - keeps[piece] * y[i] - terms[i, 0]
             new_due = _due(r, y[i], piece, t, last, knots, shift, scales)
             if new_due != due[i]:
                 _enqueue(i, new_due, due, after, before, heads)
-        change_p, change_q = new_p - p[i], new_q - q[i]
+            until = last if new_due == _NONE else new_due - 1
+            reach[i, 0], reach[i, 1] = _reach(piece, y[i], now, scales[until], knots, shift)
+        change_q = slope_part(slopes[piece], r) - terms[i, 1]
         if change_p == 0 and change_q == 0:
             continue
-        p[i], q[i] = new_p, new_q
-        for place in span(row_starts, i):
-            entry = row_entries[place]
-            b[np.uint32(entry)] += (entry >> 32) * change_q
-        if change_p != 0:
+        terms[i, 0] += change_p
+        terms[i, 1] += change_q
+        if not leave and change_p == 0:
             for place in span(row_starts, i):
                 entry = row_entries[place]
-                a[np.uint32(entry)] += (entry >> 32) * change_p
+                sums[1, np.uint32(entry)] += (entry >> 32) * change_q
+        elif not leave:
+            for place in span(row_starts, i):
+                entry = row_entries[place]
+                k, x = np.uint32(entry), entry >> 32
+                sums[0, k] += x * change_p
+                sums[1, k] += x * change_q
         touched[n_changed] = i
         n_changed += 1
-        n_entries += row_starts[i + 1] - row_starts[i]
         # Integers, so that the order of rows cannot show.
-        drift += np.int64(max(abs(change_p + now * change_q), abs(change_p + then * change_q))) + 1
-    tally[N_ROWS], tally[N_ENTRIES], tally[DRIFT] = n_changed, n_entries, drift
-    return False
+        change_now = np.int64(abs(change_p + now * change_q)) + 1
+        change_far = np.int64(abs(change_p + far * change_q)) + 1
+        sum_now += change_now
+        sum_far += change_far
+        peak_now = max(peak_now, change_now)
+        peak_far = max(peak_far, change_far)
+    tally[N_ROWS], tally[SUM_NOW], tally[SUM_FAR] = n_changed, sum_now, sum_far
+    tally[PEAK_NOW], tally[PEAK_FAR] = peak_now, peak_far

@@ -49,10 +49,14 @@ __all__ = [
     "Sampler",
     "best_vertex",
     "choose_vertex",
+    "fit_table",
+    "level_of",
+    "lower_level",
     "new_sampler",
     "propose",
-    "raise_level",
+    "raise_range",
     "set_levels",
+    "set_range",
     "settle",
 ]
 
@@ -76,7 +80,9 @@ _N_LEVELS = 256
 # Room above the largest level, so that a score may grow without a new table.
 _HEADROOM = 8
 # A level this much too high is lowered.
-_SLACK = 3
+_SLACK = 2
+# Room that is too much: bounds are integers, and those of low levels would lose their digits.
+_MOST_HEADROOM = 40
 _BASE, _TOP = 0, 1
 _SHORT = np.uint64(1 << 53)
 _ZERO = np.uint64(0)
@@ -130,27 +136,45 @@ def new_sampler(n_features: int) -> Sampler:
 
 
 @compiled
-def set_levels(sampler: Sampler, bounds: FloatArray, largest: float) -> None:  # pragma: no cover (compiled)
-    """Give every coordinate the lowest level above ``bounds``, of which ``largest`` is the maximum."""
+def level_of(bound: float) -> np.int64:  # pragma: no cover (compiled)
+    """The lowest level above a bound on ``|x|``."""
+    return np.int64(_FINENESS * bound) + 1
+
+
+@compiled
+def _top_over(level: int) -> int:  # pragma: no cover (compiled)
+    return (level // _HEADROOM + 2) * _HEADROOM
+
+
+@compiled
+def _fill_table(top: int, table: WordArray, facts: IntArray, bits: int) -> None:  # pragma: no cover (compiled)
+    """Bounds of the levels up to ``top``."""
+    base = max(np.int64(0), np.int64(top) - (_N_LEVELS - 1))
+    facts[_TOP] = top
+    facts[_BASE] = base
+    unit = 2.0**bits * (1.0 + 2.0**-40) / (1.0 + math.exp(-2.0 * top / _FINENESS))
+    for i in range(top - base + 1):
+        level = base + i
+        bound = math.exp((level - top) / _FINENESS) * (1.0 + math.exp(-2.0 * level / _FINENESS))
+        table[i] = np.uint64(np.int64(unit * bound)) + _ONE
+
+
+@compiled
+def fit_table(sampler: Sampler, highest: int) -> None:  # pragma: no cover (compiled)
+    """A table that reaches the highest level there is or will be, and not far beyond; levels stay what they are."""
     levels, blocks, grand_total, table, facts, log2_block, bits = sampler
-    needed = np.int64(_FINENESS * largest) + 1
-    # A table is kept while its top fits, rounded to two units of x.
-    top = (needed // _HEADROOM + 2) * _HEADROOM
-    base = max(np.int64(0), top - (_N_LEVELS - 1))
-    if facts[_TOP] != top:
-        facts[_TOP] = top
-        facts[_BASE] = base
-        unit = 2.0**bits * (1.0 + 2.0**-40) / (1.0 + math.exp(-2.0 * top / _FINENESS))
-        for i in range(top - base + 1):
-            level = base + i
-            bound = math.exp((level - top) / _FINENESS) * (1.0 + math.exp(-2.0 * level / _FINENESS))
-            table[i] = np.uint64(np.int64(unit * bound)) + _ONE
-    total = _ZERO
+    if highest <= facts[_TOP] < highest + _MOST_HEADROOM:
+        return
+    old = max(facts[_BASE], np.int64(0))
+    _fill_table(_top_over(highest), table, facts, bits)
+    # Levels below the table are raised to its lowest one. Those above it are about to be set anew.
+    down, most = facts[_BASE] - old, facts[_TOP] - facts[_BASE]
     size: Any = np.int64(1) << log2_block
+    total = _ZERO
     for b in range(blocks.size):
         subtotal = _ZERO
         for k in range(b * size, min((b + 1) * size, levels.size)):
-            level = max(np.int64(_FINENESS * bounds[k]) + 1 - base, np.int64(0))
+            level = min(max(np.int64(levels[k]) - down, np.int64(0)), most)
             levels[k] = level
             subtotal += table[level]
         blocks[b] = subtotal
@@ -159,21 +183,82 @@ def set_levels(sampler: Sampler, bounds: FloatArray, largest: float) -> None:  #
 
 
 @compiled
-def raise_level(sampler: Sampler, k: int, bound: float) -> bool:  # pragma: no cover (compiled)
-    """Make the level of k fit ``bound`` again; False where the table does not reach that far."""
+def set_range(
+    sampler: Sampler, start: int, stop: int, bounds: FloatArray, highest: int, names: Int32Array
+) -> None:  # pragma: no cover (compiled)
+    """:func:`set_levels` for some coordinates that follow one another, none above ``highest``, which the table reaches.
+
+    Those with a negative name get the least level there is.
+    """
     levels, blocks, total, table, facts, log2_block, _ = sampler
-    needed = np.int64(_FINENESS * bound) + 1
-    if needed > facts[_TOP]:
-        return False
-    needed = max(needed - facts[_BASE], np.int64(0))
-    level = np.int64(levels[k])
-    if needed > level or needed < level - _SLACK:
-        # Unsigned differences wrap and come back: the sums themselves stay between 0 and 2**63.
-        change = table[needed] - table[level]
+    base = facts[_BASE]
+    while start < stop:
+        # Sums are changed once a block. Unsigned differences wrap and come back: sums stay between 0 and 2**63.
+        block = start >> log2_block
+        end = min((block + 1) << log2_block, stop)
+        change = _ZERO
+        for k in range(start, end):
+            new = max(min(level_of(bounds[k]), highest) - base, np.int64(0)) if names[k] >= 0 else np.int64(0)
+            change += table[new] - table[levels[k]]
+            levels[k] = new
+        blocks[block] += change
+        total[0] += change
+        start = end
+
+
+@compiled
+def raise_range(
+    sampler: Sampler, start: int, stop: int, n_levels: int, highest: int, names: Int32Array
+) -> None:  # pragma: no cover (compiled)
+    """Raise the levels of some coordinates, but not above ``highest``, which the table reaches."""
+    levels, blocks, total, table, facts, log2_block, _ = sampler
+    most = max(highest - facts[_BASE], np.int64(0))
+    while start < stop:
+        block = start >> log2_block
+        end = min((block + 1) << log2_block, stop)
+        change = _ZERO
+        for k in range(start, end):
+            if names[k] >= 0:
+                new = min(np.int64(levels[k]) + n_levels, most)
+                change += table[new] - table[levels[k]]
+                levels[k] = new
+        blocks[block] += change
+        total[0] += change
+        start = end
+
+
+@compiled
+def lower_level(sampler: Sampler, k: int, bound: float) -> None:  # pragma: no cover (compiled)
+    """Make the level of one coordinate fit a bound that it is much too high for."""
+    levels, blocks, total, table, facts, log2_block, _ = sampler
+    new = max(level_of(bound) - facts[_BASE], np.int64(0))
+    if new < np.int64(levels[k]) - _SLACK:
+        change = table[new] - table[levels[k]]
         blocks[k >> log2_block] += change
         total[0] += change
-        levels[k] = needed
-    return True
+        levels[k] = new
+
+
+@compiled
+def set_levels(sampler: Sampler, bounds: FloatArray, largest: float) -> None:  # pragma: no cover (compiled)
+    """Give every coordinate the lowest level above ``bounds``, of which ``largest`` is the maximum."""
+    levels, blocks, grand_total, table, facts, log2_block, bits = sampler
+    # A table is kept while its top fits, rounded to two units of x.
+    top = _top_over(level_of(largest))
+    if facts[_TOP] != top:
+        _fill_table(top, table, facts, bits)
+    base = facts[_BASE]
+    total = _ZERO
+    size: Any = np.int64(1) << log2_block
+    for b in range(blocks.size):
+        subtotal = _ZERO
+        for k in range(b * size, min((b + 1) * size, levels.size)):
+            level = max(level_of(bounds[k]) - base, np.int64(0))
+            levels[k] = level
+            subtotal += table[level]
+        blocks[b] = subtotal
+        total += subtotal
+    grand_total[0] = total
 
 
 @compiled

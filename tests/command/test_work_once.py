@@ -8,7 +8,7 @@ import pytest
 from commands import BOUNDS, run, write_patients
 from pyarrow import csv, parquet
 
-from taciturn.tables import TableBounds
+from taciturn.tables import TableBounds, open_partitions
 
 _OPENED = []
 _WATCHED = set()
@@ -71,6 +71,9 @@ def count_work(folder, monkeypatch):
 
 # The file is opened for its header and for its rows.
 ONCE = {"opened": 2, "streams": 1, "whole reads": 1, "resolved": 1}
+# Rows that are read in partitions are copied from a stream.
+COPIED_ONCE = {"opened": 2, "streams": 2, "resolved": 1}
+IN_MEMORY = ("--method", "frank-wolfe")
 
 
 @pytest.mark.parametrize(
@@ -80,6 +83,19 @@ ONCE = {"opened": 2, "streams": 1, "whole reads": 1, "resolved": 1}
         ("fit", "--bounds", "some.toml", "--private-bounds", 0.3, "--epsilon", 20, "-o", "again"),
         ("select", "--bounds", "bounds.toml", "--keep", 2, "-o", "again"),
         ("select", "--bounds", "some.toml", "--private-bounds", 0.3, "--epsilon", 20, "--keep", 2, "-o", "again"),
+    ],
+    ids=lambda command: " ".join(map(str, command[:4])),
+)
+def test_header_and_rows_are_copied_once(count_work, command):
+    name, *options = command
+    assert count_work(name, "patients.csv", *options) == COPIED_ONCE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", *IN_MEMORY, "--bounds", "bounds.toml", "--epsilon", 4, "-o", "again"),
+        ("select", "--method", "kendall", "--bounds", "bounds.toml", "--keep", 2, "-o", "again"),
         ("compare", "--bounds", "bounds.toml", "--trials", 1),
         ("score", "model/model.json"),
         ("score", "model/model.json", "--epsilon", 1),
@@ -117,8 +133,17 @@ def test_the_counts_see_a_second_reading(count_work, monkeypatch):
         return original(*arguments, **options)
 
     monkeypatch.setattr(tables, "read_table", read_twice, raising=False)
-    work = count_work("fit", "patients.csv", "--bounds", "bounds.toml", "--epsilon", 4, "-o", "again")
+    options = ("--bounds", "bounds.toml", "--epsilon", 4)
+    work = count_work("fit", "patients.csv", *IN_MEMORY, *options, "-o", "again")
     assert work == ONCE | {"opened": 3, "whole reads": 2}
+
+    def open_twice(*arguments, **options):
+        open_partitions(*arguments, **options).close()
+        return open_partitions(*arguments, **options)
+
+    monkeypatch.setattr("taciturn.sources.files.open_partitions", open_twice)
+    work = count_work("fit", "patients.csv", *options, "-o", "once more")
+    assert work == COPIED_ONCE | {"opened": 3, "streams": 3}
 
 
 def test_private_bounds_in_one_pass_give_the_same_model_as_stated_ones(folder):

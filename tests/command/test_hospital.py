@@ -85,7 +85,8 @@ def test_from_a_messy_table_to_a_signed_report_with_three_edits(tmp_path):
     assert right > max(majority, 1.0 - majority) + 0.05
     scored = run("score", "model", "new.csv", "--epsilon", 1, "--seed", 1, "-o", "score.json", cwd=tmp_path)
     assert scored.code == 0, scored
-    value = json.loads((tmp_path / "score.json").read_text(encoding="utf-8"))["value"]
+    measures = json.loads((tmp_path / "score.json").read_text(encoding="utf-8"))["measures"]
+    value = next(found["value"] for found in measures if found["name"] == "accuracy")
     assert abs(value - right) < 0.05
     assert taciturn.load(tmp_path / "model" / "model.json") is not None
 

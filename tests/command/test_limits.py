@@ -52,7 +52,7 @@ def test_the_least_that_is_allowed_is_enough_for_a_fit(tmp_path):
 def test_memory_that_ends_in_the_middle_is_one_sentence(error, tmp_path, monkeypatch):
     write_patients(tmp_path)
 
-    def failing(path):
+    def failing(path, layout=None):
         raise error
 
     monkeypatch.setattr("taciturn.tables.read_schema", failing)

@@ -8,7 +8,7 @@ import pytest
 from commands import BOUNDS, run, write_patients
 from pyarrow import csv, parquet
 
-from taciturn.tables import TableBounds
+from taciturn.tables import TableBounds, open_partitions
 
 _OPENED = []
 _WATCHED = set()
@@ -71,8 +71,9 @@ def count_work(folder, monkeypatch):
 
 # The file is opened for its header and for its rows.
 ONCE = {"opened": 2, "streams": 1, "whole reads": 1, "resolved": 1}
-# Fits and selections stream the rows: a text table is copied in one pass, and partitions are read from the copy.
-STREAMED = {"opened": 2, "streams": 2, "resolved": 1}
+# Rows that are read in partitions are copied from a stream.
+COPIED_ONCE = {"opened": 2, "streams": 2, "resolved": 1}
+IN_MEMORY = ("--method", "frank-wolfe")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,19 @@ STREAMED = {"opened": 2, "streams": 2, "resolved": 1}
         ("fit", "--bounds", "some.toml", "--private-bounds", 0.3, "--epsilon", 20, "-o", "again"),
         ("select", "--bounds", "bounds.toml", "--keep", 2, "-o", "again"),
         ("select", "--bounds", "some.toml", "--private-bounds", 0.3, "--epsilon", 20, "--keep", 2, "-o", "again"),
+    ],
+    ids=lambda command: " ".join(map(str, command[:4])),
+)
+def test_header_and_rows_are_copied_once(count_work, command):
+    name, *options = command
+    assert count_work(name, "patients.csv", *options) == COPIED_ONCE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", *IN_MEMORY, "--bounds", "bounds.toml", "--epsilon", 4, "-o", "again"),
+        ("select", "--method", "kendall", "--bounds", "bounds.toml", "--keep", 2, "-o", "again"),
         ("compare", "--bounds", "bounds.toml", "--trials", 1),
         ("score", "model/model.json"),
         ("score", "model/model.json", "--epsilon", 1),
@@ -91,7 +105,7 @@ STREAMED = {"opened": 2, "streams": 2, "resolved": 1}
 def test_header_and_rows_are_read_once(count_work, command):
     name, *options = command
     arguments = [name, options.pop(0), "patients.csv"] if name == "score" else [name, "patients.csv"]
-    assert count_work(*arguments, *options) == (STREAMED if name in ("fit", "select") else ONCE)
+    assert count_work(*arguments, *options) == ONCE
 
 
 def test_predictions_stream_the_rows_once(count_work):
@@ -110,17 +124,26 @@ def test_a_parquet_file_is_opened_once_for_its_schema_and_once_for_its_rows(coun
 
 def test_the_counts_see_a_second_reading(count_work, monkeypatch):
     """The counts above would notice a command that reads its table again."""
-    from taciturn.sources import files
+    from taciturn import tables
 
-    original = files.open_partitions
+    original = tables.read_table
 
     def read_twice(*arguments, **options):
-        original(*arguments, **options).close()
+        original(*arguments, **options)
         return original(*arguments, **options)
 
-    monkeypatch.setattr(files, "open_partitions", read_twice)
-    work = count_work("fit", "patients.csv", "--bounds", "bounds.toml", "--epsilon", 4, "-o", "again")
-    assert work == STREAMED | {"opened": 3, "streams": 3}
+    monkeypatch.setattr(tables, "read_table", read_twice, raising=False)
+    options = ("--bounds", "bounds.toml", "--epsilon", 4)
+    work = count_work("fit", "patients.csv", *IN_MEMORY, *options, "-o", "again")
+    assert work == ONCE | {"opened": 3, "whole reads": 2}
+
+    def open_twice(*arguments, **options):
+        open_partitions(*arguments, **options).close()
+        return open_partitions(*arguments, **options)
+
+    monkeypatch.setattr("taciturn.sources.files.open_partitions", open_twice)
+    work = count_work("fit", "patients.csv", *options, "-o", "once more")
+    assert work == COPIED_ONCE | {"opened": 3, "streams": 3}
 
 
 def test_private_bounds_in_one_pass_give_the_same_model_as_stated_ones(folder):

@@ -9,8 +9,17 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from taciturn.core.errors import SeveralProblemsError
-from taciturn.tables import TableBounds, open_partitions, partitions, read_schema, read_table, read_unbounded_table
+from taciturn.core.errors import DataError, SeveralProblemsError
+from taciturn.tables import (
+    Column,
+    TableBounds,
+    Target,
+    open_partitions,
+    partitions,
+    read_schema,
+    read_table,
+    read_unbounded_table,
+)
 
 N = 240
 BOUNDS = """
@@ -129,3 +138,15 @@ def test_all_problems_of_the_columns_are_told_at_once(tmp_path, monkeypatch, nam
         table.check()
     assert str(in_partitions.value) == str(in_memory.value)
     assert len(in_partitions.value.errors) == 2
+
+
+@pytest.mark.parametrize("parts", [("year",), ("month",), ("year", "month")])
+def test_missing_dates_without_an_entry_refuse_or_make_null(tmp_path, parts):
+    stated = {"lower": 2000, "upper": 2020} if "year" in parts else {}
+    bounds = TableBounds(Target("y", 0, 1), {"seen": Column("date", parts=parts, **stated)})
+    path = tmp_path / "t.csv"
+    path.write_text("y,seen\n0,2001-05-06\n1,\n", encoding="utf-8")
+    with pytest.raises(DataError, match='^column "seen": expected a value in every row'):
+        open_partitions(path, bounds)
+    with open_partitions(path, bounds, invalid="null") as table:
+        assert np.isnan(table.read(0)[0]).any(axis=1).tolist() == [False, True]

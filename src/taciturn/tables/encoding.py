@@ -109,7 +109,9 @@ class Encoding:
     def _fill_gaps(self, column: Column, fill: Fill | None, gaps: BoolArray, block: FloatArray, position: int) -> None:
         """Write what stands for missing cells: NaN, the middle of the range, or the stated value."""
         if fill is None:
-            block[gaps, 0] = np.nan
+            # Numbers and truth values are NaN already.
+            if column.type == "category" or column.parts:
+                block[gaps, 0] = np.nan
         elif fill.value is None:
             ends = slice(position, position + block.shape[1])
             block[gaps] = self._lower[ends] / 2.0 + self._upper[ends] / 2.0

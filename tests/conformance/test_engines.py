@@ -273,6 +273,8 @@ def test_neither_seeds_nor_streams_nor_accounts_cross_the_wire(name):
 # ------------------------------------------------------------------ a cluster
 
 
+# A scheduler without a dashboard still asks for its port, which another test may have.
+@pytest.mark.filterwarnings("ignore:Port .* is already in use")
 def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     """Two processes on loopback; one is killed between two sums, and its partitions are read again."""
     distributed = pytest.importorskip("distributed")

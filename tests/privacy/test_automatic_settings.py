@@ -33,7 +33,7 @@ def screening(seed, correlation):
 def measured(model, X, y, coef, n):
     """Squared error over the variance on rows beyond the first n, and F1 of the columns, of a model fitted to those."""
     fitted = model.fit(X[:n], y[:n])
-    target = np.clip(y[n:], *model.y_bounds)
+    target = np.clip(y[n:], *model.y_bounds_)
     return np.mean((fitted.predict(X[n:]) - target) ** 2) / target.var(), support_f1(coef != 0.0, fitted.support_)
 
 

@@ -33,7 +33,7 @@ from taciturn.fitting.procedure import (
 from taciturn.fitting.score import release_sums
 from taciturn.planning.score import plan_score
 from taciturn.sources import ArraySource, OpenTable, Source, TablePersons, open_arguments
-from taciturn.sources.open_tables import ONE_PARTITION
+from taciturn.sources.open_tables import ONE_PARTITION, is_open
 
 __all__ = ["PrivateScore", "private_score"]
 
@@ -204,8 +204,8 @@ default="auto"
     )
     check_public_count(relation, n_public)
     X, y, persons = open_arguments(X, y, persons)
-    asked: Any = metric_of(estimator, "all" if isinstance(X, OpenTable) and metric == "auto" else metric)
-    table = X if isinstance(X, OpenTable) else None
+    table: OpenTable | None = X if is_open(X) else None
+    asked: Any = metric_of(estimator, "all" if table is not None and metric == "auto" else metric)
     if table is not None:
         asked = check_scored_table(estimator, asked, table, invalid)
     planned = partial(

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from taciturn.certificate import Release
 from taciturn.core.arrays import BoolArray, FloatArray, IndexArray
@@ -121,7 +122,10 @@ def _half(plan: InferencePlan, label: int, source: DivisibleSource) -> AbstractC
     if not plan.split:
         return nullcontext()
     if isinstance(source, ArraySource):
-        return block_of_records(label, (source.records.X, source.records.y))
+        X = source.records.X
+        # What a sparse table remembers of its own order is no part of what it says.
+        content = (X.shape, X.indptr, X.indices, X.data) if sp.issparse(X) else X
+        return block_of_records(label, (content, source.records.y))
     if transcribing():
         raise DataError("X: expected a table in memory for a replay of halves, got one in partitions; pass arrays.")
     return nullcontext()

@@ -27,6 +27,7 @@ __all__ = [
     "PartitionedTable",
     "PartitionedTarget",
     "TablePersons",
+    "is_open",
     "open_arguments",
     "stated_classes",
     "target_has_truth_values",
@@ -230,7 +231,7 @@ def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         from taciturn.sources.dask_tables import DaskTable
 
         X = DaskTable(X, y, persons)
-    elif not isinstance(X, OpenTable):
+    elif not is_open(X):
         if is_dask(y) or is_dask(persons):
             raise DataError(
                 "X: expected a dask collection beside a dask y or dask persons, got something else; compute() these, "
@@ -240,6 +241,11 @@ def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
     elif given:
         raise DataError(f"{given[0]}: expected None beside a table that has its own, got something; leave it out.")
     return X, PartitionedTarget(X) if X.has_target else None, TablePersons(X) if X.has_persons else None
+
+
+def is_open(value: Any) -> bool:
+    """Whether something is an open table, told by its type alone."""
+    return issubclass(type(value), OpenTable)
 
 
 def is_dask(value: Any) -> bool:

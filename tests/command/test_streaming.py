@@ -176,3 +176,21 @@ def test_the_bar_tells_passes_and_grows_where_there_are_more(monkeypatch):
     shown = screen.file.getvalue()
     assert "fitting, pass 3 of about 3" in shown
     assert "left:" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Port .* is already in use")
+def test_the_workers_of_a_scheduler_give_the_same_model(folder):
+    """Two processes on loopback read the files; the command finds them by the address of their scheduler."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        address = ("--dask", cluster.scheduler_address)
+        in_clusters = fit(folder, "parts", "on-dask", *address)
+        refused = run("fit", "patients.csv", "--bounds", "bounds.toml", "-o", "csv-on-dask", *address, cwd=folder)
+    assert in_clusters == fit(folder, "patients.csv", "beside-dask")
+    assert "expected Parquet or Arrow files for dask" in refused.err
+    gone = run("fit", "parts", "--bounds", "bounds.toml", "-o", "nobody", *address, cwd=folder)
+    assert gone.code != 0
+    assert "a dask scheduler that answers" in gone.err

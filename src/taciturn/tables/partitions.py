@@ -334,7 +334,8 @@ def open_partitions(
     check_target(bounds, bounds.target.name, invalid)
     memory = machine_memory() if memory is None else memory
     check_integer(_LEAST_MEMORY, memory=memory)
-    files = table_files(path, bounds.layout)
+    # A worker may have another folder to start from.
+    files = tuple(replace(file, path=file.path.absolute()) for file in table_files(path, bounds.layout))
     if schema is None or bounds.order is None:
         schema = files_schema(files) if schema is None else schema
         bounds = bounds.for_table(schema)

@@ -25,7 +25,7 @@ from taciturn.fitting.releases import Releases
 from taciturn.fitting.sums import GradientSum, ResidualMagnitudes, RowNorms
 from taciturn.fitting.threads import all_threads_if_large
 from taciturn.fitting.weight_noise import LinearDescent, WeightNoise
-from taciturn.planning.descent import LEAST_CLIP, DescentRule, step_rule
+from taciturn.planning.descent import LEAST_CLIP, MOST_STEPS, DescentRule, step_rule
 from taciturn.planning.sparse import SparsePlan
 from taciturn.sources import Source
 
@@ -211,7 +211,8 @@ class Descent:
             useful = steps > _STEPS_WITHOUT_GRAM and noise < _LARGEST_NOISE * plan.n_rows and p <= _MOST_WIDTH
         else:
             useful = p <= _MOST_WIDTH_WITHOUT_PRIVACY
-        if not useful or plan.n_rows * float(p) ** 2 > _MOST_PRODUCTS:
+        # With no more columns than a descent has steps, the matrix costs less than the steps that it saves.
+        if not useful or (p > MOST_STEPS and plan.n_rows * float(p) ** 2 > _MOST_PRODUCTS):
             guess = steps > _STEPS_WITHOUT_GRAM and p >= _MANY_COLUMNS
             steepest = smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0)
             even = np.full(1, usual * plan.n_rows * bound**2 / p)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ class _Rehearsal(PartitionedSource):
         """The answer of the empty block."""
         self._count()
         X, y = np.zeros((0, self.n_features)), np.zeros(0)
-        yield answer_of(function, Partition(self.partitions[0].builder, None, 0).build(X, y))
+        yield answer_of(function, self.partitions[0].build(X, y))
 
     def _part(self, rows: Any, facts: PartitionFacts) -> _Rehearsal:
-        return partial(_Rehearsal, count=self._count)(self.partitions, facts)
+        return _Rehearsal(self.partitions, facts, self._count)

@@ -23,7 +23,7 @@ __all__ = ["FileTable", "held_memory", "open_table"]
 _WORK = 1 << 28
 """Bytes for the partitions at work and for what a fit makes of them, beside blocks that are held."""
 
-_NOT_LOADED = 3 << 26
+_USUAL_RESIDENT = 3 << 26
 """Bytes of a process with the libraries of a fit, where the system does not tell."""
 
 
@@ -181,7 +181,7 @@ def _resident() -> int:
         with open("/proc/self/statm", encoding="ascii") as facts:
             return int(facts.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, AttributeError, ValueError):  # not every system tells
-        return _NOT_LOADED
+        return _USUAL_RESIDENT
 
 
 def _read_bounds(path: Path) -> TableBounds:

@@ -37,15 +37,17 @@ def _label(model: Any, suspicion: Suspicion) -> str:
 
 def _rows(model: Any, suspicion: Suspicion) -> str:
     return (
-        f"x_bound={model.x_bound!r}: expected most cells within the bounds, but the released median row norm is at its "
+        f"x_bound={model._x_bound!r}: expected most cells within the bounds, but the released median row norm is at its "
         "ceiling, so that most cells lie at or beyond x_bound; unless they are codes of -1 and 1, give a larger "
         "x_bound, or scale the columns with BoundedScaler."
     )
 
 
 def _target(model: Any, suspicion: Suspicion) -> str:
+    # Where none were given, those that the fit used.
+    bounds = model.y_bounds_ if model.y_bounds is None else model.y_bounds
     return (
-        f"y_bounds={model.y_bounds!r}: expected most targets within the bounds, but {suspicion.what}, as released, "
+        f"y_bounds={bounds!r}: expected most targets within the bounds, but {suspicion.what}, as released, "
         "says that most lie at or beyond them; give the range that the target can have, or use a classifier if it has "
         "two values only."
     )

@@ -36,9 +36,10 @@ def _label(model: Any, suspicion: Suspicion) -> str:
 
 
 def _rows(model: Any, suspicion: Suspicion) -> str:
+    bound = model.certificate_.public["x_bound"]
     return (
-        f"x_bound={model._x_bound!r}: expected most cells within the bounds, but the released median row norm is at "
-        "its ceiling, so that most cells lie at or beyond x_bound; unless they are codes of -1 and 1, give a larger "
+        f"x_bound={bound!r}: expected most cells within the bounds, but the released median row norm is at its "
+        "ceiling, so that most cells lie at or beyond x_bound; unless they are codes of -1 and 1, give a larger "
         "x_bound, or scale the columns with BoundedScaler."
     )
 

@@ -20,11 +20,12 @@ DOCS := $(VENV)/.docs
 EXAMPLES := build/examples
 OLDEST   := build/oldest
 WHEEL    := build/wheel
+REPORT   := build/demo/model/report.html
 
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest lint examples docs wheel bench reproduce arena arena-other coverage \
+.PHONY: help demo test test-slow test-oldest lint examples docs site-check wheel bench reproduce arena arena-other coverage \
         audit ci-tools clean
 .DEFAULT_GOAL := help
 
@@ -65,8 +66,8 @@ test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pypro
 	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 lint: $(DEV) ## ruff, mypy (strict), import contracts
-	$(BIN)/ruff check src tests benchmarks docs/tables docs/plain_docstrings.py
-	$(BIN)/ruff format --check src tests benchmarks docs/tables docs/plain_docstrings.py
+	$(BIN)/ruff check src tests benchmarks docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff format --check src tests benchmarks docs/tables docs/checks docs/plain_docstrings.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -78,13 +79,19 @@ $(EXAMPLES)/.core: pyproject.toml
 examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed
 	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py
 
-docs: $(DOCS) examples ## Build the pages into site/, strictly
+docs: $(DOCS) examples ## Build the pages into site/, strictly, and check them
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/strategies.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/zensical build --strict --clean
+	$(MAKE) site-check
+
+site-check: $(DOCS) demo ## Links, spelling, accessibility and search of the built site, of README and of a report
+	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
+	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
+	$(BIN)/python docs/checks/browser.py site $(REPORT)
 
 wheel: $(DEV) ## Build sdist and wheel into dist/, install the wheel without extras elsewhere and fit a model there
 	rm -rf dist $(WHEEL)

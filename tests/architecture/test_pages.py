@@ -1,8 +1,9 @@
-"""Pages say what they do not cover: each ends with a section "Limits", in two to six bullets."""
+"""What pages have in common: each ends with its limits, and the glossary has its words in order and with links."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,30 @@ def test_a_page_ends_with_its_limits(page):
 def test_a_page_without_limits_at_its_end_is_noticed(end):
     assert problem_of(f"# Page\n\nWords.\n\n{end}") is not None
     assert problem_of("# Page\n\n## Limits\n\n* One.\n* Two.\n") is None
+
+
+def entries_of(text: str) -> dict[str, str]:
+    """Words of the glossary and what is said about them."""
+    return {
+        entry.partition("\n")[0]: entry.partition("\n")[2] for entry in re.split(r"^### ", text, flags=re.MULTILINE)[1:]
+    }
+
+
+def as_sorted(word: str) -> str:
+    """Letters without accents and case."""
+    plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z ]", " ", plain).strip()
+
+
+def test_the_glossary_is_in_order_and_every_word_has_a_link():
+    text = (PAGES[0].parent / "glossary.md").read_text(encoding="utf-8")
+    entries = entries_of(re.sub(r"^## [A-Z]\n", "", text, flags=re.MULTILINE))
+    assert len(entries) > 80
+    assert list(entries) == sorted(entries, key=as_sorted)
+    assert not [word for word, said in entries.items() if not re.search(r"\]\(([a-z-]+\.md)?(#[a-z0-9-]+)?\)", said)]
+    assert not [word for word, said in entries.items() if len(re.findall(r"[.:] ", f"{said} ")) > 5], "too long"
+
+
+@pytest.mark.parametrize("word", ["zero-out", "mu (μ)", "membership test", "advantage", "lattice", "pot", "seeded"])
+def test_the_glossary_has_the_words_of_certificates_and_reports(word):
+    assert word in entries_of((PAGES[0].parent / "glossary.md").read_text(encoding="utf-8"))

@@ -51,6 +51,15 @@ stopped continues where it stopped.
 **Privacy.** None. The papers scale data by values computed from the data, and so does this command. It is for public
 data only."""
 
+LIMITS = """\
+## Limits
+
+* One run, with the numbers of trials of the last table; the papers have more in some places. A number near its
+  tolerance may turn out otherwise in another run.
+* Data sets that are not to be had are not run. Stand-ins are not comparable with the paper's sets.
+* Settings that a paper leaves open are guessed. "Not found" means that no reading that was tried gives the number.
+* Nothing here is private."""
+
 
 def page(results: dict[str, Any]) -> str:
     """The whole page."""
@@ -75,7 +84,7 @@ def page(results: dict[str, Any]) -> str:
     ]
     if results["without trials"]:
         blocks.append(f"Left out, since no trial of them is finished: {', '.join(results['without trials'])}.")
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join((*blocks, LIMITS)) + "\n"
 
 
 def summary_lines(experiments: dict[str, Any]) -> Iterator[tuple[str, str, str | Stamped]]:

@@ -57,7 +57,7 @@ def problem_of_width(page: Page, address: str) -> Iterator[str]:
         yield f"is {too_wide} pixels wider than a window of {NARROW['width']}"
 
 
-def problems_of_search(browser: Browser, root: str) -> Iterator[str]:
+def problems_of_search(browser: Browser, root: str, seconds: float = 15.0) -> Iterator[str]:
     """Words whose page the search does not find."""
     for word, expected in SEARCHED.items():
         page = browser.new_page(viewport=WIDE)
@@ -65,7 +65,7 @@ def problems_of_search(browser: Browser, root: str) -> Iterator[str]:
         page.click(".md-search__button")
         page.keyboard.type(word)
         try:
-            page.wait_for_function(FOUND, arg=expected, timeout=15_000)
+            page.wait_for_function(FOUND, arg=expected, timeout=1000 * seconds)
         except TimeoutError:
             yield f"the search ({root.split(':')[0]}) does not find {expected} by {word!r}"
         page.close()
@@ -87,9 +87,8 @@ def served(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def problems(browser: Browser, site: Path, reports: list[Path]) -> Iterator[str]:
-    """Everything that is wrong."""
-    pages = [*sorted(site.glob("*.html")), *reports]
+def problems_of_pages(browser: Browser, pages: list[Path]) -> Iterator[str]:
+    """What is wrong with pages on disk, in both schemes and in a narrow window."""
     for scheme in ("light", "dark"):
         context = browser.new_context(color_scheme=scheme, viewport=WIDE)
         for path in pages:
@@ -102,9 +101,6 @@ def problems(browser: Browser, site: Path, reports: list[Path]) -> Iterator[str]
     for path in pages:
         yield from (f"{path.name} (narrow): {problem}" for problem in problem_of_width(page, path.as_uri()))
     context.close()
-    yield from problems_of_search(browser, site.as_uri())
-    with served(site) as root:
-        yield from problems_of_search(browser, root)
 
 
 def main(arguments: list[str]) -> int:
@@ -117,15 +113,18 @@ def main(arguments: list[str]) -> int:
         print("browser.py: there is no Chromium to look at the pages with; make ci-tools installs it", file=sys.stderr)
         return 1
     site, *reports = (Path(argument).resolve() for argument in arguments)
+    pages = [*sorted(site.glob("*.html")), *reports]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=executable,
             args=["--no-sandbox", "--disable-background-networking", "--disable-component-update"],
         )
-        found = list(problems(browser, site, reports))
+        found = [*problems_of_pages(browser, pages), *problems_of_search(browser, site.as_uri())]
+        with served(site) as root:
+            found += problems_of_search(browser, root)
         browser.close()
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"{len(list(site.glob('*.html'))) + len(reports)} pages in a browser, {len(found)} problems")
+    print(f"{len(pages)} pages in a browser, {len(found)} problems")
     return 1 if found else 0
 
 

@@ -42,9 +42,10 @@ def unknown(words: dict[str, str], listed: set[str]) -> list[str]:
     needed: set[str] = set()
     problems = []
     for word, page in sorted(words.items()):
-        if dictionary.lookup(word) or dictionary.lookup(word.removesuffix("'s")):
+        stem = word.removesuffix("'s")
+        if dictionary.lookup(word) or dictionary.lookup(stem):
             continue
-        forms = {word, word.removesuffix("'s"), word[0].lower() + word[1:]} & listed
+        forms = {stem, stem.lower()} & listed
         needed |= forms
         if not forms:
             problems.append(f"{page}: {word}")

@@ -1,22 +1,24 @@
-"""What pages have in common: each ends with its limits, and the glossary has its words in order and with links."""
+"""What pages have in common: a place in the site, limits at the end, every public name, a glossary with links."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
+import taciturn
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 WITHOUT_LIMITS = {
     "changelog.md": "a list of changes",
     "errors.md": "a list of messages",
     "glossary.md": "a list of words, each with a link to its page",
     "index.md": "the way to the other pages",
-    "papers.md": "a list of publications",
-    "reference.md": "made from docstrings",
-    "releasing.md": "rules of the project, for contributors",
+    **{page.name: "made from docstrings" for page in PAGES if page.name.startswith("reference")},
 }
 """Pages that describe nothing which could have limits of its own."""
 
@@ -83,3 +85,37 @@ def test_the_glossary_is_in_order_and_every_word_has_a_link():
 @pytest.mark.parametrize("word", ["zero-out", "mu (μ)", "membership test", "advantage", "lattice", "pot", "seeded"])
 def test_the_glossary_has_the_words_of_certificates_and_reports(word):
     assert word in entries_of((PAGES[0].parent / "glossary.md").read_text(encoding="utf-8"))
+
+
+# ------------------------------------------------------------------ the site
+
+
+def pages_in(entry):
+    """The pages of a part of the navigation."""
+    if isinstance(entry, str):
+        return [entry]
+    return [page for part in (entry.values() if isinstance(entry, dict) else entry) for page in pages_in(part)]
+
+
+def test_every_page_has_one_place_in_the_navigation():
+    navigation = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    assert sorted(pages_in(navigation)) == [page.name for page in PAGES]
+    assert [name for entry in navigation for name in entry] == [
+        "Home",
+        "Tutorials",
+        "How-to guides",
+        "Explanation",
+        "Reference",
+    ]
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = {
+        name.rpartition(".")[2]
+        for page in PAGES
+        if page.name.startswith("reference")
+        for name in re.findall(r"^::: (taciturn\.\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    # ``load`` is a member of the module that is listed.
+    assert set(taciturn.__all__) - listed == {"__version__", "load"}
+    assert "modelfile" in listed

@@ -1,4 +1,4 @@
-"""The part of README.md between the marks of the demo: what ``taciturn demo`` prints.
+"""The part of docs/command.md between the marks of the demo: what ``taciturn demo`` prints.
 
 Runs the demo with a fixed seed, shortens the certificate, and writes the text into the page; ``--check`` compares
 instead and exits with 1 if they differ.
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[1] / "command.md"
 BEGIN, END = "<!-- demo: begin -->\n", "<!-- demo: end -->\n"
 LINES_OF_A_CERTIFICATE = 14
 
@@ -45,16 +45,16 @@ def shortened(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the part, or compare it."""
-    page = README.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     part = f"{BEGIN}\n```text\n{re.sub(chr(10) * 3 + '+', chr(10) * 2, shortened(output()))}```\n\n{END}"
     start, stop = page.index(BEGIN), page.index(END) + len(END)
     changed = page[:start] + part + page[stop:]
     if "--check" in arguments:
         if changed != page:
-            print("README.md: the demo prints something else; run python docs/tables/demo.py", file=sys.stderr)
+            print("command.md: the demo prints something else; run python docs/tables/demo.py", file=sys.stderr)
             return 1
         return 0
-    README.write_text(changed, encoding="utf-8")
+    PAGE.write_text(changed, encoding="utf-8")
     return 0
 
 

@@ -276,7 +276,8 @@ class PrivacyFilter:
     def _after(self, share: float, count: int) -> float:
         """The share that remains after a price is paid for so many releases."""
         check_integer(1, self._releases_left, count=count)
-        if not 0.0 < share <= self.remaining + _ROUNDING:
+        # A price that passes what remains by rounding leaves nothing, and of nothing no further crumb is sold.
+        if not (0.0 < share <= self.remaining + _ROUNDING and self.remaining > 0.0):
             raise CertificateError(
                 f"share={share!r}: expected a positive share of the budget, at most the {self.remaining!r} that "
                 "remains; this is a defect of the plan, please report it."

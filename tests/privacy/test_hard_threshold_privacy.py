@@ -14,11 +14,12 @@ from scipy.stats import beta, norm
 import taciturn.fitting.gradient_descent as solver
 from taciturn.accounting import Budget
 from taciturn.accounting.gdp import epsilon_of_mu
+from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
-from taciturn.data.sensitivity import fixed_point_sum
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, fixed_point_sum
 from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum, proposal_scores
 from taciturn.fitting.clipped_records import ClippedRecords, Clipping
 from taciturn.fitting.hard_threshold import run_hard_threshold
@@ -26,7 +27,9 @@ from taciturn.fitting.row_norms import squared_row_norms
 from taciturn.fitting.sums import CurvatureSum
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.planning.hard_threshold import plan_hard_threshold
+from taciturn.planning.lattice import LARGEST_WEIGHT
 from taciturn.sources import ArraySource, Block
+from taciturn.sources.interface import add_partitions
 
 LOSSES = {"huber": (HuberLoss(0.3), 1), "logistic": (LogisticLoss(), 1), "softmax": (SoftmaxLoss(), 4)}
 WEIGHT_BOUND, ROW_SQUARED, CONSTANT, D = 70_001, (3 * ONE // 2) ** 2, ONE // 3, 6
@@ -217,6 +220,16 @@ def make_plan(**changes):
     }  # fmt: skip
     epsilon = changes.pop("epsilon", 8.0)
     return plan_hard_threshold(Budget(epsilon, 1e-5), changes.pop("loss", HuberLoss(0.3)), **settings | changes)
+
+
+def test_more_records_than_sums_have_room_for_are_refused():
+    """Partitions check their own rows. Their total would wrap: one record would move a sum from end to end."""
+    make_plan(n_rows=MOST_PRIVATE_ROWS)
+    with pytest.raises(ParameterError, match="^n_rows="):
+        make_plan(n_rows=MOST_PRIVATE_ROWS + 1)
+    record, part = ONE * LARGEST_WEIGHT, np.array([MOST_PRIVATE_ROWS * ONE * LARGEST_WEIGHT])
+    ends = [int(add_partitions(iter((part, part - less)))[0]) for less in (0, record)]
+    assert ends == [-(2**63), 2**63 - record]
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "peeling"])

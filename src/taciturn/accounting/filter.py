@@ -13,16 +13,9 @@ of it. Which release comes next, with how much noise, may depend on everything t
 *Theorem.* Let at most N releases be made, N being finite and fixed in advance (a million here). Then everything
 together is :math:`\sqrt x`-GDP.
 
-*Proof.* By induction over the number of releases that may still come: given any past that leaves r, what is still to
-come is :math:`\sqrt r`-GDP. Where nothing may come this is trivial. Otherwise the past fixes the kind and the
-parameters of the next release, and after each of its outcomes the induction holds for what that leaves. A Gaussian
-release of price p before something that is :math:`\sqrt{r - p}`-GDP after each outcome is
-:math:`\sqrt{p + (r - p)}`-GDP, because adaptive composition of Gaussian trade-off functions adds squares. One selection
-of range e before something that is
-:math:`\sqrt y`-GDP after each outcome is :math:`\sqrt{F(y, e)}`-GDP: for :math:`y \ge e^2/8` by
-:math:`\sqrt y + e^2/(8\sqrt y)`; for smaller y because the selection alone is :math:`\sqrt{\pi/8}\,e`-GDP, and because
-:math:`\sqrt y`-GDP implies :math:`(e/\sqrt 8)`-GDP, for which F is :math:`e^2/2`. F does not decrease in y, so that k
-selections, the last of them first, are :math:`\sqrt{F^k(y, e)}`-GDP, which is at most :math:`\sqrt r`-GDP.
+The page "Proof: the privacy filter with two pots" (``docs/proof-filter.md``) has the proof: an induction over the
+number of releases that may still come, in which a selection followed by what is :math:`\sqrt y`-GDP is
+:math:`\sqrt{F(y, e)}`-GDP.
 
 A selection is hence priced by what remains *after* it. That this is spent later on, on whatever, is not assumed: what
 is not spent costs nothing. It has to be what remains of this very filter. With what remained before the selection, or
@@ -37,8 +30,8 @@ each release stands what remained, and :func:`chain_holds` checks the list from 
 *A second pot.* Releases that are known to be :math:`(e', d')`-DP and nothing better have no Gaussian parameter. A part
 (e, d) of the budget can be set aside for them when the filter is opened; nothing moves between the two. With x in the
 first pot, everything together has a hockey-stick divergence of at most :math:`\delta_G(\sqrt x; t - e) + d` at
-:math:`e^t`, for every t: :mod:`taciturn.accounts.price` has the proof, and accounts are filters of this kind that are
-kept in a database.
+:math:`e^t`, for every t; the same page has the proof. Accounts are filters of this kind that are kept in a database
+(:mod:`taciturn.accounts.price`).
 
 Samplers. The distance of everything sampled from its law (:mod:`taciturn.events`) is that of the worst case and is
 announced at the beginning; the list divides it in proportion to prices, again so that it adds up to the same.
@@ -276,7 +269,8 @@ class PrivacyFilter:
     def _after(self, share: float, count: int) -> float:
         """The share that remains after a price is paid for so many releases."""
         check_integer(1, self._releases_left, count=count)
-        if not 0.0 < share <= self.remaining + _ROUNDING:
+        # A price that passes what remains by rounding leaves nothing, and of nothing no further crumb is sold.
+        if not (0.0 < share <= self.remaining + _ROUNDING and self.remaining > 0.0):
             raise CertificateError(
                 f"share={share!r}: expected a positive share of the budget, at most the {self.remaining!r} that "
                 "remains; this is a defect of the plan, please report it."

@@ -14,14 +14,8 @@ exceed x, e and d, then for every real t
 where D is the hockey-stick divergence of everything together and :math:`\delta_G(\mu; t)` that of
 :math:`N(\mu, 1)` from :math:`N(0, 1)`.
 
-*Proof.* By induction from the last release backwards, for what is still to come given any past. Let H(t) bound the
-divergence of what comes after the next release, whatever its outcome. A release that is (e', d')-DP has the law
-:math:`(1 - d') P_0 + d' P_1` with :math:`(1 - d') P_0 \le e^{e'} Q`, Q being the neighbour's, so that the divergence
-from there on is at most :math:`d' + H(t - e')`: the constants d add up, and so do the shifts e. A release that is
-:math:`\sqrt{x'}`-GDP passes constants and shifts on, and adaptive composition of Gaussian trade-off functions adds
-squares. Selections inside a fit are covered by the price of the fit (:mod:`taciturn.accounting.filter`), since
-:math:`F(a + y, e) \le a + F(y, e)`: releases of other fits between those of one fit need no more than the sum of the
-prices. Everything of which the price is fixed when it is reserved acts as if it were released then and shown later.
+The page "Proof: the privacy filter with two pots" (``docs/proof-filter.md``) has the proof, also for fits that overlap
+and for the integers below.
 
 With samplers, everything is :math:`(\varepsilon, \delta)`-DP if
 :math:`\delta_G(\sqrt x; \varepsilon - e) + d + (1 + e^\varepsilon)\,\eta \le \delta`. That is the statement of the

@@ -13,6 +13,8 @@ from taciturn.accounting.gdp import mu_of_budget
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
+from taciturn.core.validation import check_integer
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.sensitivity.descent import proposal_scores
 from taciturn.events import Event, ExponentialEvent, GaussianEvent
 from taciturn.losses import Loss
@@ -161,6 +163,8 @@ def plan_hard_threshold(
     of the steps where it is not given. The mechanism "gaussian" adds noise to all coordinates, "peeling" chooses
     columns privately and adds noise to these. The number of steps "auto" is a function of public facts.
     """
+    # Sums of more records could leave 64 bits: partitions check their own rows, and nobody checks the total.
+    check_integer(0, MOST_PRIVATE_ROWS, n_rows=n_rows)
     if row_bound is not None and row_bound < LEAST_ROW_BOUND:
         raise ParameterError("row_bound", row_bound, "at least x_bound / 256", "lower x_bound to what features can be")
     private = not math.isinf(budget.epsilon)

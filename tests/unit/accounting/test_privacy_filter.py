@@ -342,6 +342,18 @@ def test_an_exhausted_filter_stays_exhausted(parts):
     assert len(budget.spends) == len(parts)
 
 
+@pytest.mark.parametrize("share", [1e-12, 1e-15])
+@pytest.mark.parametrize("kind", ["gaussian", "selection"])
+def test_of_an_exhausted_filter_no_crumb_is_sold(kind, share):
+    """The tolerance for rounding is granted once: 20,000 crumbs of it would pass the budget by 1.8e-8 of itself."""
+    budget = PrivacyFilter(Budget(1.0, 1e-6))
+    budget.gaussian("half", 0.5)
+    budget.gaussian("the rest, rounded up", 0.5 + 1e-13)
+    with pytest.raises(CertificateError, match="^share="):
+        getattr(budget, kind)("a crumb", share)
+    assert math.fsum(one.price for one in budget.spends) <= whole(Budget(1.0, 1e-6))
+
+
 def test_there_are_not_arbitrarily_many_releases_for_next_to_nothing():
     # A price below the rounding of what remains would never be noticed there.
     budget = PrivacyFilter(Budget(1.0, 1e-6))

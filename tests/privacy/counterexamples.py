@@ -7,6 +7,7 @@ import math
 import numpy as np
 from laws import count_published_tickets, laplace_max_law, permute_and_flip_law, published_canonical_law, subsets
 from scipy.integrate import quad
+from scipy.special import expit
 from scipy.stats import binom, norm
 from sklearn.linear_model import lars_path
 
@@ -52,14 +53,14 @@ def binomial_epsilon(delta, d, chances):
 # ---------------------------------------------------------------------- Private LASSO and Sparsifier
 
 
-def one_step_epsilon(epsilon, delta, target, gradient_bound=1.0):
-    """A private Frank-Wolfe step from zero, T = 1, half the squared residual: a blank record or x = 1, y = target.
+def one_step_epsilon(epsilon, delta, residual, gradient_bound=1.0):
+    """A private Frank-Wolfe step at given weights, T = 1, one column, half the squared residual.
 
-    The only column has two vertices. The record adds -target to the sum of gradients. Scores and noise have the same
+    The only record is blank, or has x = 1 and this residual, which is its gradient. Scores and noise have the same
     factor, the radius over the number of records.
     """
     scale = gradient_bound * math.sqrt(8 * math.log(1 / delta)) / epsilon
-    laws = [laplace_max_law(np.array([shift, -shift]) / scale) for shift in (0.0, target)]
+    laws = [laplace_max_law(np.array([-shift, shift]) / scale) for shift in (0.0, residual)]
     return epsilon_between(*laws, delta)
 
 
@@ -182,6 +183,49 @@ def solution_on_the_surface(X, y, radius):
     return w, w @ g + radius * np.abs(g).max()
 
 
+def screened_at_the_solution(radius, seed=0):
+    """Equation 1 next to the solution of a small problem: how many of its coefficients are screened, of how many."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (400, 20))
+    y = X @ rng.permutation(np.r_[3.0, -3.0, 2.0, -2.0, np.zeros(16)])
+    w, _ = solution_on_the_surface(X, y, radius)
+    support = w != 0.0
+    # A little inside the ball the gap is no longer rounding.
+    printed = scores_of(ScreeningRule.for_loss("squared", radius, 400), X, y, w * (1 - 1e-10)) < 0.0
+    return int((printed & support).sum()), int(support.sum())
+
+
+def logistic_pair(n, d, radius):
+    """n - 1 equal records whose labels have the share that w predicts, hence no gradient; the last against it."""
+    ones = math.floor((n - 1) * expit(radius))
+    X, y = np.ones((n, d)), np.r_[np.ones(ones), np.zeros(n - ones)]
+    return blanked(X, y), (X, y), np.full(d, math.log(ones / (n - 1 - ones)) / d)
+
+
+def replaced_features_change(n, radius, target):
+    """How far a coordinate of the gradient moves when the features of a record change and its target does not."""
+    w = radius * np.eye(2)[0]
+    y = np.r_[np.zeros(n - 1), target]
+    tables = [np.vstack((np.zeros((n - 1, 2)), row)) for row in ([1.0, 1.0], [1.0, -1.0])]
+    first, second = (X.T @ (X @ w - y) / n for X in tables)
+    return abs(first[1] - second[1])
+
+
+def repeated_screenings_epsilon(n, d, radius, n_steps, epsilon, delta):
+    """RNM-Screen's rule at fixed dense weights on :func:`explicit_pair`: how often nothing is screened."""
+    rule, w = ScreeningRule.for_loss("squared", radius, n), np.full(d, radius / d)
+    scale = rule.printed_sensitivity * math.sqrt(8 * n_steps * math.log(1 / delta)) / epsilon
+    scores = (scores_of(rule, *data, w) for data in explicit_pair(n, d, radius))
+    chances = [math.prod(tail(-float(score) / scale) for score in one) for one in scores]
+    return binomial_epsilon(delta, n_steps, chances)
+
+
+def noisy_min_epsilon(sensitivity_over_scale):
+    """The index of the smaller of two scores under Laplace noise, far apart, when either moves by its sensitivity."""
+    scores, shift = np.array([0.0, 30.0]), sensitivity_over_scale * np.array([1.0, -1.0])
+    return epsilon_between(*(laplace_max_law(-s) for s in (scores, scores + shift)))
+
+
 # ---------------------------------------------------------------------- DP-SIS
 
 
@@ -198,7 +242,7 @@ def printed_sizes_epsilon(d, k, epsilon, law=published_canonical_law):
 def chance_of_wrong_set(d, k, lead, epsilon, printed):
     """Top-k under exponential noise, gamma = 1/2, where the k best scores lead all others by ``lead``."""
     n_tickets = count_published_tickets(d, k) if printed else len(subsets(d, k))
-    return 1.0 - permute_and_flip_law(np.r_[0.0, np.full(n_tickets - 1, -lead * epsilon / 4)])[0]
+    return 1.0 - float(permute_and_flip_law(np.r_[0.0, np.full(n_tickets - 1, -lead * epsilon / 4)])[0])
 
 
 def scaled_by_largest_epsilon(n, epsilon):

@@ -14,6 +14,7 @@ from counterexamples import (
     explicit_pair,
     largest_change,
     law_of_the_smallest,
+    logistic_pair,
     parted_scores,
     scores_of,
     sign_test_log_ratio,
@@ -55,13 +56,6 @@ def test_one_record_breaks_the_printed_sensitivity_and_reaches_the_true_one(n, t
     change, printed = largest_change(n, radius)
     assert change == pytest.approx(times * printed, rel=0.01)
     assert change == pytest.approx(ScreeningRule.for_loss("squared", radius, n).sensitivity)
-
-
-def logistic_pair(n, d, radius):
-    """n - 1 equal records whose labels have the share that w predicts, hence no gradient; the last against it."""
-    ones = math.floor((n - 1) * expit(radius))
-    X, y = np.ones((n, d)), np.r_[np.ones(ones), np.zeros(n - ones)]
-    return blanked(X, y), (X, y), np.full(d, math.log(ones / (n - 1 - ones)) / d)
 
 
 def test_the_same_for_the_logistic_loss():

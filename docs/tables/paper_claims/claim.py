@@ -108,6 +108,8 @@ def _rounded(value: float, digits: int, towards: Callable[[float], float]) -> st
         return "∞"
     if value == 0.0:
         return "0"
+    if abs(value - round(value)) < 1e-9:
+        return f"{round(value):,}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
     shown = towards(round(value * 10.0**places, 6)) / 10.0**places
     return f"{shown:,.{max(0, places)}f}"

@@ -54,7 +54,7 @@ def reproduced(paper: str, *items: str) -> Finding:
         if what.compared:
             parts.append(f"{what.hold} of {what.compared} {name} hold")
         if what.not_run:
-            parts.append(f"{what.not_run} {name} lack their data")
+            parts.append(f"{name} without data: {what.not_run}")
     left = numbers + claims
     return Finding(
         claimed=0.0, upper=float(left.compared - left.hold + left.not_run), numbers={"counts": "; ".join(parts)}

@@ -239,7 +239,7 @@ CLAIMS = (
         "out. Optimal composition gives {proved}.",
         ("privacy/test_published_claims.py::test_what_is_proved_of_a_thousand_steps",),
         "Gumbel noise and one accountant ([noise scales](accounting.md#noise-scales))",
-        "See Private LASSO below.",
+        "See Algorithm 1 of [Sparsifier](#sparsifier).",
     ),
     Claim(
         "Lemma 3, lines 9 and 10",

@@ -153,8 +153,8 @@ CLAIMS = (
         "ε is {p100} for 100 features, {p1000} for 1,000, {p10000} for 10,000, {p100000} for 100,000.",
         (f"{CLAIMS_TESTS}::test_one_step_of_the_multinomial_form_breaks_its_claim",),
         ONE_BALL,
-        "One selection per step instead of d. Of the printed form with K = 3, T = 100, d = 10,000 only {proved} is "
-        "proved.",
+        "K = 3, T = 100, ε = 1: noise {ratio} times smaller, and a proof. Of the printed form only {proved} is proved "
+        "for d = 10,000.",
     ),
     Claim(
         "Appendix A, the problem",

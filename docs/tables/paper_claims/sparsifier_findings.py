@@ -162,10 +162,17 @@ def multinomial() -> Finding:
     found = {p: exact.binomial_epsilon(DELTA, p, (0.5, chance)) for p in (100, 1000, 10_000, 100_000)}
     X = np.random.default_rng(0).uniform(-1, 1, (6, 10_000))
     proved = MultinomialPrivateLasso(n_steps=100, delta=DELTA, random_state=0).fit(X, np.arange(6) % 3).certificate_
+    # Both in units of the radius over the number of records.
+    printed = MultinomialPrivateLasso(n_steps=100, delta=DELTA, radius=1.0).noise_scale(1, 3)
+    gumbel = calibrate(Budget(1.0, DELTA), lambda b: ExponentialEvent(2.0 / b) * 100)
     return Finding(
         claimed=1.0,
         lower=found[1000],
-        numbers={**{f"p{p}": down(value) for p, value in found.items()}, "proved": up(proved.proved_epsilon)},
+        numbers={
+            **{f"p{p}": down(value) for p, value in found.items()},
+            "proved": up(proved.proved_epsilon),
+            "ratio": near(LAPLACE * printed / (GUMBEL * gumbel)),
+        },
     )
 
 

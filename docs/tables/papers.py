@@ -60,18 +60,34 @@ def measured(papers: Iterable[Paper]) -> dict[Paper, list[tuple[Claim, Finding]]
     return found
 
 
-def row(claim: Claim, finding: Finding) -> str:
+def row(label: str, claim: Claim, finding: Finding) -> str:
     """One line of a table."""
-    tests = ", ".join(f"`tests/{file}` (`{name}`)" for file, name in (test.split("::") for test in claim.tests))
     cells = (
-        claim.where,
+        f"**{label}** {claim.where}",
         claim.claim,
         f"**{claim.status}**",
-        f"{claim.evidence.format_map(finding.numbers)} {tests}",
+        claim.evidence.format_map(finding.numbers),
         claim.fix,
         claim.effect.format_map(finding.numbers),
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def tests_row(label: str, claim: Claim) -> str:
+    """Which tests hold a line; long names would leave its cells no room."""
+    files: dict[str, list[str]] = {}
+    for file, name in (test.split("::") for test in claim.tests):
+        files.setdefault(file, []).append(f"`{name}`")
+    named = (f"`tests/{file}`: " + ", ".join(names) for file, names in files.items())
+    return f"| {label} | {'<br>'.join(named)} |"
+
+
+def section(paper: Paper, lines: Sequence[tuple[Claim, Finding]]) -> str:
+    """The claims of a paper, and the tests of each."""
+    labelled = [(f"{paper.letter}{number}", *line) for number, line in enumerate(lines, start=1)]
+    claims = (row(*line) for line in labelled)
+    tests = (tests_row(label, claim) for label, claim, _ in labelled)
+    return "\n".join((*HEADER, *claims, "", "| row | tests |", "|---|---|", *tests))
 
 
 def counts(label: str, rows: Sequence[tuple[str, Sequence[Claim]]]) -> str:
@@ -105,10 +121,7 @@ def tables() -> dict[str, str]:
         "papers-opening": opening(claims),
         "papers-counts": counts("paper", [*by_paper, ("all five", claims)]),
         "papers-kinds": counts("kind of claim", by_kind),
-        **{
-            f"papers-{anchor(paper)}": "\n".join((*HEADER, *(row(*line) for line in lines)))
-            for paper, lines in found.items()
-        },
+        **{f"papers-{anchor(paper)}": section(paper, lines) for paper, lines in found.items()},
     }
 
 

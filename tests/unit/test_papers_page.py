@@ -69,11 +69,14 @@ def test_an_example_beyond_what_is_proved_is_a_contradiction(claim_module):
 
 def test_a_status_that_its_numbers_bear_out_is_accepted(papers, claim_module, line):
     assert claim_module.problems_of(line, line.measure()) == []
-    ((paper, ((kept, finding),)),) = papers.measured([claim_module.Paper("a paper", "P", (line,))]).items()
-    assert papers.row(kept, finding) == (
-        "| Theorem 0 | It costs at most 1. | **holds** | 0.758 is proved. `tests/unit/test_papers_page.py` "
-        "(`test_a_status_that_its_numbers_bear_out_is_accepted`) | nothing | none |"
-    )
+    ((paper, ((kept, finding),)),) = papers.measured([claim_module.Paper("a paper", "P", "P", (line,))]).items()
+    assert papers.section(paper, [(kept, finding)]).splitlines()[2:] == [
+        "| **P1** Theorem 0 | It costs at most 1. | **holds** | 0.758 is proved. | nothing | none |",
+        "",
+        "| row | tests |",
+        "|---|---|",
+        f"| P1 | `tests/{TEST.replace('::', '`: `')}` |",
+    ]
     assert paper.short == "P"
 
 
@@ -81,7 +84,7 @@ def test_a_claim_marked_as_holding_whose_number_says_otherwise_is_refused(papers
     def wrong(status, **numbers):
         broken = replace(line, status=status, measure=lambda: claim_module.Finding(claimed=1.0, **numbers))
         with pytest.raises(papers.WrongClaimError) as caught:
-            papers.measured([claim_module.Paper("a paper", "P", (line, broken))])
+            papers.measured([claim_module.Paper("a paper", "P", "P", (line, broken))])
         return str(caught.value)
 
     assert "is marked 'holds', the numbers say 'false' (claimed 1, lower 1.26" in wrong("holds", lower=1.26)
@@ -119,15 +122,16 @@ def test_every_test_that_the_page_names_exists_and_every_status_is_one(papers, c
         }[claim.status]
         assert claim_module.problems_of(claim, as_marked) == []
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    for claim in claims:
-        assert f"| {claim.where} | " in page
+    for paper in (*papers.PAPERS, papers.BASELINES):
+        for number, claim in enumerate(paper.claims, start=1):
+            assert f"| **{paper.letter}{number}** {claim.where} | " in page
     assert papers.opening([claim for paper in papers.PAPERS for claim in paper.claims]) in page
 
 
 def test_main_says_what_is_wrong_and_fails(papers, claim_module, line, monkeypatch, capsys):
     broken = replace(line, measure=lambda: claim_module.Finding(claimed=1.0, lower=1.26))
-    monkeypatch.setattr(papers, "PAPERS", (claim_module.Paper("a paper", "P", (broken,)),))
-    monkeypatch.setattr(papers, "BASELINES", claim_module.Paper("others", "B", ()))
+    monkeypatch.setattr(papers, "PAPERS", (claim_module.Paper("a paper", "P", "P", (broken,)),))
+    monkeypatch.setattr(papers, "BASELINES", claim_module.Paper("others", "B", "B", ()))
     assert papers.main([]) == 1
     assert "P, Theorem 0: is marked 'holds', the numbers say 'false'" in capsys.readouterr().err
     assert papers.main(["--else"]) == 2

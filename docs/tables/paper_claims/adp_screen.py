@@ -251,4 +251,4 @@ CLAIMS = (
     ),
 )
 
-ADP_SCREEN = Paper("The Challenge of Differentially Private Screening Rules", "ADP-Screen", CLAIMS)
+ADP_SCREEN = Paper("The Challenge of Differentially Private Screening Rules", "ADP-Screen", "A", CLAIMS)

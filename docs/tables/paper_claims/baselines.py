@@ -144,4 +144,4 @@ CLAIMS = (
     ),
 )
 
-BASELINES = Paper("Baselines of the papers", "Baselines", CLAIMS)
+BASELINES = Paper("Baselines of the papers", "Baselines", "B", CLAIMS)

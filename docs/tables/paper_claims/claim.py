@@ -67,10 +67,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Paper:
-    """A section of the page."""
+    """A section of the page; ``letter`` begins the labels of its rows."""
 
     name: str
     short: str
+    letter: str
     claims: tuple[Claim, ...]
 
 

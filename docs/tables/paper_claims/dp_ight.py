@@ -279,4 +279,6 @@ CLAIMS = (
     ),
 )
 
-DP_IGHT = Paper("Differentially Private Iterative Gradient Hard Thresholding for Sparse Learning", "DP-IGHT", CLAIMS)
+DP_IGHT = Paper(
+    "Differentially Private Iterative Gradient Hard Thresholding for Sparse Learning", "DP-IGHT", "H", CLAIMS
+)

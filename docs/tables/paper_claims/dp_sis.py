@@ -373,4 +373,4 @@ CLAIMS = (
     ),
 )
 
-DP_SIS = Paper("Feature Selection from Differentially Private Correlations", "DP-SIS", CLAIMS)
+DP_SIS = Paper("Feature Selection from Differentially Private Correlations", "DP-SIS", "D", CLAIMS)

@@ -384,4 +384,4 @@ CLAIMS = (
     ),
 )
 
-RNM_SCREEN = Paper("Differentially Private Iterative Screening Rules for Linear Regression", "RNM-Screen", CLAIMS)
+RNM_SCREEN = Paper("Differentially Private Iterative Screening Rules for Linear Regression", "RNM-Screen", "R", CLAIMS)

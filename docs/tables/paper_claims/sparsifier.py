@@ -228,4 +228,4 @@ CLAIMS = (
     ),
 )
 
-SPARSIFIER = Paper("Sparse Private LASSO Logistic Regression", "Sparsifier", CLAIMS)
+SPARSIFIER = Paper("Sparse Private LASSO Logistic Regression", "Sparsifier", "S", CLAIMS)

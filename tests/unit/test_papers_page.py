@@ -158,3 +158,22 @@ def test_reproduced_counts_are_those_of_the_page(papers):
     assert f"Of {claims.compared + claims.not_run} claims {claims.hold} hold" in page
     with pytest.raises(KeyError):
         from_page.reproduced("DP-SIS", "Table 99")
+
+
+def test_several_tables_of_a_page_are_written_and_compared(papers, monkeypatch, tmp_path, capsys):
+    in_page = sys.modules["in_page"]
+    monkeypatch.setattr(in_page, "PAGES", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table:a -->\nold\n<!-- /table -->\nprose\n<!-- table:b -->\n<!-- /table -->\n")
+
+    def run(argument, **tables):
+        return in_page.run_all([argument], "script", "page.md", lambda: tables)
+
+    assert run("--check", a="1", b="2") == 1
+    assert "another table a" in capsys.readouterr().err
+    assert run("--write", a="1", b="2") == 0
+    assert page.read_text() == ("<!-- table:a -->\n1\n<!-- /table -->\nprose\n<!-- table:b -->\n2\n<!-- /table -->\n")
+    assert run("--check", a="1", b="2") == 0
+    assert run("--check", a="1", b="3") == 1
+    assert run("--write", c="4") == 1
+    assert "the markers <!-- table:c --> and <!-- /table --> are missing" in capsys.readouterr().err

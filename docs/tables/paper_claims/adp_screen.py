@@ -78,7 +78,7 @@ def one_screening() -> Finding:
 
 
 def gaussian_composition() -> Finding:
-    """Lines 2 to 4 with a right sensitivity, for one screening and for twenty."""
+    """Lines 2 to 4 with a correct sensitivity, for one screening and for twenty."""
     found = {}
     for n_screenings in (1, 20, 1000):
         delta_iter = DELTA / (n_screenings + 1)
@@ -179,7 +179,7 @@ CLAIMS = (
     Claim(
         "Algorithm 1, lines 2 to 4",
         "privacy",
-        "With a right sensitivity this noise is enough for 1, 20 or 1,000 screenings.",
+        "With a correct sensitivity this noise is enough for 1, 20 or 1,000 screenings.",
         HOLDS,
         gaussian_composition,
         "At most ε = {proved} at δ = 1/6000, where 2.5 is claimed.",

@@ -253,7 +253,7 @@ CLAIMS = (
         (f"{REPRODUCED}::test_every_claim_of_figure_1_has_its_rows",),
         CLIPPED,
         "n = d = 1,000, δ = 0.01, a stated ε = 10, two draws: a relative error of {printed} as printed, {sound} with "
-        "`HardThresholdRegressor` at a proved one.",
+        "`HardThresholdRegressor`, whose ε = 10 is proved for a missing record.",
     ),
     Claim(
         "Figure 1(c), (d)",

@@ -19,7 +19,7 @@ from taciturn.published.dpsis import printed_top_k
 
 laws = beside_the_tests("laws")
 
-SELECTOR = "`CorrelationSelector` ([selectors](selectors.md)) with the right sizes"
+SELECTOR = "`CorrelationSelector` ([selectors](selectors.md)) with the correct sizes"
 SIZES = "`CanonicalLipschitz` ([the class sizes](mechanisms.md#the-class-sizes))"
 BOUNDS = "Public bounds; columns are clipped, not scaled by the data ([selectors](selectors.md))"
 ENUMERATION = "privacy/test_canonical_enumeration.py"
@@ -112,7 +112,7 @@ def exact_recovery() -> Finding:
 
 
 def exact_recovery_mended() -> Finding:
-    """The same with the right sizes: P(wrong) is at most the sum over all other subsets."""
+    """The same with the correct sizes: P(wrong) is at most the sum over all other subsets."""
     worst = {True: 0.0, False: 0.0}
     for d, k in ((4, 2), (8, 6), (9, 3)):
         for lead in (1.0, 8.0, 24.0, 60.0):
@@ -189,7 +189,7 @@ CLAIMS = (
     Claim(
         "Definition A.2, Section A.4",
         "algorithm",
-        "The classes part the subsets, and class (h, t) has C(t − h − 1, k − h − 1) members.",
+        "The classes partition the subsets, and class (h, t) has C(t − h − 1, k − h − 1) members.",
         FALSE,
         class_sizes,
         "The sizes add up to {small} for the 3 subsets of d = 3, k = 2, and to {large} for the 15 of d = 6, k = 2. "
@@ -208,7 +208,7 @@ CLAIMS = (
         FALSE,
         privacy,
         "Tied columns, one record that lifts one of them, ε = 0.1: the exact ε is {small} for d = 3, k = 2 and {large} "
-        "for d = 6, k = 5. At ε = 0.001 it is still {tiny}. On this pair the right sizes cost {mended}. Proved: "
+        "for d = 6, k = 5. At ε = 0.001 it is still {tiny}. On this pair the correct sizes cost {mended}. Proved: "
         "ε + ln k.",
         (
             f"{ENUMERATION}::test_the_printed_class_sizes_leak_log_k_however_small_epsilon_is",
@@ -216,7 +216,7 @@ CLAIMS = (
         ),
         SELECTOR,
         "For k = 5 no stated ε is proved to cost less than {least}. At a proved ε = 2, d = 8, k = 5 and a lead of 12 "
-        "the set is wrong with probability {before} as printed, {after} with the right sizes.",
+        "the set is wrong with probability {before} as printed, {after} with the correct sizes.",
     ),
     Claim(
         "Algorithm 1, line 1",
@@ -246,7 +246,7 @@ CLAIMS = (
         "There are k(d − k) + 1 classes, so that O(dk) noises are enough.",
         HOLDS,
         number_of_classes,
-        "Counted for all d ≤ 8. The right sizes need as many.",
+        "Counted for all d ≤ 8. The correct sizes need as many.",
         (f"{ENUMERATION}::test_class_sizes_sum_to_the_number_of_subsets",),
         SIZES,
         "Classes are merged further ([one ticket at a time](mechanisms.md#canonical-lipschitz)).",
@@ -275,7 +275,7 @@ CLAIMS = (
         "Wrong with probability {right}.",
     ),
     Claim(
-        "Theorem 4.1, right sizes",
+        "Theorem 4.1, correct sizes",
         "utility",
         "The same.",
         AMENDED,
@@ -314,8 +314,9 @@ CLAIMS = (
         "The runs are ε-private.",
         FALSE,
         scaled_by_the_data,
-        "Columns are divided by their largest values in the data. Two columns, k = 1, ε = 1: one record that adds "
-        "nothing to any sum costs ε = {n10} among 10 records and {n100} among 100.",
+        "Columns are divided by their largest values in the data; footnote 1 grants that this is not private. Two "
+        "columns, k = 1, ε = 1: one record that adds nothing to any sum costs ε = {n10} among 10 records and {n100} "
+        "among 100.",
         (f"{NEW}::test_scaling_by_the_data_is_a_release",),
         BOUNDS,
         "The cost does not grow with the number of records.",
@@ -330,7 +331,7 @@ CLAIMS = (
         "DP-SIS as printed {printed}.",
         (f"{NEW}::test_gumbel_noise_finds_more_than_dp_sis_on_its_synthetic_set",),
         '`CorrelationSelector(mechanism="auto")` takes what needs the least noise ([selectors](selectors.md))',
-        "With the right sizes the canonical mechanism finds {sound}.",
+        "With the correct sizes the canonical mechanism finds {sound}.",
     ),
     Claim(
         "Table 1",

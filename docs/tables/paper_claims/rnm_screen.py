@@ -72,13 +72,19 @@ def lipschitz_constant() -> Finding:
 
 
 def noisy_index() -> Finding:
-    """Lines 9 and 10 with a right sensitivity, at epsilon_iter = 0.1."""
+    """Lines 9 and 10 with a correct sensitivity, at epsilon_iter = 0.1."""
     found = exact.noisy_min_epsilon(0.1)
     return Finding(claimed=0.1, lower=found, upper=0.2, numbers={"found": down(found)})
 
 
 def index_at_the_published_radius() -> Finding:
-    """Half of the range of the changes of two scores, in units of the printed sensitivity."""
+    """Half of the range of the changes of two scores, in units of the printed sensitivity.
+
+    The first terms move apart by at most 2 * 2 lambda / n, the second term is common. The third is 2 lambda a_i c with
+    a_i and c in [0, 1], whose squares a record changes by at most u = 1/n, a_i upwards. If c rises, all products rise,
+    none by more than sqrt(u). If it falls to c', one may rise by sqrt(u) c' and another fall by sqrt(c'^2 + u) - c'; the
+    sum is convex in c' and at most sqrt(u) + u. Half of it all is (3 + sqrt(n)) lambda / n.
+    """
     halves = {}
     for radius in (1.0, 5.0, RADIUS):
         change, _ = exact.parted_scores(N, radius)
@@ -258,8 +264,8 @@ CLAIMS = (
         "The printed Δ covers the index of the smallest score, at the published n = 3,000 and λ = 50.",
         HOLDS,
         index_at_the_published_radius,
-        "A common shift does not matter to the index. Scores part by {proved} times 2Δ at most. For smaller balls the "
-        "claim fails: {five} times at λ = 5, {one} times at λ = 1, which are attained.",
+        "A common shift does not matter to the index. Two scores move apart by at most {proved} times 2Δ. For smaller "
+        "balls the claim fails: {five} times at λ = 5, {one} times at λ = 1, which are attained.",
         (f"{CLAIMS_TESTS}::test_where_not_even_the_index_is_covered",),
         SELECT,
         "As for Theorem 1.",
@@ -270,8 +276,8 @@ CLAIMS = (
         "The test whether the smallest noisy score is negative costs nothing more.",
         FALSE,
         sign_test,
-        "All scores shift by a right Δ, ε_iter = 0.1: the logarithm of the chance that nothing is screened changes by "
-        "{d3} for d = 3, {d10} for d = 10, {d600} for d = 600 and {d10000} for d = 10,000.",
+        "All scores shift by a correct Δ, ε_iter = 0.1: the logarithm of the chance that nothing is screened changes "
+        "by {d3} for d = 3, {d10} for d = 10, {d600} for d = 600 and {d10000} for d = 10,000.",
         (f"{CLAIMS_TESTS}::test_the_sign_test_is_not_free", f"{CLAIMS_TESTS}::test_the_index_alone_is_paid_for"),
         '`rule="none-option"`: "none" is one more candidate; `rule="tested"` pays for three numbers',
         "The whole selection costs ε_iter, whatever d.",

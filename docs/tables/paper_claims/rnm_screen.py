@@ -82,8 +82,8 @@ def index_at_the_published_radius() -> Finding:
 
     The first terms move apart by at most 2 * 2 lambda / n, the second term is common. The third is 2 lambda a_i c with
     a_i and c in [0, 1], whose squares a record changes by at most u = 1/n, a_i upwards. If c rises, all products rise,
-    none by more than sqrt(u). If it falls to c', one may rise by sqrt(u) c' and another fall by sqrt(c'^2 + u) - c'; the
-    sum is convex in c' and at most sqrt(u) + u. Half of it all is (3 + sqrt(n)) lambda / n.
+    none by more than sqrt(u). If it falls to c', one may rise by sqrt(u) c' and another fall by sqrt(c'^2 + u) - c'.
+    The sum is convex in c' and at most sqrt(u) + u. Half of it all is (3 + sqrt(n)) lambda / n.
     """
     halves = {}
     for radius in (1.0, 5.0, RADIUS):

@@ -83,6 +83,7 @@ docs: $(DOCS) examples ## Build the pages into site/, strictly, and check them
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/strategies.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
+	$(BIN)/python docs/tables/papers.py --check
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/zensical build --strict --clean
@@ -108,6 +109,7 @@ bench: $(DEV) ## Ratios to named baselines, measured in one run
 reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the papers' numbers of trials
 	$(BIN)/taciturn reproduce all --jobs 2 $(if $(FULL),,--quick) $(if $(DATA),--data $(DATA))
 	$(BIN)/python docs/tables/reproduction.py reproduction/results.json
+	$(BIN)/python docs/tables/papers.py --write
 
 arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it
 	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full,--readme README.md) $(if $(DATA),--data $(DATA))

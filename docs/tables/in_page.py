@@ -1,4 +1,4 @@
-"""A computed table inside a page, between two markers: printed, written or checked."""
+"""Computed tables inside a page, each between two markers: printed, written or checked."""
 
 from __future__ import annotations
 
@@ -12,24 +12,31 @@ END = "<!-- /table -->"
 
 def run(arguments: list[str], name: str, page_name: str, table: Callable[[], str]) -> int:
     """Print the table without arguments; ``--write`` puts it into the page, ``--check`` compares."""
+    return run_all(arguments, name, page_name, lambda: {name: table()})
+
+
+def run_all(arguments: list[str], script: str, page_name: str, tables: Callable[[], dict[str, str]]) -> int:
+    """The same for several tables of one page, by their names in its markers."""
     if arguments not in ([], ["--write"], ["--check"]):
-        print(f"usage: {name}.py [--write | --check]", file=sys.stderr)
+        print(f"usage: {script}.py [--write | --check]", file=sys.stderr)
         return 2
-    computed = table()
-    if not arguments:
-        print(computed)
-        return 0
     path = PAGES / page_name
-    start = f"<!-- table:{name} -->"
-    before, _, rest = path.read_text(encoding="utf-8").partition(start)
-    current, found, after = rest.partition(END)
-    if not found:
-        print(f"{page_name}: the markers {start} and {END} are missing", file=sys.stderr)
-        return 1
+    text, status = path.read_text(encoding="utf-8"), 0
+    for name, computed in tables().items():
+        if not arguments:
+            print(computed)
+            continue
+        start = f"<!-- table:{name} -->"
+        before, _, rest = text.partition(start)
+        current, found, after = rest.partition(END)
+        if not found:
+            print(f"{page_name}: the markers {start} and {END} are missing", file=sys.stderr)
+            return 1
+        if arguments == ["--write"]:
+            text = f"{before}{start}\n{computed}\n{END}{after}"
+        elif current.strip() != computed:
+            print(f"{page_name} holds another table {name}; run {script}.py --write", file=sys.stderr)
+            status = 1
     if arguments == ["--write"]:
-        path.write_text(f"{before}{start}\n{computed}\n{END}{after}", encoding="utf-8")
-        return 0
-    if current.strip() != computed:
-        print(f"{page_name} holds another table; run {name}.py --write", file=sys.stderr)
-        return 1
-    return 0
+        path.write_text(text, encoding="utf-8")
+    return status

@@ -5,14 +5,14 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import numpy as np
+from counterexamples import scores_of
 from scipy.stats import binom, norm
 
 from taciturn import CorrelationSelector, FrankWolfeClassifier
 from taciturn.audit import Pair, audit, audit_exact
 from taciturn.core.rng import Stream
-from taciturn.losses import SquaredLoss
 from taciturn.published import DPSIS, ADPScreen, MultinomialPrivateLasso, PrivateLasso, RNMScreen, Sparsifier
-from taciturn.published.screening_rule import ScreeningRule, mean_loss
+from taciturn.published.screening_rule import ScreeningRule
 
 
 def blanked(X, y, canary, answer, words):
@@ -100,15 +100,6 @@ def residual_free_pair(n_rows, n_columns, radius):
     return blanked(X, y, np.ones(n_columns), -radius, "one record with a residual, where no other has one")
 
 
-def scores_at(weights, rule, data):
-    """Equation 1 at weights that are released already."""
-    objective = mean_loss(*data, SquaredLoss())
-    image = objective.matrix @ weights
-    return rule.scores(
-        weights, objective.gradient(image), objective.column_norms, objective.prediction_norm(weights, image)
-    )
-
-
 def smallest_score(pick):
     radius, n_rows, n_columns = 50.0, 3000, 6
     pair = residual_free_pair(n_rows, n_columns, radius)
@@ -116,7 +107,7 @@ def smallest_score(pick):
     certificate = model.fit(*pair.first).certificate_
     rule, weights = ScreeningRule.for_loss("squared", radius, n_rows), np.full(n_columns, radius / n_columns)
     # The weights are released already, so that a data set is as good as its scores.
-    scored = Pair(*(scores_at(weights, rule, data) for data in (pair.first, pair.second)), pair.relation, pair.words)
+    scored = Pair(*(scores_of(rule, *data, weights) for data in (pair.first, pair.second)), pair.relation, pair.words)
 
     def run(scores, seed):
         return pick(model, rule, scores, Stream.of(seed))
@@ -147,7 +138,7 @@ def printed_screening():
     scale, numbers = model._screening_scale(rule, n_columns), np.arange(n_columns + 1)
 
     def law(data):
-        chance = norm.cdf(-scores_at(weights, rule, data)[0] / scale)
+        chance = norm.cdf(-scores_of(rule, *data, weights)[0] / scale)
         return dict(zip(numbers.tolist(), binom.pmf(numbers, n_columns, chance), strict=True))
 
     return audit_exact(law, pair, certificate.delta, claimed=certificate.epsilon, name="ADPScreen")

@@ -5,8 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from counterexamples import (
+    binomial_delta,
+    binomial_epsilon,
+    chance_of_following,
+    exact_count_law,
+    noise_scale_of,
+    tied_classes,
+)
 from laws import chi_square_p, laplace_max_law
-from scipy.stats import binom, kstest
+from scipy.stats import kstest
 
 from taciturn.accounting import epsilon_of
 from taciturn.core.rng import Stream
@@ -18,12 +26,6 @@ from taciturn.published.sparsifier import double_geometric, noisy_count
 
 SMALL_X = np.array([[1.0, 0.2], [0.9, -0.4], [-0.3, 0.8], [0.1, 1.0]])
 SMALL_Y = np.array([1.0, 0.0, 1.0, 1.0])
-
-
-def noise_scale_of(certificate, slope=1.0):
-    """The scale a run really used, from its own certificate, in the units of the mean gradient."""
-    facts = certificate.public
-    return certificate.events[-1].scale * facts["radius"] * slope / facts["records"]
 
 
 # ---------------------------------------------------------------------- Private LASSO
@@ -95,17 +97,6 @@ def test_the_slopes_behind_the_proved_epsilon_are_reached_and_never_exceeded(los
 
 
 # ---------------------------------------------------------------------- Sparsifier
-
-
-def exact_count_law(exact, low, high, epsilon, precision=1.0):
-    """The law of the scaled count, by enumeration of the noise: {value: probability}."""
-    rate = epsilon / (high - low)
-    weight = (1 - math.exp(-rate)) / (1 + math.exp(-rate))
-    law = {}
-    for k in range(-6000, 6001):
-        c = min(max(min(max(exact, low), high) + k, low), high) * precision
-        law[round(c, 9)] = law.get(round(c, 9), 0.0) + weight * math.exp(-rate * abs(k))
-    return law
 
 
 def test_the_double_geometric_law():
@@ -200,52 +191,24 @@ def test_the_appendix_releases_the_exact_count():
 CLAIM = SimpleNamespace(epsilon=1.0, delta=1e-5)
 
 
-def neighbours(p):
-    """Two records of either label cancel; the fifth is blank, or all ones with the second label."""
-    X = np.vstack((np.ones((4, p)), np.zeros((1, p))))
-    more = X.copy()
-    more[4] = 1.0
-    return X, more, np.array([0, 0, 1, 1, 1])
-
-
-def chance_of_following(scale, radius, n):
-    """The probability that a column takes one of the two vertices that the fifth record favours."""
-    shift = radius * 0.5 / n / scale
-    law = laplace_max_law(np.array([-shift, shift, shift, -shift]))
-    return law[1] + law[2]
-
-
-def exact_delta(p, chance, epsilon):
-    k = np.arange(p + 1)
-    with_record, without = binom.logpmf(k, p, chance), binom.logpmf(k, p, 0.5)
-    gaps = [one - other for one, other in ((with_record, without), (without, with_record))]
-    parts = [
-        -np.exp(one[gap > epsilon]) @ np.expm1(epsilon - gap[gap > epsilon])
-        for one, gap in zip((with_record, without), gaps, strict=True)
-    ]
-    return max(parts)
-
-
 @pytest.mark.parametrize(("p", "delta", "epsilon"), [(1000, 1.8e-4, 1.26), (10_000, 0.14, 4.6), (100_000, 0.84, 18.9)])
 def test_one_step_of_the_multinomial_form_breaks_its_claim(p, delta, epsilon):
-    _, more, y = neighbours(min(p, 10_000))
+    _, more, y = tied_classes(min(p, 10_000))
     model = MultinomialPrivateLasso(epsilon=CLAIM.epsilon, delta=CLAIM.delta, n_steps=2, random_state=0).fit(more, y)
     chance = chance_of_following(noise_scale_of(model.certificate_), 10.0, 5)
-    assert exact_delta(p, chance, CLAIM.epsilon) == pytest.approx(delta, rel=0.02)
+    assert binomial_delta(CLAIM.epsilon, p, (0.5, chance)) == pytest.approx(delta, rel=0.02)
     assert delta > 10 * CLAIM.delta
-    low, high = 0.0, 60.0
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if exact_delta(p, chance, middle) > CLAIM.delta else (low, middle)
-    assert high == pytest.approx(epsilon, rel=5e-3)
+    found = binomial_epsilon(CLAIM.delta, p, (0.5, chance))
+    assert found == pytest.approx(epsilon, rel=5e-3)
+    assert binomial_delta(found, p, (0.5, chance)) == pytest.approx(CLAIM.delta, rel=1e-3)
     if p == model.n_features_in_:
         # What is proved covers what was found; the claim does not.
-        assert CLAIM.epsilon < high < model.certificate_.proved_epsilon
+        assert CLAIM.epsilon < found < model.certificate_.proved_epsilon
 
 
 def test_the_counterexample_is_what_the_estimator_does():
     p = 2000
-    X, more, y = neighbours(p)
+    X, more, y = tied_classes(p)
     settings = {"epsilon": 40.0, "delta": CLAIM.delta, "n_steps": 2}
     scale = noise_scale_of(MultinomialPrivateLasso(**settings).fit(X, y).certificate_)
     chance = chance_of_following(scale, 10.0, 5)

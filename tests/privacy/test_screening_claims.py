@@ -5,41 +5,34 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from counterexamples import (
+    LOSSES,
+    binomial_delta,
+    binomial_epsilon,
+    blanked,
+    chances_of_screening,
+    explicit_pair,
+    largest_change,
+    law_of_the_smallest,
+    logistic_pair,
+    parted_scores,
+    scores_of,
+    sign_test_log_ratio,
+    solution_on_the_surface,
+    tail,
+)
 from laws import chi_square_p, laplace_max_law
-from scipy.integrate import quad
-from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import binom, binomtest, fisher_exact, norm
-from sklearn.linear_model import lars_path
+from scipy.stats import binomtest, fisher_exact, norm
 
 from taciturn.accounting import epsilon_of
 from taciturn.core.rng import Stream
 from taciturn.datasets import make_screening_linear
-from taciturn.losses import LogisticLoss, SquaredLoss
 from taciturn.published.adp_screen import ADPScreen, negative_scores
 from taciturn.published.rnm_screen import RNMScreen, smallest_score
-from taciturn.published.screening_rule import ScreeningRule, mean_loss
+from taciturn.published.screening_rule import ScreeningRule
 
-LOSSES = {"squared": SquaredLoss(), "logistic": LogisticLoss()}
 N, D = 3000, 600  # of both papers' synthetic sets
-
-
-def scores_of(rule, X, y, w, loss="squared"):
-    """The module's Equation 1 on a whole data set."""
-    objective = mean_loss(X, y, LOSSES[loss])
-    image = objective.matrix @ w
-    return rule.scores(w, objective.gradient(image), objective.column_norms, objective.prediction_norm(w, image))
-
-
-def blanked(X, y):
-    kept = np.arange(len(y)) < len(y) - 1
-    return X * kept[:, None], y * kept
-
-
-def explicit_pair(n, d, radius):
-    """Records without residual at any positive w on the sphere; the last is blank, or far off."""
-    X, y = np.ones((n, d)), np.r_[np.full(n - 1, radius), -radius]
-    return blanked(X, y), (X, y)
 
 
 # ---------------------------------------------------------------------- sensitivities
@@ -60,18 +53,9 @@ def test_the_sensitivities_are_the_printed_ones(n, radius):
 @pytest.mark.parametrize(("n", "times"), [(10, 2.08), (100, 5.5), (3000, 27.9)])
 @pytest.mark.parametrize("radius", [1.0, 5.0, 50.0])
 def test_one_record_breaks_the_printed_sensitivity_and_reaches_the_true_one(n, times, radius):
-    rule, w = ScreeningRule.for_loss("squared", radius, n), radius * np.eye(3)[0]
-    blank, whole = explicit_pair(n, 3, radius)
-    change = np.abs(scores_of(rule, *whole, w) - scores_of(rule, *blank, w))
-    assert change == pytest.approx(times * rule.printed_sensitivity, rel=0.01)
-    assert change == pytest.approx(rule.sensitivity)
-
-
-def logistic_pair(n, d, radius):
-    """n - 1 equal records whose labels have the share that w predicts, hence no gradient; the last against it."""
-    ones = math.floor((n - 1) * expit(radius))
-    X, y = np.ones((n, d)), np.r_[np.ones(ones), np.zeros(n - ones)]
-    return blanked(X, y), (X, y), np.full(d, math.log(ones / (n - 1 - ones)) / d)
+    change, printed = largest_change(n, radius)
+    assert change == pytest.approx(times * printed, rel=0.01)
+    assert change == pytest.approx(ScreeningRule.for_loss("squared", radius, n).sensitivity)
 
 
 def test_the_same_for_the_logistic_loss():
@@ -139,26 +123,6 @@ def test_the_lipschitz_constant_is_twice_the_radius_and_the_unhalved_loss_has_fo
 # ---------------------------------------------------------------------- ADP-Screen
 
 
-def binomial_delta(epsilon, d, chances):
-    """The exact hockey-stick divergence of numbers of screened coefficients, the worse direction."""
-    k = np.arange(d + 1)
-    laws = [binom.logpmf(k, d, chance) for chance in chances]
-    parts = []
-    for one, other in (laws, laws[::-1]):
-        gap = one - other
-        beyond = gap > epsilon
-        parts.append(-np.exp(one[beyond]) @ np.expm1(epsilon - gap[beyond]))
-    return max(parts)
-
-
-def chances_of_screening(radius, scale):
-    """Per coefficient, on either data set; w is dense and positive."""
-    rule, w = ScreeningRule.for_loss("squared", radius, N), np.full(D, radius / D)
-    scores = [scores_of(rule, *data, w) for data in explicit_pair(N, D, radius)]
-    assert all(np.ptp(s) < 1e-9 for s in scores)
-    return [float(norm.cdf(-s[0] / scale)) for s in scores]
-
-
 @pytest.mark.parametrize("radius", [5.0, 50.0])
 def test_adp_screen_breaks_its_claim_at_the_published_setting(radius):
     model, claimed, delta = ADPScreen(radius=radius, screen_at="last"), 2.5, 1 / 6000
@@ -168,9 +132,10 @@ def test_adp_screen_breaks_its_claim_at_the_published_setting(radius):
     epsilon_iter = claimed / (2 * math.sqrt(2 * math.log(1 / delta_iter)))
     printed = math.sqrt(D) * 4 * radius * (1 + radius) / N
     assert scale == pytest.approx(math.sqrt(2 * printed**2 * math.log(1.25 / delta_iter) / epsilon_iter**2))
-    chances = chances_of_screening(radius, scale)
+    chances = chances_of_screening(radius, scale, N, D)
     assert chances == pytest.approx([0.5, norm.cdf(-0.0749)], abs=1e-4)
-    found = brentq(lambda epsilon: binomial_delta(epsilon, D, chances) - delta, 0.0, 60.0)
+    found = binomial_epsilon(delta, D, chances)
+    assert binomial_delta(found, D, chances) == pytest.approx(delta, rel=1e-6)
     assert binomial_delta(claimed, D, chances) == pytest.approx(0.075, abs=5e-4)
     assert found == pytest.approx(5.8, abs=0.05)
     # The Gaussian cost of the certificate covers what was found.
@@ -178,7 +143,7 @@ def test_adp_screen_breaks_its_claim_at_the_published_setting(radius):
     assert claimed < found < epsilon_of(release.total, delta)
     # With the true sensitivity the same mechanism keeps the claim, on this pair and by proof.
     mended = scale * rule.sensitivity / rule.printed_sensitivity
-    assert binomial_delta(claimed, D, chances_of_screening(radius, mended)) < delta
+    assert binomial_delta(claimed, D, chances_of_screening(radius, mended, N, D)) < delta
     assert epsilon_of(type(release.event)(mended / (math.sqrt(D) * rule.sensitivity)), delta) < claimed
 
 
@@ -195,22 +160,6 @@ def test_negative_scores_follow_their_law():
 
 
 # ---------------------------------------------------------------------- RNM-Screen
-
-
-def tail(x):
-    """The probability that a standard Laplace variable exceeds x."""
-    return 0.5 * math.exp(-x) if x > 0 else 1 - 0.5 * math.exp(x)
-
-
-def law_of_the_smallest(scores):
-    """Probabilities that each index is reported, then that none is, under noise of scale one."""
-
-    def density(z, j):
-        return 0.5 * math.exp(-abs(z - scores[j])) * math.prod(tail(z - s) for i, s in enumerate(scores) if i != j)
-
-    kinks = sorted({min(float(score), 0.0) for score in scores})
-    law = [quad(density, -60.0, 0.0, (j,), points=kinks, limit=200)[0] for j in range(len(scores))]
-    return np.array([*law, math.prod(tail(-score) for score in scores)])
 
 
 def test_the_smallest_score_follows_its_law():
@@ -236,7 +185,8 @@ def test_the_sign_test_is_not_free(d, log_ratio):
     scale = 2 * sensitivity / epsilon_iter
     # Nothing is screened if no noisy score is negative; all of them rise from zero by the sensitivity.
     nothing_screened = [d * math.log(tail(-q / scale)) for q in (0.0, sensitivity)]
-    assert nothing_screened[1] - nothing_screened[0] == pytest.approx(log_ratio, rel=0.01)
+    assert nothing_screened[1] - nothing_screened[0] == pytest.approx(sign_test_log_ratio(d, epsilon_iter))
+    assert sign_test_log_ratio(d, epsilon_iter) == pytest.approx(log_ratio, rel=0.01)
     assert log_ratio > 4 * epsilon_iter
     # At the published setting no score stands out from the noise.
     assert RNMScreen()._screening_scale(ScreeningRule.for_loss("squared", 50.0, N)) == pytest.approx(9320, rel=1e-3)
@@ -254,11 +204,8 @@ def test_the_index_alone_is_paid_for():
 
 @pytest.mark.parametrize(("radius", "ratio"), [(1.0, 7.0), (5.0, 2.3), (50.0, 0.27)])
 def test_where_not_even_the_index_is_covered(radius, ratio):
-    # One full column and one empty one: their scores part when the last record appears.
-    X, y, w = np.zeros((N, 2)), np.full(N, radius), radius * np.eye(2)[0]
-    X[:, 0], y[-1] = 1.0, -radius
+    change, (X, y) = parted_scores(N, radius)
     rule = ScreeningRule.for_loss("squared", radius, N)
-    change = scores_of(rule, X, y, w) - scores_of(rule, *blanked(X, y), w)
     assert np.ptp(change) / 2 == pytest.approx(ratio * rule.printed_sensitivity, rel=0.02)
     covered = math.sqrt(N) <= 4 * radius + 1
     assert covered is (ratio < 1)
@@ -284,17 +231,6 @@ def test_what_is_proved_covers_all_scores_and_all_steps():
     assert worst == pytest.approx(80 * scores.event.epsilon)
     step_scale = 2.0 * math.sqrt(8 * 7 * math.log(4000)) / (200 * 4.9)
     assert steps.event.epsilon == pytest.approx(2 * 2.0 * 4.0 / 200 / step_scale)
-
-
-def solution_on_the_surface(X, y, radius):
-    """Least squares over the L1 ball by the homotopy of the lasso, and its duality gap."""
-    _, _, path = lars_path(X, y, method="lasso")
-    sizes = np.abs(path).sum(axis=0)
-    k = int(np.searchsorted(sizes, radius))
-    share = (radius - sizes[k - 1]) / (sizes[k] - sizes[k - 1])
-    w = (1 - share) * path[:, k - 1] + share * path[:, k]
-    g = X.T @ (X @ w - y) / len(y)
-    return w, w @ g + radius * np.abs(g).max()
 
 
 @pytest.mark.parametrize("seed", range(5))

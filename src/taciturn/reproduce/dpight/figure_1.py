@@ -69,7 +69,7 @@ def errors(setting: Panel, seed: int) -> list[Row]:
     if setting.labels_as_printed:
         # The printed probability of a one is that of a zero.
         y = 1 - y
-    methods = (_linear if setting.loss == "squared" else _logistic)(setting, coef)
+    methods = methods_of(setting, coef)
     rows: list[Row] = []
     fixed = _twin(setting).fit(X, y)
     for epsilon in EPSILONS:
@@ -79,6 +79,11 @@ def errors(setting: Panel, seed: int) -> list[Row]:
             model = estimator(epsilon=epsilon, delta=DELTA, random_state=seed_of(seed, method, epsilon)).fit(X, y)
             rows.append({**place, "method": method, "value": relative_error(model.coef_, coef)})
     return rows
+
+
+def methods_of(setting: Panel, coef: FloatArray) -> dict[str, Callable[..., Any]]:
+    """What is compared in a panel, by name; each wants epsilon, delta and a seed."""
+    return (_linear if setting.loss == "squared" else _logistic)(setting, coef)
 
 
 def relative_error(coef: FloatArray, truth: FloatArray) -> float:

@@ -44,7 +44,7 @@ EXAMPLE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 PICTURE = re.compile(r"!\[[^]]*\]\(pictures/([\w.-]+\.svg)\)")
-NUMBER = re.compile(r"[<+-]?\b(?:[0-9a-f]{16,}|\d[\d.,]*(?:e[+-]?\d+)?)")
+NUMBER = re.compile(r"[<+-]?\b(?:[0-9a-f]{12,}|\d[\d.,]*(?:e[+-]?\d+)?)")
 SPACE_AND_LINES = re.compile(r"[\s\u2500-\u259f]+")
 
 
@@ -66,7 +66,7 @@ def without_numbers(text: str) -> str:
 def environment() -> dict[str, str]:
     """Commands of this interpreter first, a fixed width, no colour, and figures without a screen."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    fixed = {"COLUMNS": "100", "NO_COLOR": "1", "MATPLOTLIBRC": str(TABLES / "matplotlibrc"), "SOURCE_DATE_EPOCH": "0"}
+    fixed = {"COLUMNS": "86", "NO_COLOR": "1", "MATPLOTLIBRC": str(TABLES / "matplotlibrc"), "SOURCE_DATE_EPOCH": "0"}
     return os.environ | fixed | {"PATH": path}
 
 

@@ -17,12 +17,12 @@ from examples import TABLES, run_page, write_page
 
 PAGE = TABLES.parent / "hospital.md"
 PICTURE = TABLES.parent / "pictures" / "hospital-report.png"
-WIDTH, HEIGHT = 820, 1480
+WIDTH, HEIGHT = 820, 1510
 
 
 def shoot(report: Path, picture: Path) -> None:
     """Write the upper part of a page as a picture with few colours, which is a small file."""
-    from PIL import Image  # Here, so that the script can be imported without matplotlib's packages.
+    from PIL import Image, ImageOps  # Here, so that the script can be imported without matplotlib's packages.
 
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
@@ -32,7 +32,8 @@ def shoot(report: Path, picture: Path) -> None:
         [browser, *flags, f"--screenshot={picture}", report.as_uri()], check=True, capture_output=True, timeout=120
     )
     with Image.open(picture) as image:
-        image.convert("RGB").quantize(32, dither=Image.Dither.NONE).save(picture, optimize=True)
+        framed = ImageOps.expand(image.convert("RGB"), 1, "#8a939c")
+        framed.quantize(32, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 def main() -> int:

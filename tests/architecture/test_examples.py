@@ -53,7 +53,7 @@ def check(tmp_path, monkeypatch, text, *arguments):
         SESSION + picture("screen.png"),  # a screenshot, which a script of its own makes
         SESSION + VARY + python("print('AUC 0.75, p <0.001')", "AUC 0.81, p 0.2"),
         SESSION + VARY + console("$ echo '│ age  │ -1.5 │'\n│ age │ +12.25 │"),
-        SESSION + VARY + console("$ echo head 0123456789abcdef01\nhead fedcba9876543210aa"),
+        SESSION + VARY + console("$ echo entry 0123456789ab...\nentry fedcba987654..."),
         "```console\n$ no lesson, so that this is not run\n```\n",
     ],
 )

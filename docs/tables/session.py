@@ -22,7 +22,8 @@ def run_python(code: str, names: dict[str, object]) -> str:
     """What the code prints to standard output."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(code, "example", "exec"), names)
+        # An example has no imports from __future__ but its own.
+        exec(compile(code, "example", "exec", dont_inherit=True), names)
     return out.getvalue()
 
 

@@ -44,6 +44,7 @@ def check(tmp_path, monkeypatch, text, *arguments):
     [
         python("print(1)", "1"),
         python("x = 1"),
+        python("def f(x: int): ...\n\n\nprint(f.__annotations__)", "{'x': <class 'int'>}"),
         SESSION + python("x = 1") + python("print(x + 1)", "2"),
         SESSION + console("$ echo one\none\n$ echo two\ntwo"),
         SESSION + console("$ echo one \\\n    two\none two"),

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -61,6 +62,20 @@ def blocks_of(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
+def named_to_install(text):
+    """Import names of what the ``pip install`` lines of a page name, an extra of the package in full."""
+    named = set()
+    for word in (word for line in re.findall(r"^pip install (.+)$", text, re.MULTILINE) for word in shlex.split(line)):
+        name, _, extra = word.rstrip("]").partition("[")
+        named |= names_of(EXTRAS[extra]) if extra else {name}
+    return named
+
+
+def test_what_a_page_names_is_read_off_its_lines():
+    assert named_to_install("pip install 'taciturn[cli]' pandas\n") == {"pyarrow", "rich", "typer", "pandas"}
+    assert named_to_install("use pip install pandas\n") == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_in_the_pages_needs_what_the_page_names_and_nothing_else(page):
     # ``make examples`` runs it; this says at once what is missing.
@@ -69,6 +84,7 @@ def test_code_in_the_pages_needs_what_the_page_names_and_nothing_else(page):
     assert "pandas" not in installed
     if "'.[cli]'" in page.read_text(encoding="utf-8"):
         installed |= names_of(EXTRAS["cli"])
+    installed |= named_to_install(page.read_text(encoding="utf-8"))
     known = sys.stdlib_module_names | installed | {"taciturn"}
     for node in (node for block in blocks_of(page) for node in ast.walk(ast.parse(block))):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -73,7 +73,7 @@ lint: $(DEV) ## ruff, mypy (strict), import contracts
 
 $(EXAMPLES)/.core: pyproject.toml
 	$(PYTHON) -m venv $(EXAMPLES)
-	$(EXAMPLES)/$(SCRIPTS)/python $(PIP) install --no-compile --editable '.[cli]'
+	$(EXAMPLES)/$(SCRIPTS)/python $(PIP) install --no-compile --editable '.[cli]' matplotlib pandas statsmodels
 	@touch $@
 
 examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed

@@ -1,8 +1,8 @@
 """Run every example of the pages and of README.md, and compare what it prints with what stands on the page.
 
 A block fenced as ``python`` must run on its own, in the environment that the pages tell people to install; warnings
-count as errors. If the next thing on the page is a block fenced as ``text``, that is its output. Blocks of README.md
-without a ``random_state`` are run and not compared. Every page has a process and an empty folder of its own.
+count as errors. If the next thing on the page is a block fenced as ``text``, that is its output. Every
+page has a process and an empty folder of its own.
 
 A lesson, whose blocks build on each other, has the line ``<!-- examples: one session -->``:
 
@@ -32,8 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TABLES = Path(__file__).parent
-README = TABLES.parents[1] / "README.md"
-PAGES = [README, *sorted(TABLES.parent.glob("*.md"))]
+PAGES = [TABLES.parents[1] / "README.md", *sorted(TABLES.parent.glob("*.md"))]
 
 SESSION = "<!-- examples: one session -->\n"
 EXAMPLE = re.compile(
@@ -105,8 +104,7 @@ def run_page(page: Path, folder: Path) -> Outcome:
     parts, end = [], 0
     for match, printed in zip(matches, outputs_of(matches, folder, shared=shared), strict=True):
         failed = printed.startswith("failed: ")
-        compared = page != README or "random_state" in match[0]
-        new = as_shown(match, printed) if compared else match[0]
+        new = as_shown(match, printed)
         before, after = (without_numbers(both) if match["varies"] else both for both in (match[0], new))
         if failed or before != after:
             outcome.failed |= failed

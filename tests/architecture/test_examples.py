@@ -98,14 +98,6 @@ def test_a_page_with_an_example_that_fails_is_not_written(tmp_path, monkeypatch)
     assert check(tmp_path, monkeypatch, text, "--write") == (1, text)
 
 
-def test_the_readme_is_compared_where_it_has_a_seed(tmp_path, monkeypatch):
-    monkeypatch.setattr(examples, "README", tmp_path / "page.md")
-    assert check(tmp_path, monkeypatch, python("print(1)", "2"))[0] == 0
-    assert check(tmp_path, monkeypatch, python("random_state = 1; print(1)", "2"))[0] == 1
-    assert check(tmp_path, monkeypatch, python("random_state = 1; print(1)", "1"))[0] == 0
-    assert check(tmp_path, monkeypatch, python("raise ValueError"))[0] == 1
-
-
 def test_pages_are_chosen_by_name(tmp_path, monkeypatch):
     assert check(tmp_path, monkeypatch, python("print(1)", "2"), "page.md")[0] == 1
     assert check(tmp_path, monkeypatch, python("print(1)", "2"), "no-such-page.md")[0] == 2

@@ -1,0 +1,146 @@
+"""The bill of materials of a wheel: what it needs, in which versions, under which licences, as CycloneDX.
+
+cyclonedx-py reads an environment in which the wheel is installed. What depends on that machine or on the moment goes:
+the installer, addresses, paths, times. What stays follows from the wheel and the lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from license_expression import AND, OR, ExpressionError, get_spdx_licensing
+
+from tools.distributions import output_of
+
+COMPATIBLE = {
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "MPL-2.0",
+    "PSF-2.0",
+    "Python-2.0",
+    "Unlicense",
+    "Zlib",
+}
+"""Licences that a package may have which one under Apache-2.0 imports."""
+CLASSIFIERS = {
+    "License :: OSI Approved :: Apache Software License": "Apache-2.0",
+    "License :: OSI Approved :: MIT License": "MIT",
+    # The classifier does not say which of the two; both are compatible.
+    "License :: OSI Approved :: BSD License": "BSD-2-Clause OR BSD-3-Clause",
+}
+STATED = {"dp-accounting": "Apache-2.0"}
+"""Licences that the generator does not find: the metadata say "Apache 2.0", which is not an SPDX identifier."""
+SCHEMA = "http://cyclonedx.org/schema/bom-1.6.schema.json"
+PLACE = re.compile(r"[a-z]+://|(?<![\w.])(?:/[\w.-]+){2,}|[A-Za-z]:\\\\")
+
+
+def make_bill(python: Path, wheel: Path, root: Path) -> dict[str, Any]:
+    """The bill of a wheel that is installed, without extras, in the environment of this Python."""
+    command = ["cyclonedx_py", "environment", "--output-reproducible", "--short-PURLs", "--spec-version", "1.6"]
+    printed = output_of(sys.executable, "-W", "ignore", "-m", *command, str(python), cwd=root)
+    return clean_bill(json.loads(printed), hashlib.sha256(wheel.read_bytes()).hexdigest())
+
+
+def clean_bill(raw: dict[str, Any], digest: str) -> dict[str, Any]:
+    """Keep what the package needs, in a fixed order, and of each the facts that do not depend on the machine."""
+    needs = {entry["ref"]: sorted(entry.get("dependsOn", [])) for entry in raw["dependencies"]}
+    components = {component["bom-ref"]: component for component in raw["components"]}
+    (top,) = [ref for ref, component in components.items() if component["name"] == "taciturn"]
+    reached, left = {top}, [top]
+    while left:
+        new = set(needs.get(left.pop(), [])) - reached
+        reached |= new
+        left += sorted(new)
+    (tool,) = [each for each in raw["metadata"]["tools"]["components"] if each["name"] == "cyclonedx-py"]
+    package = _facts(components[top]) | {"hashes": [{"alg": "SHA-256", "content": digest}]}
+    return {
+        "$schema": SCHEMA,
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "tools": {"components": [{key: tool[key] for key in ("type", "group", "name", "version")}]},
+            "component": package,
+        },
+        "components": [_facts(components[ref]) for ref in sorted(reached - {top})],
+        "dependencies": [{"ref": ref, "dependsOn": needs.get(ref, [])} for ref in sorted(reached)],
+    }
+
+
+def _facts(component: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: component[key] for key in ("type", "bom-ref", "name", "version", "purl") if key in component}
+    if expression := licence_of(component):
+        kept["licenses"] = [{"expression": expression, "acknowledgement": "declared"}]
+    return kept
+
+
+def licence_of(component: dict[str, Any]) -> str | None:
+    """The declared licence as one SPDX expression; None if there is none, or in words of its own."""
+    entries = component.get("licenses", [])
+    if not entries:
+        return STATED.get(component["name"])
+    identifiers = [entry.get("expression") or entry["license"].get("id") for entry in entries]
+    named = [expression for expression in identifiers if expression]
+    # A classifier beside an identifier says the same less exactly.
+    named = named or [CLASSIFIERS.get(entry["license"]["name"], "") for entry in entries]
+    if not all(named):
+        return None
+    return named[0] if len(named) == 1 else " AND ".join(f"({expression})" for expression in named)
+
+
+def is_compatible(expression: str) -> bool:
+    """Whether something under this licence may be a dependency."""
+    try:
+        tree = get_spdx_licensing().parse(expression, validate=True)
+    except ExpressionError:
+        return False
+    return _holds(tree)
+
+
+def _holds(tree: Any) -> bool:
+    if isinstance(tree, AND):
+        return all(_holds(part) for part in tree.args)
+    if isinstance(tree, OR):
+        return any(_holds(part) for part in tree.args)
+    return str(tree) in COMPATIBLE
+
+
+def licence_problems(bill: dict[str, Any]) -> list[str]:
+    """Dependencies whose licence is missing or not compatible with Apache-2.0."""
+    problems = []
+    for component in bill["components"]:
+        expression = licence_of(component)
+        if expression is None:
+            problems.append(f"{component['name']} declares no licence that is known")
+        elif not is_compatible(expression):
+            problems.append(f"{component['name']} is under {expression}")
+    return problems
+
+
+def bill_problems(bill: dict[str, Any], needed: set[str]) -> list[str]:
+    """What is wrong with a bill: its form, places of a machine or an index in it, and needs that it lacks."""
+    text = json.dumps(bill)
+    invalid = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+    problems = [f"the schema of CycloneDX 1.6 refuses it: {invalid}"] if invalid else []
+    problems += [f"it names the place {match[0]}" for match in PLACE.finditer(text.replace(SCHEMA, ""))]
+    listed = {component["name"].lower() for component in bill["components"]}
+    return problems + [f"{name} is not in it" for name in sorted(needed - listed)]
+
+
+def write_bill(bill: dict[str, Any], path: Path) -> None:
+    """Write a bill as JSON; equal bills give equal bytes."""
+    path.write_text(json.dumps(bill, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

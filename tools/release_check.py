@@ -208,7 +208,7 @@ def check_sbom(release: Release) -> str:
     """The bill of materials is valid, names no place, and lists what the package asks for."""
     needed = {Requirement(text).name for text in lock.read_project(release.root)["dependencies"]}
     found = release.made["bill"]
-    raise_for(bill.bill_problems(found, needed))
+    raise_for(bill.schema_problems(found) + bill.bill_problems(found, needed))
     path = release.root / "dist" / f"taciturn-{release.version}.cdx.json"
     bill.write_bill(found, path)
     return f"{path.name}, {len(found['components'])} packages"

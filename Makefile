@@ -26,12 +26,13 @@ EXAMPLES := build/examples
 OLDEST   := build/oldest
 NEWEST   := build/newest
 LOCKING  := build/lock
+REPORT   := build/demo/model/report.html
 
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest test-newest lock lint examples docs wheel sbom release-check bench \
-        reproduce arena arena-other coverage audit ci-tools clean
+.PHONY: help demo test test-slow test-oldest test-newest lock lint examples docs site-check wheel sbom \
+        release-check bench reproduce arena arena-other coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -90,8 +91,8 @@ lock: $(LOCKING)/.core ## Renew requirements-test.lock with the newest packages 
 	$(LOCKING)/$(SCRIPTS)/python -m tools.lock
 
 lint: $(DEV) ## ruff, mypy (strict), import contracts
-	$(BIN)/ruff check src tests benchmarks tools docs/tables docs/plain_docstrings.py
-	$(BIN)/ruff format --check src tests benchmarks tools docs/tables docs/plain_docstrings.py
+	$(BIN)/ruff check src tests benchmarks tools docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff format --check src tests benchmarks tools docs/tables docs/checks docs/plain_docstrings.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -103,13 +104,19 @@ $(EXAMPLES)/.core: pyproject.toml $(LOCK)
 examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed
 	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py
 
-docs: $(DOCS) examples ## Build the pages into site/, strictly
+docs: $(DOCS) examples ## Build the pages into site/, strictly, and check them
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/strategies.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
-	$(BIN)/zensical build --clean --strict
+	$(BIN)/zensical build --strict --clean
+	$(MAKE) site-check
+
+site-check: $(DOCS) demo ## Links, spelling, accessibility and search of the built site, of README and of a report
+	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
+	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
+	$(BIN)/python docs/checks/browser.py site $(REPORT)
 
 wheel: $(RELEASE) ## Build sdist and wheel into dist/, twice; check what they hold, install both elsewhere, run them there
 	$(BIN)/python -m tools.release_check build contents page wheel sdist

@@ -1,0 +1,133 @@
+"""Look at the built site and at a report in headless Chromium: accessibility, scripts, width, search.
+
+Usage: ``python docs/checks/browser.py SITE [REPORT.html ...]``. Every page is opened from disk in the light and in the
+dark scheme, and in a narrow window: axe-core finds no violation of WCAG 2.1 A and AA, no script fails, nothing is
+fetched from elsewhere, and no page scrolls sideways. The search finds a page from disk and over http. Each problem is
+one line; the exit code is 1 if there is any.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
+
+RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
+# A word, and the page that has to be among what the search finds for it.
+SEARCHED = {"two-pot": "accounts", "Kendall": "selectors"}
+# The search lives in a shadow tree of its own, which has the focus while one types.
+FOUND = """page => [...(document.activeElement?.shadowRoot?.querySelectorAll("a[href]") ?? [])]
+  .some(link => link.href.includes(`/${page}.html`))"""
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+def problems_of_page(page: Page, address: str) -> Iterator[str]:
+    """What is wrong with one page, as it stands in the window."""
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(f"a script failed: {error}"))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith(("file:", "data:", "blob:")) else failures.append(f"fetches {request.url}")
+        ),
+    )
+    page.goto(address)
+    page.wait_for_load_state("load")
+    yield from failures
+    for violation in Axe().run(page, options=RULES).response["violations"]:
+        nodes = violation["nodes"]
+        targets = "; ".join(" ".join(map(str, node["target"])) for node in nodes[:3])
+        yield f"{violation['id']} ({len(nodes)}): {violation['help']}: {targets}"
+
+
+def problem_of_width(page: Page, address: str) -> Iterator[str]:
+    """Whether a reader has to scroll sideways."""
+    page.goto(address)
+    too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if too_wide > 0:
+        yield f"is {too_wide} pixels wider than a window of {NARROW['width']}"
+
+
+def problems_of_search(browser: Browser, root: str) -> Iterator[str]:
+    """Words whose page the search does not find."""
+    for word, expected in SEARCHED.items():
+        page = browser.new_page(viewport=WIDE)
+        page.goto(f"{root}/index.html")
+        page.click(".md-search__button")
+        page.keyboard.type(word)
+        try:
+            page.wait_for_function(FOUND, arg=expected, timeout=15_000)
+        except TimeoutError:
+            yield f"the search ({root.split(':')[0]}) does not find {expected} by {word!r}"
+        page.close()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder on a loopback port of the system's choice."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+def problems(browser: Browser, site: Path, reports: list[Path]) -> Iterator[str]:
+    """Everything that is wrong."""
+    pages = [*sorted(site.glob("*.html")), *reports]
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme, viewport=WIDE)
+        for path in pages:
+            page = context.new_page()
+            yield from (f"{path.name} ({scheme}): {problem}" for problem in problems_of_page(page, path.as_uri()))
+            page.close()
+        context.close()
+    context = browser.new_context(viewport=NARROW)
+    page = context.new_page()
+    for path in pages:
+        yield from (f"{path.name} (narrow): {problem}" for problem in problem_of_width(page, path.as_uri()))
+    context.close()
+    yield from problems_of_search(browser, site.as_uri())
+    with served(site) as root:
+        yield from problems_of_search(browser, root)
+
+
+def main(arguments: list[str]) -> int:
+    """Check."""
+    if not arguments:
+        print("usage: browser.py SITE [REPORT.html ...]", file=sys.stderr)
+        return 2
+    executable = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if executable is None:
+        print("browser.py: there is no Chromium to look at the pages with; make ci-tools installs it", file=sys.stderr)
+        return 1
+    site, *reports = (Path(argument).resolve() for argument in arguments)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=executable,
+            args=["--no-sandbox", "--disable-background-networking", "--disable-component-update"],
+        )
+        found = list(problems(browser, site, reports))
+        browser.close()
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{len(list(site.glob('*.html'))) + len(reports)} pages in a browser, {len(found)} problems")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

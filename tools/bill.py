@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tools.distributions import output_of
 
@@ -43,6 +45,11 @@ CLASSIFIERS = {
 STATED = {"dp-accounting": "Apache-2.0"}
 """Licences that the generator does not find: the metadata say "Apache 2.0", which is not an SPDX identifier."""
 SCHEMA = "http://cyclonedx.org/schema/bom-1.6.schema.json"
+REQUIRES = """
+import importlib.metadata, json
+print(json.dumps({each.name: each.requires or [] for each in importlib.metadata.distributions()}))
+"""
+"""What prints the requirements of all packages of an environment."""
 PLACE = re.compile(r"[a-z]+://|(?<![\w.])(?:/[\w.-]+){2,}|[A-Za-z]:\\\\")
 
 
@@ -50,21 +57,40 @@ def make_bill(python: Path, wheel: Path, root: Path) -> dict[str, Any]:
     """The bill of a wheel that is installed, without extras, in the environment of this Python."""
     command = ["cyclonedx_py", "environment", "--output-reproducible", "--short-PURLs", "--spec-version", "1.6"]
     printed = output_of(sys.executable, "-W", "ignore", "-m", *command, str(python), cwd=root)
-    return clean_bill(json.loads(printed), hashlib.sha256(wheel.read_bytes()).hexdigest())
+    requires = json.loads(output_of(str(python), "-c", REQUIRES, cwd=python.parent))
+    return clean_bill(json.loads(printed), needs_of(requires), hashlib.sha256(wheel.read_bytes()).hexdigest())
 
 
-def clean_bill(raw: dict[str, Any], digest: str) -> dict[str, Any]:
-    """Keep what the package needs, in a fixed order, and of each the facts that do not depend on the machine."""
-    needs = {entry["ref"]: sorted(entry.get("dependsOn", [])) for entry in raw["dependencies"]}
-    components = {component["bom-ref"]: component for component in raw["components"]}
-    (top,) = [ref for ref, component in components.items() if component["name"] == "taciturn"]
-    reached, left = {top}, [top]
+def needs_of(requires: dict[str, list[str]]) -> dict[str, list[str]]:
+    """What the package needs, and what that needs, by name; extras count where something asks for them.
+
+    The generator's own graph has an edge wherever an extra names something that happens to be installed, the installer
+    among them.
+    """
+    stated = {canonicalize_name(name): [Requirement(text) for text in texts] for name, texts in requires.items()}
+    asked: dict[str, set[str]] = {"taciturn": set()}
+    needs: dict[str, set[str]] = {}
+    left = ["taciturn"]
     while left:
-        new = set(needs.get(left.pop(), [])) - reached
-        reached |= new
-        left += sorted(new)
+        name = left.pop()
+        for requirement in stated[canonicalize_name(name)]:
+            extras = ["", *sorted(asked[name])]
+            if requirement.marker and not any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
+                continue
+            needed = canonicalize_name(requirement.name)
+            needs.setdefault(name, set()).add(needed)
+            if needed not in asked or not requirement.extras <= asked[needed]:
+                asked.setdefault(needed, set()).update(requirement.extras)
+                left.append(needed)
+    return {name: sorted(needs.get(name, ())) for name in sorted(asked)}
+
+
+def clean_bill(raw: dict[str, Any], needs: dict[str, list[str]], digest: str) -> dict[str, Any]:
+    """Keep what the package needs, in a fixed order, and of each the facts that do not depend on the machine."""
+    components = {str(canonicalize_name(component["name"])): component for component in raw["components"]}
+    refs = {name: components[name]["bom-ref"] for name in needs}
     (tool,) = [each for each in raw["metadata"]["tools"]["components"] if each["name"] == "cyclonedx-py"]
-    package = _facts(components[top]) | {"hashes": [{"alg": "SHA-256", "content": digest}]}
+    package = _facts(components["taciturn"]) | {"hashes": [{"alg": "SHA-256", "content": digest}]}
     return {
         "$schema": SCHEMA,
         "bomFormat": "CycloneDX",
@@ -74,8 +100,8 @@ def clean_bill(raw: dict[str, Any], digest: str) -> dict[str, Any]:
             "tools": {"components": [{key: tool[key] for key in ("type", "group", "name", "version")}]},
             "component": package,
         },
-        "components": [_facts(components[ref]) for ref in sorted(reached - {top})],
-        "dependencies": [{"ref": ref, "dependsOn": needs.get(ref, [])} for ref in sorted(reached)],
+        "components": [_facts(components[name]) for name in needs if name != "taciturn"],
+        "dependencies": [{"ref": refs[name], "dependsOn": [refs[each] for each in needs[name]]} for name in needs],
     }
 
 

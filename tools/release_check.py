@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -269,8 +270,9 @@ def run_checks(checks: tuple[Check, ...], release: Release, console: Console) ->
                 raise CheckError(f"not run: it needs {', '.join(missing)}")
             detail, style = check.run(release), "green"
             passed.add(check.name)
-        except (CheckError, RuntimeError) as error:
-            detail, style = str(error), "red"
+        except Exception as error:  # a check that breaks has failed, and the others still run
+            expected = isinstance(error, CheckError | RuntimeError | subprocess.CalledProcessError)
+            detail, style = str(error) if expected else f"{type(error).__name__}: {error}", "red"
         line = Text(f"{'passed' if style == 'green' else 'FAILED':7}", style=style)
         line.append(f"{check.name:9}", style="bold").append(f"{time.perf_counter() - started:5.0f} s  ", style="dim")
         console.print(line.append(detail, style="default"))

@@ -156,45 +156,63 @@ def test_links_to_files_are_found(link):
 def raw_bill():
     """What the generator prints, in small: an installer, addresses and a path among it."""
 
-    def component(name, needs, **fields):
-        ref = f"{name}==1.0"
+    def component(name, **fields):
         places = [{"type": "distribution", "url": f"file:///home/somebody/{name}.whl"}]
-        facts = {"bom-ref": ref, "type": "library", "name": name, "version": "1.0", "externalReferences": places}
-        return facts | fields, {"ref": ref, "dependsOn": [f"{need}==1.0" for need in needs]}
+        facts = {
+            "bom-ref": f"{name}==1.0",
+            "type": "library",
+            "name": name,
+            "version": "1.0",
+            "externalReferences": places,
+        }
+        return facts | fields
 
     def licensed(identifier):
         return [{"license": {"id": identifier, "acknowledgement": "declared"}}]
 
     parts = [
-        component("taciturn", ["scipy", "numpy"], licenses=licensed("Apache-2.0")),
-        component("scipy", ["numpy"], licenses=[{"license": {"name": "License :: OSI Approved :: BSD License"}}]),
-        component("numpy", [], licenses=[{"expression": "BSD-3-Clause AND Zlib"}], purl="pkg:pypi/numpy@1.0"),
-        component("pip", [], licenses=licensed("MIT")),
+        component("taciturn", licenses=licensed("Apache-2.0")),
+        component("scipy", licenses=[{"license": {"name": "License :: OSI Approved :: BSD License"}}]),
+        component("numpy", licenses=[{"expression": "BSD-3-Clause AND Zlib"}], purl="pkg:pypi/numpy@1.0"),
+        component("pip", licenses=licensed("MIT")),
     ]
     tool = {"type": "application", "group": "CycloneDX", "name": "cyclonedx-py", "version": "7"}
     tools = {"components": [tool | {"externalReferences": [{"type": "website", "url": "https://example.org"}]}]}
     return {
         "serialNumber": "urn:uuid:3e671687-395b-41f5-a30f-a58921a69b79",
         "metadata": {"timestamp": "2026-11-18T00:00:00Z", "tools": tools},
-        "components": [facts for facts, _ in parts],
-        "dependencies": [needs for _, needs in parts],
+        "components": parts,
     }
 
 
+REQUIRES = {
+    "taciturn": ["scipy>=1", "numpy>=2", 'pip; extra == "dev"'],
+    "scipy": ["numpy", 'win-only; sys_platform == "never"'],
+    "NumPy": [],
+    "pip": [],
+}
+NEEDS = {"numpy": [], "scipy": ["numpy"], "taciturn": ["numpy", "scipy"]}
+
+
+def test_needs_are_those_without_extras_that_nobody_asks_for():
+    assert bill.needs_of(REQUIRES) == NEEDS
+    asked = REQUIRES | {"taciturn": ["scipy[fast]"], "scipy": ['numpy; extra == "fast"', 'pip; extra == "slow"']}
+    assert bill.needs_of(asked) == {"numpy": [], "scipy": ["numpy"], "taciturn": ["scipy"]}
+
+
 def test_a_bill_has_what_the_package_needs_and_nothing_of_the_machine():
-    cleaned = bill.clean_bill(raw_bill(), "0" * 64)
+    cleaned = bill.clean_bill(raw_bill(), NEEDS, "0" * 64)
     assert [component["name"] for component in cleaned["components"]] == ["numpy", "scipy"]
     assert cleaned["metadata"]["component"]["name"] == "taciturn"
     assert bill.bill_problems(cleaned, {"numpy", "scipy"}) == []
     assert bill.licence_problems(cleaned) == []
     shuffled = raw_bill()
     shuffled["components"].reverse()
-    shuffled["dependencies"].reverse()
-    assert json.dumps(bill.clean_bill(shuffled, "0" * 64)) == json.dumps(cleaned)
+    assert json.dumps(bill.clean_bill(shuffled, NEEDS, "0" * 64)) == json.dumps(cleaned)
 
 
 def test_a_bill_with_a_place_or_without_a_package_is_refused():
-    cleaned = bill.clean_bill(raw_bill(), "0" * 64)
+    cleaned = bill.clean_bill(raw_bill(), NEEDS, "0" * 64)
     assert bill.bill_problems(cleaned, {"numba"}) == ["numba is not in it"]
     for place in ("https://packages.example/simple", "file:///x", "/home/somebody/x.whl", "C:\\Users\\x"):
         cleaned["components"][0]["description"] = place
@@ -217,7 +235,7 @@ def test_a_licence_that_is_missing_or_not_compatible_is_refused(licences, word):
     numpy["licenses"] = licences
     if licences is None:
         del numpy["licenses"]
-    (problem,) = bill.licence_problems(bill.clean_bill(raw, "0" * 64))
+    (problem,) = bill.licence_problems(bill.clean_bill(raw, NEEDS, "0" * 64))
     assert problem.startswith(word)
 
 
@@ -249,11 +267,16 @@ def fails(release):
     raise CheckError("something is wrong")
 
 
+def breaks(release):
+    raise KeyError("numpy")
+
+
 @pytest.mark.parametrize(
     ("checks", "failed", "shown"),
     [
         ([Check("a", passes), Check("b", passes, ("a",))], 0, ["passed a", "passed b", "as it should be"]),
         ([Check("a", fails), Check("b", passes)], 1, ["FAILED a", "something is wrong", "passed b"]),
+        ([Check("a", breaks), Check("b", passes)], 1, ["FAILED a", "KeyError: 'numpy'", "passed b"]),
         ([Check("a", fails), Check("b", passes, ("a",))], 2, ["FAILED b", "not run: it needs a"]),
     ],
 )

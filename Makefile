@@ -12,21 +12,27 @@ VENV := .venv
 BIN  := $(VENV)/$(SCRIPTS)
 PIP  := -m pip --disable-pip-version-check --quiet
 
-# Stamps: a venv is set up again only when pyproject.toml has changed.
-CORE := $(VENV)/.core
-DEV  := $(VENV)/.dev
-DOCS := $(VENV)/.docs
+# The versions of all packages, but for test-oldest and test-newest.
+LOCK    := requirements-test.lock
+INSTALL := $(PIP) install --constraint $(LOCK)
+
+# Stamps: a venv is set up again only when pyproject.toml or the lock has changed.
+CORE    := $(VENV)/.core
+DEV     := $(VENV)/.dev
+DOCS    := $(VENV)/.docs
+RELEASE := $(VENV)/.release
 
 EXAMPLES := build/examples
 OLDEST   := build/oldest
-WHEEL    := build/wheel
+NEWEST   := build/newest
+LOCKING  := build/lock
 REPORT   := build/demo/model/report.html
 
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest lint examples docs site-check wheel bench reproduce arena arena-other coverage \
-        audit ci-tools clean
+.PHONY: help demo test test-slow test-oldest test-newest lock lint examples docs site-check wheel sbom \
+        release-check bench reproduce arena arena-other coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -35,16 +41,20 @@ help: ## Show this list
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
-$(CORE): pyproject.toml | $(VENV)/pyvenv.cfg
-	$(BIN)/python $(PIP) install --editable '.[cli]'
+$(CORE): pyproject.toml $(LOCK) | $(VENV)/pyvenv.cfg
+	$(BIN)/python $(INSTALL) --editable '.[cli]'
 	@touch $@
 
 $(DEV): pyproject.toml $(CORE)
-	$(BIN)/python $(PIP) install --editable '.[dev,reproduce]'
+	$(BIN)/python $(INSTALL) --editable '.[dev,reproduce]'
 	@touch $@
 
 $(DOCS): pyproject.toml $(CORE)
-	$(BIN)/python $(PIP) install --editable '.[docs]'
+	$(BIN)/python $(INSTALL) --editable '.[docs]'
+	@touch $@
+
+$(RELEASE): pyproject.toml $(DEV)
+	$(BIN)/python $(INSTALL) --editable '.[release]'
 	@touch $@
 
 demo: $(CORE) ## Install, then walk the road from a table to a report on the breast cancer data
@@ -65,15 +75,30 @@ $(OLDEST)/.core: pyproject.toml constraints-oldest.txt
 test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pyproject.toml allows
 	$(OLDEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
+test-newest: ## The same tests on the newest packages of the day, in an environment that is made anew
+	rm -rf $(NEWEST)
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/$(SCRIPTS)/python $(PIP) install --editable '.[dev,reproduce]'
+	$(NEWEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
+
+# In an environment of its own: a lock that pyproject.toml has outgrown cannot be installed.
+$(LOCKING)/.core:
+	$(PYTHON) -m venv $(LOCKING)
+	$(LOCKING)/$(SCRIPTS)/python $(PIP) install uv packaging
+	@touch $@
+
+lock: $(LOCKING)/.core ## Renew requirements-test.lock with the newest packages that pyproject.toml allows
+	$(LOCKING)/$(SCRIPTS)/python -m tools.lock
+
 lint: $(DEV) ## ruff, mypy (strict), import contracts
-	$(BIN)/ruff check src tests benchmarks docs/tables docs/checks docs/plain_docstrings.py
-	$(BIN)/ruff format --check src tests benchmarks docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff check src tests benchmarks tools docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff format --check src tests benchmarks tools docs/tables docs/checks docs/plain_docstrings.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-$(EXAMPLES)/.core: pyproject.toml
+$(EXAMPLES)/.core: pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(EXAMPLES)
-	$(EXAMPLES)/$(SCRIPTS)/python $(PIP) install --no-compile --editable '.[cli]' matplotlib pandas statsmodels
+	$(EXAMPLES)/$(SCRIPTS)/python $(INSTALL) --no-compile --editable '.[cli]' matplotlib pandas statsmodels
 	@touch $@
 
 examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed
@@ -94,14 +119,14 @@ site-check: $(DOCS) demo ## Links, spelling, accessibility and search of the bui
 	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
 	$(BIN)/python docs/checks/browser.py site $(REPORT)
 
-wheel: $(DEV) ## Build sdist and wheel into dist/, install the wheel without extras elsewhere and fit a model there
-	rm -rf dist $(WHEEL)
-	$(BIN)/python -m build
-	$(PYTHON) -m venv $(WHEEL)
-	$(WHEEL)/$(SCRIPTS)/python $(PIP) install --no-compile dist/*.whl
-	cd $(WHEEL) && $(SCRIPTS)/python -W error ../../tests/installed.py
-	$(WHEEL)/$(SCRIPTS)/python $(PIP) install --no-compile "$$(ls dist/*.whl)[cli]"
-	cd $(WHEEL) && $(SCRIPTS)/taciturn --version
+wheel: $(RELEASE) ## Build sdist and wheel into dist/, twice; check what they hold, install both elsewhere, run them there
+	$(BIN)/python -m tools.release_check build contents page wheel sdist
+
+sbom: $(RELEASE) ## Build as above, and write what the wheel needs to dist/ as CycloneDX; check the licences
+	$(BIN)/python -m tools.release_check build wheel sbom licences
+
+release-check: $(RELEASE) ## Everything that a release needs but the tests; says what is left to run
+	$(BIN)/python -m tools.release_check
 
 bench: $(DEV) ## Ratios to named baselines, measured in one run
 	$(BIN)/python -m benchmarks

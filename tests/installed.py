@@ -18,7 +18,8 @@ assert Path(taciturn.__file__).with_name("py.typed").exists()
 rng = np.random.default_rng(0)
 X = rng.uniform(-1.0, 1.0, (5000, 20))
 y = X[:, 3] - X[:, 7] > 0.0
-model = taciturn.SparseClassifier(epsilon=1.0, classes=(False, True), n_nonzero=2, random_state=0).fit(X, y)
+model = taciturn.SparseClassifier(epsilon=1.0, x_bound=1.0, classes=(False, True), n_nonzero=2, random_state=0)
+model.fit(X, y)
 assert np.flatnonzero(model.coef_).tolist() == [3, 7]
 assert model.certificate_.epsilon <= 1.0
 

@@ -1,7 +1,10 @@
 """What runs elsewhere is what runs in a clone: workflows, hooks and CI call make targets, on what the project names."""
 
 import re
+import subprocess
+import sys
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -50,7 +53,8 @@ def test_every_command_is_a_make_target():
 
 def test_everything_runs_somewhere():
     ran = {command for _, job in jobs().values() for command in commands(job)}
-    assert ran == {f"make {target}" for target in ("lint", "test", "test-oldest", "test-slow", "docs", "wheel")}
+    tests = {"test", "test-newest", "test-oldest", "test-slow"}
+    assert ran == {f"make {target}" for target in tests | {"lint", "docs", "wheel", "release-check"}}
     (ci,) = re.findall(r"^exec (make .*)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(ci.split()[1:]) <= targets()
     assert {"lint", "test", "examples"} <= set(ci.split())
@@ -81,22 +85,68 @@ def test_checks_run_on_every_change_and_slow_tests_every_night():
     assert found["test-slow"][0].name == "nightly.yml"
     (entry,) = trigger(found["test-slow"][0])["schedule"]
     assert re.fullmatch(r"\d+ \d+ \* \* \*", entry["cron"])
-    for name in set(found) - {"test-slow"}:
+    assert found["test-newest"][0] == found["test-slow"][0]
+    for name in set(found) - {"test-slow", "test-newest", "release-check"}:
         assert set(trigger(found[name][0])) == {"push", "pull_request"}
 
 
-def test_a_release_has_one_number():
+def test_releases_are_checked_where_a_commit_is_tagged():
+    path = jobs()["release-check"][0]
+    tags = trigger(path)["push"]["tags"]
+    assert any(fnmatch(taciturn.__version__, tag) for tag in tags)
+    assert any(fnmatch(f"v{taciturn.__version__}", tag) for tag in tags)
+    assert not any(fnmatch("nightly", tag) for tag in tags)
+
+
+def check_schema(name, *paths):
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{name}", *map(str, paths)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_workflows_follow_their_schema(tmp_path):
+    done = check_schema("github-workflows", *WORKFLOWS)
+    assert done.returncode == 0, done.stdout
+    broken = tmp_path / "broken.yml"
+    broken.write_text(WORKFLOWS[0].read_text(encoding="utf-8").replace("runs-on:", "run-on:"), encoding="utf-8")
+    assert check_schema("github-workflows", broken).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "broken"),
+    [
+        ("cff-version: 1.2.0", "cff-version: 1.3.0"),
+        ("date-released: 2026-11-18", "date-released: 18 November"),
+        ("type: conference-paper", "type: talk"),
+        ("family-names: Wang", "surname: Wang"),
+    ],
+)
+def test_the_citation_follows_its_schema(tmp_path, line, broken):
+    done = check_schema("citation-file-format", ROOT / "CITATION.cff")
+    assert done.returncode == 0, done.stdout
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert line in text
+    wrong = tmp_path / "CITATION.cff"
+    wrong.write_text(text.replace(line, broken), encoding="utf-8")
+    assert check_schema("citation-file-format", wrong).returncode == 1
+
+
+def test_the_citation_is_complete():
     citation = read("CITATION.cff")
-    assert citation["version"] == taciturn.__version__
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    released = re.findall(r"^## (\d+\.\d+\.\d+)$", changelog, re.MULTILINE)
-    assert released[0] == taciturn.__version__
+    preferred = citation["preferred-citation"]
+    assert all(citation[key] == value for key, value in preferred.items())
+    assert {"title", "authors", "version", "date-released", "license"} <= set(preferred)
+    assert citation["authors"] == [{"name": "The taciturn maintainers"}]
+    assert citation["abstract"]
+    assert len(citation["references"]) == 5
+    # Identifiers of persons that a paper prints; the project has no address.
+    addresses = re.findall(r"https?://\S+", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert all(address.startswith("https://orcid.org/") for address in addresses)
 
 
 def test_the_page_of_releases_names_targets_that_exist():
     page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
     named = {target for line in re.findall(r"`make ([a-z -]+)`", page) for target in line.split()}
-    assert {"lint", "test", "test-slow", "test-oldest", "docs", "wheel"} <= named <= targets()
+    assert {"lint", "test", "test-slow", "test-oldest", "lock", "wheel", "sbom", "release-check"} <= named <= targets()
 
 
 def test_the_hook_is_make_lint():

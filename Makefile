@@ -14,7 +14,8 @@ PIP  := -m pip --disable-pip-version-check --quiet
 
 # The versions of all packages, but for test-oldest and test-newest.
 LOCK    := requirements-test.lock
-INSTALL := $(PIP) install --constraint $(LOCK)
+# Without byte code, which is a quarter of the time and comes by itself with the first import.
+INSTALL := $(PIP) install --no-compile --constraint $(LOCK)
 
 # Stamps: a venv is set up again only when pyproject.toml or the lock has changed.
 CORE    := $(VENV)/.core
@@ -57,7 +58,7 @@ $(RELEASE): pyproject.toml $(DEV)
 	$(BIN)/python $(INSTALL) --editable '.[release]'
 	@touch $@
 
-demo: $(CORE) ## Install, then walk the road from a table to a report on the breast cancer data
+demo: $(CORE) ## Install, then run every step from a table to a report on the breast cancer data
 	@rm -rf build/demo
 	@$(BIN)/taciturn demo --output build/demo
 
@@ -98,19 +99,20 @@ lint: $(DEV) ## ruff, mypy (strict), import contracts
 
 $(EXAMPLES)/.core: pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(EXAMPLES)
-	$(EXAMPLES)/$(SCRIPTS)/python $(INSTALL) --no-compile --editable '.[cli]' matplotlib pandas statsmodels
+	$(EXAMPLES)/$(SCRIPTS)/python $(INSTALL) --editable '.[cli]' matplotlib pandas statsmodels
 	@touch $@
 
 examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed
 	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py
 
-docs: $(DOCS) examples ## Build the pages into site/, strictly, and check them
+docs: $(DOCS) $(DEV) examples ## Build the pages into site/, strictly, and check them
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/strategies.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
 	$(BIN)/python docs/tables/papers.py --check
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
+	$(BIN)/python docs/tables/forest.py --check
 	$(BIN)/zensical build --strict --clean
 	$(MAKE) site-check
 

@@ -20,8 +20,8 @@ LIST = Path(__file__).with_name("words.txt")
 # What a reader does not read as prose: code, navigation that repeats titles, scripts, formulas' indices.
 LEFT_OUT = ["code", "pre", "script", "style", "svg", "nav", "header", "footer", "sub", "sup"]
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# Latin letters after the first one in small type: neither formulas nor names of classes.
-PROSE = re.compile(r"[A-Za-zÀ-ÿ][a-zß-ÿ]+(?:'[a-z]+)?")
+# Three Latin letters and more, small after the first one: neither formulas nor names of classes.
+PROSE = re.compile(r"[A-Za-zÀ-ÿ][a-zß-ÿ]{2,}(?:'[a-z]+)?")
 
 
 def words_of(path: Path) -> set[str]:

@@ -103,7 +103,8 @@ reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the p
 	$(BIN)/python docs/tables/reproduction.py reproduction/results.json
 
 arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it
-	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full,--readme README.md) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.compare utility --write
 
 # The last commit before the default of version 0.2 was changed, which make arena compares with.
 FIRST_EDITION := bcd8f37

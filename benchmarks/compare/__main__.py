@@ -1,15 +1,19 @@
-"""Write or check the comparison pages: ``python -m benchmarks.compare [utility ...] --write | --check``."""
+"""Write or check the comparison pages: ``python -m benchmarks.compare [utility ...] --write | --check``.
+
+``--probe`` asks the libraries first whether they have the features of the page on features.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
-from benchmarks.compare import utility
+from benchmarks.compare import features, utility
 from benchmarks.compare.blocks import MissingMarksError, differing, write
 
-PAGES = {"utility": utility}
+PAGES: dict[str, ModuleType] = {"utility": utility, "features": features}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,10 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", action="store_true", help="write tables and pictures")
     what.add_argument("--check", action="store_true", help="compare them with what the stored data say")
+    parser.add_argument("--probe", action="store_true", help="run the probes of features in all environments first")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.pages) - set(PAGES))
     if unknown:
         parser.error(f"no page is called {', '.join(unknown)}; there are {', '.join(PAGES)}")
+    if options.probe and features.probe_all():
+        return 1
     wrong = []
     for name in options.pages or PAGES:
         for path, tables in PAGES[name].parts().items():

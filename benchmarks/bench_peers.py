@@ -19,7 +19,7 @@ from benchmarks.measuring import Row
 from benchmarks.peer_fits import METHODS, TABLES, TASKS
 from benchmarks.utility.elsewhere import BUILD
 
-__all__ = ["BASELINE", "OURS", "STORED", "ratio", "rows", "rows_of"]
+__all__ = ["BASELINE", "OURS", "STORED", "Measurement", "ratio", "rows", "rows_of"]
 
 STORED = Path(__file__).with_name("peers.json")
 OURS = ('taciturn, n_nonzero="all"', "taciturn, n_nonzero=10")
@@ -42,7 +42,7 @@ def rows() -> list[Row]:
         name for name in sorted({method.environment for method in METHODS.values()}) if not _python(name).exists()
     ]
     if missing:
-        raise SystemExit(f"build has no {', '.join(missing)}; run make comparison-peers")
+        raise SystemExit(f"build has no {', '.join(missing)}; run make comparisons")
     stored: dict[str, Any] = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",

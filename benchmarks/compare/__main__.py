@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from benchmarks.compare import features, utility
+from benchmarks.compare import features, speed, utility
 from benchmarks.compare.blocks import MissingMarksError, differing, write
 
-PAGES: dict[str, ModuleType] = {"utility": utility, "features": features}
+PAGES: dict[str, ModuleType] = {"utility": utility, "speed": speed, "features": features}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

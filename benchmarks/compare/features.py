@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,7 +111,7 @@ def sources(facts: dict[str, Any], found: dict[tuple[str, str], Cell]) -> str:
         for library, title in facts["libraries"].items():
             cell = found[feature["id"], library]
             where = "probe" if cell.source is None else _linked(cell.source)
-            lines.append(f"- {title}: {cell.answer}. {_plain(cell.seen)} ({where})")
+            lines += _wrapped(f"- {title}: {cell.answer}; {_plain(cell.seen)} ({where})")
         lines.append("")
     return "\n".join(lines).rstrip()
 
@@ -122,7 +123,7 @@ def probe_all() -> int:
     for library in facts()["libraries"]:
         python = Path(sys.executable) if library == "taciturn" else BUILD / library / "bin" / "python"
         if not python.exists():
-            raise SystemExit(f"build has no {library}; run make comparison-peers")
+            raise SystemExit(f"build has no {library}; run make comparisons")
         path = os.pathsep.join([str(ROOT), str(ROOT / "src")] if library == "taciturn" else [str(ROOT)])
         done = subprocess.run(
             [str(python), "-P", "-m", "benchmarks.compare.probing", library],
@@ -141,6 +142,11 @@ def probe_all() -> int:
     for sentence in unclear:
         print(sentence, file=sys.stderr)
     return 1 if unclear else 0
+
+
+def _wrapped(item: str) -> list[str]:
+    """An item of a list in lines of at most 120 characters; addresses are not broken."""
+    return textwrap.wrap(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _marked(cell: Cell) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.compare.arena import DEFAULT, PEERS, PRACTICE, Cells, Contest, Peer, Score, contests, read, score
 from benchmarks.compare.blocks import ROOT, Marks, table_marks
 from benchmarks.compare.drawing import Dot, Strip, strips
-from benchmarks.utility.reasons import REASONS
+from benchmarks.utility.reasons import reason_for_size
 
 __all__ = ["SHORT", "by_peer", "parts", "pictures"]
 
@@ -93,11 +93,19 @@ def reasons(cells: Cells) -> str:
             f"{_number(contest.theirs.error)} ({contest.theirs.method})",
             f"{contest.ratio:.2f}",
             "yes" if contest.clear else "no",
-            REASONS.get(contest.data_set, "not explained yet"),
+            f'`"{size}"`',
+            reason_for_size(contest.data_set, size),
         ]
         for contest in sorted(found, key=lambda contest: -contest.ratio)
+        for size in (size_used(cells, contest),)
     ]
-    return table(["cell", "default", "best peer", "ratio", "clearly higher", "reason"], rows)
+    return table(["cell", "default", "best peer", "ratio", "clearly higher", "size", "reason"], rows)
+
+
+def size_used(cells: Cells, contest: Contest) -> str:
+    """Which size was advised in a cell: the one that has the same mean."""
+    means = cells[contest.data_set, contest.epsilon]
+    return "all" if means["default, all"].error == contest.ours.error else "auto"
 
 
 def paired(results: str) -> str:
@@ -167,5 +175,5 @@ def _label(contest: Contest) -> str:
 
 
 def _number(error: float) -> str:
-    """Three decimals, and more where they would hide the number."""
-    return f"{error:.3f}" if error >= 0.01 else f"{error:.2g}"
+    """All digits that are stored."""
+    return f"{error:.4g}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["REASONS"]
+__all__ = ["REASONS", "UNEXPLAINED", "reason_for_size"]
+
+UNEXPLAINED = "not explained yet"
 
 _FEW_MATTER = 'few columns matter, and `"all"` fits every one; `"auto"` and k are for such tables'
 _FEW_RECORDS = (
@@ -45,3 +47,12 @@ REASONS = {
     "rcv1": _WORDS,
     "dorothea": _WORDS,
 }
+
+# Reasons that are about one size of the default; the others hold for all sizes.
+_ABOUT = {_FEW_MATTER: "all", _HALF_OF_THEM: "auto", _MORE_THAN_K: "auto", _WORDS: "auto"}
+
+
+def reason_for_size(data_set: str, size: str) -> str:
+    """Why the default of a size, ``"all"`` or ``"auto"``, is higher; a reason about the other size explains nothing."""
+    reason = REASONS.get(data_set, UNEXPLAINED)
+    return reason if _ABOUT.get(reason, size) == size else UNEXPLAINED

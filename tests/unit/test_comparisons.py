@@ -8,6 +8,7 @@ from benchmarks.compare.__main__ import main
 from benchmarks.compare.arena import DEFAULT, PEERS, PRACTICE, PUBLISHED, contests, read, score
 from benchmarks.compare.blocks import MissingMarksError, differing, renewed, table_marks, write
 from benchmarks.utility.catalogue import METHODS
+from benchmarks.utility.reasons import REASONS, UNEXPLAINED, reason_for_size
 
 HEAD = "set,epsilon,method,setting,seeds,error,error_sd,log_loss,calibration,slope,f1,features,seconds,skipped"
 
@@ -24,6 +25,8 @@ def won_and_lost(tmp_path, lost=0.3):
     return stored(
         tmp_path,
         ("won", 1, DEFAULT, 0.1, 0.01),
+        ("won", 1, "default, all", 0.1, 0.01),
+        ("lost", 1, "default, all", 0.25, 0.01),
         ("won", 1, "DP-GD", 0.2, 0.01),
         ("won", 1, "diffprivlib", 0.15, 0.01),
         ("lost", 1, DEFAULT, lost, 0.01),
@@ -60,10 +63,10 @@ def test_equal_errors_are_neither_lower_nor_higher(tmp_path):
 def test_a_loss_appears_in_every_table(tmp_path):
     cells = won_and_lost(tmp_path)
     (row,) = [line for line in utility.by_peer(cells, PEERS[:1]).splitlines() if line.startswith("| best peer")]
-    assert "| 2 | 1 (50%) | 1 | 1 | 1 | 1.08 | lost at 1: 1.50 (0.300 against 0.200) |" in row
-    assert "| lost | 0.300 (**clearly higher**) | 0.200 (DP-GD) |" in utility.by_set(cells)
-    assert "| won | 0.100 | 0.150 (diffprivlib) |" in utility.by_set(cells)
-    assert "| lost at 1 | 0.300 | 0.200 (DP-GD) | 1.50 | yes | not explained yet |" in utility.reasons(cells)
+    assert "| 2 | 1 (50%) | 1 | 1 | 1 | 1.08 | lost at 1: 1.50 (0.3 against 0.2) |" in row
+    assert "| lost | 0.3 (**clearly higher**) | 0.2 (DP-GD) |" in utility.by_set(cells)
+    assert "| won | 0.1 | 0.15 (diffprivlib) |" in utility.by_set(cells)
+    assert '| lost at 1 | 0.3 | 0.2 (DP-GD) | 1.50 | yes | `"auto"` | not explained yet |' in utility.reasons(cells)
     assert "won" not in utility.reasons(cells)
 
 
@@ -134,3 +137,17 @@ def test_every_dot_of_the_picture_is_a_cell():
     clearly = sum(score(contests(cells, peer.methods)).clearly_higher for peer in PEERS)
     assert drawn.count('stroke-width="1.6"') == clearly + 1
     assert arena.CLEARLY == 2.0
+
+
+def test_a_reason_about_one_size_does_not_explain_the_other():
+    assert reason_for_size("a9a", "auto") == REASONS["a9a"]
+    assert reason_for_size("a9a", "all") == UNEXPLAINED
+    assert reason_for_size("screening correlated", "auto") == UNEXPLAINED
+    assert reason_for_size("bodyfat", "all") == reason_for_size("bodyfat", "auto") == REASONS["bodyfat"]
+    assert reason_for_size("no such set", "all") == UNEXPLAINED
+    # The advised size has the mean of one of the two in every stored cell.
+    cells = read()
+    for contest in contests(cells, PRACTICE):
+        means = cells[contest.data_set, contest.epsilon]
+        size = {"all": "default, all", "auto": "default, k auto"}[utility.size_used(cells, contest)]
+        assert means[size].error == contest.ours.error, contest.place

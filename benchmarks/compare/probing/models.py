@@ -63,6 +63,19 @@ def _silent(fit: Any) -> Answer:
         return ("yes", "no message") if len(said) - before <= before else ("no", f"warns: {said[-1].message}")
 
 
+def _unstated(fit: Any, word: str) -> Answer:
+    """What happens if bounds are not stated: a warning with the word tells that they were read from the data."""
+    warnings = module("warnings")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            fit()
+        except Exception as error:
+            return "yes", f"refuses to fit without bounds: {type(error).__name__}"
+    found = [entry.category.__name__ for entry in said if word in str(entry.message).lower()]
+    return ("no", f"fits without bounds, with {found[0]}") if found else ("unclear", "fits without bounds in silence")
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # taciturn
 
@@ -88,12 +101,30 @@ def _our_account() -> Any:
     return "paid twice"
 
 
+def _our_bounds() -> Answer:
+    """Without bounds a constant takes their place: data beyond it give the fit of data that were clipped to it."""
+    X, y = _table()
+    far = 1e3 * X
+
+    def coefficients(data: Any) -> Any:
+        model = module("taciturn").SparseClassifier(classes=(0, 1), n_nonzero="all", random_state=0)
+        return model.fit(data, y).coef_
+
+    same = bool((coefficients(far) == coefficients(far.clip(-1.0, 1.0))).all())
+    return (
+        ("yes", "without x_bound values are clipped to 1, with a warning")
+        if same
+        else ("no", "the fit scales the data")
+    )
+
+
 def _our_sparse_matrix() -> Any:
     X, y = _table()
     return _ours().fit(module("scipy.sparse").csr_matrix(X), y)
 
 
 TACITURN: dict[str, Probe] = {
+    "bounds": _our_bounds,
     "linear": lambda: attempt("SparseClassifier.fit", lambda: _ours().fit(*_table())),
     "certificate": lambda: attempt(
         "certificate_ as JSON", lambda: json.loads(_ours().fit(*_table()).certificate_.to_json())
@@ -170,6 +201,9 @@ def _their_coefficients() -> Answer:
 
 
 DIFFPRIVLIB: dict[str, Probe] = {
+    "bounds": lambda: _unstated(
+        lambda: module("diffprivlib.models").LogisticRegression(epsilon=1.0).fit(*_table()), "privacy leak"
+    ),
     "linear": lambda: attempt("LogisticRegression.fit", lambda: _theirs().fit(*_table())),
     "certificate": lambda: no_name_with("diffprivlib", "certificate", "statement"),
     "persons": lambda: _without_parameter(module("diffprivlib.models").LogisticRegression.fit),
@@ -227,6 +261,10 @@ def _ebm_deviations() -> Answer:
 
 
 INTERPRET: dict[str, Probe] = {
+    "bounds": lambda: _unstated(
+        lambda: module("interpret.privacy").DPExplainableBoostingClassifier(n_jobs=1, max_rounds=5).fit(*_table()),
+        "privacy",
+    ),
     "certificate": lambda: no_name_with("interpret.privacy", "certificate", "statement"),
     "tight": lambda: attempt(
         "composition='gdp' by default", lambda: _ebm().composition, holds=lambda name: name == "gdp"
@@ -279,6 +317,12 @@ def _secure_mode() -> Answer:
 
 
 OPACUS: dict[str, Probe] = {
+    "bounds": lambda: (
+        ("yes", "make_private has to be told max_grad_norm")
+        if module("inspect").signature(module("opacus").PrivacyEngine.make_private).parameters["max_grad_norm"].default
+        is module("inspect").Parameter.empty
+        else ("unclear", "max_grad_norm has a default")
+    ),
     "linear": lambda: partly(
         attempt("make_private with nn.Linear", _private_layer), "the user writes the training loop"
     ),

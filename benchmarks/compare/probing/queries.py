@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.compare.probing.common import (
@@ -91,7 +92,20 @@ def _composed() -> Any:
     return "answered twice"
 
 
+def _refused(what: str, run: Callable[[], Any]) -> Answer:
+    """Yes if it fails, with the error."""
+    answer, seen = attempt(what, run)
+    return ("yes", seen) if answer == "no" else ("no", seen)
+
+
+def _unbounded_sum() -> Any:
+    dp = _dp()
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance()
+    return space >> dp.t.then_sum()
+
+
 OPENDP: dict[str, Probe] = {
+    "bounds": lambda: _refused("a sum without bounds", _unbounded_sum),
     **_absent("opendp"),
     "linear": _one_column,
     "tight": lambda: attempt(
@@ -118,17 +132,19 @@ OPENDP: dict[str, Probe] = {
 # SmartNoise
 
 
-def _reader(rows: Any) -> Any:
+def _reader(rows: Any, **bounds: int) -> Any:
     snsql = module("snsql")
-    facts = {
-        "": {"t": {"t": {"row_privacy": True, "rows": len(rows), "age": {"type": "int", "lower": 0, "upper": 100}}}}
-    }
+    facts = {"": {"t": {"t": {"row_privacy": True, "rows": len(rows), "age": {"type": "int", **bounds}}}}}
     return snsql.from_df(rows, privacy=snsql.Privacy(epsilon=1.0, delta=0.01), metadata=facts)
 
 
 def _select(values: list[int]) -> Any:
     rows = module("pandas").DataFrame({"age": values})
-    return _reader(rows).execute("SELECT COUNT(*) AS n FROM t.t")
+    return _reader(rows, lower=0, upper=100).execute("SELECT COUNT(*) AS n FROM t.t")
+
+
+def _sum_without_bounds() -> Any:
+    return _reader(module("pandas").DataFrame({"age": [20, 30, 40] * 20})).execute("SELECT SUM(age) AS s FROM t.t")
 
 
 def _synthetic_source() -> Answer:
@@ -156,6 +172,7 @@ def _linear_regression() -> Answer:
 
 SMARTNOISE: dict[str, Probe] = {
     **_absent("snsql"),
+    "bounds": lambda: _refused("a sum without bounds", _sum_without_bounds),
     "linear": _linear_regression,
     "persons": lambda: attempt(
         "max_ids of a table's metadata",
@@ -201,6 +218,7 @@ def _builder(name: str) -> Probe:
 
 TUMULT: dict[str, Probe] = {
     **_absent("tmlt.analytics"),
+    "bounds": lambda: _refused("a sum without bounds", lambda: module("tmlt.analytics").QueryBuilder("t").sum("age")),
     "linear": lambda: no_name_with("tmlt.analytics", "regression", "linear_model", "classifier"),
     "tight": lambda: attempt("RhoZCDPBudget", lambda: module("tmlt.analytics").RhoZCDPBudget(1)),
     "persons": lambda: attempt("AddRowsWithID", lambda: module("tmlt.analytics").AddRowsWithID(id_column="id")),

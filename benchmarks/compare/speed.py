@@ -78,8 +78,8 @@ def against_peers(found: Sequence[Measurement]) -> str:
                 name,
                 str(len(cells)),
                 str(sum(quotient < 1.0 for quotient, _, _ in cells)),
-                f"{best[0]:.2g} ({best[1]}, {best[2]})",
-                f"{worst[0]:.2g} ({worst[1]}, {worst[2]})",
+                f"{_number(best[0])} ({best[1]}, {best[2]})",
+                f"{_number(worst[0])} ({worst[1]}, {worst[2]})",
             ]
         )
     return table(["against", "cells", "less processor time", "lowest ratio", "highest ratio"], rows)
@@ -139,7 +139,12 @@ def _ratios(found: Sequence[Measurement], name: str, task: str, size: str) -> st
     if "error" in _of(found, name, task, size):
         return "no fit"
     shown = [ratio(found, name, BASELINE, task, size, clock) for clock in ("cpu", "wall")]
-    return "" if None in shown else " / ".join(f"{quotient:.2g}" for quotient in shown if quotient is not None)
+    return "" if None in shown else " / ".join(_number(quotient) for quotient in shown if quotient is not None)
+
+
+def _number(quotient: float) -> str:
+    """Two digits, and all before the point."""
+    return f"{quotient:.2g}" if quotient < 99.5 else f"{quotient:,.0f}"
 
 
 def _shape(size: str) -> str:

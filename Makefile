@@ -33,7 +33,7 @@ REPORT   := build/demo/model/report.html
 DATA ?= $(wildcard ../shared/data)
 
 .PHONY: help demo test test-slow test-oldest test-newest lock lint examples docs site-check wheel sbom \
-        release-check bench reproduce arena arena-other coverage audit ci-tools clean
+        release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -113,6 +113,7 @@ docs: $(DOCS) $(DEV) examples ## Build the pages into site/, strictly, and check
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/forest.py --check
+	$(BIN)/python -m benchmarks.compare --check
 	$(BIN)/zensical build --strict --clean
 	$(MAKE) site-check
 
@@ -139,16 +140,32 @@ reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the p
 	$(BIN)/python docs/tables/papers.py --write
 
 arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it
-	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full,--readme README.md) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.compare utility --write
+
+# Other libraries live in environments of their own under build/, with what is named here.
+PEER_diffprivlib := diffprivlib==0.6.6 scikit-learn==1.7.2
+PEER_interpret   := interpret-core==0.7.8 scikit-learn==1.9.1
+PEER_solvers     := skglm==0.5 glum==3.4.1
+PEER_opendp      := opendp==0.16.0
+PEER_smartnoise  := smartnoise-sql==1.0.10 smartnoise-synth==1.0.8 scikit-learn packaging
+PEER_tumult      := tmlt.analytics==0.21.0
+PEER_opacus      := opacus==1.6.0
+PEERS := diffprivlib interpret solvers opendp smartnoise tumult opacus
+
+build/%/.peer:
+	$(PYTHON) -m venv build/$*
+	build/$*/$(SCRIPTS)/python $(PIP) install $(PEER_$*)
+	@touch $@
+
+comparisons: $(DEV) $(PEERS:%=build/%/.peer) ## Probe and time other libraries, and write the comparison pages; an hour
+	$(BIN)/python -m benchmarks peers
+	$(BIN)/python -m benchmarks.compare --probe --write
 
 # The last commit before the default of version 0.2 was changed, which make arena compares with.
 FIRST_EDITION := bcd8f37
 
-arena-other: ## diffprivlib, interpret and our first edition in environments of their own, for make arena
-	$(PYTHON) -m venv build/diffprivlib
-	build/diffprivlib/$(SCRIPTS)/python $(PIP) install diffprivlib==0.6.6 scikit-learn==1.7.2
-	$(PYTHON) -m venv build/interpret
-	build/interpret/$(SCRIPTS)/python $(PIP) install interpret-core==0.7.8 scikit-learn==1.9.1
+arena-other: build/diffprivlib/.peer build/interpret/.peer ## diffprivlib, interpret and our first edition, for make arena
 	$(PYTHON) -m venv build/first
 	mkdir -p build/first/source
 	git archive $(FIRST_EDITION) | tar -x -C build/first/source

@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks.utility.catalogue import DATA_SETS, METHODS
 from benchmarks.utility.compare import compared
 from benchmarks.utility.methods import Method
-from benchmarks.utility.report import write_readme, write_report
+from benchmarks.utility.report import write_report
 from benchmarks.utility.results import Results
 from benchmarks.utility.run import FULL, QUICK, run
 
@@ -32,7 +32,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("build/arena"), help="folder of the results (build/arena)")
     parser.add_argument("--forget", nargs="+", metavar="NAME", help="methods or families to be run anew")
     parser.add_argument("--report", type=Path, default=Path(__file__).parent, help="folder of the report (this one)")
-    parser.add_argument("--readme", type=Path, help="a page with marks for the table of errors")
     parser.add_argument("--report-only", action="store_true", help="write the report on what is there")
     parser.add_argument(
         "--compare",
@@ -79,10 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(compared(results, plan, data_sets, list(METHODS.values()), options.compare))
         return 0
     # The report is about everything that is there, whatever was run now.
-    everything = results, plan, list(DATA_SETS.values()), list(METHODS.values())
-    path = write_report(*everything, options.report)
-    if options.readme:
-        write_readme(*everything, options.readme)
+    path = write_report(results, plan, list(DATA_SETS.values()), list(METHODS.values()), options.report)
     console.print(f"report: {path}")
     return 0
 

@@ -12,7 +12,7 @@ from benchmarks.utility.verdict import Verdict, judge
 __all__ = ["COMPARISONS", "PREDICTION", "Comparison", "verdicts_of"]
 
 PREDICTION = "default, as advised"
-"""The size that the page on the default advises for prediction, which README compares with the peers."""
+"""The size that the page on the default advises for prediction, which the pages compare with the peers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from benchmarks.utility.bars import (
     Comparison,
     of_practice,
     published,
-    published_at_k,
     verdicts_of,
 )
 from benchmarks.utility.methods import DELTA, Method
@@ -24,12 +23,11 @@ from benchmarks.utility.run import Plan
 from benchmarks.utility.sets import DataSet
 from benchmarks.utility.sound import DEFAULT
 from benchmarks.utility.summary import Cell, summarise
-from benchmarks.utility.tables import chapter, counts, losses, setting_in_words, table, verdict_rows
-from benchmarks.utility.verdict import LEVEL, Verdict, judge, tally
+from benchmarks.utility.tables import chapter, counts, losses, setting_in_words, verdict_rows
+from benchmarks.utility.verdict import LEVEL, Verdict, judge
 
-__all__ = ["write_readme", "write_report"]
+__all__ = ["write_report"]
 
-BEGIN, END = "<!-- arena: begin -->", "<!-- arena: end -->"
 PEERS_PICTURE = "peers.png"
 
 Judged = tuple[Comparison, str, Sequence[Verdict]]
@@ -83,42 +81,8 @@ def write_report(
     return path
 
 
-def write_readme(
-    results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], path: Path
-) -> None:
-    """Put the errors of the default and of the best peer of practice between two marks of a page."""
-    cells = summarise(results, plan, data_sets, methods)
-    verdicts = _against_peers(cells)
-    by_cell = {(verdict.ours.data_set, verdict.ours.epsilon): verdict for verdict in verdicts}
-    heads, rows = ["data set"], []
-    for epsilon in plan.epsilons:
-        heads += [f"default, epsilon {epsilon:g}", "best peer"]
-    for data_set in data_sets:
-        found = [by_cell.get((data_set.name, epsilon)) for epsilon in plan.epsilons]
-        if any(found):
-            rows.append([data_set.name, *(word for verdict in found for word in _errors(verdict))])
-    text = path.read_text(encoding="utf-8")
-    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
-    total, papers = tally(verdicts), tally(judge(cells, DEFAULT.name, published_at_k))
-    summary = (
-        f"Of {total.n_cells} cells the default has the lower error in {total.lower} and a significantly higher one "
-        f"(one-sided sign test over seeds, {LEVEL:.0%}) in {total.higher}, which are marked as **higher**. With k "
-        f"features it is lower than the best published method with as many in {papers.lower} of {papers.n_cells} cells "
-        f"and significantly higher in {papers.higher}."
-    )
-    block = "\n".join([BEGIN, "", *table(heads, rows), "", summary, ""])
-    path.write_text(f"{before}{block}\n{after}", encoding="utf-8")
-
-
 def _against_peers(cells: Sequence[Cell]) -> list[Verdict]:
     return judge(cells, PREDICTION, of_practice)
-
-
-def _errors(verdict: Verdict | None) -> tuple[str, str]:
-    if verdict is None:
-        return "", ""
-    ours = f"{verdict.ours.error:.3f}" if verdict.ours.results else "refused"
-    return f"{ours} (**higher**)" if verdict.higher else ours, f"{verdict.best.error:.3f} ({verdict.best.method})"
 
 
 def _noun(measured: str) -> str:

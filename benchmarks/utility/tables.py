@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.utility.bars import Comparison
 from benchmarks.utility.pictures import ERRORS, file_name
-from benchmarks.utility.reasons import REASONS
+from benchmarks.utility.reasons import REASONS, UNEXPLAINED
 from benchmarks.utility.sets import DataSet
 from benchmarks.utility.summary import Cell
 from benchmarks.utility.verdict import LEVEL, Verdict, tally
@@ -59,7 +59,7 @@ def losses(verdicts: Sequence[Verdict]) -> list[str]:
             _mean(verdict.best, verdict.measured),
             verdict.best.method,
             f"{verdict.p_alone:.2g}",
-            REASONS.get(verdict.ours.data_set, "not explained yet"),
+            REASONS.get(verdict.ours.data_set, UNEXPLAINED),
         ]
         for verdict in verdicts
         if verdict.higher

@@ -18,7 +18,7 @@ from benchmarks.utility.measures import calibration_error, log_loss, log_odds, s
 from benchmarks.utility.methods import willing
 from benchmarks.utility.other_library import with_categories
 from benchmarks.utility.practice import boosted_least_squares, clipped_gradient, private_descent
-from benchmarks.utility.report import write_readme, write_report
+from benchmarks.utility.report import write_report
 from benchmarks.utility.results import Config, Result, Results
 from benchmarks.utility.run import Plan, best_setting
 from benchmarks.utility.sets import Problem, draw
@@ -308,24 +308,13 @@ def test_the_comparison_shows_ours_beside_the_best_peer(tmp_path):
     }
 
 
-def test_the_readme_and_the_report_mark_cells_that_are_higher(tmp_path):
+def test_the_report_marks_cells_that_are_higher(tmp_path):
     plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), Results(tmp_path)
     for data_set, error in ((REGRESSION, 0.61), (CLASSES, 0.4)):
         for name, value in (("default, as advised", error), ("ObjectivePerturbation", 0.5)):
             for seed in range(10):
                 results.add(Result(Config(data_set.name, name, 1.0, "{}", seed, None), value, 0.5, 3, 0.1))
-    everything = results, plan, [REGRESSION, CLASSES], list(METHODS.values())
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- arena: begin -->\nold\n<!-- arena: end -->\nafter\n")
-    write_readme(*everything, page)
-    text = page.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "old" not in text
-    assert "| diabetes | 0.610 (**higher**) | 0.500 (ObjectivePerturbation) |" in text
-    assert "| breast cancer | 0.400 | 0.500 (ObjectivePerturbation) |" in text
-    assert "Of 2 cells the default has the lower error in 1 and a significantly higher one" in text
-    report = write_report(*everything, tmp_path / "report").read_text()
+    report = write_report(results, plan, [REGRESSION, CLASSES], list(METHODS.values()), tmp_path / "report").read_text()
     assert "| default, as advised | best peer of practice | error | 2 | 1 (50%) | 1 (50%) | 1 |" in report
     assert "| diabetes | 1 | 0.610 | 0.500 | ObjectivePerturbation | 0.00098 |" in report
     assert "| breast cancer | 1 | 0.400 | 0.500 |" not in report

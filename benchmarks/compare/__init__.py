@@ -1,0 +1,1 @@
+"""Comparison pages: features, utility and speed beside other libraries, written from stored measurements."""

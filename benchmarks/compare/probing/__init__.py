@@ -1,0 +1,1 @@
+"""Probes: small functions that run in the environment of a library and tell whether it has a feature."""

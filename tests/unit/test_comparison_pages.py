@@ -1,0 +1,187 @@
+"""The pages on features and on speed: every answer has one source, losses and refusals are shown, pages are checked."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from benchmarks import peer_fits
+from benchmarks.bench_peers import BASELINE, OURS, ratio, rows_of
+from benchmarks.compare import features, speed
+from benchmarks.compare.blocks import differing
+from benchmarks.compare.probing.common import attempt, has_names, no_name_with, partly
+from benchmarks.compare.probing.models import DIFFPRIVLIB, TACITURN
+from benchmarks.peer_fits import METHODS, TABLES, TASKS, PeerMethod, Shape, table, timed
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Features
+
+
+def small():
+    known = {
+        "libraries": {"ours": "ours", "theirs": "theirs"},
+        "feature": [
+            {"id": "gui", "group": "Tools", "text": "A window", "documented": {"ours": ["no", "none", "docs/a.md"]}}
+        ],
+    }
+    probed = {
+        "date": "2026-01-01",
+        "libraries": {"ours": {"answers": {}}, "theirs": {"answers": {"gui": ["yes", "has show"]}}},
+    }
+    return known, probed
+
+
+def test_a_row_in_which_another_library_is_better_is_shown():
+    found = features.cells(*small())
+    text = features.answers(small()[0], found)
+    assert "| Tools | [A window](#gui) | no ᵈ | **yes** |" in text
+    assert "- ours: no; none ([docs/a.md](a.md))" in features.sources(small()[0], found)
+    assert "- theirs: yes; has show (probe)" in features.sources(small()[0], found)
+
+
+@pytest.mark.parametrize("broken", ["no answer", "both", "unclear"])
+def test_a_cell_without_exactly_one_clear_answer_is_refused(broken):
+    known, probed = small()
+    if broken == "no answer":
+        known["feature"][0]["documented"] = {}
+    elif broken == "both":
+        probed["libraries"]["ours"]["answers"]["gui"] = ["yes", "seen"]
+    else:
+        probed["libraries"]["theirs"]["answers"]["gui"] = ["unclear", "names with window"]
+    with pytest.raises(ValueError, match="gui"):
+        features.cells(known, probed)
+
+
+def test_the_page_holds_the_stored_answers_and_a_flattering_one_is_rejected(tmp_path):
+    (tables,) = features.parts().values()
+    assert not differing(features.PAGE, tables)
+    text = features.PAGE.read_text(encoding="utf-8")
+    flattering = tmp_path / "page.md"
+    flattering.write_text(text.replace("(#deep) | no ᵈ |", "(#deep) | **yes** |"), encoding="utf-8")
+    assert flattering.read_text(encoding="utf-8") != text
+    assert differing(flattering, tables)
+
+
+def test_no_other_library_is_without_a_row_in_which_it_is_better():
+    known = features.facts()
+    found = features.cells(known, features.probed())
+    order = {answer: place for place, answer in enumerate(features.ANSWERS)}
+    for library in known["libraries"]:
+        rows = [feature["id"] for feature in known["feature"]]
+        better = [name for name in rows if order[found[name, library].answer] < order[found[name, "taciturn"].answer]]
+        assert bool(better) == (library != "taciturn"), library
+
+
+def test_documents_have_an_answer_a_fact_and_a_source_that_is_there():
+    for feature in features.facts()["feature"]:
+        for answer, seen, source in feature.get("documented", {}).values():
+            assert answer in features.ANSWERS
+            assert seen
+            if source.startswith("docs/") or source.endswith(".md"):
+                assert (features.ROOT / source).exists()
+
+
+def test_our_own_probes_still_get_the_stored_answers():
+    stored = features.probed()["libraries"]["taciturn"]["answers"]
+    assert set(stored) == set(TACITURN)
+    for name in ("sparse_coefficients", "sparse_matrices", "account", "multiclass"):
+        assert list(TACITURN[name]()) == stored[name]
+
+
+def test_a_probe_tells_the_error_of_a_library_and_what_came_out():
+    def refuse():
+        raise TypeError("no such table")
+
+    assert attempt("a table", refuse) == ("no", "a table: TypeError: no such table")
+    assert attempt("a number", lambda: 3, holds=lambda found: found == 4) == ("no", "a number: gives 3")
+    assert attempt("a number", lambda: 4, holds=lambda found: found == 4) == ("yes", "a number: runs")
+    assert partly(("yes", "counts"), "refuses nothing") == ("partly", "counts; refuses nothing")
+    assert partly(("no", "is not there"), "refuses nothing") == ("no", "is not there")
+
+
+def test_names_that_are_found_are_looked_at_by_somebody():
+    assert no_name_with("taciturn.audit", "no_such_word")[0] == "no"
+    assert no_name_with("taciturn.audit", "replay")[0] == "unclear"
+    assert has_names("taciturn:SparseClassifier", "fit", "no_such_method")[0] == "no"
+    assert has_names("taciturn:SparseClassifier", "fit")[0] == "yes"
+    assert set(DIFFPRIVLIB) <= {feature["id"] for feature in features.facts()["feature"]}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Speed
+
+
+def measured(method, seconds, *, task="regression", size="wide", **more):
+    times = {"cpu": seconds, "wall": 2 * seconds, "first": 3 * seconds, "fits": 5}
+    return {"method": method, "task": task, "table": size, **(more or times)}
+
+
+RUN = [
+    measured(OURS[0], 2.0),
+    measured(OURS[1], 4.0),
+    measured(BASELINE, 0.5),
+    measured("diffprivlib", 8.0),
+    measured("statsmodels", 0.0, error="LinAlgError: singular <matrix>"),
+]
+
+
+def test_ratios_by_hand():
+    assert ratio(RUN, OURS[0], BASELINE, "regression", "wide", "cpu") == 4.0
+    assert ratio(RUN, OURS[0], BASELINE, "regression", "small", "cpu") is None
+    assert ratio(RUN, OURS[0], "statsmodels", "regression", "wide", "cpu") is None
+    assert {row["case"]: row["ratio"] for row in rows_of(RUN)} == {
+        f"wide, regression, against {BASELINE}": 4.0,
+        "wide, regression, against diffprivlib": 0.25,
+    }
+
+
+def test_a_peer_that_takes_less_time_is_named_and_a_refusal_is_quoted():
+    text = speed.against_peers(RUN)
+    assert f"| {BASELINE} | 1 | 0 | 4 (wide, regression) | 4 (wide, regression) |" in text
+    assert "| diffprivlib | 1 | 1 | 0.25 (wide, regression) | 0.25 (wide, regression) |" in text
+    assert "| wide | regression | statsmodels | LinAlgError: singular &lt;matrix&gt; |" in speed.refusals(RUN)
+    rows = speed.times(RUN, "regression").splitlines()
+    assert any(row.startswith("| statsmodels | no |  |  | no fit |") for row in rows)
+    assert any(row.startswith("| diffprivlib | yes |  |  | 16 / 16 |") for row in rows)
+
+
+def test_the_page_on_speed_holds_the_stored_measurements_and_another_one_is_rejected(tmp_path):
+    (tables,) = speed.parts().values()
+    assert not differing(speed.PAGE, tables)
+    (drawn,) = speed.pictures().values()
+    assert speed.PICTURE.read_text(encoding="utf-8") == drawn
+    changed = copy.deepcopy(tables)
+    key = next(marks for marks in changed if "compare_faster" in marks[0])
+    changed[key] = "\n".join(line for line in changed[key].splitlines() if BASELINE not in line)
+    assert differing(speed.PAGE, changed)
+
+
+def test_every_method_is_measured_on_every_table():
+    found = {(m["method"], m["task"], m["table"]) for m in speed.stored()["measurements"]}
+    assert found == {(name, task, size) for name in METHODS for task in TASKS for size in TABLES}
+    assert all(set(method.models) == set(TASKS) for method in METHODS.values())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_tables_keep_to_their_bounds(task):
+    X, y = table(task, Shape(500, 30))
+    assert X.shape == (500, 30)
+    assert np.abs(X).max() <= 1.0
+    S, _ = table(task, Shape(200, 3_000, sparse=True))
+    assert sp.issparse(S)
+    assert set(S.data) == {1.0}
+    assert S.sum(axis=1).max() <= peer_fits.ENTRIES_PER_ROW
+    assert (set(y) == {0, 1}) if task == "classification" else (np.abs(y).max() <= 1.0)
+
+
+def test_the_first_fit_does_not_count_and_a_long_one_is_not_repeated(monkeypatch):
+    clock = iter(np.cumsum([0, 9, 0, 3, 0, 2, 0, 4, 0, 5, 0, 6.0]))
+    monkeypatch.setattr(peer_fits.time, "process_time", lambda: next(clock))
+    fitted = []
+    method = PeerMethod("here", "taciturn", True, {"regression": lambda shape: lambda X, y: fitted.append(len(y))})
+    found = timed(method, "regression", Shape(20, 12))
+    assert (found["first"], found["cpu"], found["fits"]) == (9.0, 2.0, 5)
+    assert fitted == [20] * 6
+    monkeypatch.undo()
+    monkeypatch.setattr(peer_fits, "LONG", -1.0)
+    assert timed(method, "regression", Shape(20, 12))["fits"] == 1

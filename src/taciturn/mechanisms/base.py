@@ -29,6 +29,7 @@ from taciturn.core.validation import check_finite, check_positive
 from taciturn.events import Event
 
 __all__ = [
+    "LARGEST_SCORE",
     "Mechanism",
     "NumberArray",
     "first_k_of",
@@ -43,8 +44,8 @@ ValueT = TypeVar("ValueT", contravariant=True)
 ReleaseT = TypeVar("ReleaseT", covariant=True)
 
 _ETA = 2.0**-40
-# Integer scores and integer parts of noise both leave room for their sum in 64 bits.
-_LARGEST = 1 << 62
+LARGEST_SCORE = 1 << 62
+"""The largest integer score: scores and integer parts of noise both leave room for their sum in 64 bits."""
 _WIDEST = 2.0**50
 
 
@@ -89,7 +90,7 @@ def noisy_keys(scores: object, noise: FloatArray, scale: float) -> tuple[NumberA
     array = check_finite(scores=scores)
     shift = noise * scale
     if array.dtype == np.int64 and scale <= _WIDEST:
-        if array.size and max(int(array.max()), -int(array.min())) > _LARGEST:
+        if array.size and max(int(array.max()), -int(array.min())) > LARGEST_SCORE:
             raise DataError("scores: expected integers below 2**62, got larger ones; rescale them.")
         whole = np.floor(shift)
         return array + whole.astype(np.int64), shift - whole

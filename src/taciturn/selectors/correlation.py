@@ -53,7 +53,8 @@ class CorrelationSelector(BoundedSelector):
     Sensitivity: ``data.sensitivity.correlation_scores`` (1 in these units, 2 under replace-one), or what a callable
     declares. Sums are exact integers, those of a callable excepted. Public: the numbers of features and, except under
     add-remove, of records, the bounds and the classes. Values beyond the bounds are clipped silently, since their
-    number would be a release.
+    number would be a release. Sums have room for 2**30 records, and for 2**46 where targets count by their signs: more
+    are refused where their number is public, and assumed not to be there under add-remove.
 
     Parameters
     ----------

@@ -324,11 +324,13 @@ def chain_holds(spends: Iterable[Spend]) -> bool:
 
     Prices have to lead from each remainder to the next and from the last to nothing; Gaussian releases may not cost
     more than their prices, and selections not more than price and remainder together. Then the theorem bounds
-    everything by the sum of the prices.
+    everything by the sum of the prices. What single releases cost too much, for rounding, adds up to a billionth of
+    that at most: F has slope at most one, so that it raises the whole by no more than its sum.
     """
     spends = list(spends)
     before = math.fsum(spend.price for spend in spends)
     slack = _KEPT_BACK * before
+    overspent = 0.0
     for spend in spends:
         if spend.mechanism == "gaussian":
             cost = spend.count / spend.parameter**2 + spend.remaining
@@ -338,7 +340,9 @@ def chain_holds(spends: Iterable[Spend]) -> bool:
             continue
         else:
             return False
-        if cost > before + slack or abs(spend.remaining + spend.price - before) > slack:
+        overspent += max(cost - before, 0.0)
+        # Negated, so that what is not a number does not pass.
+        if not (overspent <= slack and abs(spend.remaining + spend.price - before) <= slack):
             return False
         before = spend.remaining
     return before <= slack

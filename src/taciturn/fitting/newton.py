@@ -3,19 +3,26 @@ r"""A Newton step on noisy sums, and the covariance of what it gives.
 At starting coefficients :math:`\theta` that do not depend on these records, or hardly do, let g be the gradient of the
 loss over all records, H its Hessian and M the sum of squared gradients :math:`g_i g_i^\top`. Released are
 :math:`\tilde g, \tilde H, \tilde M`, with independent noise of deviations :math:`\sigma_g, \sigma_H, \sigma_M`. With
-:math:`s = -\tilde H^{-1} \tilde g`, the estimate :math:`\theta + s` differs from the population's coefficients by
+:math:`s = -\tilde H^{-1} \tilde g`, the estimate :math:`\theta + s` differs from the population's coefficients
+:math:`\theta_0` by
 
-.. math:: -\tilde H^{-1} (g_0 + z_g + E s) + o(n^{-1/2}), \qquad E = \tilde H - H,
+.. math:: -\tilde H^{-1} (g_0 + z_g + R - E (\theta - \theta_0)), \qquad E = \tilde H - H,
 
-:math:`g_0` being the gradient at the population's coefficients, whose covariance M estimates. E is a matrix of a
-Gaussian orthogonal ensemble, so that :math:`\mathrm{Cov}(E s) = \sigma_H^2 (\|s\|^2 I + s s^\top) / 2`. Hence
+:math:`g_0` being the gradient at :math:`\theta_0`, whose covariance M estimates, and R what H misses of the change of
+the gradient. E is nearly a matrix of a Gaussian orthogonal ensemble, so that :math:`\mathrm{Cov}(E v)` is at most
+:math:`\sigma_H^2 (\|v\|^2 I + v v^\top) / 2` for a v that does not depend on it, and s stands for
+:math:`\theta_0 - \theta`. Hence
 
 .. math:: V = \tilde H^{-1} \bigl(M + \sigma_g^2 I + \tfrac{\sigma_H^2}{2} (\|s\|^2 I + s s^\top)\bigr) \tilde H^{-1}
           \Bigl(1 + \tfrac{\sigma_H^2}{2 p} (\mathrm{tr} \tilde H^{-1})^2\Bigr) .
 
-The last factor is for the noise in :math:`\tilde H^{-1}`. The matrix M makes V a sandwich, which needs no model of the
-variance. There is no covariance unless the least eigenvalue of :math:`\tilde H` exceeds
-:math:`\sigma_H (\sqrt{2 p} + 1)`, beyond what noise alone has.
+The last factor is a margin for few records and no part of the identity: :math:`\tilde H^{-1}` is the very matrix that
+multiplies the error, and needs no correction. But s stands for :math:`\theta_0 - \theta` and depends on E. What that
+changes is of the order of the squared ratio of noise to information, and so is what the factor adds. It tends to one
+for many records. The page "Proof: standard errors and intervals" (``docs/proof-inference.md``) has the conditions.
+
+The matrix M makes V a sandwich, which needs no model of the variance. There is no covariance unless the least
+eigenvalue of :math:`\tilde H` exceeds :math:`\sigma_H (\sqrt{2 p} + 1)`, beyond what noise alone has.
 
 The Hessian of labels, or of Huber's loss, depends on where it is taken: if the start is off by a tenth, so is H, and
 the step with it. A first step with a part of the budget brings the start nearer.

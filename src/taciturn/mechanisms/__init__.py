@@ -1,6 +1,6 @@
 """Mechanisms: what may be shown data, each with its cost as an event and a proof."""
 
-from taciturn.mechanisms.base import Mechanism, first_k_of
+from taciturn.mechanisms.base import LARGEST_SCORE, Mechanism, first_k_of
 from taciturn.mechanisms.canonical import CanonicalLipschitz, log_binomial
 from taciturn.mechanisms.float_gaussian import FloatGaussian
 from taciturn.mechanisms.geometric import TwoSidedGeometric
@@ -11,6 +11,7 @@ from taciturn.mechanisms.topk import GumbelTopK, LaplaceTopK, PeelingTopK, TopK
 
 __all__ = [
     "DISTANCE_PER_VALUE",
+    "LARGEST_SCORE",
     "CanonicalLipschitz",
     "ExponentialMechanism",
     "FloatGaussian",

@@ -2,12 +2,13 @@
 
 Rounding in selections
 ----------------------
-A selection compares ``s_j + b Z_j``. The product is rounded once; the sum is not rounded at all, but kept as a pair
-of numbers that is compared exactly (:func:`noisy_keys`). So wherever two candidates stand, near the top or 10**17
-below it, the computed noise differs from the exact one that :class:`~taciturn.core.rng.Stream` rounds by at most
-eta = 2**-40 scales (Gumbel noise 2**-42, the product 2**-43 while ``|Z| < 2**10``). Noise beyond 2**10, and what is
-smaller than the smallest double, has probability below 1e-300 and is taken not to happen. Apart from that the error is
-a factor, not a distance from the law: these selections have events of distance 0 and may be used at delta = 0.
+A selection compares ``s_j + b Z_j``. The product is rounded once; the sum is kept as a pair of numbers that is compared
+exactly (:func:`noisy_keys`). So wherever two candidates stand, near the top or 10**17 below it, the computed noise
+differs from the exact one that :class:`~taciturn.core.rng.Stream` rounds by at most eta = 2**-40 scales (Gumbel noise
+2**-42, the product 2**-43 while ``|Z| < 2**10``, the fraction of a pair 2**-54 of a unit, and integers that become
+doubles beside a scale above 2**50 at most 2**-41). Noise beyond 2**10, and what is smaller than the smallest double,
+has probability below 1e-300 and is taken not to happen. Apart from that the error is a factor, not a distance from the
+law: these selections have events of distance 0 and may be used at delta = 0.
 
 An ordered list ``j_1 .. j_k`` that wins in computed values wins in exact ones after raising the score of ``j_r`` by
 ``2 eta (k - r + 1)``. All three noises have log-survival functions with slope at most one, so probabilities of lists,
@@ -29,6 +30,7 @@ from taciturn.core.validation import check_finite, check_positive
 from taciturn.events import Event
 
 __all__ = [
+    "LARGEST_SCORE",
     "Mechanism",
     "NumberArray",
     "first_k_of",
@@ -43,8 +45,8 @@ ValueT = TypeVar("ValueT", contravariant=True)
 ReleaseT = TypeVar("ReleaseT", covariant=True)
 
 _ETA = 2.0**-40
-# Integer scores and integer parts of noise both leave room for their sum in 64 bits.
-_LARGEST = 1 << 62
+LARGEST_SCORE = 1 << 62
+"""The largest integer score: scores and integer parts of noise both leave room for their sum in 64 bits."""
 _WIDEST = 2.0**50
 
 
@@ -81,15 +83,15 @@ def noise_scale(spread: float, epsilon: float, charge: float) -> float:
 
 
 def noisy_keys(scores: object, noise: FloatArray, scale: float) -> tuple[NumberArray, FloatArray]:
-    """``scores + scale * noise`` as pairs (major, minor) that order like the exact sums, lexicographically.
+    """``scores + scale * noise`` as pairs (major, minor) that order like the sums, lexicographically.
 
-    For integers the pair is the integer and the fractional part of the sum; for doubles it is the rounded sum and
-    its rounding error (Knuth's two-sum).
+    For integers the pair is the integer and the fractional part of the sum, that of negative noise rounded by 2**-54 at
+    most; for doubles it is the rounded sum and its rounding error (Knuth's two-sum), which is exact.
     """
     array = check_finite(scores=scores)
     shift = noise * scale
     if array.dtype == np.int64 and scale <= _WIDEST:
-        if array.size and max(int(array.max()), -int(array.min())) > _LARGEST:
+        if array.size and max(int(array.max()), -int(array.min())) > LARGEST_SCORE:
             raise DataError("scores: expected integers below 2**62, got larger ones; rescale them.")
         whole = np.floor(shift)
         return array + whole.astype(np.int64), shift - whole

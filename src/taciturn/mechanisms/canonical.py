@@ -45,7 +45,7 @@ from taciturn.core.validation import check_choice, check_finite, check_integer, 
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import Event, ExponentialEvent, PureEvent
 from taciturn.kernels.canonical import best_class_of_head, largest_noise
-from taciturn.mechanisms.base import noise_scale
+from taciturn.mechanisms.base import LARGEST_SCORE, noise_scale
 from taciturn.mechanisms.ranking import Ranking, leading
 from taciturn.mechanisms.topk import check_k
 from taciturn.mechanisms.transcript import Call, answer, score_limits
@@ -153,7 +153,7 @@ class CanonicalLipschitz:
         reference = scores[leading(scores, self.k)[-1]]
         unit = self.sensitivity.spread / 2.0
         if scores.dtype == np.int64:
-            if max(int(scores.max()), -int(scores.min())) > 1 << 62:
+            if max(int(scores.max()), -int(scores.min())) > LARGEST_SCORE:
                 raise DataError("scores: expected integers below 2**62, got larger ones; rescale them.")
             relative: FloatArray = (scores - reference).astype(np.float64)
         else:

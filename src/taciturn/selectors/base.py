@@ -137,7 +137,12 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
             plan.budget,
             relation=self.relation,
             public=self._described(plan, facts),
-            assumptions=(*self._assumptions(), *self._admission(None), *kind_of_target, *facts.assumptions),
+            assumptions=(
+                *self._assumptions(),
+                *self._admission(self._most_records(facts)),
+                *kind_of_target,
+                *facts.assumptions,
+            ),
             seeded=stream.seeded,
             arithmetic=self._arithmetic(plan),
             ordered=plan.ordered,
@@ -211,6 +216,10 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         selected = min(int(self.n_features_to_select), facts.n_features)
         labels = {} if facts.labels is None else {"classes": facts.labels}
         return self._public_description(facts) | {"selected": selected} | labels
+
+    def _most_records(self, facts: PublicFacts) -> int | None:
+        """The largest number of records whose sums 64-bit integers have room for; None where there is no limit."""
+        return None
 
     def _assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, apart from the records and the kind of target."""

@@ -19,12 +19,13 @@ from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice
+from taciturn.core.validation import check_choice, check_integer
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
 from taciturn.data.target import target_signs
 from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain_scores, target_columns
 from taciturn.fitting.procedure import BOUNDS, Plan, PublicFacts
 from taciturn.fitting.top_k import select_top_k
+from taciturn.mechanisms import LARGEST_SCORE
 from taciturn.planning import TopKPlan, plan_top_k
 from taciturn.selectors.base import BoundedSelector
 from taciturn.sources import OpenTable
@@ -52,7 +53,8 @@ class CorrelationSelector(BoundedSelector):
     Sensitivity: ``data.sensitivity.correlation_scores`` (1 in these units, 2 under replace-one), or what a callable
     declares. Sums are exact integers, those of a callable excepted. Public: the numbers of features and, except under
     add-remove, of records, the bounds and the classes. Values beyond the bounds are clipped silently, since their
-    number would be a release.
+    number would be a release. Sums have room for 2**30 records, and for 2**46 where targets count by their signs: more
+    are refused where their number is public, and assumed not to be there under add-remove.
 
     Parameters
     ----------
@@ -160,6 +162,10 @@ class CorrelationSelector(BoundedSelector):
             self._declared_sensitivity()
 
     def _plan(self, facts: PublicFacts) -> TopKPlan:
+        most = self._most_records(facts)
+        if most is not None and facts.n_records is not None:
+            # Partitions check their own rows, and nobody checks the total.
+            check_integer(0, most, n_rows=facts.n_records)
         # Lattice units: a product of two full-scale values.
         built_in = isinstance(self.score_func, str)
         unit = self._target_unit(facts)
@@ -178,6 +184,11 @@ class CorrelationSelector(BoundedSelector):
         signs = facts.labels is not None or self.score_func in ("sign", "quadrant")
         # Rows of a person share what stands for one.
         return 1 if math.isinf(self.epsilon) or (signs and facts.unit == "record") else ONE
+
+    def _most_records(self, facts: PublicFacts) -> int | None:
+        if math.isinf(self.epsilon) or not isinstance(self.score_func, str):
+            return None
+        return LARGEST_SCORE // (ONE * self._target_unit(facts))
 
     def _number_map(self) -> Callable[[FloatArray], FloatArray]:
         low, high = self._y_bounds

@@ -20,7 +20,6 @@ INSTALL := $(PIP) install --no-compile --constraint $(LOCK)
 # Stamps: a venv is set up again only when pyproject.toml or the lock has changed.
 CORE    := $(VENV)/.core
 DEV     := $(VENV)/.dev
-DOCS    := $(VENV)/.docs
 RELEASE := $(VENV)/.release
 
 EXAMPLES := build/examples
@@ -32,7 +31,7 @@ REPORT   := build/demo/model/report.html
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest test-newest lock lint examples docs site-check wheel sbom \
+.PHONY: help demo test test-slow test-oldest test-newest lock lint examples site docs wheel sbom \
         release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
@@ -47,11 +46,7 @@ $(CORE): pyproject.toml $(LOCK) | $(VENV)/pyvenv.cfg
 	@touch $@
 
 $(DEV): pyproject.toml $(CORE)
-	$(BIN)/python $(INSTALL) --editable '.[dev,reproduce]'
-	@touch $@
-
-$(DOCS): pyproject.toml $(CORE)
-	$(BIN)/python $(INSTALL) --editable '.[docs]'
+	$(BIN)/python $(INSTALL) --editable '.[dev,docs,reproduce]'
 	@touch $@
 
 $(RELEASE): pyproject.toml $(DEV)
@@ -105,7 +100,12 @@ $(EXAMPLES)/.core: pyproject.toml $(LOCK)
 examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed
 	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py
 
-docs: $(DOCS) $(DEV) examples ## Build the pages into site/, strictly, and check them
+site: $(DEV) demo ## Build the pages into site/, strictly, and check links and spelling, of README and of a report too
+	$(BIN)/zensical build --strict --clean
+	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
+	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
+
+docs: examples site ## All of the pages: examples, generated tables, the site, and how it is in a browser
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/strategies.py --check
 	$(BIN)/python docs/tables/published_claims.py --check
@@ -114,12 +114,6 @@ docs: $(DOCS) $(DEV) examples ## Build the pages into site/, strictly, and check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/forest.py --check
 	$(BIN)/python -m benchmarks.compare --check
-	$(BIN)/zensical build --strict --clean
-	$(MAKE) site-check
-
-site-check: $(DOCS) demo ## Links, spelling, accessibility and search of the built site, of README and of a report
-	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
-	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
 	$(BIN)/python docs/checks/browser.py site $(REPORT)
 
 wheel: $(RELEASE) ## Build sdist and wheel into dist/, twice; check what they hold, install both elsewhere, run them there

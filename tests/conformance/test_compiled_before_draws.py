@@ -113,6 +113,7 @@ if __name__ == "__main__":
     sys.stdout.buffer.write(pickle.dumps(compiled_by_all()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_everything_is_compiled_at_the_first_draw():
     # In a process that has compiled nothing yet, which this one may have.

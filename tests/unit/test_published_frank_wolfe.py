@@ -325,6 +325,7 @@ def test_the_true_bound_mends_the_squared_loss():
 # ---------------------------------------------------------------------- the paper's numbers
 
 
+@pytest.mark.slow
 def test_non_zeros_of_the_papers_synthetic_set():
     """Table 1, row SYNTHETIC: 7 without privacy, 100 for Private LASSO, 15.08 for Sparsifier."""
     X, y, _ = make_sparsifier_logistic(random_state=0)

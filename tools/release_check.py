@@ -180,15 +180,18 @@ def check_page(release: Release) -> str:
 
 
 def check_wheel(release: Release) -> str:
-    """The wheel without extras fits a model and runs the example of README; with the extra the command runs."""
+    """The wheel without extras fits a model; with the extra the command runs, and so does the example of README."""
     wheel = release.made["wheel"]
     python = release.environment("wheel", str(wheel))
     output_of(str(python), "-W", "error", str(release.root / "tests" / "installed.py"), cwd=python.parent)
-    readme = (release.root / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
-    output_of(str(python), "-W", "error", "-c", example, cwd=python.parent)
+    # Before anything else is installed: the bill is that of the package alone.
     release.made["bill"] = bill.make_bill(python, wheel, release.root)
-    release.install(python, f"{wheel}[cli]")
+    readme = (release.root / "README.md").read_text(encoding="utf-8")
+    (further,) = re.findall(r"^pip install '\.\[cli\]'(.*)$", readme, re.MULTILINE)
+    release.install(python, f"{wheel}[cli]", *further.split())
+    ((example, printed),) = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
+    if output_of(str(python), "-W", "error", "-c", example, cwd=python.parent) != printed:
+        raise CheckError("the example of README prints something else")
     printed = output_of(str(python), "-m", "taciturn", "--version", cwd=python.parent).strip()
     if release.version not in printed:
         raise CheckError(f"taciturn --version prints {printed!r}")

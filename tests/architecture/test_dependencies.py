@@ -186,6 +186,7 @@ def memory_after(code):
     return int(run(blocked(["pandas", "pyarrow"]) + code + show).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to know the memory of a process")
 def test_importing_an_estimator_takes_little_more_memory_than_scikit_learns_linear_models():
     theirs = memory_after("import sklearn.linear_model")

@@ -33,6 +33,7 @@ def test_too_little_memory_is_one_sentence(megabytes, tmp_path):
     assert limited(megabytes, "--help", cwd=tmp_path).code == 0
 
 
+@pytest.mark.slow
 def test_the_least_that_is_allowed_is_enough_for_a_fit(tmp_path):
     write_patients(tmp_path)
     done = limited(_LEAST / (1 << 20), "fit", "patients.csv", "--bounds", "bounds.toml", cwd=tmp_path)

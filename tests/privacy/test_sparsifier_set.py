@@ -15,7 +15,8 @@ def scores(coef, X, y, truth):
     return np.mean((X @ coef > 0) == (y == 1)), f1
 
 
-@pytest.mark.parametrize("n_sets", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_sets", [5, 20])
 def test_the_sound_version_is_ahead_of_the_printed_one(n_sets):
     sound, printed = [], []
     for seed in range(n_sets):

@@ -79,6 +79,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     assert len(ran) == 8
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_jobs_or_trials_asked_for(tmp_path):
     run_experiment(PLAIN, tmp_path / "one")
     run_experiment(PLAIN, tmp_path / "two", jobs=2)

@@ -54,6 +54,7 @@ def read(path, way, folder):
     return megabytes, total
 
 
+@pytest.mark.slow
 def test_a_table_takes_the_memory_of_a_partition(tmp_path):
     """400 MB as doubles, in one row group: below 200 MB in partitions, above 400 MB as a whole.
 

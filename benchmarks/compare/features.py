@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -161,7 +162,10 @@ def _linked(source: str) -> str:
 
 
 def _plain(seen: str) -> str:
-    """What a library says must not be read as Markdown."""
-    for character in "_*<>[]|":
-        seen = seen.replace(character, f"\\{character}")
-    return seen.rstrip(".")
+    """What a library says must not be read as Markdown; names in quotation marks are code."""
+    parts = re.split(r'"([\w.]+)"', seen)
+    for place in range(0, len(parts), 2):
+        for character in "_*<>[]|":
+            parts[place] = parts[place].replace(character, f"\\{character}")
+    parts[1::2] = [f"`{name}`" for name in parts[1::2]]
+    return "".join(parts).rstrip(".")

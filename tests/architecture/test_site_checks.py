@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import shutil
 import sys
@@ -13,6 +14,7 @@ CHECKS = Path(__file__).parents[2] / "docs" / "checks"
 PAGE = "<!doctype html><html lang='en'><head><title>A page</title></head><body><main>{}</main></body></html>"
 
 
+@functools.cache
 def check(name, *needed):
     """A check as a module, or a skip where its packages are not installed."""
     for package in needed:

@@ -274,6 +274,7 @@ def test_neither_seeds_nor_streams_nor_accounts_cross_the_wire(name):
 
 
 # A scheduler without a dashboard still asks for its port, which another test may have.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Port .* is already in use")
 def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     """Two processes on loopback; one is killed between two sums, and its partitions are read again."""

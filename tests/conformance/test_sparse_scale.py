@@ -32,6 +32,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux to know the memory in use")
 @pytest.mark.parametrize("kind", CASES)
 def test_a_million_columns_stay_sparse(kind):

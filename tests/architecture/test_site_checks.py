@@ -117,6 +117,7 @@ def chromium():
         yield playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -134,6 +135,7 @@ def test_what_a_reader_cannot_use_is_told(site, chromium, words, told):
     assert (found == []) if told is None else any(told in problem for problem in found)
 
 
+@pytest.mark.slow
 def test_a_search_that_finds_nothing_is_told(site, chromium):
     browser = check("browser")
     folder = site("<button class='md-search__button'>Search</button>")

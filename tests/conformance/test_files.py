@@ -264,6 +264,7 @@ def test_a_bounds_file_that_is_not_there_is_named(folder):
 
 
 # A scheduler without a dashboard still asks for its port, which another test may have.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Port .* is already in use")
 def test_a_cluster_reads_files_and_survives_the_death_of_a_worker(folder, monkeypatch):
     """Two processes on loopback; one is killed between two sums."""

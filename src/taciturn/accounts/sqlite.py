@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -55,9 +56,7 @@ class SQLiteLedger:
             with suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             with closing(self._connect()) as connection:
-                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-                if mode != "wal":
-                    raise sqlite3.OperationalError("no write-ahead log")
+                _log_ahead(connection)
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(TABLE)
                 for statement in _APPEND_ONLY:
@@ -110,6 +109,22 @@ class SQLiteLedger:
                 f"account in {self._path.name!r}: expected a ledger that can be read and written, got {told}; "
                 "what was reserved counts as spent; check the file and the disk."
             ) from None
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log. SQLite does not wait for others there, whatever its timeout, so this does."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            break
+    if mode != "wal":
+        raise sqlite3.OperationalError("no write-ahead log")
 
 
 def _pages(connection: sqlite3.Connection, account: str) -> Pages:

@@ -13,9 +13,8 @@ import numpy as np
 
 from benchmarks.utility.sets import DataSet
 from benchmarks.utility.summary import Cell
-from benchmarks.utility.verdict import Verdict
 
-__all__ = ["draw_against_peers", "draw_pictures", "file_name"]
+__all__ = ["draw_pictures", "file_name"]
 
 ERRORS = {"mse": "MSE / Var(y)", "misclassified": "misclassified", "auc": "1 - AUC"}
 
@@ -97,38 +96,3 @@ def _picture(data_set: DataSet, cells: Sequence[Cell]) -> Any:
     figure.suptitle(f"{data_set.name}: {data_set.n_columns:,} features, k = {data_set.k}")
     figure.legend(*left.get_legend_handles_labels(), loc="outside right center", fontsize="x-small")
     return figure
-
-
-def draw_against_peers(verdicts: Sequence[Verdict], path: Path) -> None:
-    """One dot per cell: the error of the best peer against ours; significantly higher cells are marked by crosses."""
-    shown = [verdict for verdict in verdicts if verdict.ours.results]
-    if find_spec("matplotlib") is None or not shown:
-        return
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 5.2), layout="constrained")
-    axes = figure.subplots()
-    for place, epsilon in enumerate(sorted({verdict.ours.epsilon or 0.0 for verdict in shown})):
-        for higher, marker in ((False, "o"), (True, "X")):
-            inside = [v for v in shown if v.ours.epsilon == epsilon and v.higher == higher]
-            points = np.maximum([(v.best.error, v.ours.error) for v in inside], _LEAST_ERROR).reshape(-1, 2)
-            label = f"epsilon {epsilon:g}" + (", significantly higher" if higher else "")
-            size = 55 if higher else 22
-            axes.scatter(
-                points[:, 0],
-                points[:, 1],
-                s=size,
-                marker=marker,
-                color=f"C{place}",
-                label=label,
-                alpha=0.8,
-                linewidths=0,
-            )
-    ends = np.array([(v.best.error, v.ours.error) for v in shown])
-    low, high = max(float(ends.min()), _LEAST_ERROR) / 1.3, float(ends.max()) * 1.3
-    axes.plot((low, high), (low, high), color="gray", linewidth=0.8, zorder=0)
-    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
-    axes.set(xlabel="test error of the best peer (oracle settings)", ylabel="test error of the default (one setting)")
-    axes.legend(fontsize="x-small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=96)

@@ -10,25 +10,23 @@ import numpy as np
 
 from benchmarks.utility.bars import (
     COMPARISONS,
-    PREDICTION,
     Comparison,
     of_practice,
     published,
     verdicts_of,
 )
 from benchmarks.utility.methods import DELTA, Method
-from benchmarks.utility.pictures import draw_against_peers, draw_pictures
+from benchmarks.utility.pictures import draw_pictures
 from benchmarks.utility.results import Results
 from benchmarks.utility.run import Plan
 from benchmarks.utility.sets import DataSet
 from benchmarks.utility.sound import DEFAULT
 from benchmarks.utility.summary import Cell, summarise
 from benchmarks.utility.tables import chapter, counts, losses, setting_in_words, verdict_rows
-from benchmarks.utility.verdict import LEVEL, Verdict, judge
+from benchmarks.utility.verdict import LEVEL, Verdict
 
 __all__ = ["write_report"]
 
-PEERS_PICTURE = "peers.png"
 
 Judged = tuple[Comparison, str, Sequence[Verdict]]
 
@@ -69,7 +67,6 @@ def write_report(
         if comparison.rivals is of_practice and verdicts:
             lines += ["", f"## {comparison.ours}: significantly higher {_noun(measured)} than the best peer", ""]
             lines += losses(verdicts)
-    draw_against_peers(_against_peers(cells), folder / "figures" / PEERS_PICTURE)
     for comparison, measured, verdicts in judged:
         if measured == "error" and comparison.rivals in (of_practice, published):
             lines += _section(comparison, verdicts)
@@ -79,10 +76,6 @@ def write_report(
     path = folder / "results.md"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
-
-
-def _against_peers(cells: Sequence[Cell]) -> list[Verdict]:
-    return judge(cells, PREDICTION, of_practice)
 
 
 def _noun(measured: str) -> str:

@@ -18,7 +18,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
+from playwright.sync_api import Browser, Page, Request, TimeoutError, sync_playwright
 
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
@@ -33,13 +33,13 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 def problems_of_page(page: Page, address: str) -> Iterator[str]:
     """What is wrong with one page, as it stands in the window."""
     failures: list[str] = []
+
+    def note_request(request: Request) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            failures.append(f"fetches {request.url}")
+
     page.on("pageerror", lambda error: failures.append(f"a script failed: {error}"))
-    page.on(
-        "request",
-        lambda request: (
-            None if request.url.startswith(("file:", "data:", "blob:")) else failures.append(f"fetches {request.url}")
-        ),
-    )
+    page.on("request", note_request)
     page.goto(address)
     page.wait_for_load_state("load")
     yield from failures

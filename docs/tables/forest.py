@@ -15,6 +15,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import statsmodels.api as sm
+from in_page import run_picture
 from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[2]
@@ -86,20 +87,5 @@ def picture() -> str:
     return out.getvalue()
 
 
-def main(arguments: list[str]) -> int:
-    """Write or check."""
-    if arguments not in ([], ["--write"], ["--check"]):
-        print("usage: forest.py [--write | --check]", file=sys.stderr)
-        return 2
-    drawn = picture()
-    if arguments != ["--check"]:
-        PICTURE.write_text(drawn, encoding="utf-8")
-        return 0
-    if PICTURE.read_text(encoding="utf-8") != drawn:
-        print(f"{PICTURE.name} is another picture; run forest.py --write", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_picture(sys.argv[1:], PICTURE, picture))

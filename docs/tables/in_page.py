@@ -40,3 +40,18 @@ def run_all(arguments: list[str], script: str, page_name: str, tables: Callable[
     if arguments == ["--write"]:
         path.write_text(text, encoding="utf-8")
     return status
+
+
+def run_picture(arguments: list[str], path: Path, draw: Callable[[], str]) -> int:
+    """Write a picture, without arguments or with ``--write``; ``--check`` compares it with the file."""
+    script = Path(sys.argv[0]).name
+    if arguments not in ([], ["--write"], ["--check"]):
+        print(f"usage: {script} [--write | --check]", file=sys.stderr)
+        return 2
+    drawn = draw()
+    if arguments != ["--check"]:
+        path.write_text(drawn, encoding="utf-8")
+    elif not path.exists() or path.read_text(encoding="utf-8") != drawn:
+        print(f"{path.name} is another picture; run {script} --write", file=sys.stderr)
+        return 1
+    return 0

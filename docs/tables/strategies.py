@@ -12,6 +12,8 @@ from bisect import bisect_left
 from itertools import groupby
 from pathlib import Path
 
+from in_page import run_picture
+
 from taciturn.accounting import Budget
 from taciturn.fitting.recalibration import recalibrates
 from taciturn.losses import LogisticLoss
@@ -156,19 +158,5 @@ def draw() -> str:
     return "\n".join([*lines, text(LEFT, y + 22, rule, "start"), "</svg>", ""])
 
 
-def main(arguments: list[str]) -> int:
-    """Write or check."""
-    if arguments not in ([], ["--write"], ["--check"]):
-        print("usage: strategies.py [--write | --check]", file=sys.stderr)
-        return 2
-    picture = draw()
-    if arguments != ["--check"]:
-        PICTURE.write_text(picture, encoding="utf-8")
-    elif not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != picture:
-        print("strategies.svg is another picture; run strategies.py --write", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_picture(sys.argv[1:], PICTURE, draw))

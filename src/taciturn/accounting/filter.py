@@ -269,7 +269,7 @@ class PrivacyFilter:
     def _after(self, share: float, count: int) -> float:
         """The share that remains after a price is paid for so many releases."""
         check_integer(1, self._releases_left, count=count)
-        # A price that passes what remains by rounding leaves nothing, and of nothing no further crumb is sold.
+        # The tolerance for rounding is granted once: an exhausted filter accepts no further price.
         if not (0.0 < share <= self.remaining + _ROUNDING and self.remaining > 0.0):
             raise CertificateError(
                 f"share={share!r}: expected a positive share of the budget, at most the {self.remaining!r} that "

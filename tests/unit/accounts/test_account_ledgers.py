@@ -3,7 +3,9 @@
 import copy
 import os
 import pickle
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
@@ -145,6 +147,23 @@ def test_of_eight_creators_one_succeeds(database, memory, request):
     name = os.urandom(4).hex()
     assert run_program(_CREATE, url, name) == "[1, 2, 2, 2, 2, 2, 2, 2]\n"
     Account(url, name).verify()
+
+
+def test_the_switch_to_a_write_ahead_log_waits_for_others_and_for_nothing_else(tmp_path, monkeypatch):
+    """SQLite answers "locked" at once there; a ledger that passed that on would refuse one of several creators."""
+    path = tmp_path / "new.db"
+    path.touch()
+    monkeypatch.setattr(sqlite_module, "_PATIENCE", 0.05)
+    monkeypatch.setattr(sqlite_module.time, "sleep", lambda seconds: other.commit() if other.in_transaction else None)
+    with closing(sqlite3.connect(path, timeout=0.0)) as ours, closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE t (x)")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            ours.execute("PRAGMA journal_mode = WAL")
+        sqlite_module._log_ahead(ours)
+        assert ours.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with closing(sqlite3.connect(":memory:")) as volatile, pytest.raises(sqlite3.OperationalError, match="write-ahead"):
+        sqlite_module._log_ahead(volatile)
 
 
 # ---------------------------------------------------------------------- clocks

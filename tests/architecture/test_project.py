@@ -69,10 +69,8 @@ def test_importing_the_package_is_cheap():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_files_are_short_and_documented(path):
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 400
-    assert ast.get_docstring(ast.parse(text))
+def test_modules_are_documented(path):
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
 def test_import_contracts_are_kept_and_can_fail(tmp_path):

@@ -1,6 +1,6 @@
 """Sparse linear models and feature selection under differential privacy.
 
-*A model that says little: few coefficients, and nothing about any one person.*
+*Few coefficients, and a proven limit on what they reveal about any one person.*
 
 Every name in this namespace carries a guarantee that is proved. Fitted objects have a ``certificate_`` that
 says what was released, at what cost, and under which assumptions.

@@ -18,7 +18,13 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 LOCKED = (ROOT / lock.LOCK).read_text(encoding="utf-8")
-CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+# From the newest release on: what comes after it stands above, as "Unreleased", and make release-check refuses that.
+CHANGELOG = re.sub(
+    r"^## Unreleased\n.*?(?=^## )",
+    "",
+    (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+    flags=re.MULTILINE | re.DOTALL,
+)
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 VERSION = taciturn.__version__
 

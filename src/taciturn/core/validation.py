@@ -10,7 +10,7 @@ import math
 import numbers
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -118,9 +118,9 @@ def check_positive(**named: object) -> float:
     return number
 
 
-def is_width(width: float) -> bool:
-    """Whether bounds of this width can be used: from 1e-301 to 1e301."""
-    return _LEAST_WIDTH <= width <= _LARGEST_WIDTH
+def is_width(width: Any) -> Any:
+    """Whether bounds of this width can be used: from 1e-301 to 1e301. For an array the answers are one."""
+    return (width >= _LEAST_WIDTH) & (width <= _LARGEST_WIDTH)
 
 
 def check_x_bound(x_bound: object) -> float:

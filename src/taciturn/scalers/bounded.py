@@ -254,8 +254,7 @@ def _check_order(given_lower: Any, lower: FloatArray, given_upper: Any, upper: F
             "leave out a column that can have one value only, or widen its bounds",
         )
     with np.errstate(over="ignore"):
-        widths = upper - lower
-    bad = np.flatnonzero([not is_width(width) for width in widths.tolist()])
+        bad = np.flatnonzero(~is_width(upper - lower))
     if bad.size:
         j = bad[0]
         raise ParameterError(

@@ -363,25 +363,3 @@ def test_a_scheduler_that_is_gone_can_be_left(monkeypatch):
 
     monkeypatch.setattr(distributed, "Client", Gone)
     connect("tcp://127.0.0.1:1")()
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_is_lost_in_a_fit_is_told_in_our_words(monkeypatch):
-    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
-    rounds, total = [], DaskSource.total
-
-    def interrupted(self, task):
-        rounds.append(task)
-        if len(rounds) == 3:
-            cluster.close()
-        return total(self, task)
-
-    monkeypatch.setattr(DaskSource, "total", interrupted)
-    model, X, y = case("inference, null records")
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
-        distributed.LocalCluster(n_workers=1, processes=False, host="127.0.0.1", dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-        pytest.raises(DataError, match="^dask: expected a cluster that keeps running"),
-    ):
-        model.fit(da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60))

@@ -84,6 +84,7 @@ BAD_BOUNDS = {
     "no upper bound": instead("upper = 100", ""),
     "neither bound": instead("lower = 0\nupper = 100", ""),
     "bounds that differ by nothing": instead("lower = 0\nupper = 100", "lower = 0\nupper = 5e-324"),
+    "bounds wider than any number": instead("lower = 0\nupper = 100", "lower = -1e308\nupper = 1e308"),
     "no categories": instead('["hill", "dale"]', "[]"),
     "categories that are text": instead('["hill", "dale"]', '"hill"'),
     "categories that are numbers": instead('["hill", "dale"]', "[1, 2]"),

@@ -380,8 +380,11 @@ def test_a_fit_that_is_refused_has_spent_nothing(tmp_path, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-@pytest.mark.parametrize("file", ["model.json", "report.html"])
-def test_a_full_disk_after_the_fit_leaves_the_certificate(file, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("file", "code", "left"),
+    [("model.json", 1, ["certificate.json"]), ("report.html", 3, ["certificate.json", "model.json"])],
+)
+def test_a_full_disk_after_the_fit_leaves_what_was_written(file, code, left, tmp_path, monkeypatch):
     write_patients(tmp_path)
     write = OutputFolder.write
 
@@ -392,9 +395,9 @@ def test_a_full_disk_after_the_fit_leaves_the_certificate(file, tmp_path, monkey
 
     monkeypatch.setattr(OutputFolder, "write", full)
     done = fit(tmp_path)
-    assert done.code == 1
+    assert done.code == code
     assert "no space left on device" in done.err
-    assert [path.name for path in (tmp_path / "model").iterdir()] == ["certificate.json"]
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == left
     text = (tmp_path / "model" / "certificate.json").read_text(encoding="utf-8")
     assert Certificate.from_json(text).status == "proved"
 
@@ -427,7 +430,12 @@ def test_a_full_disk_before_the_fit_stops_it(tmp_path, monkeypatch):
 def test_a_killed_run_is_noticed_by_the_next(tmp_path):
     write_patients(tmp_path)
     (tmp_path / "model.unfinished").mkdir()
+    (tmp_path / "model.unfinished" / "certificate.json").touch()
     assert "interrupted run" in one_sentence(fit(tmp_path))
+    # Without a statement nothing was spent.
+    (tmp_path / "model.unfinished" / "certificate.json").unlink()
+    assert fit(tmp_path).code == 0
+    assert not (tmp_path / "model.unfinished").exists()
 
 
 def test_a_defect_is_reported_without_its_message(tmp_path, monkeypatch):

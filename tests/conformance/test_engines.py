@@ -5,6 +5,7 @@ import math
 import os
 import pickle
 import signal
+from concurrent.futures import CancelledError
 from functools import partial
 
 import numpy as np
@@ -20,8 +21,10 @@ from taciturn import (
     SparseClassifier,
     SparseRegressor,
 )
+from taciturn.core.errors import DataError
 from taciturn.planning.descent import step_rule
 from taciturn.sources import DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
+from taciturn.sources.dask_source import connect
 from taciturn.sources.open_tables import ONE_PARTITION
 
 da = pytest.importorskip("dask.array")
@@ -317,3 +320,46 @@ def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     # Partitions of the killed worker were read again, and by others than the driver.
     assert 6 < len(reads) < 6 * len(rounds)
     assert os.getpid() not in {process for _, process in reads}
+
+
+def lost_cluster():
+    """What dask raises where its scheduler, a connection or a worker is lost."""
+    from distributed.client import FutureCancelledError
+    from distributed.comm.core import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    yield FutureCancelledError("key", "scheduler-connection-lost")
+    yield CommClosedError("in <TCP>: Stream is closed")
+    yield KilledWorker("task", None, 3)
+    yield CancelledError("key")
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_lost_cluster_is_told_in_our_words(monkeypatch, place):
+    import dask
+
+    error = [*lost_cluster()][place]
+
+    def lost(*nodes, **options):
+        raise error
+
+    monkeypatch.setattr(dask, "compute", lost)
+    model, X, y = case("inference, null records")
+    with pytest.raises(DataError, match="^dask: expected a cluster that keeps running.*; start it again") as caught:
+        model.fit(da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60))
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert not hasattr(model, "certificate_")
+
+
+def test_a_scheduler_that_is_gone_can_be_left(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+
+    class Gone:
+        def __init__(self, *arguments, **options):
+            pass
+
+        def close(self):
+            raise TimeoutError
+
+    monkeypatch.setattr(distributed, "Client", Gone)
+    connect("tcp://127.0.0.1:1")()

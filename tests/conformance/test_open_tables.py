@@ -413,3 +413,10 @@ def test_the_example_of_dask_prints_what_its_page_says(capsys):
     example = re.search(r"^```py\n(?P<code>.*?)^```\n\n```text\n(?P<text>.*?)^```\n", page, re.DOTALL | re.MULTILINE)
     exec(compile(example["code"], "example", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out == example["text"]
+
+
+@pytest.mark.parametrize("bounds", [{"x_bound": 1e308}, {"y_bounds": (-1e308, 1e308)}])
+def test_bounds_of_a_table_whose_width_is_no_number_are_refused_before_it_is_read(bounds):
+    table = PartitionedTable(UnreadableReader(X, NUMBERS, edges=[0, N_ROWS]), **bounds)
+    with pytest.raises(ParameterError, match=f"^{next(iter(bounds))}=.*1e-301 to"):
+        SparseRegressor(random_state=0).fit(table)

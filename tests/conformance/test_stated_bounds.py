@@ -47,6 +47,18 @@ def released(model):
 
 
 @pytest.mark.parametrize("name", BOUNDED)
+def test_bounds_whose_width_is_no_number_are_refused_before_anything_is_reserved(name, monkeypatch):
+    reserved = []
+    monkeypatch.setattr("taciturn.fitting.procedure.PrivateEstimator._reserve", lambda *plans: reserved.append(plans))
+    for bad in ({"x_bound": 1e308}, {"x_bound": 5e-324}, {"y_bounds": (-1e308, 1e308)}, {"y_bounds": (0.0, 1e-323)}):
+        model, y = new(name, **STATED)
+        if bad.keys() <= vars(model).keys():
+            with pytest.raises(ParameterError, match=f"^{next(iter(bad))}=.*1e-301 to"):
+                model.set_params(**bad).fit(X, y)
+    assert not reserved
+
+
+@pytest.mark.parametrize("name", BOUNDED)
 def test_bounds_that_are_not_given_are_one_and_are_told_of(name):
     model, y = new(name, x_bound=None, y_bounds=None)
     said = warned(model, y, DefaultBoundsWarning)

@@ -38,8 +38,8 @@ SETTINGS = {
     "delta": (0.0, 1e-12, 1e-6, 0.1),
     "relation": ("zero-out", "add-remove", "replace-one"),
     "n_public": (None, 1, 50, 10**6),
-    "x_bound": (SMALLEST, 1e-300, 1e-150, 1e-5, 1.0, 1e5, 1e150, 1e300, LARGEST),
-    "y_bounds": ((-1.0, 1.0), (0.0, SMALLEST), (0.0, 1e-300), (-LARGEST, LARGEST), (1e300, LARGEST), (-1e-5, 1e150)),
+    "x_bound": (1e-301, 1e-300, 1e-150, 1e-5, 1.0, 1e5, 1e150, 1e300, 5e300),
+    "y_bounds": ((-1.0, 1.0), (0.0, 1e-301), (0.0, 1e-300), (-5e300, 5e300), (1e300, 1e301), (-1e-5, 1e150)),
     "radius": ("auto", 1e-300, 1e-8, 1.0, 1e8, 1e300),
     "loss": ("huber", "squared"),
     "residual_clip": ("auto", 1e-300, 1e-6, 1.0, 1e300),
@@ -72,8 +72,8 @@ SETTINGS = {
     "smallest": (1e-300, 1e-3, 1.0),
     "largest": (10.0, 1e6, 1e300),
     "tail": (0.05, 0.2, 0.45),
-    "lower": (-1.0, 0.0, -LARGEST),
-    "upper": (1.0, SMALLEST, LARGEST),
+    "lower": (-1.0, 0.0, -5e300),
+    "upper": (1.0, 1e-301, 5e300),
 }
 SHORT = {"n_steps": 3, "n_blocks": 4}
 OURS = (WeakBudgetWarning, WeakGuaranteeWarning, DefaultBoundsWarning)

@@ -94,6 +94,22 @@ CHANGES = {
     "a model that is no text": (["model_sha256"], 7),
     "another version": (["version"], 3),
     "another format": (["format"], "taciturn model"),
+    "a version that is no whole number": (["version"], 2.0),
+    "a metric that is no text": (["metric"], 7),
+    "one metric": (["metric"], "accuracy"),
+    "a package that is no text": (["taciturn"], None),
+    "a level that is text": (["confidence_level"], "0.95"),
+    "records that are text": (["certificate", "public", "records"], "many"),
+    "records that are no whole number": (["certificate", "public", "records"], 600.5),
+    "no records": (["certificate", "public", "records"], None),
+    "cells that are no whole number": (["certificate", "public", "cells"], float),
+}
+
+CHANGES_OF_NUMBERS = {
+    "bounds of text": (["cells", "y_bounds"], ["-3.0", "3.0"]),
+    "bounds in one text": (["cells", "y_bounds"], "03"),
+    "bounds of truth values": (["cells", "y_bounds"], [False, True]),
+    "bins between whole numbers": (["cells", "targets", 1], lambda edge: edge + 0.25),
 }
 
 
@@ -103,6 +119,22 @@ def test_what_contradicts_itself_is_refused(name):
     assert ScoreFile.from_json(json.dumps(content)).model == "abc"
     with pytest.raises((DataError, CertificateError)):
         ScoreFile.from_json(changed(content, *CHANGES[name]))
+
+
+@pytest.mark.parametrize("name", CHANGES_OF_NUMBERS)
+def test_cells_of_another_type_are_refused(name):
+    content = json.loads(ScoreFile(score_of("numbers", epsilon=1.0), "abc").to_json())
+    with pytest.raises(DataError):
+        ScoreFile.from_json(changed(content, *CHANGES_OF_NUMBERS[name]))
+
+
+def test_labels_of_another_type_than_the_certificates_are_refused():
+    model = model_of(SparseClassifier, [[2.0, 0.0, 1.0]], [0.0], classes=(0, 1))
+    score = private_score(model, X, (X[:, 0] > 0).astype(int), metric="all", epsilon=1.0)
+    content = json.loads(ScoreFile(score, "abc").to_json())
+    assert ScoreFile.from_json(json.dumps(content)).score.labels == (0, 1)
+    with pytest.raises(DataError, match="the certificate of another release"):
+        ScoreFile.from_json(changed(content, ["classes"], [False, True]))
 
 
 def test_a_small_file_cannot_ask_for_much_memory():

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import datetime
 
 import numpy as np
@@ -291,3 +292,16 @@ def test_a_model_knows_the_layout_of_its_table_and_typed_files_need_none(tmp_pat
     resolved = stated.for_table(TableSchema(NAMES, ("unknown",) * len(NAMES)))
     assert TableBounds.from_json(resolved.to_json()).layout == TableLayout(";", ",")
     assert read_table(tmp_path / "t.xlsx", resolved, "ill")[0].shape == expected()[0].shape
+
+
+def test_a_database_that_is_locked_is_not_called_damaged(tmp_path, monkeypatch):
+    path = tmp_path / "t.sqlite"
+    connect = sqlite3.connect
+    monkeypatch.setattr(sheets.sqlite3, "connect", lambda *names, **options: connect(*names, timeout=0.0, **options))
+    with closing(connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE t (age, ill)")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(DataError, match="got one that another program has locked; wait until that program has"):
+            read_schema(path)
+        other.execute("ROLLBACK")
+    assert read_schema(path).names == ("age", "ill")

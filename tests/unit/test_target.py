@@ -27,7 +27,25 @@ def test_more_labels_are_coded_one_against_the_rest():
     assert signs.tolist() == [[-1, -1, 1], [1, -1, -1], [-1, 1, -1], [0, 0, 0]]
 
 
-@pytest.mark.parametrize("bad", [(1, 1), (2, 1), (0, np.inf), (np.nan, 1), 3, (1, 2, 3), ("a", "b"), None])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (1, 1),
+        (2, 1),
+        (0, np.inf),
+        (np.nan, 1),
+        3,
+        (1, 2, 3),
+        ("a", "b"),
+        None,
+        (-1e308, 1e308),
+        (0, 1e-323),
+        ("0", "1"),
+        "01",
+        (False, True),
+        (0, 10**400),
+    ],
+)
 def test_bad_bounds_are_refused(bad):
     with pytest.raises(ParameterError, match="^y_bounds=.*low < high"):
         check_y_bounds(bad)

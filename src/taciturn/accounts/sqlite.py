@@ -101,14 +101,54 @@ class SQLiteLedger:
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
+        new_logs = _NewLogs(self._path)
         try:
             yield
         except (sqlite3.Error, OSError) as error:
             told = error.strerror if isinstance(error, OSError) else error
+            remedy = "check the file and the disk"
+            if _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                told = f"one that another program has locked for {_PATIENCE:g} seconds"
+                remedy = "wait until that program has finished or end it, then try again"
+            elif _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                new_logs.remove()
             raise AccountError(
                 f"account in {self._path.name!r}: expected a ledger that can be read and written, got {told}; "
-                "what was reserved counts as spent; check the file and the disk."
+                f"what was reserved counts as spent; {remedy}."
             ) from None
+
+
+def _code(error: Exception) -> int:
+    """The kind of an error of SQLite; 0 for other errors."""
+    return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+class _NewLogs:
+    """The log files beside a file that are not there yet.
+
+    SQLite makes them before it reads the file, and leaves them if the file is damaged. Nobody can have written to an
+    account that cannot be opened, so that empty ones may go, unless another file has taken its place.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._seen = path, _stamp(path)
+        logs = [path.with_name(path.name + ending) for ending in ("-wal", "-shm")]
+        self._logs = [] if any(log.exists() for log in logs) else logs
+
+    def remove(self) -> None:
+        """Remove them if the first one, which holds what is written, is empty."""
+        with suppress(OSError):
+            if self._logs and self._logs[0].stat().st_size == 0 and _stamp(self._path) == self._seen:
+                for log in self._logs:
+                    log.unlink()
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
@@ -118,7 +158,7 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
         else:

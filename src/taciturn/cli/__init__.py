@@ -77,7 +77,8 @@ def main() -> None:
     """Run the command line.
 
     The exit code is 0 for success; 1 for an error, with one sentence; 2 for wrong usage; 3 if the result is complete
-    and its budget spent, but standard output failed; 130 after an interrupt, and 143 after a request to terminate.
+    and its budget spent, but its page, its signature or standard output failed; 130 after an interrupt, and 143 after a
+    request to terminate.
     """
     # A name with characters that the terminal cannot show must not end a run.
     for output in (sys.stdout, sys.stderr):

@@ -32,10 +32,15 @@ class OutputConsole(Console):
 
 
 class ErrorConsole(Console):
-    """Standard error; if it is closed, progress and notes are dropped and the work continues."""
+    """Standard error; if it cannot be written, progress and notes are dropped and the work continues."""
 
     def __init__(self) -> None:
         super().__init__(file=_NeverFailingFile())  # type: ignore[arg-type]
+
+    def print(self, *objects: Any, **style: Any) -> None:
+        """Print, unless that fails."""
+        with suppress(Exception):
+            super().print(*objects, **style)
 
 
 class _NeverFailingFile:

@@ -29,7 +29,8 @@ __all__ = [
 
 FAILED = 1
 COMPLETE = 3
-"""The result is complete and its budget spent, but it could not be shown. The command must not be run again."""
+"""The result is complete and its budget spent, but something after it failed: its page, its signature or the screen.
+The command must not be run again."""
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 

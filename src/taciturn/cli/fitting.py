@@ -108,7 +108,10 @@ def fit(
     model.check_parameters()
     check_persons(model, facts.bounds)
     check_opening(model, facts, table, memory, dask)
-    with OutputFolder(output, public=public) as folder, ExitStack() as opened:
+    # Before anything is spent: the names of files need not be UTF-8.
+    command = format_command(context)
+    done = f"the model in {output} is complete and its budget is spent: do not fit it again"
+    with OutputFolder(output, public=public, done=done) as folder, ExitStack() as opened:
         paid: dict[str, Any] = {"what": type(model).__name__, "relation": relation, "bounds": facts.bounds}
         with charge_refusals(payer, epsilon, delta, **paid):
             records = open_records(table, facts, model, invalid=invalid, memory=memory, dask=dask)
@@ -122,12 +125,14 @@ def fit(
         folder.add_release(model.certificate_)
         model.certificate_ = records.compose_certificates(spent, model.certificate_)
         folder.finish(model.certificate_)
-        with stage("writing"):
-            fitted = Model(records.bounds, model, format_command(context))
-            folder.write("model.json", fitted.to_json() + "\n")
-            folder.write("report.html", model_report(fitted))
-            folder.sign(key)
-    with complete(f"the model in {output} is complete and its budget is spent: do not fit it again"):
+        fitted = Model(records.bounds, model, command)
+        folder.write_result("model.json", fitted.to_json() + "\n")
+        with complete(f"{done}; taciturn report writes its page"), stage("writing"):
+            try:
+                folder.write("report.html", model_report(fitted))
+            finally:
+                folder.sign(key)
+    with complete(done):
         print_model(fitted, full=full)
         if full:
             print_certificate(fitted.certificate)

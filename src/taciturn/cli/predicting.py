@@ -19,6 +19,9 @@ from taciturn.core.errors import ParameterError
 
 __all__ = ["predict"]
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""How a cell begins that spreadsheets take for a formula."""
+
 
 def predict(
     model: ModelFile,
@@ -26,6 +29,12 @@ def predict(
     output: Annotated[Path, typer.Option("--output", "-o", help="CSV file for the predictions.")] = Path(
         "predictions.csv"
     ),
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas", help="Put an apostrophe before labels that a spreadsheet would take for formulas."
+        ),
+    ] = False,
     public: Public = False,
 ) -> None:
     """Predict for every row of a table; a classifier also gives the probability of each class.
@@ -49,7 +58,8 @@ def predict(
     with AtomicFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
         file.write(_lines([header]))
         for X in read_batches(table, read.encoder):
-            file.write(_lines(_rows(estimator, X, probabilities)))
+            rows = _rows(estimator, X, probabilities)
+            file.write(_lines(map(_without_formulas, rows) if escape_formulas else rows))
             n_rows += X.shape[0]
             advance(X.shape[0])
     with complete(f"the predictions in {output} are complete"):
@@ -63,6 +73,11 @@ def _rows(estimator: Any, X: Any, probabilities: bool) -> Iterator[list[Any]]:
         return
     for value, shares in zip(predicted, estimator.predict_proba(X).tolist(), strict=True):
         yield [value, *shares]
+
+
+def _without_formulas(row: list[Any]) -> list[Any]:
+    """The cells of a row, with an apostrophe before texts that a spreadsheet would compute."""
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
 
 
 def _lines(rows: Any) -> str:

@@ -78,16 +78,19 @@ def score(
         "random_state": seed,
     }
     if epsilon is None:
+        if output is not None and output.is_file():
+            raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
         records = _read_records(read, table, invalid, needs_persons=False)
         result = _score(read, *records, metric, epsilon=inf, **options)
         if output is not None:
             text = ScoreFile(result, model_digest(read)).to_json()
-            replace_file(output, text, public=public)
+            replace_file(output, text, public=public, exclusive=True)
             sign_beside(output, text, key, public=public)
         print_score(result, read.bounds.target.name)
         return
     place = Path("score.json") if output is None else output
-    with OutputFile(place, public=public) as file:
+    done = f"the score in {place} is complete and its budget is spent: do not score again"
+    with OutputFile(place, public=public, done=done) as file:
         with charge_refusals(payer, epsilon, delta, what="private_score", relation=relation, bounds=read.bounds):
             records = _read_records(read, table, invalid, needs_persons=True)
         if delta > 0.0:
@@ -99,7 +102,7 @@ def score(
         text = ScoreFile(result, model_digest(read)).to_json()
         file.finish(text)
         sign_beside(place, text, key, public=public)
-    with complete(f"the score in {place} is complete and its budget is spent: do not score again"):
+    with complete(done):
         print_score(result, read.bounds.target.name)
         if payer is None:
             print_line("If these records were also used to fit the model, the certificates add up (taciturn.compose).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import typer
@@ -71,7 +71,7 @@ def print_note(text: str) -> None:
 def format_command(context: typer.Context) -> str:
     """The command line of this run, without options that have their defaults; no seed, account or place of a key.
 
-    What is printed is no part of how a result was made.
+    What is printed is no part of how a result was made. Bytes of a file name that are not UTF-8 are written as escapes.
     """
     parts = ["taciturn", str(context.info_name)]
     for parameter in context.command.params:
@@ -83,7 +83,7 @@ def format_command(context: typer.Context) -> str:
             parts.append(max(parameter.opts, key=len))
         if value is not True:
             parts.append("..." if parameter.name in ("account", "seed", "sign") else str(value))
-    return shlex.join(parts)
+    return shlex.join(parts).encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def counter(what: str, unit: str) -> Iterator[Callable[[int], None]]:
     """Show the progress of a task of unknown length, with a count."""
     with _progress(f"{{task.completed:,.0f}} {unit}") as progress:
         task = progress.add_task(visible(what), total=None)
-        yield lambda done: progress.advance(task, done)
+        yield lambda done: _show(lambda: progress.advance(task, done))
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def share_bar(what: str) -> Iterator[Callable[[float], None]]:
     """Show the progress of a task that tells how much of it is done, from 0 to 1."""
     with _progress(left=True) as progress:
         task = progress.add_task(visible(what), total=None)
-        yield lambda share: progress.update(task, total=1.0, completed=share)
+        yield lambda share: _show(lambda: progress.update(task, total=1.0, completed=share))
 
 
 @contextmanager
@@ -125,6 +125,9 @@ def pass_bar(what: str, expected: Callable[[], int | None]) -> Iterator[Callable
         def tell(done: int, n_partitions: int) -> None:
             nonlocal n_passes
             n_passes += done == n_partitions
+            _show(lambda: show(done, n_partitions))
+
+        def show(done: int, n_partitions: int) -> None:
             completed = n_passes + (done % n_partitions) / n_partitions
             current = n_passes + (done < n_partitions)
             words = f"{what}, pass {current}"
@@ -136,7 +139,14 @@ def pass_bar(what: str, expected: Callable[[], int | None]) -> Iterator[Callable
         yield tell
 
 
-def _progress(*more: str, left: bool = False) -> Progress:
+def _show(what: Callable[[], object]) -> None:
+    """Show progress. A screen that fails is no reason to end the work, which may have been paid for."""
+    with suppress(Exception):
+        what()
+
+
+@contextmanager
+def _progress(*more: str, left: bool = False) -> Iterator[Progress]:
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False), BarColumn()]
@@ -145,7 +155,12 @@ def _progress(*more: str, left: bool = False) -> Progress:
         columns += [TextColumn("left:"), TimeRemainingColumn()]
     errors = console(stderr=True)
     # In a log a progress bar would leave empty lines.
-    return Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+    progress = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+    _show(progress.start)
+    try:
+        yield progress
+    finally:
+        _show(progress.stop)
 
 
 def print_certificate(certificate: Certificate) -> None:

@@ -80,7 +80,10 @@ def select(
     )
     check_persons(selector, facts.bounds)
     check_opening(selector, facts, table, memory, dask)
-    with OutputFolder(output, public=public) as folder, ExitStack() as opened:
+    # Before anything is spent: the names of files need not be UTF-8.
+    command = format_command(context)
+    done = f"the selection in {output} is complete and its budget is spent: do not select again"
+    with OutputFolder(output, public=public, done=done) as folder, ExitStack() as opened:
         paid: dict[str, Any] = {"what": type(selector).__name__, "relation": relation, "bounds": facts.bounds}
         with charge_refusals(payer, epsilon, delta, **paid):
             records = open_records(table, facts, selector, invalid=invalid, memory=memory, dask=dask)
@@ -100,12 +103,12 @@ def select(
             "version": 1,
             "target": records.bounds.target.name,
             "features": names,
-            "command": format_command(context),
+            "command": command,
             "certificate": json.loads(certificate.to_json()),
         }
-        folder.write("selection.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        folder.write_result("selection.json", json.dumps(content, indent=2, ensure_ascii=False) + "\n")
         folder.sign(key)
-    with complete(f"the selection in {output} is complete and its budget is spent: do not select again"):
+    with complete(done):
         _print_names(names, n_features)
         print_certificate(certificate)
         print_payer(payer)

@@ -10,7 +10,7 @@ import math
 import numbers
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ __all__ = [
     "NOT_TWO_DIMENSIONS",
     "NO_COLUMNS",
     "NO_RECORDS",
+    "as_real",
     "check_choice",
     "check_claimed_epsilon",
     "check_delta",
@@ -34,6 +35,8 @@ __all__ = [
     "check_positive",
     "check_real",
     "check_truth",
+    "check_x_bound",
+    "is_width",
     "without_data_values",
 ]
 
@@ -41,6 +44,9 @@ T = TypeVar("T")
 
 # Beyond this a budget protects nobody, and what sampling adds to delta is no longer small.
 _LARGEST_BUDGET = 30.0
+# Widths of bounds beyond these vanish or overflow where they are halved, doubled or multiplied by a coefficient, which
+# would be noticed after the noise.
+_LEAST_WIDTH, _LARGEST_WIDTH = 1e-301, 1e301
 # Beyond this a claim says nothing that a computer could keep; infinity says so openly.
 _LARGEST_CLAIM = 1e9
 
@@ -50,7 +56,7 @@ def _only(named: dict[str, object]) -> tuple[str, object]:
     return name, value
 
 
-def _as_real(value: object) -> float:
+def as_real(value: object) -> float:
     """The number, or NaN for anything that is not one (booleans included)."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
         try:
@@ -64,7 +70,7 @@ def _as_real(value: object) -> float:
 def check_epsilon(**named: object) -> float:
     """A privacy budget: a number > 0 and at most 30, or infinity (the non-private twin)."""
     name, value = _only(named)
-    number = _as_real(value)
+    number = as_real(value)
     if not (0.0 < number <= _LARGEST_BUDGET or number == math.inf):
         raise ParameterError(
             name,
@@ -78,7 +84,7 @@ def check_epsilon(**named: object) -> float:
 def check_claimed_epsilon(**named: object) -> float:
     """What a publication claims: a number > 0, infinity included."""
     name, value = _only(named)
-    number = _as_real(value)
+    number = as_real(value)
     if not (0.0 < number <= _LARGEST_CLAIM or number == math.inf):
         raise ParameterError(
             name,
@@ -92,7 +98,7 @@ def check_claimed_epsilon(**named: object) -> float:
 def check_delta(**named: object) -> float:
     """A failure probability in [0, 1)."""
     name, value = _only(named)
-    number = _as_real(value)
+    number = as_real(value)
     if not 0.0 <= number < 1.0:
         raise ParameterError(
             name,
@@ -106,16 +112,29 @@ def check_delta(**named: object) -> float:
 def check_positive(**named: object) -> float:
     """A finite number > 0."""
     name, value = _only(named)
-    number = _as_real(value)
+    number = as_real(value)
     if not 0.0 < number < math.inf:
         raise ParameterError(name, value, "a finite number > 0", f"give a positive {name}")
+    return number
+
+
+def is_width(width: Any) -> Any:
+    """Whether bounds of this width can be used: from 1e-301 to 1e301. For an array the answers are one."""
+    return (width >= _LEAST_WIDTH) & (width <= _LARGEST_WIDTH)
+
+
+def check_x_bound(x_bound: object) -> float:
+    """A bound on the size of features: a number > 0 that is not too large, or too small, for a width."""
+    number = check_positive(x_bound=x_bound)
+    if not is_width(2.0 * number):
+        raise ParameterError("x_bound", x_bound, "a number from 1e-301 to 5e300", "scale the features first")
     return number
 
 
 def check_real(low: float, high: float, /, *, closed: str = "both", **named: object) -> float:
     """A number between ``low`` and ``high``; ``closed`` is "both" or "left"."""
     name, value = _only(named)
-    number = _as_real(value)
+    number = as_real(value)
     inside = low <= number < high if closed == "left" else low <= number <= high
     if not inside:
         interval = f"[{low:g}, {high:g}" + (")" if closed == "left" else "]")

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from taciturn.core.arrays import AnyArray, FloatArray, IntArray
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.validation import as_real, is_width
 from taciturn.data.admission import PresentRecords
 from taciturn.data.fixed_point import to_lattice
 
@@ -83,15 +84,15 @@ class LabelMap:
 def check_y_bounds(y_bounds: object) -> tuple[float, float]:
     """A pair of finite numbers, low before high."""
     try:
-        low, high = (float(value) for value in y_bounds)  # type: ignore[attr-defined]
+        # Not text that looks like a number.
+        low, high = (as_real(value) for value in y_bounds)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         low, high = np.nan, np.nan
-    # Half of the width has to be a positive number too.
-    if not (np.isfinite(low) and np.isfinite(high) and high / 2.0 - low / 2.0 > 0.0):
+    if not is_width(high - low):
         raise ParameterError(
             "y_bounds",
             y_bounds,
-            "two finite numbers (low, high) with low < high",
+            "two finite numbers (low, high) with low < high that differ by 1e-301 to 1e301",
             "give the range that the target can have by its nature, not its observed range",
         )
     return low, high

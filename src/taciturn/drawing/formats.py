@@ -95,10 +95,10 @@ def odds_step(unit: float) -> float:
 
     Examples
     --------
-    >>> [odds_step(unit) for unit in (50.0, 0.5, 0.1, 0.0004)]
-    [1.0, 1.0, 0.1, 0.0001]
+    >>> [odds_step(unit) for unit in (1e308, 50.0, 0.5, 0.1, 0.0004)]
+    [1.0, 1.0, 1.0, 0.1, 0.0001]
     """
-    return min(1.0, 10.0 ** math.floor(math.log10(2.0 * unit)))
+    return 1.0 if unit >= 0.5 else 10.0 ** math.floor(math.log10(2.0 * unit))
 
 
 def format_odds(coefficient: float, unit: float) -> str:

@@ -16,7 +16,7 @@ from taciturn.certificate import Release, certify
 from taciturn.core.arrays import AnyArray, FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_positive, check_truth
+from taciturn.core.validation import check_choice, check_positive, check_truth, check_x_bound
 from taciturn.data.reading import PUBLIC_LABELS, check_lengths, read_records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.data.target import LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
@@ -91,7 +91,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_positive(x_bound=self._x_bound)
+        check_x_bound(self._x_bound)
         check_truth(fit_intercept=self.fit_intercept)
 
     def _plan(self, facts: PublicFacts) -> Any:

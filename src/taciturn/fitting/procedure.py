@@ -38,7 +38,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.logs import log_phase
 from taciturn.core.rng import Stream
-from taciturn.core.validation import NO_RECORDS, check_integer
+from taciturn.core.validation import NO_RECORDS, check_integer, check_x_bound
 from taciturn.data.persons import PersonKeys, read_persons
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
@@ -284,6 +284,9 @@ class PrivateEstimator(Guarded, Represented):
                 "SparseRegressor, SparseClassifier, HardThresholdClassifier or CorrelationSelector, or compute() the "
                 "table."
             )
+        stated_y_bounds(table.y_bounds)
+        if table.x_bound is not None:
+            check_x_bound(table.x_bound)
         for name in ("x_bound", "y_bounds", "invalid"):
             stated, own = getattr(table, name), getattr(self, name, None)
             if stated is not None and own is not None and np.any(np.asarray(own) != np.asarray(stated)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ class ScoreFile:
         content = parse_strictly(text)
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise DataError(_damaged("something else"))
-        if content.get("version") != _HISTOGRAM:
+        if type(content.get("version")) is not int or content["version"] != _HISTOGRAM:
             raise DataError(
                 "score: expected all measures of a model, found one metric or another version; score the model again "
                 "without --metric, with a budget of its own."
@@ -128,6 +129,9 @@ def _read_score(content: dict[str, Any]) -> ModelScore:
     if deviation < 0.0:
         raise DataError(_damaged("noise that is negative"))
     score = ModelScore(cells, tuple(counts.tolist()), deviation, labels, certificate)
+    if _read_text("metric", content) != score.metric:
+        raise DataError(_damaged("another metric"))
+    _read_text("taciturn", content)
     _check_measures(score, content["measures"], content["confidence_level"])
     _check_facts(score)
     return score
@@ -136,7 +140,9 @@ def _read_score(content: dict[str, Any]) -> ModelScore:
 def _read_cells(content: Any, n_classes: int) -> MarginCells | ClassCells | ErrorCells:
     if n_classes == 0:
         targets, errors = (_edges(key, content[key], 2) for key in ("targets", "errors"))
-        bounds = check_y_bounds(content["y_bounds"])
+        if any(edge != int(edge) for edge in (*targets, *errors)):
+            raise DataError(_damaged("edges that are not whole numbers"))
+        bounds = check_y_bounds(read_numbers("y_bounds", content["y_bounds"], (2,)).tolist())
         if len(targets) * len(errors) > _MOST_CELLS:
             raise DataError(_damaged("more cells than a score has"))
         return ErrorCells(bounds, tuple(map(int, targets)), tuple(map(int, errors)))
@@ -157,7 +163,11 @@ def _edges(key: str, value: Any, multiple: int) -> tuple[float, ...]:
 def _check_measures(score: ModelScore, stated: Any, level: Any) -> None:
     """Raise unless the measures follow from the counts."""
     computed = [_measure_content(found) for found in score.measures]
-    same = level == score.confidence_level and [each["name"] for each in stated] == [each["name"] for each in computed]
+    same = (
+        type(level) is float
+        and level == score.confidence_level
+        and [each["name"] for each in stated] == [each["name"] for each in computed]
+    )
     if not same or not all(
         _is_near(one[key], other[key]) for one, other in zip(stated, computed, strict=True) for key in _SHARES
     ):
@@ -176,5 +186,9 @@ def _check_facts(score: ModelScore) -> None:
     known = {"metric": "all", "cells": score.cells.n_cells}
     if score.labels:
         known["classes"] = list(score.labels)
-    if any(fact not in public_facts(name, stated) for name, fact in known.items()):
+    # As text, since true counts as 1 elsewhere.
+    written = {name: [*map(json.dumps, public_facts(name, stated))] for name in (*known, "records")}
+    if any(json.dumps(fact) not in written[name] for name, fact in known.items()):
         raise DataError(_damaged("the certificate of another release"))
+    if not written["records"] or not all(re.fullmatch("[0-9]+", records) for records in written["records"]):
+        raise DataError(_damaged("records that are not counted"))

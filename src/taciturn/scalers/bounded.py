@@ -14,6 +14,7 @@ from taciturn.certificate import Certificate
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
+from taciturn.core.validation import is_width
 from taciturn.data.reading import admission_assumptions, check_invalid, read_judged_table, read_scaled, read_table
 from taciturn.data.unit_range import centre_and_half, to_unit_range
 from taciturn.sources import OpenTable, open_arguments, partitionwise
@@ -251,6 +252,16 @@ def _check_order(given_lower: Any, lower: FloatArray, given_upper: Any, upper: F
             float(lower[j]),
             f"a number below {entry_name('upper', given_upper, j)}={float(upper[j])!r}",
             "leave out a column that can have one value only, or widen its bounds",
+        )
+    with np.errstate(over="ignore"):
+        bad = np.flatnonzero(~is_width(upper - lower))
+    if bad.size:
+        j = bad[0]
+        raise ParameterError(
+            entry_name("lower", given_lower, j),
+            float(lower[j]),
+            f"a number that differs from {entry_name('upper', given_upper, j)}={float(upper[j])!r} by 1e-301 to 1e301",
+            "state the range that the column can have by its nature, or change its unit",
         )
 
 

@@ -16,7 +16,7 @@ from taciturn.certificate import certify
 from taciturn.core.arrays import BoolArray, FloatArray, IntArray
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_positive, check_real, without_data_values
+from taciturn.core.validation import check_choice, check_integer, check_real, check_x_bound, without_data_values
 from taciturn.data.admission import declares_truth_values
 from taciturn.data.reading import check_lengths, read_records
 from taciturn.data.sparse_layout import checked_layout
@@ -245,7 +245,7 @@ class BoundedSelector(PrivateSelector):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_positive(x_bound=self._x_bound)
+        check_x_bound(self._x_bound)
         check_choice(TOP_K_MECHANISMS, mechanism=self.mechanism)
         check_real(0.0, 1.0, closed="left", gamma=self.gamma)
         stated_y_bounds(self.y_bounds)

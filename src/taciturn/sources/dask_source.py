@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
@@ -20,6 +22,11 @@ _ADDED_TOGETHER = 16
 _FAILED = (
     "X or y: expected partitions that dask can compute, got one that fails; compute it by itself to see why, since "
     "what is said of it may quote records."
+)
+
+_LOST = (
+    "dask: expected a cluster that keeps running, got one whose scheduler or workers were lost; start it again, then "
+    "fit again: what was reserved in an account counts as spent."
 )
 
 
@@ -108,8 +115,13 @@ def connect(address: str) -> Callable[[], None]:
         raise ParameterError(
             "dask", address, "the address of a dask scheduler that answers", "start one, or check the address"
         ) from None
-    close: Callable[[], None] = client.close
-    return close
+
+    def leave() -> None:
+        # A scheduler that is gone need not be left, and what the fit ended with counts.
+        with suppress(Exception):
+            client.close()
+
+    return leave
 
 
 def keep_on_workers(nodes: list[Any]) -> list[Any]:
@@ -133,7 +145,9 @@ def _without_records(run: Any) -> Any:
     except TaciturnError:
         raise
     except Exception as error:
-        # What dask says of its workers holds no record. Our own defects are TypeErrors.
-        if isinstance(error, TypeError) or type(error).__module__.partition(".")[0] == "distributed":
+        # Our own defects are TypeErrors.
+        if isinstance(error, TypeError):
             raise
-    raise DataError(_FAILED)
+        # Errors of dask about its workers, and about futures that are lost with their scheduler.
+        lost = type(error).__module__.partition(".")[0] == "distributed" or isinstance(error, CancelledError)
+    raise DataError(_LOST if lost else _FAILED)

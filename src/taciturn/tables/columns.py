@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from taciturn.core.validation import is_width
 from taciturn.tables.dates import PARTS, check_format, to_day
 from taciturn.tables.texts import normal_text
 from taciturn.tables.words import refusal
@@ -307,8 +308,14 @@ def _check_truth(place: str, value: Any) -> None:
 
 def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:
     low, high = _number(f"{place}.lower", lower), _number(f"{place}.upper", upper)
-    # Half of the width must be positive, too.
-    if not high / 2.0 - low / 2.0 > 0.0:
+    if high - low > 0.0 and not is_width(high - low):
+        raise refusal(
+            f"{place}.lower",
+            lower,
+            f"a number that differs from {place}.upper={high!r} by 1e-301 to 1e301",
+            "state the range that the column can have by its nature, or change its unit",
+        )
+    if not high > low:
         raise refusal(
             f"{place}.lower",
             lower,

@@ -227,6 +227,11 @@ _CAUSES = (
         "expected a file that may be read; ask for the permission to read it",
     ),
     (
+        r"^OperationalError: database (?:table |schema )?is locked",
+        "expected a database that can be read, got one that another program has locked; wait until that program has "
+        "finished writing or end it, then try again",
+    ),
+    (
         r"conversion error to (?:double|float)",
         _NO_NUMBERS,
     ),

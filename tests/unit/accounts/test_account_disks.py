@@ -115,9 +115,40 @@ def test_commits_are_on_the_disk_of_a_server_whatever_it_was_told(postgresql):
 
 def test_a_ledger_that_stays_busy(account, monkeypatch):
     monkeypatch.setattr(sqlite_module, "_PATIENCE", 0.05)
-    with open_ledger(account.url).writing(account.name), pytest.raises(AccountError, match="locked"):
+    locked = pytest.raises(
+        AccountError, match="another program has locked for 0.05 seconds; .*; wait until that program"
+    )
+    with open_ledger(account.url).writing(account.name), locked:
         reserve(account)
     assert states(account) == []
+
+
+DAMAGES = {
+    "another page size": lambda content: content[:16] + b"\0\3" + content[18:],
+    "half of it": lambda content: content[: len(content) // 2],
+    "an empty schema": lambda content: content[:100] + bytes(len(content) - 100),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_reading_a_damaged_account_leaves_no_files(account, memory, damage):
+    path = memory / "study.db"
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    for read in (account.entries, account.state, lambda: reserve(account)):
+        with pytest.raises(AccountError, match=r"malformed|not a database"):
+            read()
+        assert [each.name for each in memory.iterdir()] == ["study.db"]
+
+
+def test_a_log_beside_a_damaged_account_stays(account, memory):
+    """It may hold the last entries."""
+    path = memory / "study.db"
+    path.write_bytes(DAMAGES["half of it"](path.read_bytes()))
+    log = memory / "study.db-wal"
+    log.write_bytes(b"entries")
+    with pytest.raises(AccountError):
+        account.entries()
+    assert log.exists()
 
 
 def test_a_server_that_stays_busy(postgresql, monkeypatch):

@@ -212,10 +212,9 @@ def _target(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ..
 
     ``check_inverse`` compares targets with what becomes of them, and warns where they differ.
     """
-    transformer = part.transformer_
     if part.check_inverse and not (part.transformer is None and part.func is None):
         raise _refused(which, "check_inverse=False", "a comparison on the data that may warn", "set that")
-    return [("transformer", transformer), ("regressor", part.regressor_)], (_SILENT,)
+    return [("transformer", part.transformer_), ("regressor", part.regressor_)], (_SILENT,)
 
 
 def _selection(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:

@@ -94,11 +94,13 @@ def consider_search(part: Any) -> None:
     if not calls or all(_module(frame).startswith(_MACHINERY) for frame in frames):
         return
     # A search inside another is part of the outer one.
-    search = _search_of(calls[-1])
-    # The mark is on the call itself: when it has ended, the next call is another search.
-    if not calls[-1].f_locals.get(_CONSIDERED):
-        calls[-1].f_locals[_CONSIDERED] = True
+    call = calls[-1]
+    search = call.f_locals.get(_CONSIDERED)
+    if search is None:
+        search = _search_of(call)
         _refuse_unaffordable(search)
+        # On the call itself, for its later copies: when it has ended, the next call is another search.
+        call.f_locals[_CONSIDERED] = search
     _warn(part, search)
 
 

@@ -39,7 +39,7 @@ def _sparsifier(data_set: DataSet, problem: Problem, epsilon: float, seed: int, 
     X, X_test, constants = prepared(data_set, problem)
     k = data_set.k + constants
     model = Sparsifier(
-        epsilon=0.95 * epsilon,
+        epsilon_optimise=0.95 * epsilon,
         epsilon_count=0.05 * epsilon,
         delta=DELTA,
         count_range=(k, k + 1),
@@ -55,8 +55,8 @@ def _adp_screen(data_set: DataSet, problem: Problem, epsilon: float, seed: int, 
     """Two halves of the budget, and one screening, after the last step: with more of them nothing is left."""
     X, X_test, _ = prepared(data_set, problem)
     model = ADPScreen(
-        epsilon=epsilon / 2.0,
-        delta=DELTA / 2.0,
+        epsilon_optimise=epsilon / 2.0,
+        delta_optimise=DELTA / 2.0,
         epsilon_screen=epsilon / 2.0,
         delta_screen=DELTA / 2.0,
         screen_at="last",
@@ -71,8 +71,8 @@ def _rnm_screen(data_set: DataSet, problem: Problem, epsilon: float, seed: int, 
     """The paper's shares: .98 of epsilon and .75 of delta for the steps."""
     X, X_test, _ = prepared(data_set, problem)
     model = RNMScreen(
-        epsilon=0.98 * epsilon,
-        delta=0.75 * DELTA,
+        epsilon_optimise=0.98 * epsilon,
+        delta_optimise=0.75 * DELTA,
         epsilon_screen=0.02 * epsilon,
         delta_screen=0.25 * DELTA,
         random_state=seed,

@@ -3,14 +3,29 @@
 import json
 import math
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pytest
 from every_class import ENTRIES, data_for
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    LeaveOneOut,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    permutation_test_score,
+    validation_curve,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from taciturn import (
     Account,
@@ -28,7 +43,7 @@ from taciturn import (
     certificate_of,
     private_score,
 )
-from taciturn.accounting.gdp import gaussian_cost
+from taciturn.accounting.gdp import epsilon_of_mu, gaussian_cost
 from taciturn.accounts import price
 from taciturn.certificate import compose
 from taciturn.core.rng import draws_noticed
@@ -257,24 +272,121 @@ def test_a_search_reserves_for_every_fit_and_warns(account, url):
     account.verify()
 
 
+FEW, THEIRS = X[:300], LABELS[:300]
+
+
+def halving(model):
+    return HalvingGridSearchCV(model, {"n_nonzero": [1, 2]}, cv=KFold(2), min_resources=100)
+
+
+# Searches, and the number of fits of each.
+SEARCHES = {
+    "grid": (lambda m: GridSearchCV(m, {"n_nonzero": [1, 2, 3]}, cv=KFold(4)).fit(FEW, THEIRS), 13),
+    "grid, no refit": (lambda m: GridSearchCV(m, {"n_nonzero": [1, 2]}, cv=2, refit=False).fit(FEW, THEIRS), 4),
+    "two grids": (lambda m: GridSearchCV(m, [{"n_nonzero": [1]}, {"n_nonzero": [2, 3]}], cv=2).fit(FEW, THEIRS), 7),
+    "randomised": (lambda m: RandomizedSearchCV(m, {"n_nonzero": [1, 2, 3]}, n_iter=2, cv=3).fit(FEW, THEIRS), 7),
+    "few settings": (lambda m: RandomizedSearchCV(m, {"n_nonzero": [1, 2]}, n_iter=9, cv=3).fit(FEW, THEIRS), 7),
+    "pipeline": (lambda m: GridSearchCV(Pipeline([("m", m)]), {"m__n_nonzero": [1]}, cv=3).fit(FEW, THEIRS), 4),
+    "scores": (lambda m: cross_val_score(m, FEW, THEIRS), 5),
+    "listed folds": (lambda m: cross_val_score(m, FEW, THEIRS, cv=list(KFold(3).split(FEW))), 3),
+    "predictions": (lambda m: cross_val_predict(m, FEW, THEIRS, cv=3), 3),
+    "permutations": (lambda m: permutation_test_score(m, FEW, THEIRS, cv=2, n_permutations=3), 8),
+    "validation curve": (
+        lambda m: validation_curve(m, FEW, THEIRS, param_name="n_nonzero", param_range=[1, 2], cv=2),
+        4,
+    ),
+    "nested": (lambda m: cross_val_score(GridSearchCV(m, {"n_nonzero": [1, 2]}, cv=2), FEW, THEIRS, cv=2), 10),
+}
+
+
+@pytest.mark.filterwarnings("ignore::taciturn.UnaccountedSearchWarning", "ignore:The total space of parameters")
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_an_unaffordable_search_is_refused_before_its_first_fit(kind, account):
+    run, n_fits = SEARCHES[kind]
+    left = account.state().left.gaussian
+    # One fit too many at this budget: the account pays for n_fits - 1 of them.
+    mu = math.sqrt((left / (n_fits - 0.5)) / price.GAUSSIAN_UNITS)
+    dear = SparseClassifier(account=account, classes=CLASSES, epsilon=epsilon_of_mu(mu, 1e-6), n_nonzero=2)
+    with pytest.raises(BudgetExceededError) as caught:
+        run(dear)
+    assert account.history() == []
+    message = str(caught.value)
+    assert f"got one of {n_fits} fits" in message
+    assert f"can pay for {n_fits - 1}" in message
+    assert "nothing was spent" in message
+    # The remedy that it states is one.
+    affordable = float(re.search(r"epsilon=([0-9.]+) for each", message)[1])
+    assert affordable > 0.9 * epsilon_of_mu(math.sqrt(left / n_fits / price.GAUSSIAN_UNITS), 1e-6)
+    run(clone(dear).set_params(epsilon=affordable))
+    assert len(account.history()) == n_fits
+
+
 @pytest.mark.filterwarnings("ignore::taciturn.UnaccountedSearchWarning")
-def test_a_search_ends_where_the_budget_does(account):
-    with pytest.raises(BudgetExceededError, match="nothing was spent"):
-        search(account, 1.5, error_score="raise").fit(X, LABELS)
-    total = account.state().total
-    assert sum(charge.price.gaussian for charge in account.history()) <= total.gaussian
-    fits = len(account.history())
-    assert 1 <= fits < 13
-    left = account.remaining_epsilon(1e-6)
-    with pytest.warns(FitFailedWarning, match=r"BudgetExceededError: account='patients': expected a fit of"):
-        scores = cross_val_score(
-            SparseClassifier(account=account, classes=CLASSES, epsilon=0.9 * left), X, LABELS, cv=KFold(4)
-        )
-    # One fit was paid for, the others were not.
-    assert np.isnan(scores).sum() == 3
-    with pytest.raises(BudgetExceededError):
-        cross_val_score(SparseClassifier(account=account, classes=CLASSES), X, LABELS, cv=KFold(4), error_score="raise")
-    assert len(account.history()) == fits + 1
+def test_all_private_steps_and_all_candidates_count(account):
+    steps = [("select", CorrelationSelector(account=account, classes=CLASSES, epsilon=0.1, n_features_to_select=3))]
+    whole = Pipeline([*steps, ("model", SparseClassifier(account=account, classes=CLASSES, epsilon=0.1, n_nonzero=1))])
+    # Each of the two steps alone could be paid for.
+    dear = {"select__epsilon": 0.5, "model__epsilon": 1.0}
+    refused = pytest.raises(BudgetExceededError, match=r"of 14 fits, .* multiply the epsilon of every step by 0\.\d+")
+    with refused:
+        GridSearchCV(clone(whole).set_params(**dear), {"model__n_nonzero": [1, 2]}, cv=3).fit(FEW, THEIRS)
+    with refused:
+        GridSearchCV(whole, {"model__epsilon": [0.1, 1.9]}, cv=3).fit(FEW, THEIRS)
+    assert account.history() == []
+    for part in whole:
+        assert not hasattr(part, "certificate_")
+    GridSearchCV(whole, {"model__epsilon": [0.1, 0.4]}, cv=3).fit(FEW, THEIRS)
+    assert len(account.history()) == 14
+    account.verify()
+
+
+@pytest.mark.filterwarnings("ignore::taciturn.UnaccountedSearchWarning")
+def test_a_search_in_other_processes_is_refused_as_well(account):
+    with pytest.raises(BudgetExceededError, match="got one of 13 fits"):
+        search(account, 1.5).fit(FEW, THEIRS)
+    assert account.history() == []
+
+
+def test_the_warning_names_the_number_of_fits_and_their_total(account):
+    model = SparseClassifier(classes=CLASSES, epsilon=0.5, n_nonzero=1)
+    with pytest.warns(
+        UnaccountedSearchWarning, match=r"its 5 fits, which add up to at most epsilon=2\.5 and delta=5e-06"
+    ):
+        cross_val_score(model, FEW, THEIRS)
+    with pytest.warns(UnaccountedSearchWarning, match="its 3 fits are charged"):
+        GridSearchCV(model.set_params(account=account), {"epsilon": [0.1]}, cv=2).fit(FEW, THEIRS)
+    # Budgets that differ have no total that the copy knows.
+    with pytest.warns(UnaccountedSearchWarning, match="its 5 fits, which add up,"):
+        GridSearchCV(model.set_params(account=None), {"epsilon": [0.1, 0.2]}, cv=2).fit(FEW, THEIRS)
+
+
+@pytest.mark.parametrize("unknown", [halving, lambda m: RFE(m, n_features_to_select=5)], ids=["halving", "elimination"])
+def test_a_search_of_an_unknown_number_of_fits_warns(account, unknown):
+    model = SparseClassifier(account=account, classes=CLASSES, epsilon=0.1, n_nonzero=1)
+    with pytest.warns(
+        UnaccountedSearchWarning, match="the number of its fits is not known beforehand; each is charged"
+    ):
+        unknown(model).fit(FEW, THEIRS)
+
+
+@pytest.mark.filterwarnings("ignore::taciturn.UnaccountedSearchWarning")
+def test_the_number_of_folds_is_not_read_off_private_rows(url):
+    # One fold for each record: as many fits as there are records, a number that add-remove keeps private.
+    for rows in (20, 30):
+        account = Account.create(url, f"a{rows}", epsilon=1.0, delta=1e-5, n=None, relation="add-remove")
+        model = SparseRegressor(account=account, relation="add-remove", n_public=50, epsilon=0.9, n_nonzero=1)
+        with pytest.warns(FitFailedWarning, match=r"BudgetExceededError: account='a\d+': expected a fit of"):
+            cross_val_score(model, X[:rows], NUMBERS[:rows], cv=LeaveOneOut(), scoring="neg_max_error")
+        assert len(account.history()) == 1
+
+
+@pytest.mark.filterwarnings("ignore::taciturn.UnaccountedSearchWarning")
+def test_a_fixed_threshold_is_no_search(account):
+    model = SparseClassifier(account=account, classes=CLASSES, epsilon=0.1, n_nonzero=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnaccountedSearchWarning)
+        FixedThresholdClassifier(model, threshold=0.3, pos_label="ill").fit(FEW, THEIRS)
+    assert len(account.history()) == 1
 
 
 def test_the_warning_knows_that_places_move_where_rows_come_and_go():

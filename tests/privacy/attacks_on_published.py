@@ -77,8 +77,8 @@ def true_class_sizes():
 def sparsifier(literal_appendix):
     pair = blanked(np.eye(2)[[0, 0]], np.ones(2), [0.0, 1.0], 1.0, "the only record that needs the second feature")
     model = Sparsifier(
-        loss="squared", epsilon=1e-3, delta=1e-5, count_range=(1, 2), n_steps=30, n_count_steps=30,
-        literal_appendix=literal_appendix,
+        loss="squared", epsilon_optimise=1e-3, epsilon_count=0.05, delta=1e-5, count_range=(1, 2), n_steps=30,
+        n_count_steps=30, literal_appendix=literal_appendix,
     )  # fmt: skip
     return audit_model(model, lambda fitted: int(fitted.support_.sum()), pair, 60)
 
@@ -103,7 +103,15 @@ def residual_free_pair(n_rows, n_columns, radius):
 def smallest_score(pick):
     radius, n_rows, n_columns = 50.0, 3000, 6
     pair = residual_free_pair(n_rows, n_columns, radius)
-    model = RNMScreen(radius=radius, epsilon=0.01, epsilon_screen=0.5, delta_screen=1e-5, n_steps=1, random_state=0)
+    model = RNMScreen(
+        epsilon_optimise=0.01,
+        epsilon_screen=0.5,
+        delta_optimise=1 / 4000,
+        delta_screen=1e-5,
+        radius=radius,
+        n_steps=1,
+        random_state=0,
+    )
     certificate = model.fit(*pair.first).certificate_
     rule, weights = ScreeningRule.for_loss("squared", radius, n_rows), np.full(n_columns, radius / n_columns)
     # The weights are released already, so that a data set is as good as its scores.
@@ -132,7 +140,15 @@ def printed_screening():
     """Of 600 equal scores it matters only how many are negative: a binomial number."""
     radius, n_rows, n_columns = 5.0, 3000, 600
     pair = residual_free_pair(n_rows, n_columns, radius)
-    model = ADPScreen(radius=radius, epsilon=0.01, n_steps=1, screen_at="last", random_state=0)
+    model = ADPScreen(
+        epsilon_optimise=0.01,
+        epsilon_screen=2.5,
+        loss="squared",
+        radius=radius,
+        n_steps=1,
+        screen_at="last",
+        random_state=0,
+    )
     certificate = model.fit(*pair.first).certificate_
     rule, weights = ScreeningRule.for_loss("squared", radius, n_rows), np.full(n_columns, radius / n_columns)
     scale, numbers = model._screening_scale(rule, n_columns), np.arange(n_columns + 1)

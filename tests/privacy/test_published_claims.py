@@ -173,7 +173,8 @@ def test_the_appendix_releases_the_exact_count():
     blanked = (X * [[1], [0], [1]], y * [1, 0, 1])
     outcomes = {}
     for literal in (True, False):
-        settings = {"loss": "squared", "epsilon": 1e-3, "count_range": (1, 2), "literal_appendix": literal}
+        settings = {"loss": "squared", "epsilon_optimise": 1e-3, "epsilon_count": 0.05}
+        settings |= {"count_range": (1, 2), "literal_appendix": literal}
         runs = [
             {
                 int(Sparsifier(n_steps=60, n_count_steps=50, random_state=seed, **settings).fit(*pair).support_.sum())

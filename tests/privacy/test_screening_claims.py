@@ -68,7 +68,7 @@ def test_the_same_for_the_logistic_loss():
     assert after.min() > 20 * rule.printed_sensitivity
     assert 0.97 * rule.sensitivity < after.max() <= rule.sensitivity
     # One screening of dense positive weights breaks its claim, and does not with the true sensitivity.
-    scale = ADPScreen(loss="logistic", screen_at="last")._screening_scale(rule, D)
+    scale = ADPScreen(screen_at="last")._screening_scale(rule, D)
     mended = scale * rule.sensitivity / rule.printed_sensitivity
     deltas = [binomial_delta(2.5, D, (0.5, norm.cdf(-after[0] / noise))) for noise in (scale, mended)]
     assert deltas[0] > 0.05 > 1 / 6000 > deltas[1]
@@ -112,9 +112,11 @@ def test_the_lipschitz_constant_is_twice_the_radius_and_the_unhalved_loss_has_fo
     _, (X, y) = explicit_pair(n, 3, radius)
     last = radius * X[-1, 0] - y[-1]
     assert last == rule.largest_residual == 2 * radius
-    mended = ADPScreen(n_steps=3, gradient_bound=10.0).fit(X, y).certificate_
+    mended = ADPScreen(loss="squared", n_steps=3, gradient_bound=10.0).fit(X, y).certificate_
     assert not any("gradient_bound" in erratum for erratum in mended.errata)
-    (erratum,) = (e for e in ADPScreen(n_steps=3).fit(X, y).certificate_.errata if "gradient_bound" in e)
+    (erratum,) = (
+        e for e in ADPScreen(loss="squared", n_steps=3).fit(X, y).certificate_.errata if "gradient_bound" in e
+    )
     assert "by 10 and not only by gradient_bound = 1" in erratum
     # Theorem 1 of RNM-Screen is stated for the mean of squares, whose gradient moves by twice its first term.
     assert 2 * last / n == pytest.approx(2 * (2 * radius / n))
@@ -125,7 +127,7 @@ def test_the_lipschitz_constant_is_twice_the_radius_and_the_unhalved_loss_has_fo
 
 @pytest.mark.parametrize("radius", [5.0, 50.0])
 def test_adp_screen_breaks_its_claim_at_the_published_setting(radius):
-    model, claimed, delta = ADPScreen(radius=radius, screen_at="last"), 2.5, 1 / 6000
+    model, claimed, delta = ADPScreen(loss="squared", radius=radius, screen_at="last"), 2.5, 1 / 6000
     rule = ScreeningRule.for_loss("squared", radius, N)
     scale = model._screening_scale(rule, D)
     delta_iter = delta / 2
@@ -252,7 +254,8 @@ def test_equation_1_screens_the_solution_itself(seed):
         unit = ScreeningRule.for_loss("squared", 1.0, 400)
         assert np.array_equal(scores_of(unit, radius * X, y, w / radius) < 0.0, ~support)
         assert np.array_equal(printed, np.ones(20, dtype=bool) if radius > 1 else ~support)
-    errata = {radius: ADPScreen(radius=radius, n_steps=2).fit(X, y).certificate_.errata for radius in (1.0, 5.0)}
+    models = {radius: ADPScreen(loss="squared", radius=radius, n_steps=2) for radius in (1.0, 5.0)}
+    errata = {radius: model.fit(X, y).certificate_.errata for radius, model in models.items()}
     assert {r: any("leaves out the radius" in e for e in errata[r]) for r in errata} == {1.0: False, 5.0: True}
 
 
@@ -295,7 +298,10 @@ def test_table_1_of_rnm_screen(correlation, n_sets, width):
     row = table_row(kept(RNMScreen(), n_sets, correlation))
     assert np.all(np.abs(row - expected) <= width * deviations)
     # Without noise in the rule it is another table, and with steps that see nothing, where the signal is strong.
-    for other in [RNMScreen(epsilon_screen=math.inf)] + [RNMScreen(epsilon=1e-3)] * (correlation > 0.0):
+    for other in [
+        RNMScreen(epsilon_optimise=4.9, epsilon_screen=math.inf),
+        *[RNMScreen(epsilon_optimise=1e-3, epsilon_screen=0.1)] * (correlation > 0.0),
+    ]:
         row = table_row(kept(other, 2, correlation))
         assert np.any(np.abs(row - expected) > width * deviations)
 
@@ -316,20 +322,21 @@ FIGURE = {"every": (0.002, 0.002), 50: (0.099, 0.074), "last": (0.510, 0.504)}
 @pytest.mark.parametrize("n_sets", [2, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("screen_at", FIGURE)
 def test_figure_of_adp_screen(screen_at, n_sets):
-    counts = kept(ADPScreen(screen_at=screen_at), n_sets)
+    counts = kept(ADPScreen(loss="squared", screen_at=screen_at), n_sets)
     assert {row: agrees(counts, FIGURE[row]) for row in FIGURE} == {row: row == screen_at for row in FIGURE}
     # Experiment A: the rule without noise, on weights with noise, screens nothing.
-    noiseless_rule = kept(ADPScreen(screen_at=screen_at, epsilon_screen=math.inf), min(n_sets, 5))
+    half = {"epsilon_optimise": 2.5, "epsilon_screen": math.inf}
+    noiseless_rule = kept(ADPScreen(loss="squared", screen_at=screen_at, **half), min(n_sets, 5))
     assert np.all(noiseless_rule == [70, 530])
 
 
 @pytest.mark.parametrize("n_sets", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_noiseless_steps_of_adp_screen(n_sets):
     # Experiment B: screening under noise, after every 50th step without.
-    counts = kept(ADPScreen(screen_at=50, epsilon=math.inf), n_sets)
+    counts = kept(ADPScreen(loss="squared", screen_at=50, epsilon_optimise=math.inf, epsilon_screen=2.5), n_sets)
     assert agrees(counts, (0.082, 0.0))
     assert not agrees(counts, FIGURE[50])
     # No noise at all, after every step.
-    counts = kept(ADPScreen(epsilon=math.inf, epsilon_screen=math.inf), n_sets)
+    counts = kept(ADPScreen(loss="squared", epsilon=math.inf), n_sets)
     assert agrees(counts, (0.459, 0.0))
     assert not agrees(counts, (0.082, 0.0))

@@ -99,9 +99,9 @@ def test_noise_of_the_logistic_corollary_in_units_of_its_bound(epsilon, T, sigma
 def test_the_linear_corollary_needs_an_oracle_and_proves_nothing():
     X, y = data()
     with pytest.raises(ParameterError, match="^oracle=None"):
-        DPIGHT(variant="corollary-5.6").fit(X, y)
+        DPIGHT(variant="corollary-5.6", loss="squared").fit(X, y)
     oracle = (1.3, 0.2, 0.5)
-    model = DPIGHT(variant="corollary-5.6", oracle=oracle, n_nonzero=4, random_state=0).fit(X, y)
+    model = DPIGHT(variant="corollary-5.6", oracle=oracle, n_nonzero=4, loss="squared", random_state=0).fit(X, y)
     assert model.certificate_.proved_epsilon == math.inf
     assert any("this variant is not private" in text for text in model.certificate_.errata)
     variance = 2 * 0.5 * 10 * (math.sqrt(8) * 1.3 + 0.2 * math.log(400)) ** 2 * math.log(1e6) / (400 * 1.0) ** 2
@@ -116,21 +116,21 @@ def test_certificates_state_claim_and_errata():
     assert any("replaced record" in text for text in certificate.errata)
     assert not any("no Lipschitz constant" in text for text in certificate.errata)
     assert Certificate.from_json(certificate.to_json()) == certificate
-    squared = DPIGHT(random_state=0).fit(*data()).certificate_
+    squared = DPIGHT(loss="squared", random_state=0).fit(*data()).certificate_
     assert any("no Lipschitz constant" in text for text in squared.errata)
 
 
 def test_without_noise_it_recovers_the_signal():
     X, y = data(n=2000)
-    model = DPIGHT(epsilon=math.inf, n_nonzero=2, n_steps=200, step_size=20.0).fit(X, y)
+    model = DPIGHT(epsilon=math.inf, n_nonzero=2, n_steps=200, step_size=20.0, loss="squared").fit(X, y)
     assert np.flatnonzero(model.support_).tolist() == [2, 7]
     assert np.allclose(model.coef_[[2, 7]], [1.0, -0.8])
     assert (model.certificate_.status, model.certificate_.proved_epsilon) == ("not private", None)
 
 
 def test_the_loss_decides_what_it_is():
-    assert is_regressor(DPIGHT())
-    assert is_classifier(DPIGHT(loss="logistic"))
+    assert is_regressor(DPIGHT(loss="squared"))
+    assert is_classifier(DPIGHT())
     with pytest.raises(DataError, match="Only binary classification"):
         DPIGHT(loss="logistic").fit(data()[0], np.arange(400) % 3)
 

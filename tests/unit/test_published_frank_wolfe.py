@@ -116,7 +116,8 @@ QUICK = {"n_steps": 20}
 
 def settings_of_many_coefficients(**changes):
     # Noise so large that every coefficient moves: what is kept is then the count, and nothing else.
-    return {"epsilon": 1e-3, "n_steps": 400, "n_count_steps": 30, "random_state": 5} | changes
+    split = {"epsilon_optimise": 1e-3, "epsilon_count": 0.05}
+    return {**split, "n_steps": 400, "n_count_steps": 30, "random_state": 5} | changes
 
 
 def kept(model):
@@ -154,7 +155,9 @@ def test_the_count_is_clipped_noised_scaled_and_clipped(monkeypatch):
 
 def test_the_largest_coefficients_of_private_lasso_are_kept():
     X, y = data(n=50, d=9)
-    model = Sparsifier(epsilon=20.0, n_steps=40, n_count_steps=30, random_state=5).fit(X, y)
+    model = Sparsifier(epsilon_optimise=20.0, epsilon_count=0.05, n_steps=40, n_count_steps=30, random_state=5).fit(
+        X, y
+    )
     stream = Stream.of(5)
     stream.spawn("count")
     scale = 10.0 * math.sqrt(8 * 40 * math.log(1e6)) / (50 * 20.0)
@@ -178,7 +181,11 @@ def test_the_printed_range_is_the_square_root_and_twice_that():
         ({"count_range": 5}, "count_range="),
         ({"n_count_steps": 50_001}, "n_count_steps="),
         ({"precision": 0.0}, "precision="),
-        ({"epsilon_count": 0.0}, "epsilon_count="),
+        ({"count_share": 0.0}, "count_share="),
+        ({"count_share": 1.0}, "count_share="),
+        ({"epsilon_optimise": 1.0, "epsilon_count": 0.0}, "epsilon_count="),
+        ({"epsilon_count": 0.1}, "epsilon_optimise=None"),
+        ({"epsilon_optimise": 0.1}, "epsilon_count=None"),
         ({"delta": 0.0}, "delta="),
         ({"loss": "huber"}, "loss="),
         ({"gradient_bound": -1.0}, "gradient_bound="),
@@ -306,6 +313,20 @@ def test_what_is_proved_of_each():
     assert "climbs" in str(CERTIFICATES["literal"])
     assert "each of the 7 features" in str(CERTIFICATES["multinomial"])
     assert "has not been computed" in str(dataclasses.replace(CERTIFICATES["lasso"], proved_epsilon=None))
+
+
+def test_epsilon_is_the_total_of_steps_and_count():
+    X, y = data(d=7)
+    quick = {"n_steps": 10, "n_count_steps": 5, "count_range": (2, 5), "random_state": 0}
+    for epsilon in (0.5, 5.0):
+        certificate = Sparsifier(epsilon=epsilon, **quick).fit(X, y).certificate_
+        assert certificate.epsilon == epsilon
+        assert certificate.events[0].event == PureEvent(0.05 * epsilon)
+    printed = Sparsifier(epsilon_optimise=0.95, epsilon_count=0.05, **quick).fit(X, y)
+    assert printed.certificate_.events == Sparsifier(**quick).fit(X, y).certificate_.events
+    dear = Sparsifier(epsilon_optimise=0.95, epsilon_count=2.0, **quick).fit(X, y).certificate_
+    assert (dear.epsilon, dear.events[0].event) == (2.95, PureEvent(2.0))
+    assert Sparsifier(count_share=0.5, **quick).fit(X, y).certificate_.events[0].event == PureEvent(0.5)
 
 
 def test_without_noise_nothing_is_claimed():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -61,7 +62,8 @@ def as_printed(X, y, model, screen_at, zero_out, screening_noise, gradient):
     w = random_start(radius, d, stream.spawn("start"))
     steps, screenings = stream.spawn("frank-wolfe"), stream.spawn("screening")
     vertices = [radius * e for e in np.eye(d)] + [-radius * e for e in np.eye(d)]
-    step_scale = radius * model.gradient_bound * math.sqrt(8 * T * math.log(1 / model.delta)) / (n * model.epsilon)
+    root = math.sqrt(8 * T * math.log(1 / model.delta_optimise))
+    step_scale = radius * model.gradient_bound * root / (n * model.epsilon_optimise)
     screened = 0
     for t in range(1, T + 1):
         g = gradient(X, y, w)
@@ -89,7 +91,8 @@ def mean_gradient(loss):
 @pytest.mark.parametrize(("loss", "n"), [("squared", 60), ("squared", 6), ("logistic", 60)])
 def test_adp_screen_is_the_printed_algorithm(loss, n, screen_at, steps, epsilons):
     X, y = data(loss, n=n)
-    settings = {"epsilon": epsilons[0], "delta": 1e-3, "epsilon_screen": epsilons[1], "delta_screen": 1e-2}
+    settings = {"epsilon_optimise": epsilons[0], "delta_optimise": 1e-3}
+    settings |= {"epsilon_screen": epsilons[1], "delta_screen": 1e-2}
     model = ADPScreen(
         **settings, radius=3.0, n_steps=12, screen_at=screen_at, loss=loss, gradient_bound=2.0, random_state=4
     )
@@ -140,7 +143,8 @@ def test_adp_screen_is_the_printed_algorithm(loss, n, screen_at, steps, epsilons
 @pytest.mark.parametrize("n", [60, 6])
 def test_rnm_screen_is_the_printed_algorithm(n, epsilons):
     X, y = data(n=n)
-    settings = {"epsilon": epsilons[0], "delta": 1e-3, "epsilon_screen": epsilons[1], "delta_screen": 1e-2}
+    settings = {"epsilon_optimise": epsilons[0], "delta_optimise": 1e-3}
+    settings |= {"epsilon_screen": epsilons[1], "delta_screen": 1e-2}
     model = RNMScreen(**settings, radius=3.0, n_steps=15, gradient_bound=2.0, random_state=4).fit(X, y)
     epsilon_iter = epsilons[1] / math.sqrt(8 * 15 * math.log(1e2))
     scale = (2 * 3.0 / n + 2 * 9.0 / n + 2 * 3.0 * 4.0 / n) / epsilon_iter
@@ -218,17 +222,17 @@ def test_the_start_is_uniform_in_the_ball():
 
 QUICK = {"n_steps": 20}
 MODELS = [
-    ADPScreen(**QUICK),
-    ADPScreen(loss="logistic", screen_at=5, **QUICK),
-    ADPScreen(epsilon=INFINITY, epsilon_screen=INFINITY, screen_at="last", **QUICK),
+    ADPScreen(loss="squared", **QUICK),
+    ADPScreen(screen_at=5, **QUICK),
+    ADPScreen(loss="squared", epsilon=INFINITY, screen_at="last", **QUICK),
     RNMScreen(**QUICK),
 ]
 
 
 def test_the_loss_decides_what_the_model_is():
-    classifier = ADPScreen(loss="logistic", **QUICK)
+    classifier = ADPScreen(**QUICK)
     assert [is_classifier(classifier), is_regressor(classifier)] == [True, False]
-    for regressor in (ADPScreen(), RNMScreen()):
+    for regressor in (ADPScreen(loss="squared"), RNMScreen()):
         assert [is_classifier(regressor), is_regressor(regressor)] == [False, True]
         assert not hasattr(regressor, "predict_proba")
     X, y = data("logistic")
@@ -242,24 +246,24 @@ def test_the_loss_decides_what_the_model_is():
 
 
 def test_nothing_else_is_learned_from_data():
-    for model in (ADPScreen(**QUICK), RNMScreen(**QUICK)):
+    for model in (ADPScreen(loss="squared", **QUICK), RNMScreen(**QUICK)):
         names = {name for name in vars(model.fit(*data())) if name.endswith("_")}
         assert names == {"coef_", "intercept_", "support_", "n_iter_", "certificate_", "n_features_in_"}
 
 
 def test_seeds_reproduce_and_their_absence_does_not():
     X, y = data()
-    for kind in (ADPScreen, RNMScreen):
+    for kind in (partial(ADPScreen, loss="squared"), RNMScreen):
         one, two = (kind(random_state=3, **QUICK).fit(X, y) for _ in range(2))
         assert np.array_equal(one.coef_, two.coef_)
         assert one.certificate_.seeded
         # Without noise the rule leaves the start alone, which no two runs share.
-        one, two = (kind(epsilon_screen=INFINITY, **QUICK).fit(X, y) for _ in range(2))
+        one, two = (kind(epsilon_optimise=2.5, epsilon_screen=INFINITY, **QUICK).fit(X, y) for _ in range(2))
         assert not np.array_equal(one.coef_, two.coef_)
         assert not one.certificate_.seeded
 
 
-@pytest.mark.parametrize("kind", [ADPScreen, RNMScreen])
+@pytest.mark.parametrize("kind", [partial(ADPScreen, loss="squared"), RNMScreen])
 def test_weights_stay_in_the_ball(kind):
     X, y = data()
     for seed in range(20):
@@ -279,10 +283,16 @@ class Untouchable:
     [
         (ADPScreen, {"epsilon": 0.0}),
         (ADPScreen, {"delta": 0.0}),
-        (ADPScreen, {"epsilon_screen": -1.0}),
-        (ADPScreen, {"delta_screen": 0.0}),
-        (ADPScreen, {"delta_screen": 1.0}),
-        (ADPScreen, {"delta_screen": 0.6, "delta": 0.4}),
+        (ADPScreen, {"screen_share": 0.0}),
+        (ADPScreen, {"screen_share": 1.0}),
+        (ADPScreen, {"screen_delta_share": -0.1}),
+        (ADPScreen, {"epsilon_screen": -1.0, "epsilon_optimise": 1.0}),
+        (ADPScreen, {"epsilon_optimise": None, "epsilon_screen": 1.0}),
+        (ADPScreen, {"epsilon_screen": None, "epsilon_optimise": 1.0}),
+        (ADPScreen, {"delta_optimise": None, "delta_screen": 1e-3}),
+        (ADPScreen, {"delta_screen": 0.0, "delta_optimise": 0.1}),
+        (ADPScreen, {"delta_screen": 1.0, "delta_optimise": 0.1}),
+        (ADPScreen, {"delta_screen": 0.6, "delta_optimise": 0.4}),
         (ADPScreen, {"radius": 0.0}),
         (ADPScreen, {"radius": 601.0, "loss": "logistic"}),
         (RNMScreen, {"radius": 1.1e6}),
@@ -294,8 +304,8 @@ class Untouchable:
         (ADPScreen, {"loss": "huber"}),
         (ADPScreen, {"gradient_bound": -1.0}),
         (ADPScreen, {"random_state": -1}),
-        (RNMScreen, {"epsilon_screen": 0.0}),
-        (RNMScreen, {"delta_screen": 0.0}),
+        (RNMScreen, {"epsilon_screen": 0.0, "epsilon_optimise": 1.0}),
+        (RNMScreen, {"delta_screen": 0.0, "delta_optimise": 1e-3}),
         (RNMScreen, {"n_steps": 2.5}),
         (RNMScreen, {"random_state": "x"}),
     ],
@@ -318,8 +328,8 @@ def test_the_largest_balls_are_still_computed(loss, radius):
 def certificates():
     X, y = data(n=300)
     return {
-        "adp": ADPScreen(random_state=0, **QUICK).fit(X, y).certificate_,
-        "adp every fifth": ADPScreen(screen_at=5, **QUICK).fit(X, y).certificate_,
+        "adp": ADPScreen(loss="squared", random_state=0, **QUICK).fit(X, y).certificate_,
+        "adp every fifth": ADPScreen(loss="squared", screen_at=5, **QUICK).fit(X, y).certificate_,
         "logistic": ADPScreen(loss="logistic", **QUICK).fit(*data("logistic", n=300)).certificate_,
         "rnm": RNMScreen(**QUICK).fit(X, y).certificate_,
         "rnm small ball": RNMScreen(radius=2.0, **QUICK).fit(X, y).certificate_,
@@ -327,6 +337,33 @@ def certificates():
 
 
 CERTIFICATES = certificates()
+
+
+PRINTED = {
+    ADPScreen: {"epsilon_optimise": 2.5, "epsilon_screen": 2.5, "delta_optimise": 1 / 6000, "delta_screen": 1 / 6000},
+    RNMScreen: {"epsilon_optimise": 4.9, "epsilon_screen": 0.1, "delta_optimise": 1 / 4000, "delta_screen": 1 / 12000},
+}
+
+
+@pytest.mark.parametrize("kind", PRINTED)
+def test_epsilon_is_the_total_and_its_shares_are_those_of_the_papers(kind):
+    given = QUICK | ({"loss": "squared"} if kind is ADPScreen else {})
+    X, y = data()
+    for epsilon in (0.5, 5.0):
+        certificate = kind(epsilon=epsilon, delta=1e-4, **given).fit(X, y).certificate_
+        assert (certificate.epsilon, certificate.delta) == (epsilon, 1e-4)
+    # The papers' own parts are the default, to the bit, and add up to the claim.
+    printed, shared = (kind(random_state=3, **given, **more).fit(X, y) for more in (PRINTED[kind], {}))
+    assert np.array_equal(printed.coef_, shared.coef_)
+    assert printed.certificate_.events == shared.certificate_.events
+    assert printed.certificate_.epsilon == shared.certificate_.epsilon == 5.0
+    parts = kind(**(PRINTED[kind] | {"epsilon_screen": 7.0, "delta_screen": 0.01}), **given).fit(X, y).certificate_
+    assert parts.epsilon == PRINTED[kind]["epsilon_optimise"] + 7.0
+    assert parts.delta == PRINTED[kind]["delta_optimise"] + 0.01
+    # Another share moves noise from one part to the other.
+    steps, screenings = kind(screen_share=0.9, **given).fit(X, y).certificate_.events
+    assert steps.scale > shared.certificate_.events[0].scale
+    assert screenings.scale < shared.certificate_.events[1].scale
 
 
 @pytest.mark.parametrize("name", CERTIFICATES)
@@ -366,19 +403,15 @@ def test_which_errata_concern_which_run():
         assert {name for name, c in CERTIFICATES.items() if any(text in e for e in c.errata)} == names, text
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"epsilon": INFINITY}, {"epsilon_screen": INFINITY}, {"epsilon": INFINITY, "epsilon_screen": INFINITY}],
-)
-@pytest.mark.parametrize("kind", [ADPScreen, RNMScreen])
-def test_half_the_noise_is_no_privacy(kind, changes):
-    certificate = kind(**changes, **QUICK).fit(*data()).certificate_
+@pytest.mark.parametrize("epsilons", [(INFINITY, 2.5), (2.5, INFINITY), (INFINITY, INFINITY)])
+@pytest.mark.parametrize("kind", [partial(ADPScreen, loss="squared"), RNMScreen])
+def test_half_the_noise_is_no_privacy(kind, epsilons):
+    split = dict(zip(("epsilon_optimise", "epsilon_screen"), epsilons, strict=True))
+    certificate = kind(**split, **QUICK).fit(*data()).certificate_
     assert (certificate.status, certificate.epsilon, certificate.delta) == ("not private", INFINITY, 0.0)
     assert certificate.proved_epsilon is None
-    assert [isinstance(release.event, NotPrivateEvent) for release in certificate.events] == [
-        "epsilon" in changes,
-        "epsilon_screen" in changes,
-    ]
+    without_noise = [isinstance(release.event, NotPrivateEvent) for release in certificate.events]
+    assert without_noise == [math.isinf(epsilon) for epsilon in epsilons]
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 

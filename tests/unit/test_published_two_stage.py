@@ -96,20 +96,22 @@ def test_spending_the_whole_epsilon_twice_would_not_be_covered():
     """What a public implementation does: the same claim with the second stage at full epsilon."""
     from taciturn.accounting import epsilon_of
 
-    honest = TwoStage(n_nonzero=3, random_state=0).fit(*data()).certificate_
-    full = TwoStage(epsilon=2.0, n_nonzero=3, random_state=0).fit(*data()).certificate_.events[1]
+    honest = TwoStage(n_nonzero=3, loss="squared", random_state=0).fit(*data()).certificate_
+    full = TwoStage(epsilon=2.0, n_nonzero=3, loss="squared", random_state=0).fit(*data()).certificate_.events[1]
     assert epsilon_of(honest.events[0].total + full.total, 1e-6) > 1.0
 
 
 def test_without_noise_the_model_is_plain():
     X, y = data()
-    model = TwoStage(epsilon=math.inf, n_nonzero=2, radius=5.0, random_state=0).fit(X, y)
+    model = TwoStage(epsilon=math.inf, n_nonzero=2, radius=5.0, loss="squared", random_state=0).fit(X, y)
     assert model.certificate_.status == "not private"
     chosen = np.flatnonzero(model.support_)
     assert chosen.tolist() == [1, 4]
     plain = np.linalg.lstsq(X[:, chosen], y, rcond=None)[0]
     assert np.allclose(model.coef_[chosen], plain, atol=1e-6)
-    sparse = TwoStage(epsilon=math.inf, n_nonzero=2, radius=5.0, random_state=0).fit(sp.csr_matrix(X), y)
+    sparse = TwoStage(epsilon=math.inf, n_nonzero=2, radius=5.0, loss="squared", random_state=0).fit(
+        sp.csr_matrix(X), y
+    )
     assert np.allclose(sparse.coef_, model.coef_, atol=1e-6)
 
 
@@ -133,4 +135,4 @@ def test_bad_parameters(parameters, name):
 def test_two_classes_only():
     X, _ = data(n=60)
     with pytest.raises(DataError, match="Expected two classes"):
-        TwoStage(loss="logistic").fit(X, np.arange(60) % 3)
+        TwoStage().fit(X, np.arange(60) % 3)

@@ -279,7 +279,16 @@ def test_a_watched_fit_can_prove_nothing():
 @pytest.mark.parametrize("epsilon_screen", [2.5, math.inf])
 def test_the_gap_is_that_of_the_weights_that_are_left(epsilon_screen):
     X, y, _ = make_screening_linear(200, 80, random_state=0)
-    model, seen = ADPScreen(n_steps=30, screen_at=7, epsilon_screen=epsilon_screen, random_state=1), []
+    model, seen = (
+        ADPScreen(
+            **{"epsilon_optimise": 2.5, "epsilon_screen": epsilon_screen},
+            loss="squared",
+            n_steps=30,
+            screen_at=7,
+            random_state=1,
+        ),
+        [],
+    )
     rule = ScreeningRule.for_loss("squared", 5.0, 200)
     model.watch = lambda t, w, g: seen.append((rule.gap(w, g), w.copy()))
     model.fit(X, y)
@@ -346,7 +355,8 @@ def test_the_lasso_keeps_the_largest_of_orthogonal_columns():
 def test_dp_fw_is_rnm_screen_without_screening():
     problem = posed("triazines", TRANSFORMED)
     (n, d), radius, stream = problem.X.shape, 3.0, Stream.of(8)
-    whole = RNMScreen(epsilon=5.0, delta=1 / n, radius=radius, n_steps=problem.n_steps)
+    split = {"epsilon_optimise": 5.0, "epsilon_screen": 1.0, "delta_optimise": 1 / n, "delta_screen": 1e-3}
+    whole = RNMScreen(**split, radius=radius, n_steps=problem.n_steps)
     expected = {
         scale: screened_frank_wolfe(
             mean_loss(problem.X, problem.y, SquaredLoss()),
@@ -381,7 +391,8 @@ def test_the_methods_differ_as_their_names_say():
 def test_the_screening_of_rnm_screen_sees_nothing():
     X, y, _ = make_screening_linear(random_state=0)
     supports = [
-        RNMScreen(epsilon_screen=epsilon, random_state=1).fit(X, y).support_ for epsilon in (0.1, 1e-9, math.inf)
+        RNMScreen(epsilon_optimise=4.9, epsilon_screen=epsilon, random_state=1).fit(X, y).support_
+        for epsilon in (0.1, 1e-9, math.inf)
     ]
     assert np.array_equal(supports[0], supports[1])
     assert not np.array_equal(supports[0], supports[2])

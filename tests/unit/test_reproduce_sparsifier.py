@@ -203,7 +203,9 @@ def test_sparsify_is_a_fit_of_sparsifier_with_a_known_count():
     settings = {"delta": sample.delta, "n_steps": printed.N_STEPS, "n_count_steps": 25}
     exact = int(np.count_nonzero(reference.noiseless_frank_wolfe(sample.X, sample.y, radius=4.0, n_steps=25)))
     for seed in range(2):
-        model = Sparsifier(epsilon=2.95, radius=4.0, random_state=seed, **settings).fit(sample.X, sample.y)
+        model = Sparsifier(epsilon_optimise=2.95, epsilon_count=0.05, radius=4.0, random_state=seed, **settings).fit(
+            sample.X, sample.y
+        )
         weights = methods.sparsify(sample, seed, epsilon=3.0, radius=4.0, n_reference=exact)
         assert np.allclose(weights, model.coef_.ravel(), atol=1e-12)
         assert np.count_nonzero(weights) == int(model.count_)

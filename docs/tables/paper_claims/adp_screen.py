@@ -21,7 +21,7 @@ from taciturn.published.screening_rule import ScreeningRule
 # The published setting, with one screening.
 N, D, RADIUS = 3000, 600, 5.0
 EPSILON, DELTA = 2.5, 1 / 6000
-ONCE = ADPScreen(radius=RADIUS, screen_at="last")
+ONCE = ADPScreen(loss="squared", radius=RADIUS, screen_at="last")
 
 CLAIMS_TESTS = "privacy/test_screening_claims.py"
 BOUNDED = "Public bounds on features and targets, and a clip of residuals ([constants](estimators.md#sensitivity))"
@@ -49,7 +49,7 @@ def logistic_scores() -> Finding:
     blank, whole, w = exact.logistic_pair(N, D, RADIUS)
     before, after = (exact.scores_of(rule, *data, w, "logistic") for data in (blank, whole))
     ratio = np.abs(after - before).min() / rule.printed_sensitivity
-    scale = ADPScreen(loss="logistic", radius=RADIUS, screen_at="last")._screening_scale(rule, D)
+    scale = ADPScreen(radius=RADIUS, screen_at="last")._screening_scale(rule, D)
     chances = [float(norm.cdf(-scores[0] / scale)) for scores in (before, after)]
     return Finding(
         claimed=1.0,

@@ -52,14 +52,20 @@ def common_scale() -> Finding:
 
 def both_stages() -> Finding:
     """Two halves of the budget and the constants of Algorithm 1 of Kifer et al."""
-    proved = TwoStage(n_nonzero=5, delta=1e-5, random_state=0).fit(*table(100, 20)).certificate_.proved_epsilon
+    proved = (
+        TwoStage(n_nonzero=5, delta=1e-5, loss="squared", random_state=0)
+        .fit(*table(100, 20))
+        .certificate_.proved_epsilon
+    )
     return Finding(claimed=1.0, upper=proved, numbers={"proved": up(proved)})
 
 
 def whole_budget_twice() -> Finding:
     """Half of epsilon for the selection, all of it for the fit."""
     first, second = (
-        TwoStage(epsilon=epsilon, n_nonzero=5, delta=1e-5, random_state=0).fit(*table(100, 20)).certificate_.events[i]
+        TwoStage(epsilon=epsilon, n_nonzero=5, delta=1e-5, loss="squared", random_state=0)
+        .fit(*table(100, 20))
+        .certificate_.events[i]
         for epsilon, i in ((1.0, 0), (2.0, 1))
     )
     proved = epsilon_of(first.total + second.total, 1e-5)

@@ -159,7 +159,10 @@ def uniform_limit_in_features() -> Finding:
 def blind_screening() -> Finding:
     """Coefficients whose fate is the same where the screening sees nothing, as a share; below 1 if it sees anything."""
     X, y, _ = make_screening_linear(random_state=0)
-    printed, blind = (RNMScreen(epsilon_screen=e, random_state=0).fit(X, y).support_ for e in (EPSILON_SCREEN, 1e-6))
+    printed, blind = (
+        RNMScreen(epsilon_optimise=EPSILON, epsilon_screen=e, random_state=0).fit(X, y).support_
+        for e in (EPSILON_SCREEN, 1e-6)
+    )
     scale = RNMScreen()._screening_scale(ScreeningRule.for_loss("squared", RADIUS, N))
     return Finding(
         claimed=1.0 - 1 / D,

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -216,6 +217,25 @@ class Account:
         parameter at the same epsilon, and may have to take less.
         """
         return affordable_epsilon(self.state().left, check_delta(delta=delta))
+
+    def payable_fits(self, fits: Iterable[tuple[Event, Budget, bool, int]]) -> int:
+        """How many of these fits the account could pay for now, one after another.
+
+        Parameters
+        ----------
+        fits : iterable of (Event, Budget, bool, int)
+            Everything that a fit may release, its budget, whether it releases in the order of the event, and how often
+            it is made.
+        """
+        left, total = self.state().left, 0
+        for event, budget, ordered, count in fits:
+            for price in prices_of(event, budget, ordered=ordered):
+                paid = price.affordable(left, count)
+                left -= price.times(paid)
+                total, count = total + paid, count - paid
+            if count:
+                break
+        return total
 
     # ------------------------------------------------------------------ spending
 

@@ -127,6 +127,14 @@ class Price:
         """Whether each of the integers is at most that of a total."""
         return all(mine <= its for mine, its in zip(self.values, total.values, strict=True))
 
+    def times(self, count: int) -> Price:
+        """So many of it."""
+        return Price(*(count * mine for mine in self.values))
+
+    def affordable(self, total: Price, count: int) -> int:
+        """How many of it a total has room for, at most ``count``."""
+        return min([count, *(its // mine for mine, its in zip(self.values, total.values, strict=True) if mine)])
+
 
 def prices_of(event: Event, budget: Budget, *, ordered: bool = True) -> Iterable[Price]:
     """What a plan may be charged, the first pot before the second; an account takes the first price that it can pay.

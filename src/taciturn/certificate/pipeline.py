@@ -8,7 +8,7 @@ from typing import Any
 
 from taciturn.certificate.certificate import Certificate
 from taciturn.certificate.issue import compose
-from taciturn.certificate.steps import of_layout, without_data
+from taciturn.certificate.steps import of_layout, parts_within, without_data
 from taciturn.core.errors import CertificateError
 
 __all__ = ["certificate_of"]
@@ -18,10 +18,13 @@ def certificate_of(estimator: Any) -> Certificate:
     """The privacy statement of everything that a fitted estimator learned.
 
     An estimator with a ``certificate_`` has its own. For a ``Pipeline``, ``FeatureUnion`` or
-    ``ColumnTransformer`` the certificates of all parts are composed, those of parts inside parts included. Parts that
-    learn nothing from the data cost nothing: "passthrough", "drop", ``TableEncoder``, ``OneHotEncoder`` with given
-    categories, ``SimpleImputer`` with a constant, and ``FunctionTransformer`` with a function of single rows. What such
-    a part takes for granted is among the assumptions of the certificate. Any other part without a certificate, say
+    ``ColumnTransformer`` the certificates of all parts are composed, those of parts inside parts included; so are those
+    of the models inside ``VotingClassifier``, ``VotingRegressor``, ``MultiOutputClassifier``, ``MultiOutputRegressor``,
+    ``FixedThresholdClassifier``, ``TransformedTargetRegressor`` and ``SelectFromModel``. Parts that learn nothing from
+    the data cost nothing: "passthrough", "drop", ``TableEncoder``, ``OneHotEncoder`` with given categories,
+    ``SimpleImputer`` with a constant, ``FunctionTransformer`` with a function of single rows, ``PolynomialFeatures``,
+    ``SplineTransformer`` with given knots, and ``HashingVectorizer``. What such a part takes for granted is among the
+    assumptions of the certificate. Any other part without a certificate, say
     ``StandardScaler``, whose means and variances are the data's own, is refused: no statement could cover it.
 
     Parameters
@@ -75,15 +78,17 @@ def _parts(estimator: Any, name: str, assumptions: list[str]) -> Iterable[Certif
     if isinstance(certificate, Certificate):
         yield certificate
         return
-    inner = _inner(estimator)
-    if inner is None:
+    inner, assumed = _inner(estimator), None
+    if inner is not None:
+        assumed = of_layout(estimator, _named(estimator, name))
+    elif (within := parts_within(estimator, _named(estimator, name))) is not None:
+        inner, assumed = within
+    else:
         assumed = _assumed(estimator, name)
-        if assumed is None:
-            raise CertificateError(_refusal(estimator, name))
-        assumptions += assumed
-        return
-    assumptions += of_layout(estimator, _named(estimator, name))
-    for inner_name, part, *_ in inner:
+    if assumed is None:
+        raise CertificateError(_refusal(estimator, name))
+    assumptions += assumed
+    for inner_name, part, *_ in inner or ():
         yield from _parts(part, f"{name}.{inner_name}" if name else str(inner_name), assumptions)
 
 

@@ -5,6 +5,8 @@ itself. Then a neighbour of a table, mapped by the step, is a neighbour of the m
 follows is the guarantee of the whole. What is not certain from the parameters becomes an assumption of the certificate,
 in words; a step whose parameters let it learn is refused with the parameter to change.
 
+A model around other models costs what these cost, if what it keeps beside them follows from parameters and from them.
+
 Our own classes run inside a guard, which drops warnings and rewords errors that a cell may cause. Steps of scikit-learn
 do not, so that their silence is assumed.
 """
@@ -17,7 +19,7 @@ import numpy as np
 
 from taciturn.core.errors import CertificateError
 
-__all__ = ["of_layout", "without_data"]
+__all__ = ["of_layout", "parts_within", "without_data"]
 
 _SILENT = "no record makes a step of scikit-learn fail or warn; where one does, that tells of it"
 _TRIED_ROWS = 7
@@ -32,20 +34,57 @@ def without_data(part: Any, which: str) -> tuple[str, ...] | None:
     if not kind.__module__.startswith("sklearn."):
         return None
     # Here rather than above: reading a certificate should not cost the import of scikit-learn.
-    from sklearn.exceptions import NotFittedError
+    from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, SplineTransformer
+
+    judges = {
+        OneHotEncoder: _one_hot,
+        SimpleImputer: _imputer,
+        FunctionTransformer: _function,
+        PolynomialFeatures: _polynomials,
+        SplineTransformer: _splines,
+        HashingVectorizer: _hashes,
+    }
+    # A subclass may do anything.
+    return judges[kind](part, which) if kind in judges and _is_fitted(part) else None
+
+
+def parts_within(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]] | None:
+    """The fitted parts of a model around others, and what has to be assumed for it to hold nothing else of the data.
+
+    None for what is not known here. Raises CertificateError for a known one whose parameters let it learn.
+    """
+    kind = type(part)
+    if not kind.__module__.startswith("sklearn."):
+        return None
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.ensemble import VotingClassifier, VotingRegressor
+    from sklearn.feature_selection import SelectFromModel
+    from sklearn.model_selection import FixedThresholdClassifier
+    from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+
+    judges = {
+        FixedThresholdClassifier: _threshold,
+        TransformedTargetRegressor: _target,
+        SelectFromModel: _selection,
+        VotingClassifier: _votes,
+        VotingRegressor: _votes,
+        MultiOutputClassifier: _outputs,
+        MultiOutputRegressor: _outputs,
+    }
+    return judges[kind](part, which) if kind in judges and _is_fitted(part) else None
+
+
+def _is_fitted(part: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
-    judges = {OneHotEncoder: _one_hot, SimpleImputer: _imputer, FunctionTransformer: _function}
-    # A subclass may do anything.
-    if kind not in judges:
-        return None
     try:
         check_is_fitted(part)
     except NotFittedError:
-        return None
-    return judges[kind](part, which)
+        return False
+    return True
 
 
 def of_layout(part: Any, which: str) -> tuple[str, ...]:
@@ -66,7 +105,10 @@ def _may_be_sparse(part: Any) -> bool:
     """Whether a part, or the last one inside it, is an encoder with a sparse result."""
     if hasattr(part, "transformer_list"):
         return any(_may_be_sparse(inner) for _, inner in part.transformer_list)
-    return _may_be_sparse(part.steps[-1][1]) if hasattr(part, "steps") else getattr(part, "sparse_output", False)
+    if hasattr(part, "steps"):
+        return _may_be_sparse(part.steps[-1][1])
+    # Hashed words are sparse without a parameter that says so.
+    return type(part).__name__ == "HashingVectorizer" or getattr(part, "sparse_output", False)
 
 
 def _one_hot(part: Any, which: str) -> tuple[str, ...]:
@@ -120,8 +162,90 @@ def _function(part: Any, which: str) -> tuple[str, ...]:
     if _mixes_rows(part):
         expected = "a function that treats every row by itself"
         raise _refused(which, expected, "one whose value for a row depends on other rows", "use public numbers in it")
-    rows = f"the function of {which} treats every row by itself, and was chosen without looking at these data"
-    return (rows, _SILENT)
+    return (_by_rows(which), _SILENT)
+
+
+def _by_rows(which: str) -> str:
+    return f"the function of {which} treats every row by itself, and was chosen without looking at these data"
+
+
+def _polynomials(part: Any, which: str) -> tuple[str, ...]:
+    """Only numbers of columns are kept, and the products of a row are its own."""
+    return (_SILENT,)
+
+
+def _splines(part: Any, which: str) -> tuple[str, ...]:
+    """``bsplines_`` follow from the knots that are given, and a cell is evaluated by itself.
+
+    In sparse results, a missing cell is first replaced by the smallest value of its column, which may be left in place.
+    """
+    if isinstance(part.knots, str):
+        raise _refused(which, "knots=[[...]] with public positions", "those of the data", "list the knots")
+    if part.sparse_output and getattr(part, "handle_missing", "error") == "zeros":
+        expected = "sparse_output=False beside handle_missing='zeros'"
+        raise _refused(which, expected, "one that fills in missing cells by values of other records", "set that")
+    if part.extrapolation != "error":
+        return (_SILENT,)
+    beyond = f"every value lies between the first and the last knot of {which}; a table with any other is refused, and "
+    return (f"{beyond}the refusal tells of it", _SILENT)
+
+
+def _hashes(part: Any, which: str) -> tuple[str, ...]:
+    """A step without any state; each text is split, hashed and scaled by itself."""
+    if part.input != "content":
+        raise _refused(which, "input='content'", "names of files or files", "read the texts first")
+    if any(callable(getattr(part, name)) for name in ("preprocessor", "tokenizer", "analyzer")):
+        return (_by_rows(which), _SILENT)
+    return (_SILENT,)
+
+
+# ------------------------------------------------------------------ models around others
+
+
+def _threshold(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    """A fitted estimator; the threshold is a parameter. A table with other than two labels is refused."""
+    return [("estimator", part.estimator_)], (_public_labels(), _SILENT)
+
+
+def _target(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    """A transformer of the target, judged as a step, and a regressor.
+
+    ``check_inverse`` compares targets with what becomes of them, and warns where they differ.
+    """
+    if part.check_inverse and not (part.transformer is None and part.func is None):
+        raise _refused(which, "check_inverse=False", "a comparison on the data that may warn", "set that")
+    return [("transformer", part.transformer_), ("regressor", part.regressor_)], (_SILENT,)
+
+
+def _selection(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    """A fitted model, whose coefficients decide which columns are kept: a function of what was released."""
+    if callable(part.max_features):
+        raise _refused(which, "max_features as a number", "a function that is given the table", "give a number")
+    if callable(part.importance_getter):
+        expected = "importance_getter as a name"
+        raise _refused(which, expected, "a function that may know more than the model", "name an attribute")
+    return [("estimator", part.estimator_)], (_SILENT,)
+
+
+def _votes(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    """Models of the same records, whose costs add up. A classifier numbers the labels that it finds."""
+    labels = (_public_labels(),) if hasattr(part, "le_") else ()
+    return list(part.named_estimators_.items()), (*labels, _SILENT)
+
+
+def _outputs(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    """One model of the same records for each column of the target, whose costs add up.
+
+    A classifier refuses targets that look like numbers rather than labels.
+    """
+    labels = (_public_labels(),) if type(part).__name__ == "MultiOutputClassifier" else ()
+    return [(f"output {i}", each) for i, each in enumerate(part.estimators_, 1)], (*labels, _SILENT)
+
+
+def _public_labels() -> str:
+    from taciturn.data.reading import PUBLIC_LABELS
+
+    return PUBLIC_LABELS
 
 
 def _mixes_rows(part: Any) -> bool:

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from taciturn.core.errors import DataError
 
-__all__ = ["GUARDED_METHODS", "Guarded", "calling_modules", "guarded", "warn_caller"]
+__all__ = ["GUARDED_METHODS", "Guarded", "calling_frames", "guarded", "warn_caller"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,11 +99,11 @@ class Guarded:
                 setattr(cls, name, guarded(vars(cls)[name]))
 
 
-def calling_modules() -> list[str]:
-    """The names of the modules on the call stack, the nearest first."""
+def calling_frames() -> list[FrameType]:
+    """The calls on the stack, the nearest first."""
     frame, found = sys._getframe(1), []
     while frame is not None:
-        found.append(str(frame.f_globals.get("__name__", "")))
+        found.append(frame)
         frame = frame.f_back  # type: ignore[assignment]
     return found
 

@@ -47,7 +47,7 @@ from taciturn.events import Event
 from taciturn.fitting.docstrings import fill
 from taciturn.fitting.public_warnings import warn_of_default_bounds, warn_of_weak_guarantee
 from taciturn.fitting.representation import Represented
-from taciturn.fitting.searches import warn_of_search
+from taciturn.fitting.searches import consider_search
 from taciturn.sources import OpenTable, TablePersons, open_arguments
 from taciturn.sources.open_tables import ONE_PARTITION
 
@@ -252,7 +252,7 @@ class PrivateEstimator(Guarded, Represented):
     def __sklearn_clone__(self) -> Any:
         # Searches make their copies in the process that was asked, and fit them wherever they like.
         if self.epsilon != math.inf:
-            warn_of_search(type(self).__name__, self.account, self.relation)
+            consider_search(self)
         return super().__sklearn_clone__()
 
     def check_parameters(self) -> None:

@@ -38,6 +38,7 @@ __all__ = [
     "SwitchedModel",
     "check_printed_delta",
     "classifies",
+    "parts_of",
     "state_claim",
     "vertex_releases",
 ]
@@ -100,6 +101,17 @@ def check_printed_delta(**named: Any) -> None:
     if check_delta(**named) == 0.0:
         ((name, value),) = named.items()
         raise ParameterError(name, value, "a number in (0, 1)", "the noise is calibrated to its logarithm")
+
+
+def parts_of(total: float, share: float, **given: float | None) -> tuple[float, float]:
+    """The two parts of a total, by the share of the second one, or as both are given by name."""
+    (first_name, first), (second_name, second) = given.items()
+    if first is None and second is None:
+        return total * (1.0 - share), total * share
+    if first is None or second is None:
+        missing = first_name if first is None else second_name
+        raise ParameterError(missing, None, "a number where the other part is one", "give both parts, or neither")
+    return first, second
 
 
 class Reproduction(Guarded, Represented):
@@ -261,10 +273,15 @@ class BallModel(SwitchedModel):
     n_steps: int
     gradient_bound: float
 
+    def _budget_of_steps(self) -> tuple[float, float]:
+        """Epsilon and delta of the steps."""
+        return self.epsilon, self.delta
+
     def noise_scale(self, n_rows: int) -> float:
         """Return the printed scale of the Laplace noise of a step, in the units of the mean gradient."""
-        root = math.sqrt(8.0 * self.n_steps * math.log(1.0 / self.delta))
-        return self.radius * self.gradient_bound * root / (n_rows * self.epsilon)
+        epsilon, delta = self._budget_of_steps()
+        root = math.sqrt(8.0 * self.n_steps * math.log(1.0 / delta))
+        return self.radius * self.gradient_bound * root / (n_rows * epsilon)
 
     def _facts(self, X: Any) -> dict[str, Any]:
         facts = super()._facts(X) | {"loss": self.loss}

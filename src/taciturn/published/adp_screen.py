@@ -65,7 +65,7 @@ class ADPScreen(ScreenedReproduction):
     nothing is clipped or checked. For use, see :class:`taciturn.ScreenedRegressor` and
     :class:`taciturn.ScreenedClassifier`.
 
-    **Privacy.** As published, (epsilon + epsilon_screen, delta + delta_screen)-DP, which is false.
+    **Privacy.** As published, (epsilon, delta)-DP, which is false.
     ``certificate_.proved_epsilon`` composes, under zero-out, the steps, each :math:`2\lambda\rho/(n b)`-DP for Laplace
     noise of scale b and derivatives of at most :math:`\rho` (:math:`2\lambda` for half the squared residual,
     :math:`\sigma(\lambda)` for the logistic loss), and the screenings as Gaussian releases of d scores, each of which
@@ -73,22 +73,27 @@ class ADPScreen(ScreenedReproduction):
 
     Parameters
     ----------
-    epsilon : float, default=2.5
-        Claimed budget of the steps. ``float("inf")`` runs them without noise.
-    delta : float, default=1/6000
-        Claimed failure probability of the steps, > 0.
-    epsilon_screen : float, default=2.5
-        Claimed budget of the screenings. ``float("inf")`` screens without noise.
-    delta_screen : float, default=1/6000
-        Claimed failure probability of the screenings, > 0.
+    epsilon : float, default=5.0
+        Claimed budget of steps and screenings together. ``float("inf")`` runs both without noise.
+    delta : float, default=1/3000
+        Claimed failure probability of both together, > 0.
+    screen_share : float, default=0.5
+        Share of epsilon for the screenings; the steps have the rest.
+    screen_delta_share : float, default=0.5
+        Share of delta for the screenings.
+    epsilon_optimise, epsilon_screen : float, default=None
+        The paper's own parametrisation: the budgets of steps and of screenings, in place of ``epsilon`` and its share;
+        the claim is their sum. ``float("inf")`` runs one of them without noise. Give both or neither.
+    delta_optimise, delta_screen : float, default=None
+        The same for delta.
     radius : float, default=5.0
         Radius of the L1 ball.
     n_steps : int, default=1000
         T, of which the noise is a function.
     screen_at : {"every", "last"} or int, default="every"
         Screen after every step, after the last one, or after every k-th.
-    loss : {"squared", "logistic"}, default="squared"
-        "squared" (half the squared residual) makes the model a regressor; "logistic" a classifier of two classes.
+    loss : {"logistic", "squared"}, default="logistic"
+        "logistic" makes the model a classifier of two classes; "squared" (half the squared residual) a regressor.
     gradient_bound : float, default=1.0
         The constant of the steps' noise. What is given is used; too small a value shows in ``proved_epsilon`` and in
         the errata.
@@ -125,7 +130,7 @@ class ADPScreen(ScreenedReproduction):
     >>> from taciturn.datasets import make_screening_linear
     >>> from taciturn.published import ADPScreen
     >>> X, y, _ = make_screening_linear(n_samples=500, n_features=100, random_state=0)
-    >>> model = ADPScreen(n_steps=100, screen_at="last", random_state=0).fit(X, y)
+    >>> model = ADPScreen(loss="squared", n_steps=100, screen_at="last", random_state=0).fit(X, y)
     >>> model.certificate_.status, model.certificate_.epsilon, model.certificate_.proved_epsilon > 5.0
     ('as published', 5.0, True)
     """
@@ -133,20 +138,28 @@ class ADPScreen(ScreenedReproduction):
     def __init__(
         self,
         *,
-        epsilon: float = 2.5,
-        delta: float = 1 / 6000,
-        epsilon_screen: float = 2.5,
-        delta_screen: float = 1 / 6000,
+        epsilon: float = 5.0,
+        delta: float = 1 / 3000,
+        screen_share: float = 0.5,
+        screen_delta_share: float = 0.5,
+        epsilon_optimise: float | None = None,
+        epsilon_screen: float | None = None,
+        delta_optimise: float | None = None,
+        delta_screen: float | None = None,
         radius: float = 5.0,
         n_steps: int = 1000,
         screen_at: str | int = "every",
-        loss: str = "squared",
+        loss: str = "logistic",
         gradient_bound: float = 1.0,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.screen_share = screen_share
+        self.screen_delta_share = screen_delta_share
+        self.epsilon_optimise = epsilon_optimise
         self.epsilon_screen = epsilon_screen
+        self.delta_optimise = delta_optimise
         self.delta_screen = delta_screen
         self.radius = radius
         self.n_steps = n_steps
@@ -173,8 +186,8 @@ class ADPScreen(ScreenedReproduction):
     def _screening_scale(self, rule: ScreeningRule, n_columns: int) -> float:
         """The printed standard deviation."""
         n_screenings = len(self._screenings())
-        delta = self.delta_screen / (n_screenings + 1.0)
-        epsilon = self.epsilon_screen / (2.0 * math.sqrt(2.0 * n_screenings * math.log(1.0 / delta)))
+        delta = self._deltas()[1] / (n_screenings + 1.0)
+        epsilon = self._epsilons()[1] / (2.0 * math.sqrt(2.0 * n_screenings * math.log(1.0 / delta)))
         return math.sqrt(n_columns) * rule.printed_sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
 
     def _screen(self, rule: ScreeningRule, n_columns: int, stream: Stream) -> Callable[[FloatArray], IndexArray]:

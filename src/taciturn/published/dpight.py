@@ -102,8 +102,8 @@ class DPIGHT(SwitchedModel):
         T.
     step_size : float, default=1.0
         :math:`\eta`.
-    loss : {"squared", "logistic"}, default="squared"
-        Makes the model a regressor or a classifier.
+    loss : {"logistic", "squared"}, default="logistic"
+        Makes the model a classifier or a regressor.
     variant : {"theorem-5.2", "corollary-5.6", "corollary-5.8"}, default="theorem-5.2"
         Whose noise. Corollary 5.6 is about the squared loss, Corollary 5.8 about the logistic one.
     oracle : tuple of float, default=None
@@ -138,7 +138,7 @@ class DPIGHT(SwitchedModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 20)) / np.sqrt(20)
     >>> y = (X[:, 3] - X[:, 7] > 0).astype(int)
-    >>> model = DPIGHT(delta=1e-5, n_nonzero=2, step_size=50.0, loss="logistic", random_state=0).fit(X, y)
+    >>> model = DPIGHT(delta=1e-5, n_nonzero=2, step_size=50.0, random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [3, 7]
     >>> model.certificate_.epsilon, round(model.certificate_.proved_epsilon, 3)
@@ -154,7 +154,7 @@ class DPIGHT(SwitchedModel):
         n_nonzero: int = 10,
         n_steps: int = 10,
         step_size: float = 1.0,
-        loss: str = "squared",
+        loss: str = "logistic",
         variant: str = "theorem-5.2",
         oracle: tuple[float, float, float] | None = None,
         random_state: int | None = None,

@@ -54,7 +54,7 @@ class RNMScreen(ScreenedReproduction):
     There is no intercept. Features must lie in [-1, 1] and targets in :math:`[-\lambda, \lambda]`; nothing is clipped
     or checked. For use, see :class:`taciturn.ScreenedRegressor`.
 
-    **Privacy.** As published, (epsilon + epsilon_screen, delta + delta_screen)-DP, which is false.
+    **Privacy.** As published, (epsilon, delta)-DP, which is false.
     ``certificate_.proved_epsilon`` composes, under zero-out, the steps, each :math:`4\lambda^2/(n b)`-DP for noise of
     scale b, and the screenings. Index and sign are a function of d noisy scores, each of which is
     :math:`\Delta_0/b'`-DP for noise of scale b' and the :math:`\Delta_0` of
@@ -62,14 +62,19 @@ class RNMScreen(ScreenedReproduction):
 
     Parameters
     ----------
-    epsilon : float, default=4.9
-        Claimed budget of the steps. ``float("inf")`` runs them without noise.
-    delta : float, default=1/4000
-        Claimed failure probability of the steps, > 0.
-    epsilon_screen : float, default=0.1
-        Claimed budget of the screenings. ``float("inf")`` screens without noise.
-    delta_screen : float, default=1/12000
-        Claimed failure probability of the screenings, > 0.
+    epsilon : float, default=5.0
+        Claimed budget of steps and screenings together. ``float("inf")`` runs both without noise.
+    delta : float, default=1/3000
+        Claimed failure probability of both together, > 0.
+    screen_share : float, default=0.02
+        Share of epsilon for the screenings; the steps have the rest.
+    screen_delta_share : float, default=0.25
+        Share of delta for the screenings.
+    epsilon_optimise, epsilon_screen : float, default=None
+        The paper's own parametrisation: the budgets of steps and of screenings, in place of ``epsilon`` and its share;
+        the claim is their sum. ``float("inf")`` runs one of them without noise. Give both or neither.
+    delta_optimise, delta_screen : float, default=None
+        The same for delta.
     radius : float, default=50.0
         Radius of the L1 ball.
     n_steps : int, default=1000
@@ -132,10 +137,14 @@ class RNMScreen(ScreenedReproduction):
     def __init__(
         self,
         *,
-        epsilon: float = 4.9,
-        delta: float = 1 / 4000,
-        epsilon_screen: float = 0.1,
-        delta_screen: float = 1 / 12000,
+        epsilon: float = 5.0,
+        delta: float = 1 / 3000,
+        screen_share: float = 0.02,
+        screen_delta_share: float = 0.25,
+        epsilon_optimise: float | None = None,
+        epsilon_screen: float | None = None,
+        delta_optimise: float | None = None,
+        delta_screen: float | None = None,
         radius: float = 50.0,
         n_steps: int = 1000,
         gradient_bound: float = 1.0,
@@ -143,7 +152,11 @@ class RNMScreen(ScreenedReproduction):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.screen_share = screen_share
+        self.screen_delta_share = screen_delta_share
+        self.epsilon_optimise = epsilon_optimise
         self.epsilon_screen = epsilon_screen
+        self.delta_optimise = delta_optimise
         self.delta_screen = delta_screen
         self.radius = radius
         self.n_steps = n_steps
@@ -155,7 +168,7 @@ class RNMScreen(ScreenedReproduction):
 
     def _screening_scale(self, rule: ScreeningRule) -> float:
         """The printed scale."""
-        epsilon = self.epsilon_screen / math.sqrt(8.0 * self.n_steps * math.log(1.0 / self.delta_screen))
+        epsilon = self._epsilons()[1] / math.sqrt(8.0 * self.n_steps * math.log(1.0 / self._deltas()[1]))
         return rule.printed_sensitivity / epsilon
 
     def _screen(self, rule: ScreeningRule, n_columns: int, stream: Stream) -> Callable[[FloatArray], IndexArray]:

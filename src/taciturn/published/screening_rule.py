@@ -15,11 +15,11 @@ from taciturn.certificate import Certificate, Release
 from taciturn.core.arrays import FloatArray, IndexArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_claimed_epsilon
+from taciturn.core.validation import check_claimed_epsilon, check_positive, check_real
 from taciturn.data.sensitivity import unscaled_rule
 from taciturn.events import NotPrivateEvent
 from taciturn.losses import Loss
-from taciturn.published._base import BallModel, check_printed_delta, classifies, state_claim, vertex_releases
+from taciturn.published._base import BallModel, check_printed_delta, classifies, parts_of, state_claim, vertex_releases
 from taciturn.published.private_lasso import COMPOSITION
 
 __all__ = [
@@ -227,6 +227,13 @@ def screened_frank_wolfe(
 class ScreenedReproduction(BallModel):
     """Frank-Wolfe with Laplace noise, and a screening rule with noise of its own after some of the steps."""
 
+    screen_share: float
+    screen_delta_share: float
+    epsilon_optimise: float | None
+    epsilon_screen: float | None
+    delta_optimise: float | None
+    delta_screen: float | None
+
     watch: Watch | None = None
     """Called after each step with its number, the weights and the gradient, for the papers' figures of curves.
 
@@ -258,9 +265,10 @@ class ScreenedReproduction(BallModel):
             sensitivity=self.radius * rule.largest_residual / n_rows,
         )
         shown = () if self.watch is None else (Release(SHOWN, "none", 0.0, NotPrivateEvent(), self.n_steps),)
+        epsilons, deltas = self._epsilons(), self._deltas()
         return state_claim(
-            float(self.epsilon + self.epsilon_screen),
-            self.delta + self.delta_screen,
+            float(self.epsilon if self.epsilon_screen is None else sum(epsilons)),
+            self.delta if self.delta_screen is None else sum(deltas),
             (*selections, self._screening_release(rule, n_columns), *shown),
             public=self._facts(X),
             assumptions=assumptions,
@@ -271,11 +279,20 @@ class ScreenedReproduction(BallModel):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_claimed_epsilon(epsilon_screen=self.epsilon_screen)
-        check_printed_delta(delta_screen=self.delta_screen)
-        if self.delta + self.delta_screen >= 1.0:
+        check_real(0.0, 1.0, closed="left", screen_share=check_positive(screen_share=self.screen_share))
+        check_real(
+            0.0, 1.0, closed="left", screen_delta_share=check_positive(screen_delta_share=self.screen_delta_share)
+        )
+        for name, epsilon in zip(("epsilon_optimise", "epsilon_screen"), self._epsilons(), strict=True):
+            check_claimed_epsilon(**{name: epsilon})
+        for name, delta in zip(("delta_optimise", "delta_screen"), self._deltas(), strict=True):
+            check_printed_delta(**{name: delta})
+        if sum(self._deltas()) >= 1.0:
             raise ParameterError(
-                "delta_screen", self.delta_screen, "less than 1 together with delta", "choose both well below 1 / 2"
+                "delta_screen",
+                self.delta_screen,
+                "less than 1 together with delta_optimise",
+                "choose both well below 1 / 2",
             )
         if self.radius > LARGEST_RADIUS[self.loss]:
             raise ParameterError(
@@ -284,6 +301,19 @@ class ScreenedReproduction(BallModel):
                 f"at most {LARGEST_RADIUS[self.loss]:g} for loss={self.loss!r}",
                 "choose a smaller ball, or rescale the features",
             )
+
+    def _epsilons(self) -> tuple[float, float]:
+        """Of the steps and of the screenings."""
+        given = {"epsilon_optimise": self.epsilon_optimise, "epsilon_screen": self.epsilon_screen}
+        return parts_of(self.epsilon, self.screen_share, **given)
+
+    def _deltas(self) -> tuple[float, float]:
+        """Of the steps and of the screenings."""
+        given = {"delta_optimise": self.delta_optimise, "delta_screen": self.delta_screen}
+        return parts_of(self.delta, self.screen_delta_share, **given)
+
+    def _budget_of_steps(self) -> tuple[float, float]:
+        return self._epsilons()[0], self._deltas()[0]
 
     def _read_both(self, X: Any, y: Any) -> tuple[Any, FloatArray, tuple[str, ...]]:
         X, target, assumptions = super()._read_both(X, y)

@@ -11,8 +11,9 @@ from taciturn.certificate import Release
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive
+from taciturn.core.validation import check_claimed_epsilon, check_integer, check_positive, check_real
 from taciturn.events import NotPrivateEvent, PureEvent
+from taciturn.published._base import parts_of
 from taciturn.published.private_lasso import PrivateLasso, noisy_frank_wolfe
 
 __all__ = ["Sparsifier", "double_geometric", "noisy_count"]
@@ -51,16 +52,19 @@ class Sparsifier(PrivateLasso):
     to do with a fractional c; it is rounded down. For use, see :class:`taciturn.SparsifiedClassifier` and
     :class:`taciturn.SparsifiedRegressor`.
 
-    **Privacy.** As published, (epsilon + epsilon_count, delta)-DP. ``certificate_.proved_epsilon`` composes the count
+    **Privacy.** As published, (epsilon, delta)-DP. ``certificate_.proved_epsilon`` composes the count
     and the selections if both ends of ``count_range`` are integers, and is infinite otherwise and for
     ``literal_appendix=True``.
 
     Parameters
     ----------
     epsilon, delta, radius, n_steps, loss, gradient_bound, random_state
-        As in :class:`PrivateLasso`; ``epsilon``, by default .95, is the share of the optimiser.
-    epsilon_count : float, default=0.05
-        Share of the count.
+        As in :class:`PrivateLasso`; ``epsilon`` is the claimed budget of optimiser and count together.
+    count_share : float, default=0.05
+        Share of epsilon for the count; the optimiser has the rest.
+    epsilon_optimise, epsilon_count : float, default=None
+        The paper's own parametrisation: the budgets of the optimiser and of the count, in place of ``epsilon`` and its
+        share; the claim is their sum. Give both or neither.
     count_range : tuple of float, default=None
         :math:`(\alpha, \beta)`. None: the printed :math:`(\sqrt d, 2 \sqrt d)`, which is a pair of integers only
         where d is a square.
@@ -114,9 +118,11 @@ class Sparsifier(PrivateLasso):
     def __init__(
         self,
         *,
-        epsilon: float = 0.95,
+        epsilon: float = 1.0,
         delta: float = 1e-6,
-        epsilon_count: float = 0.05,
+        count_share: float = 0.05,
+        epsilon_optimise: float | None = None,
+        epsilon_count: float | None = None,
         count_range: tuple[float, float] | None = None,
         precision: float = 1.0,
         radius: float = 10.0,
@@ -137,6 +143,8 @@ class Sparsifier(PrivateLasso):
             literal_appendix=literal_appendix,
             random_state=random_state,
         )
+        self.count_share = count_share
+        self.epsilon_optimise = epsilon_optimise
         self.epsilon_count = epsilon_count
         self.count_range = count_range
         self.precision = precision
@@ -145,7 +153,9 @@ class Sparsifier(PrivateLasso):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
         super().check_parameters()
-        check_claimed_epsilon(epsilon_count=self.epsilon_count)
+        check_real(0.0, 1.0, closed="left", count_share=check_positive(count_share=self.count_share))
+        for name, epsilon in zip(("epsilon_optimise", "epsilon_count"), self._epsilons(), strict=True):
+            check_claimed_epsilon(**{name: epsilon})
         check_positive(precision=self.precision)
         check_integer(1, PRINTED_COUNT_STEPS, n_count_steps=self.n_count_steps)
         self.count_ends(1)
@@ -179,7 +189,7 @@ class Sparsifier(PrivateLasso):
             stream=counting,
         )
         exact = int(np.count_nonzero(noiseless))
-        count = noisy_count(exact, low, high, self.epsilon_count, counting)
+        count = noisy_count(exact, low, high, self._epsilons()[1], counting)
         if self.literal_appendix:
             count = min(max(float(exact), low), high)
         self.count_ = min(max(count * self.precision, 0.0), float(n_columns))
@@ -191,17 +201,26 @@ class Sparsifier(PrivateLasso):
 
     def _count_releases(self, low: float, high: float) -> tuple[Release, ...]:
         what = f"a count of coefficients between {low:g} and {high:g}"
-        if self.literal_appendix or math.isinf(self.epsilon_count):
+        epsilon = self._epsilons()[1]
+        if self.literal_appendix or math.isinf(epsilon):
             return (Release(what, "none", 0.0, NotPrivateEvent()),)
         # Whole parts can lie further apart than the ends do, up to the next integer.
         share = math.ceil(high - low) / (high - low)
-        noisy = Release(what, "two-sided geometric", 1.0 / self.epsilon_count, PureEvent(share * self.epsilon_count))
+        noisy = Release(what, "two-sided geometric", 1.0 / epsilon, PureEvent(share * epsilon))
         if low.is_integer() and high.is_integer():
             return (noisy,)
         return (noisy, Release("the fractional part of that count", "none", 0.0, NotPrivateEvent()))
 
     def _claimed_epsilon(self) -> float:
-        return float(self.epsilon + self.epsilon_count)
+        return float(self.epsilon if self.epsilon_count is None else sum(self._epsilons()))
+
+    def _epsilons(self) -> tuple[float, float]:
+        """Of the optimiser and of the count."""
+        given = {"epsilon_optimise": self.epsilon_optimise, "epsilon_count": self.epsilon_count}
+        return parts_of(self.epsilon, self.count_share, **given)
+
+    def _budget_of_steps(self) -> tuple[float, float]:
+        return self._epsilons()[0], self.delta
 
     def _facts(self, X: Any) -> dict[str, Any]:
         return super()._facts(X) | {

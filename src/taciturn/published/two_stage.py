@@ -79,8 +79,8 @@ class TwoStage(SwitchedModel):
         k. All features cost nothing.
     radius : float, default=1.0
         r, with ``loss="squared"`` only.
-    loss : {"squared", "logistic"}, default="squared"
-        "logistic" makes a classifier of two classes.
+    loss : {"logistic", "squared"}, default="logistic"
+        "logistic" makes a classifier of two classes, "squared" a regressor.
     %(published_seed)s
 
     Attributes
@@ -107,7 +107,7 @@ class TwoStage(SwitchedModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (5000, 40))
     >>> y = 0.8 * X[:, 3] - 0.6 * X[:, 17]
-    >>> model = TwoStage(epsilon=4.0, n_nonzero=2, random_state=0).fit(X, y)
+    >>> model = TwoStage(epsilon=4.0, n_nonzero=2, loss="squared", random_state=0).fit(X, y)
     >>> np.flatnonzero(model.support_).tolist()
     [3, 17]
     >>> model.certificate_.status, model.certificate_.proved_epsilon <= model.certificate_.epsilon
@@ -123,7 +123,7 @@ class TwoStage(SwitchedModel):
         alpha: float = 0.1,
         n_nonzero: int = 10,
         radius: float = 1.0,
-        loss: str = "squared",
+        loss: str = "logistic",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon

@@ -28,7 +28,7 @@ from taciturn.reproduce.experiment import (
 )
 from taciturn.reproduce.numbers import Numbers, Row
 from taciturn.reproduce.screening.measures import Curve
-from taciturn.reproduce.screening.synthetic import ADP, SOUND, SOUND_BUDGET
+from taciturn.reproduce.screening.synthetic import ADP, ADP_SPLIT, SOUND, SOUND_BUDGET
 
 __all__ = ["ADP_SYNTHETIC", "LossSetting", "draw_sets", "left_rows"]
 
@@ -67,8 +67,7 @@ class LossSetting:
     def published(self, epsilons: tuple[float, float], screening: str, seed: int) -> ADPScreen:
         """ADP-Screen with its own constants."""
         return ADPScreen(
-            epsilon=epsilons[0],
-            epsilon_screen=epsilons[1],
+            **(ADP_SPLIT | {"epsilon_optimise": epsilons[0], "epsilon_screen": epsilons[1]}),
             n_steps=self.n_steps,
             screen_at=SCHEDULES[screening],
             loss="squared" if self.loss == LINEAR else "logistic",

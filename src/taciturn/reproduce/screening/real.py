@@ -23,7 +23,7 @@ from taciturn.reproduce.screening.claims import CLAIMS
 from taciturn.reproduce.screening.measures import Curve, explained_share, support_rates
 from taciturn.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, ORACLE, PRESELECT, PRINTED, STEPWISE
 from taciturn.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED, Problem, pose
-from taciturn.reproduce.screening.synthetic import RNM, RNM_PAPER
+from taciturn.reproduce.screening.synthetic import RNM, RNM_PAPER, RNM_SPLIT
 
 __all__ = ["RNM_REAL", "measured_rows", "private_frank_wolfe"]
 
@@ -58,7 +58,10 @@ def measured_rows(problem: Problem, seed: int) -> list[Row]:
 def _rnm_screen(problem: Problem, radius: float, seed: int) -> tuple[FloatArray, Curve]:
     n_rows = problem.y.size
     model = RNMScreen(
-        delta=0.75 / n_rows, delta_screen=0.25 / n_rows, radius=radius, n_steps=problem.n_steps, random_state=seed
+        **(RNM_SPLIT | {"delta_optimise": 0.75 / n_rows, "delta_screen": 0.25 / n_rows}),
+        radius=radius,
+        n_steps=problem.n_steps,
+        random_state=seed,
     )
     model.watch = curve = Curve(problem.n_steps, lambda weights, gradient: problem.mean_squared_error(weights))
     return model.fit(problem.X, problem.y).coef_, curve

@@ -29,9 +29,11 @@ from taciturn.reproduce.screening.measures import support_rates
 
 __all__ = [
     "ADP",
+    "ADP_SPLIT",
     "BLIND",
     "RNM",
     "RNM_PAPER",
+    "RNM_SPLIT",
     "RNM_SYNTHETIC",
     "SOUND",
     "SOUND_BUDGET",
@@ -45,6 +47,20 @@ ADP = "ADP-Screen (published)"
 BLIND = "RNM-Screen, blind screening"
 UNCORRELATED, CORRELATED = "uncorrelated", "correlated"
 CORRELATIONS = {UNCORRELATED: 0.0, CORRELATED: 0.5}
+
+# The papers' own budgets of steps and of screenings.
+ADP_SPLIT: dict[str, Any] = {
+    "epsilon_optimise": 2.5,
+    "epsilon_screen": 2.5,
+    "delta_optimise": 1 / 6000,
+    "delta_screen": 1 / 6000,
+}
+RNM_SPLIT: dict[str, Any] = {
+    "epsilon_optimise": 4.9,
+    "epsilon_screen": 0.1,
+    "delta_optimise": 1 / 4000,
+    "delta_screen": 1 / 12000,
+}
 
 SOUND_BUDGET: dict[str, Any] = {"epsilon": 5.0, "delta": 1 / 3000}
 SOUND: dict[str, Any] = {
@@ -103,10 +119,10 @@ def kept_rows(setting: SyntheticSetting, seed: int) -> list[Row]:
 def _methods(n_steps: int, seed: int) -> dict[str, Any]:
     sound = SOUND_BUDGET | {"random_state": seed}
     return {
-        RNM: RNMScreen(n_steps=n_steps, random_state=seed),
+        RNM: RNMScreen(**RNM_SPLIT, n_steps=n_steps, random_state=seed),
         # With next to no budget the scores vanish beside the noise.
-        BLIND: RNMScreen(n_steps=n_steps, epsilon_screen=1e-9, random_state=seed),
-        ADP: ADPScreen(n_steps=n_steps, random_state=seed),
+        BLIND: RNMScreen(**(RNM_SPLIT | {"epsilon_screen": 1e-9}), n_steps=n_steps, random_state=seed),
+        ADP: ADPScreen(**ADP_SPLIT, loss="squared", n_steps=n_steps, random_state=seed),
         "ScreenedRegressor": ScreenedRegressor(**sound, **SOUND),
         "SparseRegressor": SparseRegressor(
             **sound, x_bound=SOUND["x_bound"], y_bounds=SOUND["y_bounds"], n_nonzero="auto"

@@ -105,7 +105,7 @@ def printed_code_rows(prepared: RawRecords, seed: int) -> list[Row]:
     n_reference = int(PRINTED_SETS[SYNTHETIC_SET].non_private)
     weights = sparsify(sample, seed_of(seed, SPARSIFIER), epsilon=1.0, radius=RADIUS, n_reference=n_reference)
     literal = Sparsifier(
-        epsilon=1.0 - COUNT_EPSILON,
+        epsilon_optimise=1.0 - COUNT_EPSILON,
         epsilon_count=COUNT_EPSILON,
         delta=sample.delta,
         radius=RADIUS,

@@ -57,7 +57,7 @@ def sparsify(sample: Sample, seed: int, *, epsilon: float, radius: float, n_refe
     """What a fit of ``Sparsifier`` gives whose non-private model is known to have ``n_reference`` coefficients."""
     n_rows, n_columns = sample.X.shape
     model = Sparsifier(
-        epsilon=epsilon - COUNT_EPSILON,
+        epsilon_optimise=epsilon - COUNT_EPSILON,
         epsilon_count=COUNT_EPSILON,
         delta=sample.delta,
         radius=radius,

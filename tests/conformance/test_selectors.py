@@ -10,9 +10,13 @@ from sklearn.base import clone
 from sklearn.feature_selection import r_regression
 
 from taciturn import BlockVoteSelector, Budget, CorrelationSelector, KendallSelector
+from taciturn.accounting import epsilon_of
 from taciturn.core.errors import DataError, TaciturnError
+from taciturn.core.lattice import ONE
 from taciturn.data.sensitivity import RELATIONS, correlation_scores, record_sum
-from taciturn.planning import plan_top_k
+from taciturn.events import PureEvent
+from taciturn.planning import plan_correlation, plan_top_k
+from taciturn.selectors import correlation
 
 
 def data(n=4000, d=12, seed=0):
@@ -56,7 +60,7 @@ def test_replacement_needs_twice_the_noise():
     scales = {
         relation: CorrelationSelector(relation=relation, n_features_to_select=2, mechanism="gumbel")
         .fit(X, y)
-        .certificate_.events[0]
+        .certificate_.events[1]
         .scale
         for relation in ("zero-out", "replace-one")
     }
@@ -145,11 +149,15 @@ def test_infinite_epsilon_is_the_exact_ranking_on_standardised_columns_whatever_
         assert set(np.flatnonzero(nearly_noiseless(convert, Z, y, n_features_to_select=6, **bounds))) != expected
 
 
+def centred(target):
+    return target - target.mean()
+
+
 @pytest.mark.parametrize(
     ("score", "by_hand"),
     [
-        ("sign", lambda Z, y: Z.T @ np.sign(y - 5.0)),
-        ("quadrant", lambda Z, y: np.sign(Z).T @ np.sign(y - 5.0)),
+        ("sign", lambda Z, y: Z.T @ centred(np.sign(y - 5.0))),
+        ("quadrant", lambda Z, y: np.sign(Z).T @ centred(np.sign(y - 5.0))),
         (PositivePart(), lambda Z, y: np.maximum(Z, 0).T @ (y - 5.0)),
     ],
 )
@@ -162,6 +170,74 @@ def test_infinite_epsilon_clips_nothing_for_the_other_scores(score, by_hand):
     clipped = np.argsort(-np.abs(by_hand(np.clip(Z, -1, 1), np.clip(y, 4.0, 6.0))))[:8]
     assert set(np.flatnonzero(nearly_noiseless(np.asarray, Z, y, **settings))) == set(clipped)
     assert (set(clipped) == set(expected)) == (score == "quadrant")
+
+
+def lopsided(n=6000, seed=0):
+    """Two nearly constant columns, one that goes with the target, noise, and a target that is mostly -1."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.1, 1.0, -1.0)
+    goes = np.where(rng.random(n) < 0.8, y, -y) * (rng.random(n) < 0.5)
+    nearly_constant = np.where(rng.random((2, n)) < 0.98, 1.0, 0.0)
+    return np.column_stack((*nearly_constant, goes, rng.choice([0.0, 1.0], n))), y
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(
+    ("settings", "of_target"),
+    [
+        ({}, lambda y: 0.8 * y),
+        ({"score_func": "sign"}, lambda y: y),
+        ({"score_func": "quadrant"}, lambda y: y),
+        ({"classes": (0, 1)}, lambda y: (y > 0).astype(int)),
+        ({"classes": ("a", "b", "c")}, lambda y: np.where(y > 0, "c", np.resize(["a", "a", "a", "b"], y.size))),
+    ],
+    ids=["numbers", "sign", "quadrant", "labels", "classes"],
+)
+def test_nearly_constant_columns_are_not_selected(monkeypatch, relation, settings, of_target):
+    X, y = lopsided()
+    selector = CorrelationSelector(
+        x_bound=1.0, y_bounds=(-1, 1), n_features_to_select=1, relation=relation, random_state=0, **settings
+    )
+    persons = np.arange(y.size) // 2 * 2
+
+    def chosen(epsilon, **given):
+        return selector.set_params(epsilon=epsilon).fit(X, of_target(y), **given).get_support(indices=True).tolist()
+
+    for epsilon in (1.0, 3.0, float("inf")):
+        assert chosen(epsilon) == [2]
+        assert chosen(epsilon, persons=persons) == [2]
+    assert [line.what for line in selector.set_params(epsilon=1.0).fit(X, of_target(y)).certificate_.events] == [
+        "the sizes of the classes" if "classes" in settings else "the mean of the target",
+        "which 1 of 4 features score highest",
+    ]
+    # Without a mean to take off, the target goes with whatever is always there.
+    none = (0,) * (3 if len(settings.get("classes", ())) == 3 else 1)
+    monkeypatch.setattr(correlation, "release_centres", lambda *given, **named: none)
+    assert chosen(1.0)[0] < 2
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "canonical-lipschitz", "gumbel", "peeling", "laplace"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.01, 1 / 3, 1.0, 7.0])
+def test_mean_and_selection_cost_the_budget_together(mechanism, delta, epsilon):
+    if mechanism == "gumbel" and delta == 0.0:
+        return
+    budget = Budget(epsilon, delta)
+    plan = plan_correlation(budget, 30, 4, "zero-out", labelled=True, part_unit=1, method=mechanism)
+    mean = plan.releases[0]
+    assert mean.event == PureEvent(0.05 * epsilon)
+    total = epsilon_of(plan.cost, plan.budget.delta)
+    assert 0.99 * epsilon < total <= epsilon
+    # Without the mean in the account there would be more for the selection.
+    alone = plan_top_k(budget, 30, 4, correlation_scores(ONE, ONE, "zero-out"), method=plan.selection.method)
+    assert epsilon_of(alone.cost + mean.event, alone.budget.delta) > 1.005 * epsilon
+
+
+def test_all_features_cost_nothing_and_need_no_mean():
+    X, y = data(n=50)
+    selector = CorrelationSelector(n_features_to_select=12).fit(X, y)
+    assert selector.certificate_.events == ()
+    assert selector.support_.all()
 
 
 @pytest.mark.parametrize("score", ["sign", "quadrant", PositivePart()], ids=["sign", "quadrant", "own"])
@@ -184,11 +260,11 @@ def test_labels_are_signs_already():
         plain = CorrelationSelector(classes=np.unique(labels), epsilon=0.05, n_features_to_select=4, random_state=2)
         sign = clone(plain).set_params(score_func="sign").fit(X, labels)
         assert np.array_equal(sign.support_, plain.fit(X, labels).support_)
-    # A numeric target is not, and noise as large as this shows any other score sooner or later.
-    plain.set_params(classes=None, epsilon=0.01)
-    sign.set_params(classes=None, epsilon=0.01)
-    pairs = [(plain.set_params(random_state=i).fit(X, y), sign.set_params(random_state=i).fit(X, y)) for i in range(20)]
-    assert any(not np.array_equal(one.support_, other.support_) for one, other in pairs)
+    # A numeric target is not: here few of its values are large, and most have the sign of another column.
+    numbers = np.where(np.abs(X[:, 2]) > 0.9, X[:, 2], 0.01 * X[:, 7])
+    for selector, best in ((plain, 2), (sign, 7)):
+        selector.set_params(classes=None, epsilon=1.0, n_features_to_select=1).fit(X, numbers)
+        assert selector.get_support(indices=True).tolist() == [best]
 
 
 def test_quadrants_are_not_moved_by_a_few_large_products():
@@ -211,13 +287,13 @@ def test_a_callable_survives_pickles_and_clones():
 @pytest.mark.parametrize("score", ["correlation", "sign", "quadrant"])
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
 def test_entries_stored_in_parts_are_their_sums(score, kind):
-    # Column 0 holds 3 - 2 in every row; taken apart, its parts clip to 0 and have signs that cancel.
+    # Column 0 holds 3 - 2 where the target is 1; taken apart, its parts clip to 0 and have signs that cancel.
     entries, rows = np.append(np.tile([3.0, -2.0], 40), 0.5), np.append(np.repeat(np.arange(40), 2), 7)
-    parts = kind(sp.csc_array((entries, rows, [0, 80, 81]), shape=(40, 2)))
+    parts = kind(sp.csc_array((entries, rows, [0, 80, 81]), shape=(80, 2)))
     assert parts.nnz == 81
     selector = CorrelationSelector(n_features_to_select=1, score_func=score)
     for epsilon in (float("inf"), 30.0):
-        selector.set_params(epsilon=epsilon).fit(parts, np.ones(40))
+        selector.set_params(epsilon=epsilon).fit(parts, np.where(np.arange(80) < 40, 1.0, -1.0))
         assert selector.get_support(indices=True).tolist() == [0]
 
 

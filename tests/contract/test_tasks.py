@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from taciturn.core.lattice import ONE
 from taciturn.data.admission import PresentRecords
 from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells, margin_edges
-from taciturn.fitting.correlation import CorrelationSums
+from taciturn.fitting.correlation import CorrelationSums, TargetParts
 from taciturn.fitting.quantiles import ColumnCounts
 from taciturn.fitting.score import ErrorSum, OutcomeCounts, total_error
 from taciturn.fitting.score_cells import CellCounts, LinearOutputs
@@ -31,6 +31,8 @@ CODES = rng.integers(0, N_CLASSES, N_ROWS)
 NUMBERS = rng.integers(-ONE, ONE + 1, N_ROWS).astype(np.float64)
 PREDICTED_CODES = np.where(rng.random(N_ROWS) < 0.6, CODES, rng.integers(-1, N_CLASSES, N_ROWS))[:, None]
 PREDICTED_NUMBERS = np.where(rng.random(N_ROWS) < 0.1, np.nan, rng.integers(-ONE, ONE + 1, N_ROWS))[:, None]
+# Released means of the target.
+CENTRES = (-ONE, 12_345, ONE // 3)
 # A label that is none of the classes.
 FOREIGN = np.where(np.arange(N_ROWS) == 3, -1, CODES)
 
@@ -40,18 +42,21 @@ def source_of(features, target, n_partitions=1):
     return ArraySource(PresentRecords(features, target, slots, 64), 1.0, 64, n_partitions=n_partitions)
 
 
-def correlations(target, unit, signs):
+def correlations(target, centres, signs):
     def entry(value):
         return (value > 0) - (value < 0) if signs else Fraction(min(max(value, -1.0), 1.0))
 
     lattice = [[round(entry(value) * ONE) for value in row] for row in X.tolist()]
-    weights = [[int(value) for value in row] for row in target]
+    most = ONE + max(abs(centre) for centre in centres)
+    weights = [
+        [round(Fraction(int(value - c) * ONE, most)) for value, c in zip(row, centres, strict=True)] for row in target
+    ]
     return [[sum(x[j] * w[c] for x, w in zip(lattice, weights, strict=True)) for c in range(len(weights[0]))]
             for j in range(N_FEATURES)]  # fmt: skip
 
 
 def one_against_rest(codes):
-    return [[1 if code == k else -1 for k in range(N_CLASSES)] for code in codes.tolist()]
+    return [[ONE if code == k else -ONE for k in range(N_CLASSES)] for code in codes.tolist()]
 
 
 def column_counts():
@@ -126,9 +131,32 @@ def error_cells(cells):
 ERROR_CELLS = ErrorCells.of_bins((-float(ONE), float(ONE)), 10, 16)
 
 CASES = {
-    "correlation": (CorrelationSums(0, ONE), X, NUMBERS, correlations(NUMBERS[:, None], ONE, False)),
-    "quadrant": (CorrelationSums(N_CLASSES, 1, signs=True), X, CODES, correlations(one_against_rest(CODES), 1, True)),
-    "labels": (CorrelationSums(N_CLASSES, 1), X, CODES, correlations(one_against_rest(CODES), 1, False)),
+    "correlation": (CorrelationSums(0, (0,)), X, NUMBERS, correlations(NUMBERS[:, None], (0,), False)),
+    "centred": (CorrelationSums(0, (-777,)), X, NUMBERS, correlations(NUMBERS[:, None], (-777,), False)),
+    "quadrant": (
+        CorrelationSums(N_CLASSES, CENTRES, signs=True, signed_target=True),
+        X,
+        CODES,
+        correlations(one_against_rest(CODES), CENTRES, True),
+    ),
+    "labels": (
+        CorrelationSums(N_CLASSES, CENTRES, signed_target=True),
+        X,
+        CODES,
+        correlations(one_against_rest(CODES), CENTRES, False),
+    ),
+    "sizes": (
+        TargetParts(N_CLASSES, 3, signed_target=True),
+        X,
+        FOREIGN,
+        [3 * FOREIGN.tolist().count(code) for code in range(N_CLASSES)],
+    ),
+    "parts": (
+        TargetParts(0, 2 * ONE, signed_target=False),
+        X,
+        NUMBERS,
+        [N_ROWS * ONE + sign * int(NUMBERS.sum()) for sign in (1, -1)],
+    ),
     "counts": (ColumnCounts((GRID,) * N_FEATURES), X, NUMBERS, column_counts()),
     "outcomes": (OutcomeCounts(N_CLASSES), PREDICTED_CODES, FOREIGN, outcomes()),
     "margins": (
@@ -152,7 +180,7 @@ def test_sums_are_those_by_hand_for_any_partitions(name, n_partitions):
     assert source.total(pickle.loads(pickle.dumps(task))).tolist() == expected
 
 
-@pytest.mark.parametrize("name", ["correlation", "quadrant", "labels", "margins", "classes"])
+@pytest.mark.parametrize("name", ["correlation", "centred", "quadrant", "labels", "margins", "classes"])
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_sparse_tables_have_the_same_sums(name, layout):
     task, features, target, expected = CASES[name]

@@ -24,9 +24,10 @@ from taciturn.data.sensitivity import (
     outcome_counts,
     proposal_scores,
     quantile_scores,
+    target_parts,
 )
 from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.correlation import CorrelationSums
+from taciturn.fitting.correlation import CorrelationSums, TargetParts
 from taciturn.fitting.matrix_sums import InformationMatrix, ScoreMatrix
 from taciturn.fitting.quantiles import ColumnCounts
 from taciturn.fitting.score import ErrorSum, OutcomeCounts
@@ -200,8 +201,12 @@ def test_selections_and_scores_of_a_person(n_classes, seed, n_rows):
     y = rng.integers(0, n_classes, n_rows) if n_classes else rng.integers(-ONE, ONE + 1, n_rows).astype(np.float64)
     block = Block(Design(X, 1.0), y, persons)
     for signs in (False, True):
-        sums = CorrelationSums(n_classes, ONE, signs, n_classes > 0)(block)
+        centres = tuple(rng.integers(-ONE, ONE + 1, n_classes if n_classes > 2 else 1).tolist())
+        sums = CorrelationSums(n_classes, centres, signs, n_classes > 0)(block)
         assert np.abs(sums).max() <= ONE * ONE
+    parts = TargetParts(n_classes, 2 * ONE, signed_target=False)(block)
+    assert parts.min() >= 0
+    assert 2 * ONE - n_classes - 2 <= parts.sum() <= target_parts(2 * ONE, "zero-out").value
     grid = (-1.0, 0.0, 0.7)
     counts = ColumnCounts((grid,) * D)
     for values, mirrored in counts.split(counts(block)):

@@ -21,9 +21,12 @@ from laws import (
 
 from taciturn import CorrelationSelector
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS, Sensitivity, record_sum
-from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
+from taciturn.events import PureEvent
+from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK, TwoSidedGeometric
+from taciturn.planning import top_k
 from taciturn.published.dpsis import DPSIS, printed_top_k
 from taciturn.selectors import correlation
 
@@ -50,24 +53,31 @@ class Cubes:
         return record_sum(self.share, "linf", relation)
 
 
-# Scores by hand, of records within the bounds. "labels" stands for the default score with three classes.
-BY_HAND = {
-    "correlation": lambda X, y: np.abs(X.T @ y),
-    "sign": lambda X, y: np.abs(X.T @ np.sign(y)),
-    "quadrant": lambda X, y: np.abs(np.sign(X).T @ np.sign(y)),
-    "own": lambda X, y: np.abs((X**3).T @ y),
-    "labels": lambda X, y: np.max(
-        [np.abs(X.T @ np.where(y == c, 1, np.where(y > 2, 0, -1))) for c in range(3)], axis=0
-    ),
+# Columns of the target and features by hand, of records within the bounds. "labels" stands for the default score with
+# three classes; a null record is in no column.
+COLUMNS = {
+    "correlation": lambda y: y[:, None],
+    "sign": lambda y: np.sign(y)[:, None],
+    "quadrant": lambda y: np.sign(y)[:, None],
+    "labels": lambda y: np.where(y[:, None] == [0, 1, 2], 1.0, -1.0),
 }
+SCORES = (*COLUMNS, "own")
+# What a fit may release as the means of the columns of the target.
+CENTRES = ((0,), (ONE // 2,), (-ONE,))
+CENTRES_OF_CLASSES = ((0, 0, 0), (-ONE // 2, ONE // 4, -3 * ONE // 4), (-ONE, -ONE, ONE))
 SETTINGS = {score: {"score_func": score} for score in ("correlation", "sign", "quadrant")}
 SETTINGS |= {"own": {"score_func": Cubes()}, "labels": {"classes": (0, 1, 2)}}
 # Values beyond the bounds are clipped; 9 is no class, which makes a null record.
 X_VALUES, Y_VALUES, LABELS = (-1.0, 0.0, 0.5, 40.0), (-30.0, 0.0, 0.5, 1.0), (0.0, 1.0, 2.0, 9.0)
 
 
-def scores_by_hand(score, X, y):
-    return BY_HAND[score](np.clip(X, -1, 1), y if score == "labels" else np.clip(y, -1, 1))
+def scores_by_hand(score, X, y, centres=None):
+    X, y = np.clip(X, -1, 1), y if score == "labels" else np.clip(y, -1, 1)
+    if score == "own":
+        return np.abs((X**3).T @ y)
+    known = y <= 2
+    centred = np.rint(ONE * (ONE * COLUMNS[score](y[known]) - centres) / (ONE + np.abs(centres).max())) / ONE
+    return np.abs((np.sign(X) if score == "quadrant" else X)[known].T @ centred).max(axis=1)
 
 
 def selector_of(score, mechanism, relation, k, epsilon=EPSILON):
@@ -82,16 +92,20 @@ def table(score, seed, n):
 
 @pytest.fixture
 def shown(monkeypatch):
-    """``shown(selector, X, y)``: the plan of a fit and the scores that it shows to its mechanism."""
+    """``shown(selector, X, y, centres)``: the plan of a fit and the scores that it shows to its mechanism.
+
+    ``centres`` are what it releases as the means of the target.
+    """
     seen = []
 
     def select(plan, scores, stream):
         seen.append((plan, scores))
         return np.arange(plan.k)
 
-    def fit(selector, X, y):
+    def fit(selector, X, y, centres=None):
         with monkeypatch.context() as patch:
             patch.setattr(correlation, "select_top_k", select)
+            patch.setattr(correlation, "release_centres", lambda *given, **named: centres)
             selector.fit(X, y)
         return seen.pop()
 
@@ -129,27 +143,50 @@ def law_used(plan, scores):
     return law_of_sets(KINDS[type(plan.mechanism)], scores / plan.mechanism.scale, plan.k)
 
 
-def law_by_hand(mechanism, scores, k, relation, epsilon=EPSILON):
+def left_of(score, epsilon=EPSILON):
+    """What a fit spends on its selection: all but a twentieth, which is for the mean of the target."""
+    return epsilon if score == "own" else 0.95 * epsilon
+
+
+def centres_of(score):
+    return (None,) if score == "own" else CENTRES_OF_CLASSES if score == "labels" else CENTRES
+
+
+def law_by_hand(mechanism, scores, k, relation, epsilon):
     spread = 4.0 if relation == "replace-one" else 2.0
     shares = 1 if mechanism == "canonical-lipschitz" else k
     return law_of_sets(mechanism, scores * epsilon / (shares * spread), k)
 
 
-@pytest.mark.parametrize("score", BY_HAND)
+@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("k", [1, 2])
 def test_a_fit_uses_the_law_of_the_true_scores(shown, score, relation, k):
+    left = left_of(score)
     for mechanism in MECHANISMS:
         selector = selector_of(score, mechanism, relation, k)
-        for seed in range(2):
+        for seed, centres in enumerate(centres_of(score)):
             X, y = table(score, seed, n=9)
-            scores = scores_by_hand(score, X, y)
-            used = law_used(*shown(selector, X, y))
+            scores = scores_by_hand(score, X, y, centres)
+            used = law_used(*shown(selector, X, y, centres))
             assert used.sum() == pytest.approx(1.0)
-            assert used == pytest.approx(law_by_hand(mechanism, scores, k, relation), rel=1e-7)
+            assert used == pytest.approx(law_by_hand(mechanism, scores, k, relation, left), rel=1e-7)
             # A slip of a tenth in the noise would show, wherever scores differ at all.
-            if np.ptp(scores) > 0.0:
-                assert used != pytest.approx(law_by_hand(mechanism, scores, k, relation, 1.1 * EPSILON), rel=1e-4)
+            if np.ptp(scores) > 0.1:
+                assert used != pytest.approx(law_by_hand(mechanism, scores, k, relation, 1.1 * left), rel=1e-4)
+
+
+N_IDLE = 3000
+
+
+def with_idle_records(score, X, y):
+    """The table with records of zeros, and the means of its target, which so many records hold where they are."""
+    idle = np.resize([0.0, 1.0, 2.0] if score == "labels" else [-1.0, 1.0], N_IDLE)
+    X, y = np.vstack((np.zeros((N_IDLE, N_FEATURES)), X)), np.append(idle, y)
+    if score == "own":
+        return X, y, None
+    known = y <= 2
+    return X, y, np.rint(ONE * COLUMNS[score](np.clip(y, -1, None if score == "labels" else 1)[known]).mean(axis=0))
 
 
 @pytest.mark.parametrize(
@@ -162,18 +199,18 @@ def test_a_fit_uses_the_law_of_the_true_scores(shown, score, relation, k):
     ],
 )
 def test_selections_follow_that_law(score, mechanism, relation):
-    X, y = table(score, 1, n=14)
+    X, y, centres = with_idle_records(score, *table(score, 1, n=14))
     index = {chosen: i for i, chosen in enumerate(subsets(N_FEATURES, 2))}
     counts = np.zeros(len(index))
     selector = selector_of(score, mechanism, relation, 2, 2 * EPSILON)
     for seed in range(400):
         support = selector.set_params(random_state=seed).fit(X, y).support_
         counts[index[tuple(np.flatnonzero(support).tolist())]] += 1
-    scores = scores_by_hand(score, X, y)
-    assert chi_square_p(counts, law_by_hand(mechanism, scores, 2, relation, 2 * EPSILON)) > 1e-4
+    scores, left = scores_by_hand(score, X, y, centres), left_of(score, 2 * EPSILON)
+    assert chi_square_p(counts, law_by_hand(mechanism, scores, 2, relation, left)) > 1e-4
     # Noise of another scale: that of a selector that got its sensitivity wrong.
     for factor in (2.5, 0.3):
-        assert chi_square_p(counts, law_by_hand(mechanism, scores, 2, relation, factor * 2 * EPSILON)) < 1e-6
+        assert chi_square_p(counts, law_by_hand(mechanism, scores, 2, relation, factor * left)) < 1e-6
 
 
 def crafted():
@@ -199,25 +236,59 @@ def worst_log_ratio(plan, pairs, factor=1.0):
     return max(np.max(np.abs(np.log(laws[a] / laws[b]))) for a, b in pairs)
 
 
-@pytest.mark.parametrize("score", BY_HAND)
+@pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_all_neighbours_stay_within_epsilon(shown, score, relation):
+def test_all_neighbours_stay_within_epsilon_whatever_mean_was_released(shown, score, relation):
     pairs = set()
-    for X, y in (crafted(), table(score, 0, n=2)):
+    for (X, y), centres in product((crafted(), table(score, 0, n=2)), centres_of(score)):
         # The scores that a fit shows do not depend on its mechanism.
-        _, base = shown(selector_of(score, "peeling", relation, 1), X, y)
+        _, base = shown(selector_of(score, "peeling", relation, 1), X, y, centres)
         for neighbour in neighbours_of(score, X, y, relation):
-            _, other = shown(selector_of(score, "peeling", relation, 1), *neighbour)
+            _, other = shown(selector_of(score, "peeling", relation, 1), *neighbour, centres)
             pairs.add((tuple(base.tolist()), tuple(other.tolist())))
+    left = left_of(score)
     for mechanism, k in product(MECHANISMS, (1, 2)):
-        plan, _ = shown(selector_of(score, mechanism, relation, k), X, y)
+        plan, _ = shown(selector_of(score, mechanism, relation, k), X, y, centres)
         worst = worst_log_ratio(plan, pairs)
-        assert 0.35 * EPSILON < worst <= EPSILON * (1 + 1e-9)
-        assert worst_log_ratio(plan, pairs, 3.0) > EPSILON
+        assert 0.35 * left < worst <= left * (1 + 1e-9)
+        assert worst_log_ratio(plan, pairs, 3.0) > left
         if (mechanism, k) == ("peeling", 1):
             # The bound is reached, so that half the sensitivity, zero-out's in place of replace-one's, is too little.
-            assert worst > 0.99 * EPSILON
-            assert worst_log_ratio(plan, pairs, 2.0) > 1.9 * EPSILON
+            assert worst > 0.99 * left
+            assert worst_log_ratio(plan, pairs, 1.5) > 1.4 * left
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("score", COLUMNS)
+def test_the_mean_of_the_target_is_released_by_its_own_law(score, relation):
+    """All neighbours over a small domain: log-ratios reach the twentieth that it costs, and do not exceed it."""
+    values = LABELS if score == "labels" else (-30.0, 0.0, 0.5, 1.0)
+    released = []
+
+    class Shown(TwoSidedGeometric):
+        def release(self, value, stream):
+            released.append((self, np.asarray(value)))
+            return super().release(value, stream)
+
+    def parts(targets):
+        selector = selector_of(score, "peeling", relation, 1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(top_k, "TwoSidedGeometric", Shown)
+            selector.fit(np.ones((len(targets), N_FEATURES)), np.array(targets))
+        assert selector.certificate_.events[0].event == PureEvent(0.05 * EPSILON)
+        return released.pop()
+
+    worst = 0.0
+    for targets in product(values, repeat=2):
+        mechanism, sums = parts(targets)
+        for other in values if relation == "replace-one" else (None,):
+            changed = targets[:1] if other is None else (targets[0], other)
+            # P(k) ~ exp(-rate |k - sum|) in each part, so that tails have this log-ratio.
+            ratio = np.abs(sums - parts(changed)[1]).sum() * mechanism.epsilon / mechanism.sensitivity
+            worst = max(worst, ratio)
+    assert worst == pytest.approx(0.05 * EPSILON, rel=1e-12)
+    # A sensitivity of two thirds would be found.
+    assert 1.5 * worst > 0.05 * EPSILON * (1 + 1e-9)
 
 
 def test_a_guarantee_is_as_good_as_the_declared_sensitivity(shown):

@@ -1,5 +1,7 @@
 """Every declared sensitivity: never passed by any neighbour we can find, and nearly reached by one."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -16,10 +18,13 @@ from taciturn.data.sensitivity import (
     gradient_scores,
     quantile_scores,
     record_sum,
+    target_parts,
 )
-from taciturn.data.target import class_signs, label_codes, numeric_target
+from taciturn.data.target import label_codes, numeric_target
+from taciturn.fitting.correlation import CorrelationSums, TargetParts
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.mechanisms import ExponentialMechanism
+from taciturn.sources import Block
 
 
 def neighbours(n_records, relation, draw, rng):
@@ -31,26 +36,25 @@ def neighbours(n_records, relation, draw, rng):
     return records, other
 
 
+def draw_record(classes, rng):
+    corner = rng.choice([-1.0, 1.0], 4) * rng.choice([1.0, 1.0, 0.5, 30.0])
+    return corner, rng.integers(0, classes) if classes else rng.choice([-1.0, 1.0, 0.3, -40.0])
+
+
+def block_of(records, classes):
+    X, y = np.array([x for x, _ in records]), np.array([label for _, label in records])
+    return Block(Design(X, 1.0), label_codes(y, np.arange(classes)) if classes else numeric_target(y, (-1.0, 1.0)))
+
+
 def correlation_change(relation, classes, rng):
-    d = 4
-
-    def draw(rng):
-        corner = rng.choice([-1.0, 1.0], d) * rng.choice([1.0, 1.0, 0.5, 30.0])
-        return corner, rng.integers(0, classes) if classes else rng.choice([-1.0, 1.0, 0.3, -40.0])
-
-    def scores(records):
-        X = np.array([x for x, _ in records])
-        y = np.array([label for _, label in records])
-        if classes:
-            target, bound = class_signs(label_codes(y, np.arange(classes)), classes), 1
-        else:
-            target, bound = numeric_target(y, (-1.0, 1.0))[:, None], ONE
-        return np.abs(Design(X, 1.0).rmatvec(target, bound)).max(axis=1), bound
-
-    a, b = neighbours(5, relation, draw, rng)
-    (first, bound), (second, _) = scores(a), scores(b)
-    declared = correlation_scores(ONE, bound, relation)
-    return np.max(np.abs(first - second)) / declared.value
+    """How far one record moves the scores, over what is declared, at centres that are often at their ends."""
+    centres = tuple(np.clip(rng.integers(-2 * ONE, 2 * ONE, classes if classes > 2 else 1), -ONE, ONE).tolist())
+    sums = CorrelationSums(classes, centres, signed_target=classes > 0)
+    first, second = (
+        np.abs(sums(block_of(records, classes))).max(axis=1)
+        for records in neighbours(5, relation, partial(draw_record, classes), rng)
+    )
+    return np.max(np.abs(first - second)) / correlation_scores(ONE, ONE, relation).value
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -60,6 +64,40 @@ def test_correlation_scores(relation, classes):
     ratios = [correlation_change(relation, classes, rng) for _ in range(600)]
     assert max(ratios) <= 1.0
     assert max(ratios) >= 0.99
+
+
+def test_centred_targets_stay_within_their_bound_at_every_centre():
+    ends = np.array([-ONE, -ONE + 1, -1, 0, 1, ONE - 1, ONE], dtype=np.float64)
+    X = np.ones((ends.size, 1))
+
+    def largest(centre):
+        weights = CorrelationSums(0, (centre,))._centred(ends[:, None])
+        assert np.array_equal(weights, np.rint(weights))
+        return np.abs(weights).max()
+
+    rng = np.random.default_rng(3)
+    assert all(largest(centre) == ONE for centre in (-ONE, -1, 0, 1, ONE, *rng.integers(-ONE, ONE, 400).tolist()))
+    # What centring without the division would do: one record counts for nearly two.
+    assert np.abs(ends - ONE).max() == 2 * ONE
+    assert CorrelationSums(0, (ONE,))(Block(Design(X[:1], 1.0), ends[:1])).tolist() == [[-ONE * ONE]]
+
+
+def parts_change(relation, classes, rng):
+    unit = 1 if classes else 2 * ONE
+    first, second = (
+        TargetParts(classes, unit, signed_target=False)(block_of(records, classes))
+        for records in neighbours(5, relation, partial(draw_record, classes), rng)
+    )
+    return np.abs(first - second).sum() / target_parts(unit, relation).value
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_parts_of_the_target_in_l1(relation, classes):
+    rng = np.random.default_rng(0)
+    worst = max(parts_change(relation, classes, rng) for _ in range(60))
+    # Reached, so that two thirds of it, or zero-out's in place of replace-one's, would be too little.
+    assert worst == 1.0
 
 
 @pytest.mark.parametrize("classes", [0, 3])

@@ -176,21 +176,28 @@ def test_keys_keep_records_in_their_blocks():
 # ------------------------------------------------------------------ mutants
 
 
-def test_a_sensitivity_of_half_the_size_is_found(monkeypatch):
-    import taciturn.selectors.correlation as module
+@pytest.mark.parametrize(
+    ("function", "relation", "number"), [("target_parts", "replace-one", 1), ("correlation_scores", "zero-out", 2)]
+)
+def test_a_sensitivity_of_half_the_size_is_found(monkeypatch, function, relation, number):
+    import taciturn.planning.top_k as module
 
-    declared = module.correlation_scores
+    declared = getattr(module, function)
 
-    def halved(x_bound, y_bound, relation):
-        return Sensitivity(declared(x_bound, y_bound, relation).value / 2.0, "linf", relation)
+    def halved(*given):
+        sensitivity = declared(*given)
+        return Sensitivity(sensitivity.value / 2.0, sensitivity.norm, sensitivity.relation)
 
-    monkeypatch.setattr(module, "correlation_scores", halved)
-    model = CorrelationSelector(classes=(0, 1), n_features_to_select=2)
-    found = replay(model, *tables(), relation="zero-out")
+    monkeypatch.setattr(module, function, halved)
+    model = CorrelationSelector(classes=(0, 1), relation=relation, n_features_to_select=2)
+    first, second = tables()
+    if relation == "replace-one":
+        second["y"][0] = 1
+    found = replay(model, first, second, relation=relation)
     assert kinds(found) == {"sensitivity"}
     assert found.largest_share == pytest.approx(2.0, rel=0.1)
-    assert "1 release compared, 2 differences found." in str(found)
-    with pytest.raises(ReplayError, match="sensitivity: number 1"):
+    assert str(found).startswith(f"Replay of CorrelationSelector ({relation}): 2 releases compared, ")
+    with pytest.raises(ReplayError, match=f"sensitivity: number {number}"):
         found.raise_if_any()
 
 
@@ -297,7 +304,7 @@ def test_a_release_that_passes_by_the_door_shows_in_the_result(monkeypatch):
         relation="zero-out",
     )
     assert kinds(found) == {"result"}
-    assert found.releases == ()
+    assert [name for name, _ in found.releases] == ["TwoSidedGeometric"]
 
 
 # ------------------------------------------------------------------ refusals and the tools below

@@ -88,12 +88,17 @@ def wide_gap(n_below: int, grid: Sequence[float], n_above: int | None = None) ->
 # ------------------------------------------------------------------ what a selection is shown
 
 
-def near_tie(lead: float, level: int, relation: str, *, n_each: int = 1, labelled: bool = False) -> Pair:
+def near_tie(
+    lead: float, level: int, relation: str, *, n_each: int = 1, labelled: bool = False, n_idle: int = 0
+) -> Pair:
     """Columns that go with the target nearly equally well, and a record that goes with the worse ones alone.
 
     Sums of products with the target are ``level``, the number of the other records, for the ``n_each`` leading columns
     and less by ``lead`` for as many others. The record, which is absent from the second data set or replaced by its
     opposite, adds -1 to the former and +1 to the latter, and its opposite the contrary. Labels are all 1.
+
+    ``n_idle`` more records are zeros, with targets that make the mean of all targets 0 or nearly so: where a released
+    mean centres the target, it then leaves the sums as they are.
     """
     level = check_integer(1, level=level)
     lead = check_real(0.0, float(level), lead=lead)
@@ -101,6 +106,10 @@ def near_tie(lead: float, level: int, relation: str, *, n_each: int = 1, labelle
     others = np.tile(np.repeat([1.0, 1.0 - lead / level], n_each), (level, 1))
     row = np.repeat([-1.0, 1.0], n_each)
     y = np.ones(level + 1, dtype=np.int64 if labelled else np.float64)
+    if check_integer(0, n_idle=n_idle) > 0:
+        low = np.arange(n_idle) < (n_idle + level + 1) // 2
+        y = np.concatenate((np.where(low, 0 if labelled else -1, 1).astype(y.dtype), y))
+        others = np.vstack((np.zeros((n_idle, others.shape[1])), others))
     words = f"Columns that lead by the weight of {lead:g} records lose one, and those that trail win it"
     return _pair(np.vstack((others, row)), y, -row, y[-1], relation, words)
 

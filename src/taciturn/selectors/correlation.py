@@ -1,7 +1,8 @@
 """Private sure independence screening: the features that go most with the target, one at a time.
 
 The method is that of Swope et al., *Feature Selection from Differentially Private Correlations*, with the
-sensitivity of the relation in force and with class sizes that make its top-k mechanism private.
+sensitivity of the relation in force, with class sizes that make its top-k mechanism private, and with a released mean
+of the target in place of the observed one.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_integer
-from taciturn.data.sensitivity import Sensitivity, correlation_scores
+from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import target_signs
-from taciturn.fitting.correlation import CorrelationSums, declared_scores, plain_scores, target_columns
+from taciturn.fitting.correlation import (
+    CorrelationSums,
+    declared_scores,
+    plain_scores,
+    release_centres,
+    target_columns,
+)
 from taciturn.fitting.procedure import BOUNDS, Plan, PublicFacts
 from taciturn.fitting.top_k import select_top_k
 from taciturn.mechanisms import LARGEST_SCORE
-from taciturn.planning import TopKPlan, plan_top_k
+from taciturn.planning import CorrelationPlan, plan_correlation, plan_top_k
 from taciturn.selectors.base import BoundedSelector
 from taciturn.sources import OpenTable
 
@@ -39,28 +46,32 @@ DECLARATION = "the sensitivity declared for the score is right"
 
 
 class CorrelationSelector(BoundedSelector):
-    r"""Select the features with the largest absolute correlation sums, privately.
+    r"""Select the features with the largest absolute covariance with the target, privately.
 
     The score of feature j is
 
-    .. math:: s_j = \max_c \Bigl| \sum_i \tilde x_{ij} \, \tilde y_{ic} \Bigr|,
+    .. math:: s_j = \max_c \Bigl| \sum_i \tilde x_{ij} \, \frac{\tilde y_{ic} - m_c}{1 + \max_k |m_k|} \Bigr|,
 
     with :math:`\tilde x` clipped to ``[-x_bound, x_bound]`` and divided by ``x_bound``, and
     :math:`\tilde y` either one column, the numeric target mapped from ``y_bounds`` to [-1, 1], or one column of
     -1 and +1 per class (one against the rest). Other scores take signs instead of values, or are the caller's own.
+    :math:`m_c` is the mean of column c of the target, with noise. With the exact mean the sum would be n times the
+    covariance, so that columns that hardly vary score next to nothing; features need no means of their own.
 
-    **Privacy.** (epsilon, delta)-DP under ``relation``. Released: the set of selected features, nothing else.
-    Sensitivity: ``data.sensitivity.correlation_scores`` (1 in these units, 2 under replace-one), or what a callable
+    **Privacy.** (epsilon, delta)-DP under ``relation``. Released: the means of the target, or the sizes of the
+    classes, for a twentieth of epsilon, and the set of selected features. A callable is shown the target as it is, and
+    the set is all that is released. Sensitivity: ``data.sensitivity.target_parts`` for the means, and
+    ``data.sensitivity.correlation_scores`` (1 in these units, 2 under replace-one), or what a callable
     declares. Sums are exact integers, those of a callable excepted. Public: the numbers of features and, except under
     add-remove, of records, the bounds and the classes. Values beyond the bounds are clipped silently, since their
-    number would be a release. Sums have room for 2**30 records, and for 2**46 where targets count by their signs: more
-    are refused where their number is public, and assumed not to be there under add-remove.
+    number would be a release. Sums have room for 2**30 records: more are refused where their number is public, and
+    assumed not to be there under add-remove.
 
     Parameters
     ----------
     %(epsilon)s
-        Nothing is clipped or rounded then, since bounds serve privacy alone: on standardised columns the result is the
-        top of ``abs(sklearn.feature_selection.r_regression(X, y))``, whatever the bounds.
+        Nothing is clipped or rounded then, since bounds serve privacy alone: on columns of one variance the result is
+        the top of ``abs(sklearn.feature_selection.r_regression(X, y))``, whatever the bounds.
     %(delta)s
     %(relation)s
     %(n_public)s
@@ -161,34 +172,36 @@ class CorrelationSelector(BoundedSelector):
         else:
             self._declared_sensitivity()
 
-    def _plan(self, facts: PublicFacts) -> TopKPlan:
+    def _plan(self, facts: PublicFacts) -> CorrelationPlan:
         most = self._most_records(facts)
         if most is not None and facts.n_records is not None:
             # Partitions check their own rows, and nobody checks the total.
             check_integer(0, most, n_rows=facts.n_records)
-        # Lattice units: a product of two full-scale values.
-        built_in = isinstance(self.score_func, str)
-        unit = self._target_unit(facts)
-        return plan_top_k(
-            Budget(self.epsilon, self.delta),
-            facts.n_features,
-            self._count(facts.n_features),
-            correlation_scores(ONE, unit, self.relation) if built_in else self._declared_sensitivity(),
-            method=self.mechanism,
-            gamma=self.gamma,
-            accounted=self.account is not None,
+        budget, k = Budget(self.epsilon, self.delta), self._count(facts.n_features)
+        settings: dict[str, Any] = {
+            "method": self.mechanism,
+            "gamma": self.gamma,
+            "accounted": self.account is not None,
+        }
+        if not isinstance(self.score_func, str):
+            selection = plan_top_k(budget, facts.n_features, k, self._declared_sensitivity(), **settings)
+            return CorrelationPlan(selection, None, 1, selection.releases)
+        labelled = facts.labels is not None
+        # Counts of records are integers, rows of a person share what stands for one, and a number has two parts.
+        counted = facts.unit == "record" and self._signed_target(facts)
+        part_unit = (1 if counted else ONE) * (1 if labelled else 2)
+        return plan_correlation(
+            budget, facts.n_features, k, self.relation, labelled=labelled, part_unit=part_unit, **settings
         )
 
-    def _target_unit(self, facts: PublicFacts) -> int:
-        """The integer that stands for a mapped target of 1."""
-        signs = facts.labels is not None or self.score_func in ("sign", "quadrant")
-        # Rows of a person share what stands for one.
-        return 1 if math.isinf(self.epsilon) or (signs and facts.unit == "record") else ONE
+    def _signed_target(self, facts: PublicFacts) -> bool:
+        """Whether targets are labels or signs, and not integers of the lattice."""
+        return facts.labels is not None or self.score_func in ("sign", "quadrant")
 
     def _most_records(self, facts: PublicFacts) -> int | None:
         if math.isinf(self.epsilon) or not isinstance(self.score_func, str):
             return None
-        return LARGEST_SCORE // (ONE * self._target_unit(facts))
+        return LARGEST_SCORE // (ONE * ONE)
 
     def _number_map(self) -> Callable[[FloatArray], FloatArray]:
         low, high = self._y_bounds
@@ -225,25 +238,25 @@ class CorrelationSelector(BoundedSelector):
                 "choose one of these, or pass one row per person",
             )
 
-    def _run(self, plan: TopKPlan, facts: PublicFacts, source: Any, stream: Stream) -> IntArray:
+    def _run(self, plan: CorrelationPlan, facts: PublicFacts, source: Any, stream: Stream) -> IntArray:
         n_classes = 0 if facts.labels is None else facts.labels.size
-        unit, private = self._target_unit(facts), not math.isinf(self.epsilon)
+        private, signed = not math.isinf(self.epsilon), self._signed_target(facts)
         scores: FloatArray | IntArray
         if not isinstance(self.score_func, str):
-            weights = target_columns(source.records.y, n_classes) / unit
+            weights = target_columns(source.records.y, n_classes) / (ONE if private and not signed else 1)
             scores = declared_scores(
                 self.score_func, source, weights, clip=private, in_slots=self.relation != "add-remove"
             )
         elif private:
-            signed = n_classes > 0 or self.score_func != "correlation"
-            sums = source.total(CorrelationSums(n_classes, unit, self.score_func == "quadrant", signed))
+            centres = release_centres(plan, source, n_classes, signed_target=signed, stream=stream)
+            sums = source.total(CorrelationSums(n_classes, centres, self.score_func == "quadrant", signed))
             scores = np.abs(sums).max(axis=1)
         else:
             scores = plain_scores(source.records, n_classes, signs=self.score_func == "quadrant")
-        return select_top_k(plan, scores, stream)
+        return select_top_k(plan.selection, scores, stream)
 
-    def _described(self, plan: TopKPlan, facts: PublicFacts) -> dict[str, Any]:
-        return super()._described(plan, facts) | {"method": plan.method, "score": self._score_name()}
+    def _described(self, plan: CorrelationPlan, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"method": plan.selection.method, "score": self._score_name()}
 
     def _assumptions(self) -> tuple[str, ...]:
         return (BOUNDS,) if isinstance(self.score_func, str) else (BOUNDS, DECLARATION)

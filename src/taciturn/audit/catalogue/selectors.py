@@ -14,8 +14,7 @@ from taciturn.audit.catalogue.laws import Law, law_of
 from taciturn.audit.neighbours import near_tie, rank_reversal, turncoat_block
 from taciturn.audit.pair import Pair
 from taciturn.core.lattice import ONE
-from taciturn.data.sensitivity import correlation_scores
-from taciturn.planning import TOP_K_MECHANISMS, TopKPlan, plan_top_k
+from taciturn.planning import TOP_K_MECHANISMS, CorrelationPlan, plan_correlation
 from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
 
 __all__ = ["SELECTORS"]
@@ -32,6 +31,8 @@ _PURE_TRIALS = 20_000
 _GAMMA = 0.9
 # In units of 1 / epsilon, like the noise: distances to the leader at which a candidate is chosen sometimes, or rarely.
 _SHORT_LEAD, _LONG_LEAD = 4.0, 10.0
+# Records that hold the released mean of the target near zero, in units of 1 / epsilon, like the noise on it.
+_IDLE = 500.0
 _PRIVATE_MECHANISMS = TOP_K_MECHANISMS[1:]
 # Number of records, and of those in reverse order, which put the reversed column behind.
 _RANKED, _REVERSED = 30, 15
@@ -40,14 +41,17 @@ _N_PAIRS = 1
 
 @dataclass(frozen=True, slots=True)
 class CorrelationLaw:
-    """The law of a selection by correlation sums, as a set, by the public numbers of the plan's mechanism."""
+    """The law of a selection by correlation sums, as a set, given that the mean of the target was released as zero.
 
-    plan: TopKPlan
+    By the public numbers of the plan's mechanism. The release of the mean before it has a claim of its own.
+    """
+
+    plan: CorrelationPlan
 
     def __call__(self, data: Table) -> Law:
         X, y = data
         sets: Law = {}
-        for chosen, probability in law_of(self.plan.mechanism, np.abs(X.T @ y) * float(ONE) ** 2).items():
+        for chosen, probability in law_of(self.plan.selection.mechanism, np.abs(X.T @ y) * float(ONE) ** 2).items():
             key = _in_order(chosen)
             sets[key] = sets.get(key, 0.0) + probability
         return sets
@@ -57,7 +61,7 @@ def _in_order(indices: np.ndarray | tuple[int, ...]) -> Selected:
     return tuple(sorted(int(index) for index in indices))
 
 
-def _correlation_parts(mechanism: str, k: int, epsilon: float) -> tuple[CorrelationSelector, TopKPlan]:
+def _correlation_parts(mechanism: str, k: int, epsilon: float) -> tuple[CorrelationSelector, CorrelationPlan]:
     selector = CorrelationSelector(
         epsilon=epsilon,
         delta=_DELTA if mechanism == "gumbel" else 0.0,
@@ -68,35 +72,37 @@ def _correlation_parts(mechanism: str, k: int, epsilon: float) -> tuple[Correlat
         mechanism=mechanism,
         gamma=_GAMMA,
     )
-    plan = plan_top_k(
+    plan = plan_correlation(
         Budget(selector.epsilon, selector.delta),
         2 * k,
         k,
-        correlation_scores(ONE, ONE, _RELATION),
+        _RELATION,
+        labelled=False,
+        part_unit=2 * ONE,
         method=mechanism,
         gamma=_GAMMA,
     )
     return selector, plan
 
 
-def _leading_by(lead: float, k: int) -> Pair:
-    return near_tie(lead, math.ceil(lead) + 2, _RELATION, n_each=k)
+def _leading_by(lead: float, k: int, epsilon: float) -> Pair:
+    return near_tie(lead, math.ceil(lead) + 2, _RELATION, n_each=k, n_idle=math.ceil(_IDLE / epsilon))
 
 
 def _correlation(mechanism: str, epsilon: float) -> SampledCase:
     selector, _ = _correlation_parts(mechanism, 1, epsilon)
     trials = _TRIALS if selector.delta > 0.0 else _PURE_TRIALS
-    return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1), trials)
+    return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1, epsilon), trials)
 
 
 def _correlation_order(mechanism: str, epsilon: float) -> SampledCase:
     selector, _ = _correlation_parts(mechanism, 1, epsilon)
-    return case_of_fit(selector, _leading_by(1.0, 1), _FEW_TRIALS)
+    return case_of_fit(selector, _leading_by(1.0, 1, epsilon), _FEW_TRIALS)
 
 
 def _correlation_law(mechanism: str, epsilon: float) -> ExactCase:
     selector, plan = _correlation_parts(mechanism, 2, epsilon)
-    return exact_case_of_fit(selector, _leading_by(_LONG_LEAD / epsilon, 2), CorrelationLaw(plan))
+    return exact_case_of_fit(selector, _leading_by(_LONG_LEAD / epsilon, 2, epsilon), CorrelationLaw(plan))
 
 
 def _kendall(delta: float, n_reversed: int, epsilon: float, *, trials: int = _TRIALS) -> SampledCase:

@@ -58,6 +58,7 @@ from taciturn.data.sensitivity.sums import (
     fixed_point_sum,
     gradient_scores,
     lattice_gradient_scores,
+    target_parts,
 )
 from taciturn.data.sensitivity.votes import block_votes
 
@@ -95,5 +96,6 @@ __all__ = [
     "record_sum",
     "safe_rule",
     "screening_test",
+    "target_parts",
     "unscaled_rule",
 ]

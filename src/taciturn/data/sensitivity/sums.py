@@ -10,7 +10,13 @@ from taciturn.data.sensitivity.base import Sensitivity, record_sum
 from taciturn.kernels.gram_frank_wolfe import halvings_of
 from taciturn.kernels.residual_pieces import LatticeDerivative
 
-__all__ = ["correlation_scores", "fixed_point_sum", "gradient_scores", "lattice_gradient_scores"]
+__all__ = [
+    "correlation_scores",
+    "fixed_point_sum",
+    "gradient_scores",
+    "lattice_gradient_scores",
+    "target_parts",
+]
 
 
 def correlation_scores(x_bound: float, y_bound: float, relation: str) -> Sensitivity:
@@ -24,10 +30,33 @@ def correlation_scores(x_bound: float, y_bound: float, relation: str) -> Sensiti
     are 1-Lipschitz in the sup norm. Attained by a record with x = x_bound, y = y_bound everywhere.
     Not monotone: one record raises some scores and lowers others.
 
+    *Centred targets.* Let centres ``C_c`` in ``[-ONE, ONE]`` be public, as released ones are, and
+    ``T = ONE + max_c |C_c|``. A target ``|z_ic| <= ONE`` becomes ``y_ic = rint((z_ic - C_c) ONE / T)``, a function of
+    record i and public numbers. As ``|z_ic - C_c| <= T``, ``|y_ic| <= ONE``: the integers in the quotient are below
+    2**34, so that doubles round it once and not beyond ONE. Hence ``y_bound = ONE``, whatever the centres.
+
     *Persons.* The integer targets of a person with m rows are at most ``y_bound // m``, so that its m products add up
     to no more than ``x_bound * y_bound`` in any sum.
     """
     return record_sum(check_positive(x_bound=x_bound) * check_positive(y_bound=y_bound), "linf", relation)
+
+
+def target_parts(unit: int, relation: str) -> Sensitivity:
+    r"""``sum_i a_i`` of vectors of integers ``a_ic >= 0`` with ``sum_c a_ic <= unit``. Norm l1.
+
+    The parts of a class code are ``unit`` for its class and 0 for others. Those of a number z in [-h, h], h being half
+    of ``unit``, are ``h + z`` and ``h - z``. So the sums hold the sizes of the classes, or the sum of the numbers
+    beside how many there are.
+
+    *Statement.* ``unit`` under zero-out and add-remove, ``2 unit`` under replace-one.
+
+    *Proof.* :func:`record_sum`, as ``||a_i||_1 <= unit``; a null record has no parts. Attained by any record with a
+    class or a number and, under replace-one, by records of different classes or by h and -h.
+
+    *Persons.* Parts of a person's m rows are added up, divided by m and rounded down: at least 0, and of a sum that is
+    at most ``unit``.
+    """
+    return record_sum(check_integer(1, unit=unit), "l1", relation)
 
 
 def gradient_scores(x_bound: float, lipschitz: float, relation: str) -> Sensitivity:

@@ -23,6 +23,7 @@ from taciturn.data.admission import (
     judged_table,
     plain_labels,
 )
+from taciturn.data.reading import public_labels
 from taciturn.data.target import label_codes
 
 NUMBERS = [
@@ -126,7 +127,30 @@ def test_no_label_decides_how_another_one_is_read(odd):
     # As doubles these two classes would be one and the same.
     classes = np.array([2**53, 2**53 + 1])
     labels, _ = judged_labels(column_of([odd, 2**53 + 1, 2**53, None]))
-    assert label_codes(labels, classes, strict=False).tolist() == [-1, 1, 0, -1]
+    assert label_codes(labels, classes).tolist() == [-1, 1, 0, -1]
+
+
+@pytest.mark.parametrize("column_type", [pl.Series, pa.array, lambda cells: pd.Series(cells, dtype="object"), list])
+def test_a_missing_label_does_not_round_the_others(column_type):
+    labels, known = judged_labels(column_type([2**53 + 1, 2**53, None]))
+    assert known.tolist() == [True, True, False]
+    assert label_codes(labels, np.array([2**53, 2**53 + 1])).tolist() == [1, 0, -1]
+
+
+def test_labels_that_are_public_as_a_set_are_not_read_anew_for_one_of_them():
+    assert public_labels(["b", "a"]).dtype == np.dtype("<U1")
+    assert public_labels(pd.Series(["b", "a"], dtype=object)).dtype == object
+    assert public_labels([1, 0]).dtype == np.int64
+    assert public_labels([1.0, True, 0]).tolist() == [0.0, 1.0]
+    with pytest.raises(DataError, match="^Unknown label type"):
+        # As doubles two of these would be one.
+        public_labels([1.0, 2**53 + 1, 2**53])
+    for mixed in ([0, 1, "x"], (0, 1, "x"), pd.Series([0, 1, "x"], dtype=object), column_of(["x", 0, 1])):
+        with pytest.raises(DataError, match=r"^y: expected labels that are all text or all numbers, got both; pass"):
+            public_labels(mixed)
+    for table in (np.zeros((3, 2)), [[1, 2], [3, 4]]):
+        with pytest.raises(DataError, match="^y: expected a 1d array"):
+            public_labels(table)
 
 
 def test_truth_values_are_a_type_and_not_what_a_column_happens_to_hold():

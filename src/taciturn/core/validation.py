@@ -20,6 +20,7 @@ from taciturn.core.errors import DataError, DataTypeError, ParameterError, Tacit
 __all__ = [
     "DIFFERENT_LENGTHS",
     "NOT_FINITE",
+    "NOT_NUMBERS",
     "NOT_ONE_COLUMN",
     "NOT_REAL",
     "NOT_TWO_DIMENSIONS",
@@ -208,7 +209,7 @@ _REWORDED = (
         NOT_REAL,
     ),
 )
-_NOT_NUMBERS = (
+NOT_NUMBERS = (
     "expected numbers, got text or objects; encode such columns as numbers with public categories first (the "
     "argument must be a string or a number)"
 )
@@ -236,4 +237,4 @@ def _described(name: str, original: str) -> str:
     for pattern, sentence in _REWORDED:
         if pattern.search(original):
             return f"{name}: {sentence}."
-    return f"{name}: {_NOT_NUMBERS}."
+    return f"{name}: {NOT_NUMBERS}."

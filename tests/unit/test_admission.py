@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from taciturn import FrankWolfeRegressor, ObjectivePerturbationRegressor
-from taciturn.core.errors import DataError
+from taciturn import BoundedScaler, FrankWolfeRegressor, ObjectivePerturbationRegressor
+from taciturn.core.errors import DataError, SeveralProblemsError
 from taciturn.data.admission import (
     PresentRecords,
     blanked,
@@ -23,7 +23,7 @@ from taciturn.data.admission import (
     judged_table,
     plain_labels,
 )
-from taciturn.data.reading import public_labels
+from taciturn.data.reading import public_labels, read_part
 from taciturn.data.target import label_codes
 
 NUMBERS = [
@@ -173,6 +173,41 @@ def test_present_records_keep_their_slots():
     kept = kept.keep(np.array([False, True, True]))
     assert (kept.slots.tolist(), kept.y.tolist(), kept.n_slots, kept.n_features) == ([2, 3], [2, 3], 4, 4)
     assert kept.X.toarray().tolist() == np.eye(4)[2:].tolist()
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_refusal_names_the_columns_with_text_or_missing_cells(frame):
+    cells = {"age": [0.5] * 60, "sex": ["Smith, 4711"] * 60, "crp": [None, *[0.5] * 59], "bmi": [np.inf, *[0.5] * 59]}
+    y = np.zeros(60)
+    missing = "X: expected finite numbers in columns 'crp', 'bmi', got NaN or infinity; "
+    text = "X: expected numbers in column 'sex', got text or objects; "
+    names = [name for name in cells if name != "sex"]
+    fitted = FrankWolfeRegressor(random_state=0).fit(frame({name: cells["age"] for name in names}), y)
+    numeric = frame({name: cells[name] for name in names})
+    for call in (
+        lambda: FrankWolfeRegressor().fit(numeric, y),
+        lambda: fitted.predict(numeric),
+        lambda: BoundedScaler(lower=0.0, upper=1.0).fit_transform(numeric),
+        lambda: read_part(numeric, y, invalid="raise", numeric=True),
+    ):
+        with pytest.raises(DataError) as caught:
+            call()
+        assert str(caught.value).startswith(missing)
+    # All of them at once, and no cell.
+    with pytest.raises(SeveralProblemsError) as caught:
+        FrankWolfeRegressor().fit(frame(cells), y)
+    first, second = str(caught.value).split("\n")
+    assert (first.startswith(text), second.startswith(missing)) == (True, True)
+    assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_refusal_lists_ten_columns_at_most_and_none_without_names():
+    table = np.full((60, 13), np.nan)
+    with pytest.raises(DataError, match="in columns 'a0', .*, 'a9' and 3 others, got NaN"):
+        FrankWolfeRegressor().fit(pd.DataFrame(table, columns=[f"a{j}" for j in range(13)]), np.zeros(60))
+    with pytest.raises(DataError, match="^X: expected finite numbers, got NaN or infinity; "):
+        FrankWolfeRegressor().fit(table, np.zeros(60))
 
 
 def test_complex_tables_are_refused_by_their_type():

@@ -331,11 +331,11 @@ class Untouchable:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"epsilon": 0.0}, "epsilon=0.0: expected a number > 0"),
-        ({"epsilon": -1.0}, "epsilon=-1.0: expected a number > 0"),
-        ({"epsilon": math.nan}, "epsilon=nan: expected a number > 0"),
-        ({"epsilon": "1"}, "epsilon='1': expected a number > 0"),
-        ({"epsilon": 1e-300}, "epsilon=1e-300: expected a number in"),
+        ({"epsilon": 0.0}, "epsilon=0.0: expected a number >= 1e-09"),
+        ({"epsilon": -1.0}, "epsilon=-1.0: expected a number >= 1e-09"),
+        ({"epsilon": math.nan}, "epsilon=nan: expected a number >= 1e-09"),
+        ({"epsilon": "1"}, "epsilon='1': expected a number >= 1e-09"),
+        ({"epsilon": 1e-300}, "epsilon=1e-300: expected a number >= 1e-09"),
         ({"delta": 1.0}, "delta=1.0: expected a number in"),
         ({"delta": -0.1}, "delta=-0.1: expected a number in"),
         ({"relation": "add-remove"}, "n_public=None: expected a public number of records"),

@@ -30,6 +30,7 @@ __all__ = [
     "judged_numbers",
     "judged_table",
     "plain_labels",
+    "unusable_columns",
 ]
 
 
@@ -111,6 +112,24 @@ def judged_table(X: Any) -> Any:
     for j, column in enumerate(columns):
         table[:, j] = _numbers(_values(column))
     return table
+
+
+def unusable_columns(X: Any) -> tuple[list[str], list[str]]:
+    """The names of a data frame's columns with text or objects among their cells, and with missing or infinite ones.
+
+    Both are empty for a table without names.
+    """
+    columns = _columns_of(X)
+    names = [] if columns is None else [str(name) for name in getattr(X, "column_names", X.columns)]
+    with_text, with_gaps = [], []
+    for name, column in zip(names, columns or (), strict=True):
+        missing = ~np.isfinite(_numbers(_values(column)))
+        text = missing & judged_labels(column)[1]
+        if text.any():
+            with_text.append(name)
+        elif missing.any():
+            with_gaps.append(name)
+    return with_text, with_gaps
 
 
 def finite_rows(table: Any) -> BoolArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from taciturn.core.arrays import AnyArray
-from taciturn.core.errors import DataError
+from taciturn.core.errors import DataError, SeveralProblemsError
 from taciturn.core.guard import warn_caller
 from taciturn.core.validation import (
     DIFFERENT_LENGTHS,
@@ -24,6 +25,7 @@ from taciturn.core.validation import (
     check_choice,
     without_data_values,
 )
+from taciturn.core.visible import visible
 from taciturn.data.admission import (
     PresentRecords,
     declares_truth_values,
@@ -32,6 +34,7 @@ from taciturn.data.admission import (
     judged_numbers,
     judged_table,
     plain_labels,
+    unusable_columns,
 )
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
 
@@ -155,7 +158,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -
     def read() -> Any:
         return validate_data(estimator, checked_layout(X), reset=reset, accept_sparse=layouts, dtype=np.float64)
 
-    return _canonical(without_data_values("X", read))
+    return _canonical(_naming_columns(X, read))
 
 
 def read_scaled(scaler: Any, X: Any, *, layouts: Any = LAYOUTS) -> Any:
@@ -166,7 +169,7 @@ def read_scaled(scaler: Any, X: Any, *, layouts: Any = LAYOUTS) -> Any:
             return checked_shape(judged_table(X), layouts)
         return check_array(checked_layout(X), accept_sparse=layouts, dtype=np.float64, input_name="X", estimator=scaler)
 
-    table = without_data_values("X", read)
+    table = _naming_columns(X, read)
     return table if scaler.invalid == "null" else _canonical(table)
 
 
@@ -233,7 +236,7 @@ def read_part(
         part, rules = checked_layout(X), {"ensure_min_samples": 0, "ensure_min_features": 0}
         return check_array(part, accept_sparse=layouts, dtype=np.float64, input_name="X", **rules)
 
-    table = without_data_values("X", read)
+    table = _naming_columns(X, read)
     if sp.issparse(table) and not layouts:
         raise DataError(_DENSE_REQUIRED)
     if invalid == "raise":
@@ -276,6 +279,35 @@ def _check_one_column(target: AnyArray) -> None:
     """Raise unless there is one target per row, from the shape alone."""
     if target.ndim != 1 and not (target.ndim == 2 and target.shape[1] == 1):
         raise DataError(f"y: {NOT_ONE_COLUMN}.")
+
+
+def _naming_columns(X: Any, read: Callable[[], Any]) -> Any:
+    """The table that is read; where cells of a data frame refuse it, the refusal names their columns, all at once.
+
+    A certificate assumes that every record is admissible where this may happen, see :data:`ADMISSIBLE`.
+    """
+    try:
+        return without_data_values("X", read)
+    except DataError as error:
+        refusal = error
+    if str(refusal) in (f"X: {NOT_FINITE}.", f"X: {NOT_NUMBERS}."):
+        columns = without_data_values("X", lambda: unusable_columns(X))
+        problems = [
+            type(refusal)(f"X: {sentence.replace('numbers,', f'numbers in {_list_names(names)},', 1)}.")
+            for sentence, names in zip((NOT_NUMBERS, NOT_FINITE), columns, strict=True)
+            if names
+        ]
+        if len(problems) > 1:
+            raise SeveralProblemsError(problems)
+        refusal = problems[0] if problems else refusal
+    raise refusal
+
+
+def _list_names(names: list[str]) -> str:
+    """Names of columns as an error lists them: the first ten."""
+    listed = ", ".join(visible(repr(name)) for name in names[:10])
+    more = f" and {len(names) - 10} others" if len(names) > 10 else ""
+    return f"column{'s' if len(names) > 1 else ''} {listed}{more}"
 
 
 def _canonical(X: Any) -> Any:

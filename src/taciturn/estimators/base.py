@@ -288,7 +288,7 @@ def number_or_auto(**named: Any) -> float | None:
     """A positive number, or None for "auto"."""
     ((name, value),) = named.items()
     if isinstance(value, str):
-        check_choice(("auto",), **named)
+        check_choice(("auto",), "a finite number > 0", **named)
         return None
     return check_positive(**{name: value})
 

@@ -292,6 +292,7 @@ def test_nothing_is_chosen_of_noise_and_everything_where_all_matters(kind):
         assert clone(model).fit(X, dense).support_.sum() == 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("method", ["one-shot", "two-phase"])
 def test_wide_sparse_tables_stay_sparse(kind, method):

@@ -182,7 +182,7 @@ def test_a_refusal_names_the_columns_with_text_or_missing_cells(frame):
     missing = "X: expected finite numbers in columns 'crp', 'bmi', got NaN or infinity; "
     text = "X: expected numbers in column 'sex', got text or objects; "
     names = [name for name in cells if name != "sex"]
-    fitted = FrankWolfeRegressor(random_state=0).fit(frame({name: cells["age"] for name in names}), y)
+    fitted = FrankWolfeRegressor(random_state=0).fit(frame(dict.fromkeys(names, cells["age"])), y)
     numeric = frame({name: cells[name] for name in names})
     for call in (
         lambda: FrankWolfeRegressor().fit(numeric, y),

@@ -191,7 +191,7 @@ def _read_bounds(path: Path) -> TableBounds:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DataError(
-            f"bounds {(path.name or str(path))!r}: expected a text file that can be read, got none; check the name, or write a "
-            "template with taciturn init."
+            f"bounds {(path.name or str(path))!r}: expected a text file that can be read, got none; check the name, or "
+            "write a template with taciturn init."
         ) from None
     return TableBounds.from_toml(text, folder=path.parent)

@@ -115,3 +115,26 @@ def test_everything_private_has_an_audit():
     scored = {"private_score"}
     assert not (fitted | released | scored) - audited, "no audit entry in taciturn.audit.catalogue"
     assert not audited - (fitted | released | scored)
+
+
+CLOCKS = {"perf_counter", "process_time", "monotonic", "getrusage", "get_traced_memory", "total_allocated_bytes"}
+
+
+def measuring_tests(source):
+    """The tests of a file that read a clock or a counter of memory, and are not marked as slow."""
+    for each in ast.walk(ast.parse(source)):
+        if not isinstance(each, ast.FunctionDef) or not each.name.startswith("test_"):
+            continue
+        if not any("mark.slow" in ast.unparse(decorator) for decorator in each.decorator_list) and CLOCKS & {
+            node.attr for node in ast.walk(each) if isinstance(node, ast.Attribute)
+        }:
+            yield each.name
+
+
+def test_only_slow_tests_measure_time_or_memory():
+    files = (ROOT / "tests").rglob("test_*.py")
+    found = {path.name: list(measuring_tests(path.read_text(encoding="utf-8"))) for path in files}
+    assert {name: tests for name, tests in found.items() if tests} == {}
+    planted = "def test_speed():\n    assert time.perf_counter() < 1"
+    assert list(measuring_tests(planted)) == ["test_speed"]
+    assert list(measuring_tests(f"@pytest.mark.slow\n{planted}")) == []

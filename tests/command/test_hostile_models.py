@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 
 import pytest
 from commands import run
@@ -58,13 +57,11 @@ def test_an_exchanged_value_is_refused_by_both_in_one_sentence(model, tmp_path):
     for _ in range(100):
         path, value = rng.choice(places), rng.choice(HOSTILE)
         file.write_text(exchanged(model, path, value), encoding="utf-8")
-        start = time.perf_counter()
         try:
             load(file)
             sentence = None
         except TaciturnError as error:
             sentence = str(error)
-        assert time.perf_counter() - start < 1.0
         ended = run("show", file)
         shown += sentence is None
         if sentence is None:

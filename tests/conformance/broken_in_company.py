@@ -113,10 +113,11 @@ class NumberingLabels(FrankWolfeClassifier):
         return np.searchsorted(self.classes_, super().predict(X))
 
 
-@rejected_by("labels_and_classes_are_of_one_type")
-class Casting(FrankWolfeClassifier):
+@rejected_by("a_label_of_another_type_decides_nothing_for_other_records")
+class Promoting(FrankWolfeClassifier):
     def fit(self, X, y):
-        return super().fit(X, np.asarray(y).astype(int) if np.asarray(y).dtype == object else y)
+        # numpy makes text of all numbers beside one text.
+        return super().fit(X, np.asarray(list(y)))
 
 
 @rejected_by("targets_have_the_units_of_the_user")

@@ -2,9 +2,11 @@
 
 import copy
 import pickle
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from checks import check, has, once
@@ -13,7 +15,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from taciturn import BoundedScaler, FrankWolfeRegressor, ParameterError, UnaccountedSearchWarning, certificate_of
+from taciturn import (
+    BoundedScaler,
+    FrankWolfeRegressor,
+    SuspiciousReleaseWarning,
+    UnaccountedSearchWarning,
+    certificate_of,
+)
 
 # ------------------------------------------------------------------ copies
 
@@ -154,12 +162,25 @@ def labels_may_be_of_any_type(entry):
 
 
 @check(lambda entry: entry.proved and has("classes")(entry))
-def labels_and_classes_are_of_one_type(entry):
+def a_label_of_another_type_decides_nothing_for_other_records(entry):
     X, y = data_for(entry)
-    text = np.where(y > 0, "1", "0").astype(object)
-    with pytest.raises(ParameterError, match="^classes=.* labels of the type of y, which holds text"):
-        entry(classes=(0, 1)).fit(X, text)
-    assert entry(classes=("0", "1")).fit(X, text).certificate_.public["classes"] == ["0", "1"]
+
+    def fitted(labels, classes):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SuspiciousReleaseWarning)
+            return released(entry(classes=classes).fit(X, labels))
+
+    # Of the same type as the classes, but none of them, so that its record is null.
+    for classes, odd, other in ((("0", "1"), 7, "7"), ((0, 1), "1", 7)):
+        labels = [classes[int(above)] for above in y > 0]
+        expected = fitted([*labels[:-1], other], classes)
+        for target in ([*labels[:-1], odd], (*labels[:-1], odd), pd.Series([*labels[:-1], odd], dtype=object)):
+            assert fitted(target, classes) == expected
+        # Nor is a table refused, or admitted, by its last label.
+        assert fitted([odd] * len(labels), classes) == fitted([other] * len(labels), classes)
+        assert fitted([*[odd] * (len(labels) - 1), labels[-1]], classes) == fitted(
+            [*[other] * (len(labels) - 1), labels[-1]], classes
+        )
 
 
 @check(lambda entry: entry.regresses and has("y_bounds")(entry))

@@ -157,6 +157,7 @@ def test_sparse_with_other_bounds_is_refused_everywhere(lower, upper):
             call(sp.csr_array(X))
 
 
+@pytest.mark.slow
 def test_a_million_sparse_columns_are_never_filled_in():
     n, d = 2000, 1_000_000  # 16 GB if dense
     rng = np.random.default_rng(0)

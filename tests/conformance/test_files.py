@@ -261,6 +261,10 @@ def test_what_the_table_states_is_not_stated_otherwise(folder):
 def test_a_bounds_file_that_is_not_there_is_named(folder):
     with pytest.raises(DataError, match=r"bounds 'no.toml': expected a text file"):
         open_table(folder / "1.parquet", folder / "no.toml")
+    with pytest.raises(ParameterError, match=r"^bounds='': expected the name of a file; name it, or write one with"):
+        open_table(folder / "1.parquet", "")
+    with pytest.raises(DataError, match=r"^bounds '.': expected a text file that can be read, got none; check the"):
+        open_table(folder / "1.parquet", ".")
 
 
 # A scheduler without a dashboard still asks for its port, which another test may have.

@@ -13,6 +13,7 @@ from every_class import EVERY_CLASS, PROVED, records, takes_sparse, target_for
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.utils.validation import has_fit_parameter
 
 import taciturn
 from taciturn.core.errors import (
@@ -158,13 +159,13 @@ def test_a_guard_in_one_thread_leaves_the_others_their_warnings():
     @guarded
     def wait():
         inside.set()
-        leave.wait(10)
+        leave.wait()
 
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         thread = threading.Thread(target=wait)
         thread.start()
-        assert inside.wait(10)
+        inside.wait()
         warnings.warn("from outside", RuntimeWarning, stacklevel=1)
         leave.set()
         thread.join()
@@ -217,3 +218,29 @@ def test_our_warnings_reach_the_caller_through_the_guard():
     with pytest.warns(UserWarning, match="n_features_to_select=10 is more than the 6 features") as many:
         taciturn.CorrelationSelector(random_state=0).fit_transform(X, y)
     assert {warning.filename for warning in (*weak, *many)} == {__file__}
+
+
+# ------------------------------------------------------------------ weights of records
+
+
+@pytest.mark.parametrize("name", EVERY_CLASS)
+def test_weights_of_records_are_refused_by_a_sentence_of_ours(name):
+    X, y = records()
+    model = EVERY_CLASS[name]()
+    y = target_for(model, y)
+    sentence = f"^sample_weight: expected none, since {type(model).__name__} has no proof for weights of records; leave"
+    with pytest.raises(TypeError, match=sentence) as caught:
+        model.fit(X, y, sample_weight=np.full(len(X), 4711.0))
+    assert isinstance(caught.value, DataError)
+    assert "4711" not in str(caught.value)
+    # Searches and ensembles of scikit-learn ask this, and pass None on.
+    assert not has_fit_parameter(model, "sample_weight")
+    assert model.fit(X, y, sample_weight=None) is model
+
+
+def test_a_class_that_takes_weights_gets_them():
+    class Weighted(Guarded):
+        def fit(self, X, y=None, sample_weight=None):
+            return sample_weight
+
+    assert Weighted().fit(None, sample_weight=3) == 3

@@ -150,6 +150,14 @@ def test_settings_that_cannot_be_planned_are_refused_before_data_are_read(kind, 
         kind(**parameters).fit("no table", None)
 
 
+@pytest.mark.parametrize("kind", ALL)
+def test_a_misspelt_size_is_told_that_whole_numbers_are_sizes_too(kind):
+    with pytest.raises(ParameterError, match="^n_nonzero='al': expected 'auto', 'all' or a whole number >= 1; set"):
+        kind(n_nonzero="al").fit("no table", None)
+    with pytest.raises(ParameterError, match="^row_bound='al': expected 'auto' or a finite number > 0; set"):
+        kind(row_bound="al").fit("no table", None)
+
+
 def test_budgets_that_need_more_than_64_bits_are_refused():
     with pytest.raises(ParameterError, match="^epsilon="):
         SparseRegressor(epsilon=1e-7).fit(*data(n=50))
@@ -284,6 +292,7 @@ def test_nothing_is_chosen_of_noise_and_everything_where_all_matters(kind):
         assert clone(model).fit(X, dense).support_.sum() == 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("method", ["one-shot", "two-phase"])
 def test_wide_sparse_tables_stay_sparse(kind, method):

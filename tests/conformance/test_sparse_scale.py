@@ -44,6 +44,7 @@ def test_a_million_columns_stay_sparse(kind):
     assert int(run.stdout) <= 25
 
 
+@pytest.mark.slow
 def test_the_memory_limit_of_that_test_can_fail():
     code = textwrap.dedent(FIT.format(kind="CorrelationSelector", target="rng.uniform(-1, 1, n)", parameters=""))
     code = code.replace("fitted = ", "X.toarray(); fitted = ")

@@ -8,7 +8,7 @@ import pytest
 
 from taciturn import SparseClassifier, SparseRegressor, SuspiciousReleaseWarning
 from taciturn.fitting import suspicions
-from taciturn.fitting.suspicions import Suspicion, crowds_at_ceiling, suspect_mean, suspect_shares
+from taciturn.fitting.suspicions import Suspicion, crowds_at_ceiling, suspect_counts, suspect_mean, suspect_shares
 from taciturn.mechanisms import PrivateQuantile
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
@@ -117,6 +117,23 @@ def test_shares_of_classes(deviation):
 def test_a_rule_without_regard_to_noise_would_raise_false_alarms(monkeypatch):
     monkeypatch.setattr(suspicions, "_MOST_NOISE", math.inf)
     assert chance_of_shares([0.25, 0.25], 0.2) > 0.1
+
+
+@pytest.mark.parametrize(("n_classes", "n_cells"), [(2, 4), (2, 80), (3, 240)])
+def test_counts_of_scores(n_classes, n_cells):
+    """By the heavier tails of geometric noise: with half of the records labelled, and with none."""
+    rng = np.random.default_rng(0)
+    noise = rng.geometric(0.1, (5000, n_cells)) - rng.geometric(0.1, (5000, n_cells))
+    # So few records that the sum deviates by as much as the rule admits.
+    deviation = float(noise.std())
+    n_records = math.ceil(deviation * math.sqrt(n_cells) / 0.05)
+
+    def chance(counts, n):
+        return np.mean([suspect_counts("it", each, deviation, n_classes, n) for each in counts])
+
+    assert chance(noise + 0.5 * n_records / n_cells, n_records) == 0.0
+    assert chance(noise, n_records) > 0.99
+    assert chance(noise, n_records // 2) == 0.0
 
 
 def test_one_class_that_hardly_occurs():

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import time
 
 import pytest
 
@@ -126,20 +125,17 @@ def check_proved(certificate):
 def test_an_exchanged_value_is_refused_or_proved(name):
     content = json.loads(BASES[name].to_json())
     best_bound(BASES[name].event, 1e-9)  # Imports what takes its time once.
-    refused = slowest = 0.0
+    refused = 0
     mutations = [(path, text) for path in paths(content) for text in HOSTILE]
     for path, text in mutations:
-        start = time.perf_counter()
         try:
             certificate = Certificate.from_json(exchanged(content, path, text))
         except CertificateError as error:
             sentence_of(error)
             refused += 1
             certificate = None
-        slowest = max(slowest, time.perf_counter() - start)
         if certificate is not None:
             check_honest(certificate)
-    assert slowest < 1.0
     # Texts may be others, numbers larger; but most of what is exchanged must be seen.
     assert 0.75 * len(mutations) < refused < len(mutations)
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from taciturn import FrankWolfeRegressor, ObjectivePerturbationRegressor
-from taciturn.core.errors import DataError
+from taciturn import BoundedScaler, FrankWolfeRegressor, ObjectivePerturbationRegressor
+from taciturn.core.errors import DataError, SeveralProblemsError
 from taciturn.data.admission import (
     PresentRecords,
     blanked,
@@ -23,6 +23,7 @@ from taciturn.data.admission import (
     judged_table,
     plain_labels,
 )
+from taciturn.data.reading import public_labels, read_part
 from taciturn.data.target import label_codes
 
 NUMBERS = [
@@ -126,7 +127,30 @@ def test_no_label_decides_how_another_one_is_read(odd):
     # As doubles these two classes would be one and the same.
     classes = np.array([2**53, 2**53 + 1])
     labels, _ = judged_labels(column_of([odd, 2**53 + 1, 2**53, None]))
-    assert label_codes(labels, classes, strict=False).tolist() == [-1, 1, 0, -1]
+    assert label_codes(labels, classes).tolist() == [-1, 1, 0, -1]
+
+
+@pytest.mark.parametrize("column_type", [pl.Series, pa.array, lambda cells: pd.Series(cells, dtype="object"), list])
+def test_a_missing_label_does_not_round_the_others(column_type):
+    labels, known = judged_labels(column_type([2**53 + 1, 2**53, None]))
+    assert known.tolist() == [True, True, False]
+    assert label_codes(labels, np.array([2**53, 2**53 + 1])).tolist() == [1, 0, -1]
+
+
+def test_labels_that_are_public_as_a_set_are_not_read_anew_for_one_of_them():
+    assert public_labels(["b", "a"]).dtype == np.dtype("<U1")
+    assert public_labels(pd.Series(["b", "a"], dtype=object)).dtype == object
+    assert public_labels([1, 0]).dtype == np.int64
+    assert public_labels([1.0, True, 0]).tolist() == [0.0, 1.0]
+    with pytest.raises(DataError, match="^Unknown label type"):
+        # As doubles two of these would be one.
+        public_labels([1.0, 2**53 + 1, 2**53])
+    for mixed in ([0, 1, "x"], (0, 1, "x"), pd.Series([0, 1, "x"], dtype=object), column_of(["x", 0, 1])):
+        with pytest.raises(DataError, match=r"^y: expected labels that are all text or all numbers, got both; pass"):
+            public_labels(mixed)
+    for table in (np.zeros((3, 2)), [[1, 2], [3, 4]]):
+        with pytest.raises(DataError, match="^y: expected a 1d array"):
+            public_labels(table)
 
 
 def test_truth_values_are_a_type_and_not_what_a_column_happens_to_hold():
@@ -149,6 +173,41 @@ def test_present_records_keep_their_slots():
     kept = kept.keep(np.array([False, True, True]))
     assert (kept.slots.tolist(), kept.y.tolist(), kept.n_slots, kept.n_features) == ([2, 3], [2, 3], 4, 4)
     assert kept.X.toarray().tolist() == np.eye(4)[2:].tolist()
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_refusal_names_the_columns_with_text_or_missing_cells(frame):
+    cells = {"age": [0.5] * 60, "sex": ["Smith, 4711"] * 60, "crp": [None, *[0.5] * 59], "bmi": [np.inf, *[0.5] * 59]}
+    y = np.zeros(60)
+    missing = "X: expected finite numbers in columns 'crp', 'bmi', got NaN or infinity; "
+    text = "X: expected numbers in column 'sex', got text or objects; "
+    names = [name for name in cells if name != "sex"]
+    fitted = FrankWolfeRegressor(random_state=0).fit(frame(dict.fromkeys(names, cells["age"])), y)
+    numeric = frame({name: cells[name] for name in names})
+    for call in (
+        lambda: FrankWolfeRegressor().fit(numeric, y),
+        lambda: fitted.predict(numeric),
+        lambda: BoundedScaler(lower=0.0, upper=1.0).fit_transform(numeric),
+        lambda: read_part(numeric, y, invalid="raise", numeric=True),
+    ):
+        with pytest.raises(DataError) as caught:
+            call()
+        assert str(caught.value).startswith(missing)
+    # All of them at once, and no cell.
+    with pytest.raises(SeveralProblemsError) as caught:
+        FrankWolfeRegressor().fit(frame(cells), y)
+    first, second = str(caught.value).split("\n")
+    assert (first.startswith(text), second.startswith(missing)) == (True, True)
+    assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_refusal_lists_ten_columns_at_most_and_none_without_names():
+    table = np.full((60, 13), np.nan)
+    with pytest.raises(DataError, match="in columns 'a0', .*, 'a9' and 3 others, got NaN"):
+        FrankWolfeRegressor().fit(pd.DataFrame(table, columns=[f"a{j}" for j in range(13)]), np.zeros(60))
+    with pytest.raises(DataError, match="^X: expected finite numbers, got NaN or infinity; "):
+        FrankWolfeRegressor().fit(table, np.zeros(60))
 
 
 def test_complex_tables_are_refused_by_their_type():

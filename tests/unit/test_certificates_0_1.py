@@ -183,6 +183,7 @@ def test_a_model_of_0_1_predicts_what_its_numbers_say(name, tmp_path):
     assert pipeline.predict(table).tolist() == [stored["classes"][margin > 0.0] for margin in margins]
 
 
+@pytest.mark.slow
 def test_reading_is_fast():
     texts = [json.dumps(CERTIFICATES[name]) for name in SOUND]
     start = time.perf_counter()

@@ -121,6 +121,7 @@ def test_correlations_are_gradients_at_constant_margins(kind):
         assert np.abs(entries.T - gradient[:, :-1]).max() <= N_ROWS * ONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 def test_one_pass_keeps_a_few_rows_of_the_lattice_at_a_time(monkeypatch, layout):
     monkeypatch.setattr(designs, "_BLOCK_ENTRIES", 1 << 13)

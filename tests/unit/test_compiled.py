@@ -73,9 +73,7 @@ def test_no_folder_for_a_cache(tmp_path):
     (package / "kernels" / "__pycache__").write_text("a file")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "XDG"))}
     environment |= {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(package / "py.typed")}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", DRAW], env=environment, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", DRAW], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == rounded_normals(Stream.of(3), 20, 10).tolist()
 

@@ -259,6 +259,7 @@ def test_clipped_entries_are_those_of_the_definition(layout):
     assert not np.array_equal(as_array(Design(LAYOUTS[layout](X), 1.5).clipped(0.3).lattice), to_lattice(X, 0.45))
 
 
+@pytest.mark.slow
 def test_dense_designs_hold_half_of_what_the_table_takes(monkeypatch):
     X = np.random.default_rng(0).uniform(-1.0, 1.0, (4000, 100))
 

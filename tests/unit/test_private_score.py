@@ -21,6 +21,7 @@ from taciturn import (
     CorrelationSelector,
     FrankWolfeClassifier,
     FrankWolfeRegressor,
+    SuspiciousReleaseWarning,
     certificate_of,
     compose,
     private_score,
@@ -330,11 +331,11 @@ class Untouchable:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"epsilon": 0.0}, "epsilon=0.0: expected a number > 0"),
-        ({"epsilon": -1.0}, "epsilon=-1.0: expected a number > 0"),
-        ({"epsilon": math.nan}, "epsilon=nan: expected a number > 0"),
-        ({"epsilon": "1"}, "epsilon='1': expected a number > 0"),
-        ({"epsilon": 1e-300}, "epsilon=1e-300: expected a number in"),
+        ({"epsilon": 0.0}, "epsilon=0.0: expected a number >= 1e-09"),
+        ({"epsilon": -1.0}, "epsilon=-1.0: expected a number >= 1e-09"),
+        ({"epsilon": math.nan}, "epsilon=nan: expected a number >= 1e-09"),
+        ({"epsilon": "1"}, "epsilon='1': expected a number >= 1e-09"),
+        ({"epsilon": 1e-300}, "epsilon=1e-300: expected a number >= 1e-09"),
         ({"delta": 1.0}, "delta=1.0: expected a number in"),
         ({"delta": -0.1}, "delta=-0.1: expected a number in"),
         ({"relation": "add-remove"}, "n_public=None: expected a public number of records"),
@@ -434,6 +435,28 @@ def test_large_numbers_overflow_in_silence(regressor):
         private_score(regressor, large, NUMBERS)
 
 
-def test_labels_of_another_type_are_a_matter_of_layout(binary):
-    with pytest.raises(ParameterError, match=r"^classes=\['no', 'yes'\]: expected labels of the type of y"):
-        private_score(binary, X, THREE)
+@pytest.mark.parametrize("metric", ["accuracy", "balanced accuracy", "all"])
+def test_a_label_of_another_type_decides_nothing_for_other_records(triple, metric):
+    expected = private_score(triple, X, [*THREE[:-1].tolist(), 17], metric=metric, random_state=0)
+    for invalid in ("raise", "null"):
+        given = {"metric": metric, "invalid": invalid, "random_state": 0}
+        found = private_score(triple, X, [*THREE[:-1].tolist(), "1"], **given)
+        assert found.counts == expected.counts if metric == "all" else found.value == expected.value
+
+
+@pytest.mark.parametrize("metric", ["balanced accuracy", "all"])
+def test_labels_of_another_type_are_told_by_the_released_counts(triple, metric):
+    given = {"epsilon": 5.0, "metric": metric, "random_state": 0}
+    with pytest.warns(SuspiciousReleaseWarning) as caught:
+        score = private_score(triple, X, THREE.astype(str), **given)
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert str(warning.message).startswith("y: expected labels among the classes [0, 1, 2] of the model, but the ")
+    (release,) = score.certificate.events
+    assert release.what.endswith(": it says that almost no record has a stated label")
+    # Warnings are errors in these tests: where labels are classes, where noise could say the same, and without noise.
+    usual = private_score(triple, X, THREE, **given)
+    assert "it says" not in usual.certificate.events[0].what
+    private_score(triple, X, THREE.astype(str), **given | {"epsilon": 0.01})
+    private_score(triple, X, THREE.astype(str), **given | {"epsilon": INF})
+    private_score(triple, X, THREE.astype(str), **given | {"metric": "accuracy"})

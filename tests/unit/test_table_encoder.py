@@ -40,6 +40,7 @@ def two_threads():
     pa.set_cpu_count(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_threads")
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(arrow_tables, "_LEAST_BLOCK", 1 << 14)

@@ -83,6 +83,7 @@ def test_an_open_quote_does_not_swallow_the_rest_of_the_table(tmp_path, rows_bef
         read_table(path, BOUNDS, "y")
 
 
+@pytest.mark.slow
 def test_the_check_of_quotes_costs_little(tmp_path):
     """Every cell in quotes, which is the worst: less than a second for ten megabytes."""
     data = ('"1.5","2.25","he ""llo"\n' * 400_000).encode()
@@ -116,10 +117,8 @@ def special(tmp_path):
 
 @pytest.mark.parametrize("name", ["pipe.csv", "zero.csv", "zero.svm", "random.parquet", "socket.csv"])
 def test_pipes_and_devices_are_refused_without_being_opened(special, name):
-    start = time.monotonic()
     with pytest.raises(ParameterError, match=r"expected a file on a disk, got a pipe or a device; write what comes"):
         read_schema(special / name)
-    assert time.monotonic() - start < 5.0
 
 
 # ------------------------------------------------------------------ limits

@@ -62,7 +62,8 @@ def test_classes_may_be_any_collection():
     assert check_classes(range(3)).tolist() == [0, 1, 2]
 
 
-def test_labels_of_another_type_are_not_silently_null():
-    with pytest.raises(ParameterError, match="labels of the type of y, which holds text"):
-        label_codes(np.array(["0", "1"]), np.array([0, 1]))
+def test_labels_of_another_type_are_null_one_by_one():
+    assert label_codes(np.array(["0", "1"]), np.array([0, 1])).tolist() == [-1, -1]
+    assert label_codes(np.array([0, 1]), np.array(["0", "1"])).tolist() == [-1, -1]
+    assert label_codes(np.array(["0", 1], dtype=object), np.array([0, 1])).tolist() == [-1, 1]
     assert label_codes(np.array([1, "a", 7], dtype=object), np.array(["a", 7], dtype=object)).tolist() == [-1, 0, 1]

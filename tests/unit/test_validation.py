@@ -18,16 +18,22 @@ from taciturn.core.validation import (
 
 
 @pytest.mark.parametrize("check", [check_epsilon, check_claimed_epsilon])
-@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), "1", None, True, -float("inf"), 1e10])
+@pytest.mark.parametrize("bad", [0, 5e-324, 9.9e-10, -1.0, float("nan"), "1", None, True, -float("inf"), 1e10])
 def test_epsilon(check, bad):
-    with pytest.raises(ParameterError, match=r"^epsilon=.*expected a number > 0 .*; give the privacy budget .*\.$"):
+    with pytest.raises(ParameterError, match=r"^epsilon=.*expected a number >= 1e-09 .*; give the privacy .*\.$"):
         check(epsilon=bad)
 
 
 @pytest.mark.parametrize("check", [check_epsilon, check_claimed_epsilon])
-@pytest.mark.parametrize("good", [1, 0.5, np.float32(2), np.int64(3), 30, float("inf")])
+@pytest.mark.parametrize("good", [1e-9, 1, 0.5, np.float32(2), np.int64(3), 30, float("inf")])
 def test_good_epsilon(check, good):
     assert check(epsilon=good) == float(good)
+
+
+def test_parts_of_a_budget_may_be_any_number():
+    assert check_epsilon(part=True, epsilon=5e-324) == 5e-324
+    with pytest.raises(ParameterError, match=r"^epsilon=0: expected a number > 0 and at most 30 .*; give"):
+        check_epsilon(part=True, epsilon=0)
 
 
 @pytest.mark.parametrize("large", [np.nextafter(30.0, 31.0), 74, 1e4, 1e9])
@@ -54,6 +60,8 @@ def test_other_checks_name_parameter_value_expectation_and_remedy():
     assert check_integer(1, k=np.int32(4)) == 4
     with pytest.raises(ParameterError, match="^rule='no': expected one of 'a', 'b'; set rule"):
         check_choice(("a", "b"), rule="no")
+    with pytest.raises(ParameterError, match="^size='al': expected 'auto', 'all' or a whole number >= 1; set size"):
+        check_choice(("auto", "all"), "a whole number >= 1", size="al")
 
 
 def test_errors_are_value_errors_and_travel_between_processes():

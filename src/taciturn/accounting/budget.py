@@ -25,5 +25,5 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(epsilon=self.epsilon))
+        object.__setattr__(self, "epsilon", check_epsilon(part=True, epsilon=self.epsilon))
         object.__setattr__(self, "delta", check_delta(delta=self.delta))

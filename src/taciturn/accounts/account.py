@@ -20,7 +20,7 @@ from taciturn.accounts.price import Price, prices_of, totals_of
 from taciturn.accounts.reservation import Reservation
 from taciturn.accounts.state import AccountState, Charge, affordable_epsilon, charges_of, state_of
 from taciturn.core.errors import AccountError, BudgetExceededError, ParameterError
-from taciturn.core.validation import check_choice, check_delta, check_integer
+from taciturn.core.validation import check_choice, check_delta, check_epsilon, check_integer
 from taciturn.data.sensitivity import UNITS, check_relation
 from taciturn.events import Event
 
@@ -137,6 +137,7 @@ class Account:
             If the name or the fingerprint is taken, or the database cannot be used.
         """
         account = cls(url, name)
+        check_epsilon(epsilon=epsilon)
         totals = totals_of(epsilon, delta, approximate)
         check_relation(relation)
         check_choice(UNITS, unit=unit)

@@ -61,7 +61,7 @@ class OpenedTable(EncodedTable):
         from taciturn.sources import target_labels
         from taciturn.sources.open_tables import PartitionedTarget
 
-        labels: list[Any] = target_labels(PartitionedTarget(self.X), invalid=self.invalid).tolist()
+        labels: list[Any] = target_labels(PartitionedTarget(self.X)).tolist()
         return labels
 
     def _encode(self, scaler: Any) -> None:

@@ -52,7 +52,7 @@ TaskOption = Annotated[
 Bounds = Annotated[
     Path | None, typer.Option(help="Public bounds of the columns (TOML); taciturn init writes a template.")
 ]
-Epsilon = Annotated[float, typer.Option(callback=checked_budget, help="Privacy budget, > 0 and at most 30, or inf.")]
+Epsilon = Annotated[float, typer.Option(callback=checked_budget, help="Privacy budget, from 1e-9 to 30, or inf.")]
 Delta = Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")]
 PrivateBounds = Annotated[
     float | None, typer.Option(help="Share of the budget, in (0, 1), that finds bounds that the bounds file lacks.")

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
+from inspect import Parameter, signature
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from taciturn.core.errors import DataError
+from taciturn.core.errors import DataError, DataTypeError
 
 __all__ = ["GUARDED_METHODS", "Guarded", "calling_frames", "guarded", "warn_caller"]
 
@@ -96,7 +97,26 @@ class Guarded:
         super().__init_subclass__(**kwargs)
         for name in GUARDED_METHODS:
             if name in vars(cls):
-                setattr(cls, name, guarded(vars(cls)[name]))
+                setattr(cls, name, guarded(_without_weights(vars(cls)[name])))
+
+
+def _without_weights(method: Callable[P, R]) -> Callable[P, R]:
+    """The method, with a sentence of our own where it is given weights of records and takes none."""
+    taken = signature(method).parameters
+    if "sample_weight" in taken or any(each.kind is Parameter.VAR_KEYWORD for each in taken.values()):
+        return method
+
+    @wraps(method)
+    def unweighted(*args: P.args, **kwargs: P.kwargs) -> R:
+        # scikit-learn passes None on where nobody gave weights.
+        if kwargs.pop("sample_weight", None) is not None:
+            raise DataTypeError(
+                f"sample_weight: expected none, since {type(args[0]).__name__} has no proof for weights of records; "
+                "leave it out, or give SparseClassifier public weights of classes as class_weight."
+            )
+        return method(*args, **kwargs)
+
+    return unweighted
 
 
 def calling_frames() -> list[FrameType]:

@@ -20,6 +20,7 @@ from taciturn.core.errors import DataError, DataTypeError, ParameterError, Tacit
 __all__ = [
     "DIFFERENT_LENGTHS",
     "NOT_FINITE",
+    "NOT_NUMBERS",
     "NOT_ONE_COLUMN",
     "NOT_REAL",
     "NOT_TWO_DIMENSIONS",
@@ -42,6 +43,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+# With less, sums over a thousand million records are noise, and doubles no longer tell what a release costs.
+_SMALLEST_BUDGET = 1e-9
 # Beyond this a budget protects nobody, and what sampling adds to delta is no longer small.
 _LARGEST_BUDGET = 30.0
 # Widths of bounds beyond these vanish or overflow where they are halved, doubled or multiplied by a coefficient, which
@@ -67,29 +70,34 @@ def as_real(value: object) -> float:
     return math.nan
 
 
-def check_epsilon(**named: object) -> float:
-    """A privacy budget: a number > 0 and at most 30, or infinity (the non-private twin)."""
+def check_epsilon(*, part: bool = False, **named: object) -> float:
+    """A privacy budget: a number from 1e-9 to 30, or infinity (the non-private twin).
+
+    ``part`` is for what is left or made of a budget, which may be any number > 0.
+    """
     name, value = _only(named)
     number = as_real(value)
-    if not (0.0 < number <= _LARGEST_BUDGET or number == math.inf):
+    large_enough = number > 0.0 if part else number >= _SMALLEST_BUDGET
+    if not ((large_enough and number <= _LARGEST_BUDGET) or number == math.inf):
+        least = "> 0" if part else f">= {_SMALLEST_BUDGET:g}"
         raise ParameterError(
             name,
             value,
-            f"a number > 0 and at most {_LARGEST_BUDGET:g} (infinity switches privacy off)",
+            f"a number {least} and at most {_LARGEST_BUDGET:g} (infinity switches privacy off)",
             f"give the privacy budget as, say, {name}=1.0, or {name}=float('inf') for no privacy",
         )
     return number
 
 
 def check_claimed_epsilon(**named: object) -> float:
-    """What a publication claims: a number > 0, infinity included."""
+    """What a publication claims: a number from 1e-9 on, infinity included."""
     name, value = _only(named)
     number = as_real(value)
-    if not (0.0 < number <= _LARGEST_CLAIM or number == math.inf):
+    if not (_SMALLEST_BUDGET <= number <= _LARGEST_CLAIM or number == math.inf):
         raise ParameterError(
             name,
             value,
-            "a number > 0 (infinity switches privacy off)",
+            f"a number >= {_SMALLEST_BUDGET:g} (infinity switches privacy off)",
             f"give the privacy budget as, say, {name}=1.0",
         )
     return number
@@ -161,12 +169,13 @@ def check_truth(**named: object) -> bool:
     return bool(value)
 
 
-def check_choice(choices: Sequence[str], **named: object) -> str:
-    """One of a few words."""
+def check_choice(choices: Sequence[str], otherwise: str | None = None, /, **named: object) -> str:
+    """One of a few words; ``otherwise`` names what is no word and would have been accepted too."""
     name, value = _only(named)
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(name, value, f"one of {listed}", f"set {name} to one of them")
+        expected = f"one of {listed}" if otherwise is None else f"{listed} or {otherwise}"
+        raise ParameterError(name, value, expected, f"set {name} to one of them")
     return value
 
 
@@ -227,7 +236,7 @@ _REWORDED = (
         NOT_REAL,
     ),
 )
-_NOT_NUMBERS = (
+NOT_NUMBERS = (
     "expected numbers, got text or objects; encode such columns as numbers with public categories first (the "
     "argument must be a string or a number)"
 )
@@ -255,4 +264,4 @@ def _described(name: str, original: str) -> str:
     for pattern, sentence in _REWORDED:
         if pattern.search(original):
             return f"{name}: {sentence}."
-    return f"{name}: {_NOT_NUMBERS}."
+    return f"{name}: {NOT_NUMBERS}."

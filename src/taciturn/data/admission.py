@@ -30,6 +30,7 @@ __all__ = [
     "judged_numbers",
     "judged_table",
     "plain_labels",
+    "unusable_columns",
 ]
 
 
@@ -113,6 +114,24 @@ def judged_table(X: Any) -> Any:
     return table
 
 
+def unusable_columns(X: Any) -> tuple[list[str], list[str]]:
+    """The names of a data frame's columns with text or objects among their cells, and with missing or infinite ones.
+
+    Both are empty for a table without names.
+    """
+    columns = _columns_of(X)
+    names = [] if columns is None else [str(name) for name in getattr(X, "column_names", X.columns)]
+    with_text, with_gaps = [], []
+    for name, column in zip(names, columns or (), strict=True):
+        missing = ~np.isfinite(_numbers(_values(column)))
+        text = missing & judged_labels(column)[1]
+        if text.any():
+            with_text.append(name)
+        elif missing.any():
+            with_gaps.append(name)
+    return with_text, with_gaps
+
+
 def finite_rows(table: Any) -> BoolArray:
     """Which rows of :func:`judged_table` have no NaN."""
     if not sp.issparse(table):
@@ -141,15 +160,19 @@ def judged_numbers(y: Any) -> FloatArray:
 def judged_labels(y: Any) -> tuple[NDArray[Any], BoolArray]:
     """Labels as they are, and which of them are there: neither missing nor infinite."""
     labels = _values(y)
+    if labels.dtype.kind == "f" and _declared_type(y).startswith(("int", "uint")) and not hasattr(y, "iloc"):
+        # Integers of polars or pyarrow, of which a missing one made doubles: large ones would be rounded.
+        labels = np.array(y.to_pylist() if hasattr(y, "to_pylist") else y.to_list(), dtype=object)
     if labels.dtype.kind != "O":
         return labels, np.isfinite(labels) if labels.dtype.kind == "f" else np.ones(labels.shape, dtype=bool)
     return labels, np.array([_is_label(label) for label in labels.ravel()], dtype=bool).reshape(labels.shape)
 
 
-def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers and truth values that arrive as objects, in a type of their own: that of all of them together.
+def plain_labels(labels: NDArray[Any], *, with_text: bool = False) -> NDArray[Any]:
+    """Numbers and truth values that arrive as objects, in a type of their own, if all of them stay what they are.
 
-    Only for labels that are public as a set. Elsewhere one record would decide how the labels of others are read.
+    ``with_text`` gives text a type of its own too, as numpy does with lists; a data frame's text stays objects. Only
+    for labels that are public as a set. Elsewhere one record would decide in which type the labels of others are.
     """
     if labels.dtype.kind != "O":
         return labels
@@ -157,13 +180,17 @@ def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
         packed = np.asarray(labels.tolist())
     except ValueError:
         return labels
-    return packed if packed.ndim == 1 and packed.dtype.kind in "biuf" else labels
+    kinds = "biufU" if with_text else "biuf"
+    return packed if packed.dtype.kind in kinds and packed.tolist() == labels.tolist() else labels
 
 
 def declares_truth_values(y: Any) -> bool:
     """Whether the column is of a boolean type, of numpy, pandas, polars or pyarrow; its values are not looked at."""
-    declared = getattr(y, "dtype", getattr(y, "type", None))
-    return getattr(declared, "kind", None) == "b" or str(declared).lower() in ("bool", "boolean")
+    return getattr(getattr(y, "dtype", None), "kind", None) == "b" or _declared_type(y) in ("bool", "boolean")
+
+
+def _declared_type(y: Any) -> str:
+    return str(getattr(y, "dtype", getattr(y, "type", None))).lower()
 
 
 def _with_data(table: Any, data: FloatArray) -> Any:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_X_y, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from taciturn.core.arrays import AnyArray
-from taciturn.core.errors import DataError
+from taciturn.core.errors import DataError, SeveralProblemsError
 from taciturn.core.guard import warn_caller
 from taciturn.core.validation import (
     DIFFERENT_LENGTHS,
     NO_COLUMNS,
     NO_RECORDS,
     NOT_FINITE,
+    NOT_NUMBERS,
     NOT_ONE_COLUMN,
     NOT_TWO_DIMENSIONS,
     check_choice,
     without_data_values,
 )
+from taciturn.core.visible import visible
 from taciturn.data.admission import (
     PresentRecords,
     declares_truth_values,
@@ -31,6 +34,7 @@ from taciturn.data.admission import (
     judged_numbers,
     judged_table,
     plain_labels,
+    unusable_columns,
 )
 from taciturn.data.sparse_layout import canonical_layout, checked_layout
 
@@ -43,13 +47,13 @@ __all__ = [
     "check_lengths",
     "count_rows",
     "has_truth_values",
-    "judged_target",
     "public_labels",
     "read_judged_table",
     "read_part",
     "read_records",
     "read_scaled",
     "read_table",
+    "read_target",
     "table_shape",
 ]
 
@@ -121,13 +125,19 @@ def has_truth_values(y: Any, *, invalid: str) -> bool:
     )
 
 
-def public_labels(y: Any, *, invalid: str) -> AnyArray:
+def public_labels(y: Any) -> AnyArray:
     """The distinct labels of a target, sorted, on the assumption that their set is public."""
 
     def distinct() -> AnyArray:
         # Whether a label is missing is not public. The target is refused for that when it is read, if at all.
-        labels, known = judged_labels(y if invalid == "null" else column_or_1d(y))
-        plain = plain_labels(labels[known])
+        labels, known = judged_labels(y)
+        _check_one_column(labels)
+        plain = plain_labels(labels[known], with_text=isinstance(y, list | tuple))
+        if len({isinstance(label, str) for label in plain.tolist()}) > 1:
+            raise DataError(
+                "y: expected labels that are all text or all numbers, got both; pass the public labels as "
+                "classes=(...), and a record with another label is a null record."
+            )
         check_classification_targets(plain)
         return np.unique(plain)
 
@@ -148,7 +158,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool, layouts: Any = LAYOUTS) -
     def read() -> Any:
         return validate_data(estimator, checked_layout(X), reset=reset, accept_sparse=layouts, dtype=np.float64)
 
-    return _canonical(without_data_values("X", read))
+    return _canonical(_naming_columns(X, read))
 
 
 def read_scaled(scaler: Any, X: Any, *, layouts: Any = LAYOUTS) -> Any:
@@ -159,7 +169,7 @@ def read_scaled(scaler: Any, X: Any, *, layouts: Any = LAYOUTS) -> Any:
             return checked_shape(judged_table(X), layouts)
         return check_array(checked_layout(X), accept_sparse=layouts, dtype=np.float64, input_name="X", estimator=scaler)
 
-    table = without_data_values("X", read)
+    table = _naming_columns(X, read)
     return table if scaler.invalid == "null" else _canonical(table)
 
 
@@ -202,17 +212,13 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
     empty : bool, default=False
         Whether a table without any record is admissible where no record is refused: the number of records is private.
     """
-    if invalid == "null":
-        return _judged_records(estimator, X, y, numeric=numeric, empty=empty)
-
-    def read() -> Any:
-        # scikit-learn cannot compare pandas' mark for a missing text.
-        if not numeric and hasattr(getattr(y, "dtype", None), "na_value") and not judged_labels(y)[1].all():
-            raise DataError(f"y: {NOT_FINITE}.")
-        return validate_data(estimator, checked_layout(X), y, accept_sparse=LAYOUTS, dtype=np.float64)
-
-    table, target = without_data_values("X or y", read)
-    return _admitted(table, _checked_target(target, numeric=numeric))
+    read = read_table if invalid == "raise" else read_judged_table
+    table = read(estimator, X, reset=True)
+    if y is None:
+        raise DataError(f"y: {type(estimator).__name__} requires y to be passed, but the target y is None.")
+    if table.shape[0] == 0 and not empty:
+        raise DataError(f"X: {NO_RECORDS}.")
+    return _admitted(table, y, invalid=invalid, numeric=numeric)
 
 
 def read_part(
@@ -223,61 +229,34 @@ def read_part(
     ``y=None`` is for tables without a target, whose records get zeros. There may be no rows, and no columns. With
     ``gaps`` a record that ``invalid="null"`` would leave out for a cell stays, with NaN in its place.
     """
-    if invalid == "null":
-        table = without_data_values("X", lambda: judged_table(X))
-        if sp.issparse(table) and not layouts:
-            raise DataError(_DENSE_REQUIRED)
-        target, known = judged_target(np.zeros(table.shape[0]) if y is None else y, numeric=numeric)
-        if target.size != table.shape[0]:
-            raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
-        n_rows = table.shape[0]
-        return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(
-            known if gaps else known & finite_rows(table)
-        )
-    rules: dict[str, Any] = {"accept_sparse": layouts, "dtype": np.float64, "ensure_min_samples": 0}
 
     def read() -> Any:
-        part = checked_layout(X)
-        if y is None:
-            table = check_array(part, ensure_min_features=0, input_name="X", **rules)
-            return table, np.zeros(table.shape[0])
-        return check_X_y(part, y, ensure_min_features=0, **rules)
+        if invalid == "null":
+            return judged_table(X)
+        part, rules = checked_layout(X), {"ensure_min_samples": 0, "ensure_min_features": 0}
+        return check_array(part, accept_sparse=layouts, dtype=np.float64, input_name="X", **rules)
 
-    table, target = without_data_values("X or y" if y is not None else "X", read)
-    return _admitted(table, _checked_target(target, numeric=numeric))
-
-
-def _admitted(table: Any, target: Any) -> PresentRecords:
-    n_rows = table.shape[0]
-    return PresentRecords(_canonical(table), target, np.arange(n_rows), n_rows)
-
-
-def _checked_target(target: Any, *, numeric: bool) -> Any:
-    if numeric:
-        target = without_data_values("y", lambda: target.astype(np.float64))
-        # None among objects becomes NaN, which scikit-learn does not look for among objects.
-        if not np.isfinite(target).all():
-            raise DataError(f"y: {NOT_FINITE}.")
-    elif target.dtype.kind == "O" and not judged_labels(target)[1].all():
-        raise DataError(f"y: {NOT_FINITE}.")
-    return target
+    table = _naming_columns(X, read)
+    if sp.issparse(table) and not layouts:
+        raise DataError(_DENSE_REQUIRED)
+    if invalid == "raise":
+        table = _canonical(table)
+    target = np.zeros(table.shape[0]) if y is None else y
+    return _admitted(table, target, invalid=invalid, numeric=numeric, gaps=gaps)
 
 
-def _judged_records(estimator: Any, X: Any, y: Any, *, numeric: bool, empty: bool) -> PresentRecords:
-    table = read_judged_table(estimator, X, reset=True)
-    if y is None:
-        raise DataError(f"y: {type(estimator).__name__} requires y to be passed, but the target y is None.")
-    target, known = judged_target(y, numeric=numeric)
+def _admitted(table: Any, y: Any, *, invalid: str, numeric: bool, gaps: bool = False) -> PresentRecords:
+    """The records of a table that is read, with their targets."""
+    target, known = read_target(y, invalid=invalid, numeric=numeric)
     n_rows = table.shape[0]
     if target.size != n_rows:
         raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
-    if n_rows == 0 and not empty:
-        raise DataError(f"X: {NO_RECORDS}.")
-    return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(known & finite_rows(table))
+    present = known if gaps or invalid == "raise" else known & finite_rows(table)
+    return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(present)
 
 
-def judged_target(y: Any, *, numeric: bool) -> tuple[Any, Any]:
-    """Targets in one column, and which of them can be used."""
+def read_target(y: Any, *, invalid: str, numeric: bool) -> tuple[Any, Any]:
+    """Targets in one column, each read by itself, and which of them can be used: with ``invalid="raise"`` all."""
 
     def read() -> tuple[Any, Any]:
         if numeric:
@@ -286,12 +265,49 @@ def judged_target(y: Any, *, numeric: bool) -> tuple[Any, Any]:
         return judged_labels(y)
 
     target, known = without_data_values("y", read)
-    if target.ndim == 2 and target.shape[1] == 1:
+    _check_one_column(target)
+    if invalid == "raise" and not known.all():
+        # What is there but is no number, where numbers are expected.
+        is_text = numeric and bool((judged_labels(y)[1] & ~known).any())
+        raise DataError(f"y: {NOT_NUMBERS if is_text else NOT_FINITE}.")
+    if target.ndim == 2:
         warn_caller("A column-vector y was passed when a 1d array was expected; pass y.ravel().", DataConversionWarning)
-        return target.ravel(), known.ravel()
-    if target.ndim != 1:
+    return target.ravel(), known.ravel()
+
+
+def _check_one_column(target: AnyArray) -> None:
+    """Raise unless there is one target per row, from the shape alone."""
+    if target.ndim != 1 and not (target.ndim == 2 and target.shape[1] == 1):
         raise DataError(f"y: {NOT_ONE_COLUMN}.")
-    return target, known
+
+
+def _naming_columns(X: Any, read: Callable[[], Any]) -> Any:
+    """The table that is read; where cells of a data frame refuse it, the refusal names their columns, all at once.
+
+    A certificate assumes that every record is admissible where this may happen, see :data:`ADMISSIBLE`.
+    """
+    try:
+        return without_data_values("X", read)
+    except DataError as error:
+        refusal = error
+    if str(refusal) in (f"X: {NOT_FINITE}.", f"X: {NOT_NUMBERS}."):
+        columns = without_data_values("X", lambda: unusable_columns(X))
+        problems = [
+            type(refusal)(f"X: {sentence.replace('numbers,', f'numbers in {_list_names(names)},', 1)}.")
+            for sentence, names in zip((NOT_NUMBERS, NOT_FINITE), columns, strict=True)
+            if names
+        ]
+        if len(problems) > 1:
+            raise SeveralProblemsError(problems)
+        refusal = problems[0] if problems else refusal
+    raise refusal
+
+
+def _list_names(names: list[str]) -> str:
+    """Names of columns as an error lists them: the first ten."""
+    listed = ", ".join(visible(repr(name)) for name in names[:10])
+    more = f" and {len(names) - 10} others" if len(names) > 10 else ""
+    return f"column{'s' if len(names) > 1 else ''} {listed}{more}"
 
 
 def _canonical(X: Any) -> Any:

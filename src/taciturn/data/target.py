@@ -20,10 +20,8 @@ __all__ = [
     "LabelMap",
     "NumberMap",
     "check_classes",
-    "check_label_kinds",
     "check_y_bounds",
     "class_signs",
-    "count_label_kinds",
     "label_codes",
     "numeric_target",
     "stated_y_bounds",
@@ -68,16 +66,13 @@ class LabelMap:
     ----------
     classes : ndarray
         The classes.
-    strict : bool
-        Whether labels that are all of another type than the classes are refused, most likely a mistake.
     """
 
     classes: AnyArray
-    strict: bool
 
     def __call__(self, records: PresentRecords) -> PresentRecords:
         """The records whose label is one of the classes."""
-        codes = label_codes(records.y, self.classes, strict=self.strict)
+        codes = label_codes(records.y, self.classes)
         return replace(records.keep(codes >= 0), y=codes[codes >= 0])
 
 
@@ -157,13 +152,12 @@ def target_numbers(y: AnyArray, *, remedy: str) -> FloatArray:
     return y.astype(np.float64)
 
 
-def label_codes(y: AnyArray, classes: AnyArray, *, strict: bool = True) -> IntArray:
+def label_codes(y: AnyArray, classes: AnyArray) -> IntArray:
     """The position of each record's label among the classes, -1 for null records: those with another label.
 
-    ``strict`` refuses labels that are all of another type than the classes, most likely a mistake.
+    Labels of another type than the classes are other labels. A table is not refused for them, since its last record
+    could decide whether all labels are; released shares of classes show the mistake, see ``fitting.suspicions``.
     """
-    if strict:
-        check_label_kinds(count_label_kinds(y), classes)
     codes = np.full(y.shape, -1, dtype=np.int64)
     for code, label in enumerate(classes):
         # Objects are compared one by one: none of them decides what becomes of the others.
@@ -178,28 +172,6 @@ def _is(own: object, label: object) -> bool:
     except Exception:
         # Of a foreign object that cannot be compared.
         return False
-
-
-def count_label_kinds(labels: AnyArray) -> IntArray:
-    """How many labels are text, and how many are not."""
-    if labels.dtype.kind != "O":
-        n_texts = labels.size if labels.dtype.kind in "US" else 0
-    else:
-        n_texts = sum(isinstance(label, str) for label in labels.ravel().tolist())
-    return np.array([n_texts, labels.size - n_texts], dtype=np.int64)
-
-
-def check_label_kinds(counts: IntArray, classes: AnyArray) -> None:
-    """Raise where all labels are of another type than all classes."""
-    kinds = [_kind_of(each) for each in (counts, count_label_kinds(classes))]
-    if "both" not in kinds and kinds[0] != kinds[1]:
-        raise ParameterError(
-            "classes", classes.tolist(), f"labels of the type of y, which holds {kinds[0]}", "list them in that type"
-        )
-
-
-def _kind_of(counts: IntArray) -> str:
-    return "both" if counts.all() or not counts.any() else "text" if counts[0] else "numbers"
 
 
 def class_signs(codes: IntArray, n_classes: int) -> FloatArray:

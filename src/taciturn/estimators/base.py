@@ -255,7 +255,7 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         classes = stated_classes(X, self.classes)
         if classes is not None:
             return replace(facts, labels=np.sort(check_classes(classes)))
-        labels = target_labels(y, invalid=self.invalid)
+        labels = target_labels(y)
         return replace(facts, labels=labels, assumptions=(PUBLIC_LABELS,))
 
     def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
@@ -268,7 +268,7 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         return weights_of_classes(self.class_weight, _labels(facts))
 
     def _target_map(self, facts: PublicFacts) -> LabelMap:
-        return LabelMap(_labels(facts), strict=self.invalid == "raise")
+        return LabelMap(_labels(facts))
 
     def _set_coefficients(self, weights: FloatArray) -> None:
         self.coef_ = weights[:, :-1] / self._x_bound
@@ -288,7 +288,7 @@ def number_or_auto(**named: Any) -> float | None:
     """A positive number, or None for "auto"."""
     ((name, value),) = named.items()
     if isinstance(value, str):
-        check_choice(("auto",), **named)
+        check_choice(("auto",), "a finite number > 0", **named)
         return None
     return check_positive(**{name: value})
 

@@ -10,13 +10,25 @@ from taciturn.core.guard import warn_caller
 from taciturn.core.visible import visible
 from taciturn.fitting.suspicions import Suspicion
 
-__all__ = ["warn_of_suspicions"]
+__all__ = ["warn_of_scored_labels", "warn_of_suspicions"]
 
 
 def warn_of_suspicions(model: Any, suspicions: Iterable[Suspicion]) -> None:
     """Warn of what a fit released against its own bounds or classes; the certificate says it too."""
     for suspicion in suspicions:
         warn_caller(visible(_SENTENCES[suspicion.kind](model, suspicion)), SuspiciousReleaseWarning)
+
+
+def warn_of_scored_labels(classes: Any, relation: str) -> None:
+    """Warn that hardly a scored record has a label of the model, as a score released; its certificate says it too."""
+    count = ", and n_public" if relation == "add-remove" else ""
+    warn_caller(
+        visible(
+            f"y: expected labels among the classes {classes.tolist()!r} of the model, but the released counts say that "
+            f"almost no record has one, so that the score is noise; check their spelling and type{count}."
+        ),
+        SuspiciousReleaseWarning,
+    )
 
 
 def _labels(model: Any, suspicion: Suspicion) -> str:

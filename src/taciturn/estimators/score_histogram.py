@@ -128,9 +128,9 @@ class ClassHistogram(HistogramMetric):
         logarithms: FloatArray = np.log(probabilities.reshape(-1, self.classes.size))
         return logarithms[:, 1:] - logarithms[:, :1] if self.classes.size == 2 else logarithms
 
-    def mapped(self, y: AnyArray, *, strict: bool = True) -> IntArray:
+    def mapped(self, y: AnyArray) -> IntArray:
         """Class codes, -1 for labels that are none of the classes."""
-        return label_codes(y, self.classes, strict=strict)
+        return label_codes(y, self.classes)
 
 
 class NumberHistogram(HistogramMetric):
@@ -155,7 +155,7 @@ class NumberHistogram(HistogramMetric):
         numbers: FloatArray = np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1, 1)
         return numbers
 
-    def mapped(self, y: AnyArray, *, strict: bool = True) -> FloatArray:
+    def mapped(self, y: AnyArray) -> FloatArray:
         """Numbers on the lattice, clipped to the bounds."""
         return numeric_target(y, self.y_bounds)
 

@@ -66,9 +66,9 @@ class AccuracyMetric(MeanMetric):
         self.classes = classes
         self.facts = {"classes": classes}
 
-    def mapped(self, y: AnyArray, *, strict: bool = True) -> IntArray:
+    def mapped(self, y: AnyArray) -> IntArray:
         """Class codes, -1 for labels that are none of the classes."""
-        return label_codes(y, self.classes, strict=strict)
+        return label_codes(y, self.classes)
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """What is released with noise."""
@@ -120,7 +120,7 @@ class ErrorMetric(MeanMetric):
                 "fit the model to a target in other units",
             )
 
-    def mapped(self, y: AnyArray, *, strict: bool = True) -> FloatArray:
+    def mapped(self, y: AnyArray) -> FloatArray:
         """Numbers on the lattice, clipped to the bounds."""
         return numeric_target(y, self.y_bounds)
 

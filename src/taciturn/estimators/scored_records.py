@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from taciturn.core.arrays import AnyArray, BoolArray, NumberArray
 from taciturn.core.errors import DataError, TaciturnError
 from taciturn.core.guard import guarded
 from taciturn.core.validation import DIFFERENT_LENGTHS, NO_RECORDS, without_data_values
 from taciturn.data.admission import PresentRecords, blanked, finite_rows
-from taciturn.data.reading import judged_target, read_judged_table
+from taciturn.data.reading import read_judged_table, read_target
 from taciturn.data.sparse_layout import checked_layout
 
 __all__ = ["read_scored"]
@@ -23,7 +23,7 @@ def read_scored(
     estimator: Any,
     X: Any,
     y: Any,
-    mapped: Callable[..., NumberArray],
+    mapped: Callable[[AnyArray], NumberArray],
     *,
     numeric: bool,
     invalid: str,
@@ -50,18 +50,16 @@ def read_scored(
         table = read_judged_table(estimator, X, reset=False)
         truth, present = _read_present(table, y, numeric=numeric, relation=relation)
         features = _compute_present(compute, table, present, relation, n_outputs)
-    target = mapped(truth, strict=invalid == "raise")
+    target = mapped(truth)
     records = PresentRecords(features, target, np.flatnonzero(present), present.size)
     return records if numeric else records.keep(target >= 0)
 
 
 def _read_all(compute: Callable[[Any], Any], X: Any, y: Any, *, numeric: bool) -> tuple[Any, AnyArray]:
     """What is computed of the table, and targets."""
-
-    def target() -> AnyArray:
-        return np.asarray(check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64 if numeric else None))
-
-    truth = without_data_values("y", target)
+    truth, _ = read_target(y, invalid="raise", numeric=numeric)
+    if truth.size == 0:
+        raise DataError(f"y: {NO_RECORDS}.")
     features = _computed(compute, checked_layout(X))
     without_data_values("X or y", lambda: check_consistent_length(features, truth))
     return features, truth
@@ -69,7 +67,7 @@ def _read_all(compute: Callable[[Any], Any], X: Any, y: Any, *, numeric: bool) -
 
 def _read_present(table: Any, y: Any, *, numeric: bool, relation: str) -> tuple[AnyArray, BoolArray]:
     """Targets of the records that are not null, and which of all records these are."""
-    truth, known = judged_target(y, numeric=numeric)
+    truth, known = read_target(y, invalid="null", numeric=numeric)
     n_slots = table.shape[0]
     if truth.size != n_slots:
         raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")

@@ -50,7 +50,7 @@ def read_scored_table(
     persons: Callable[[], PersonKeys] | None,
 ) -> PartitionedSource:
     """The source of the records that are not null, with features in their own units."""
-    target: NumberMap | LabelMap = LabelMap(np.asarray(asked.labels), strict=invalid == "raise")
+    target: NumberMap | LabelMap = LabelMap(np.asarray(asked.labels))
     if isinstance(asked, NumberHistogram):
         target = NumberMap(partial(numeric_target, y_bounds=asked.y_bounds))
     builder = BlockBuilder(math.inf, invalid, target, asked.numeric, own_units=True)

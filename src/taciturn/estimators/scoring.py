@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
 
 from taciturn.accounting import Budget
 from taciturn.accounts import Account
-from taciturn.certificate import certify
+from taciturn.certificate import Release, certify
 from taciturn.certificate.words import in_short
 from taciturn.core.errors import DataError
 from taciturn.core.guard import guarded
@@ -19,6 +20,7 @@ from taciturn.core.validation import NOT_ONE_COLUMN, check_integer
 from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, read_persons
 from taciturn.data.reading import admission_assumptions, check_lengths, count_rows
 from taciturn.data.sensitivity import check_public_count, public_rows
+from taciturn.estimators.doubts import warn_of_scored_labels
 from taciturn.estimators.model_score import ModelScore, PrivateScore
 from taciturn.estimators.score_metrics import metric_of
 from taciturn.estimators.scored_records import read_scored
@@ -31,6 +33,7 @@ from taciturn.fitting.procedure import (
     reserve_cost,
 )
 from taciturn.fitting.score import release_sums
+from taciturn.fitting.suspicions import REMARKS, suspect_counts
 from taciturn.planning.score import plan_score
 from taciturn.sources import ArraySource, OpenTable, Source, TablePersons, open_arguments
 from taciturn.sources.open_tables import ONE_PARTITION, is_open
@@ -104,7 +107,9 @@ def private_score(
 
     are accuracy, balanced accuracy over K classes, mean squared and mean absolute error. Targets and predictions are
     clipped to the model's ``y_bounds`` and rounded to a lattice of :math:`2^{17}` steps. A record whose label is none
-    of the model's classes is a null record: never right, but one of n. A prediction that is not a number is as wrong as
+    of the model's classes is a null record: never right, but one of n; so is one whose label has another type. If
+    released numbers of records by class say that almost no label is a class, a ``SuspiciousReleaseWarning`` says so. A
+    prediction that is not a number is as wrong as
     can be.
 
     ``metric="all"`` releases one histogram, the numbers of records by prediction and truth in public cells, and makes
@@ -266,8 +271,18 @@ default="auto"
             source = ArraySource(records if whose is None else records.of_persons(whose()), math.inf, n_rows)
         log_phase(_WHAT, "running")
         sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
+    releases: tuple[Release, ...] = plan.releases
+    # Post-processing: where the numbers of records of each class are released, they show labels of another type.
+    foreign = (
+        asked.counts
+        and not asked.numeric
+        and plan.mechanism is not None
+        and suspect_counts(asked.what, sums, plan.deviation, asked.classes.size, n_rows)
+    )
+    if foreign:
+        releases = tuple(replace(each, what=f"{each.what}: {REMARKS['labels']}") for each in releases)
     certificate = certify(
-        plan.releases,
+        releases,
         plan.budget,
         relation=relation,
         public={"metric": asked.name, "records": n_rows, **asked.facts, "invalid": invalid}
@@ -285,6 +300,8 @@ default="auto"
         account_head=reservation.head,
     )
     log_phase(_WHAT, "certified", in_short(certificate))
+    if foreign:
+        warn_of_scored_labels(asked.classes, relation)
     result: PrivateScore | ModelScore = asked.result(sums, n_rows, plan.deviation, certificate)
     return result
 

@@ -61,7 +61,7 @@ class ScreenedModel(FrankWolfeModel):
         """The threshold, or None for "auto"."""
         if not isinstance(self.threshold, str):
             return self.threshold
-        check_choice(("auto",), threshold=self.threshold)
+        check_choice(("auto",), "a number", threshold=self.threshold)
         return None
 
     def _solve(self, plan: Any, source: ArraySource, stream: Stream) -> FloatArray:

@@ -57,7 +57,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         if not isinstance(self.n_nonzero, str):
             check_integer(1, n_nonzero=self.n_nonzero)
         else:
-            check_choice(("auto", "all"), n_nonzero=self.n_nonzero)
+            check_choice(("auto", "all"), "a whole number >= 1", n_nonzero=self.n_nonzero)
             if self.n_nonzero == "auto" and self.method == "one-shot":
                 raise ParameterError(
                     "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"

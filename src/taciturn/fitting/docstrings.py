@@ -14,7 +14,7 @@ __all__ = ["FRAGMENTS", "fill"]
 _PARAMETERS = {
     "epsilon": """
 epsilon : float, default=1.0
-    Privacy budget of this fit, at most 30. ``float("inf")`` is the non-private twin: no noise.
+    Privacy budget of this fit, from 1e-9 to 30. ``float("inf")`` is the non-private twin: no noise.
 """,
     "delta": """
 delta : float, default=1e-6

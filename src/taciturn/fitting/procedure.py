@@ -38,7 +38,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.logs import log_phase
 from taciturn.core.rng import Stream
-from taciturn.core.validation import NO_RECORDS, check_integer, check_x_bound
+from taciturn.core.validation import NO_RECORDS, check_delta, check_epsilon, check_integer, check_x_bound
 from taciturn.data.persons import PersonKeys, read_persons
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
@@ -174,7 +174,8 @@ def check_common_parameters(
 ) -> None:
     """Raise ParameterError for a value of a common parameter that nothing could be made with, whatever the data."""
     check_invalid(invalid)
-    Budget(epsilon, delta)
+    check_epsilon(epsilon=epsilon)
+    check_delta(delta=delta)
     Stream.of(random_state)
     open_account(account)
     check_relation(relation)
@@ -192,14 +193,13 @@ def reserve_cost(
     n_records: int | None,
     seeded: bool,
 ) -> Reservation:
-    """Reserve what a plan costs from an account, if there is one; everything is public until here."""
-    budget = f"epsilon = {plan.budget.epsilon:g}, delta = {plan.budget.delta:g}, {relation}"
-    number = "a private number of" if n_records is None else f"{n_records:,}"
-    log_phase(what, "planned", f"for {budget}, {number} {unit}s")
     """Reserve what a plan costs from an account, if there is one; everything is public until here.
 
     What protects little is told of before anything is spent.
     """
+    budget = f"epsilon = {plan.budget.epsilon:g}, delta = {plan.budget.delta:g}, {relation}"
+    number = "a private number of" if n_records is None else f"{n_records:,}"
+    log_phase(what, "planned", f"for {budget}, {number} {unit}s")
     warn_of_weak_guarantee(plan.budget, n_records, unit)
     opened = open_account(account)
     if opened is None:

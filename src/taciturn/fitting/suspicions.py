@@ -14,7 +14,7 @@ import numpy as np
 from taciturn.core.arrays import FloatArray
 from taciturn.mechanisms import PrivateQuantile
 
-__all__ = ["REMARKS", "Suspicion", "crowds_at_ceiling", "suspect_mean", "suspect_shares"]
+__all__ = ["REMARKS", "Suspicion", "crowds_at_ceiling", "suspect_counts", "suspect_mean", "suspect_shares"]
 
 REMARKS = {
     "labels": "it says that almost no record has a stated label",
@@ -68,6 +68,19 @@ def suspect_shares(what: str, codes: tuple[int, ...], rates: FloatArray, deviati
         return Suspicion("labels", what)
     absent = tuple(int(codes[place]) for place in np.flatnonzero(rates <= _DEVIATIONS * deviation))
     return Suspicion("label", what, absent) if absent and deviation <= _MOST_NOISE_OF_A_CLASS else None
+
+
+def suspect_counts(what: str, counts: FloatArray, deviation: float, n_classes: int, n_records: int) -> bool:
+    r"""Whether noisy numbers of records in cells, as many for each class, say that almost no record has a stated label.
+
+    They are summed by class and judged by :func:`suspect_shares`. Geometric noise on B cells per class has heavier
+    tails than a Gaussian of its deviation: with K B = 4, the fewest, the sum exceeds six deviations with a probability
+    of about :math:`10^{-6}`.
+    """
+    cells = counts.reshape(n_classes, -1)
+    shares, of_share = cells.sum(axis=1) / n_records, deviation * math.sqrt(cells.shape[1]) / n_records
+    found = suspect_shares(what, tuple(range(n_classes)), shares, of_share)
+    return found is not None and found.kind == "labels"
 
 
 def suspect_mean(what: str, mean: float, deviation: float) -> Suspicion | None:

@@ -132,7 +132,7 @@ def objective_event(
 def check_regularisation(regularisation: float | str) -> None:
     """Refuse anything but "auto" or a positive number."""
     if isinstance(regularisation, str):
-        check_choice(("auto",), regularisation=regularisation)
+        check_choice(("auto",), "a finite number > 0", regularisation=regularisation)
     else:
         check_positive(regularisation=regularisation)
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Release
 from taciturn.core.errors import ParameterError
-from taciturn.core.validation import check_real
 from taciturn.data.sensitivity import error_sum, outcome_counts
 from taciturn.events import GaussianEvent, NotPrivateEvent
 from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian, TwoSidedGeometric
@@ -18,10 +17,6 @@ from taciturn.planning.lattice import term_noise
 from taciturn.planning.listed import ListedReleases
 
 __all__ = ["BinCounts", "ScorePlan", "count_bins", "plan_score"]
-
-
-# For a smaller epsilon the noise scale overflows.
-_LEAST_EPSILON = 1e-290
 
 
 # Bins of a histogram without noise, and at most.
@@ -117,7 +112,6 @@ def plan_score(
     """
     if math.isinf(budget.epsilon):
         return ScorePlan(Budget(math.inf, 0.0), finest, None, 0.0, (Release(what, "none", 0.0, NotPrivateEvent()),))
-    check_real(_LEAST_EPSILON, math.inf, epsilon=budget.epsilon)
     sensitivity = outcome_counts if counts else error_sum
     geometric = TwoSidedGeometric(int(sensitivity(finest, "l1", relation).value), budget.epsilon)
     release = Release(what, "two-sided geometric", 1.0 / budget.epsilon, geometric.event)

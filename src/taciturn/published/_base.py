@@ -221,7 +221,7 @@ class SwitchedModel(ReproducedModel):
         X, y = records.X, records.y
         if not classifies(self):
             return X, y, ("every target lies in [-1, 1]",)
-        labels = public_labels(y, invalid=self.invalid)
+        labels = public_labels(y)
         if labels.size > 2:
             raise DataError(
                 f"y: Only binary classification is supported. Expected two classes, got {labels.size}; use "

@@ -108,7 +108,7 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         records = self._read(X, y, numeric=False)
         X, y = records.X, records.y
-        self.classes_ = public_labels(y, invalid=self.invalid)
+        self.classes_ = public_labels(y)
         n_rows, n_columns = X.shape
         n_classes = self.classes_.size
         self.n_iter_ = self.n_steps - 1

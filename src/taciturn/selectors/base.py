@@ -196,7 +196,7 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         """What gives records numbers in the units of the method, or class codes, for targets."""
         if facts.labels is None:
             return NumberMap(self._number_map(), remedy="if it holds labels, pass the labels as classes=(...)")
-        return LabelMap(facts.labels, strict=self.invalid == "raise")
+        return LabelMap(facts.labels)
 
     def _number_map(self) -> Callable[[FloatArray], FloatArray]:
         """What maps a numeric target to the units of the method; it can be pickled."""

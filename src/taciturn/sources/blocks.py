@@ -21,7 +21,7 @@ from taciturn.data.admission import PresentRecords, declares_truth_values
 from taciturn.data.design import Design
 from taciturn.data.persons import PersonKeys, PersonRows
 from taciturn.data.reading import LAYOUTS, read_part
-from taciturn.data.target import LabelMap, NumberMap, count_label_kinds
+from taciturn.data.target import LabelMap, NumberMap
 from taciturn.sources.interface import Block
 
 __all__ = [
@@ -108,8 +108,6 @@ class PartitionBlock(Block):
         As in :class:`~taciturn.sources.Block`.
     rows : ndarray of int
         The rows of the partition, null records left out, in the order of the block.
-    label_kinds : ndarray of shape (2,)
-        How many labels are text, and how many are not, before labels that are no class became null.
     """
 
     def __init__(
@@ -119,10 +117,9 @@ class PartitionBlock(Block):
         persons: PersonRows | None,
         columns: IndexArray | None,
         rows: IndexArray,
-        label_kinds: IntArray,
     ) -> None:
         super().__init__(design, target, persons, columns)
-        self.rows, self.label_kinds = rows, label_kinds
+        self.rows = rows
         self._measured: tuple[object, int] = None, 0
 
     def keep(self, kept: BoolArray) -> PartitionBlock:
@@ -133,14 +130,14 @@ class PartitionBlock(Block):
             owners = np.repeat(np.arange(self.persons.counts.size), self.persons.counts)
             persons = PersonRows.of_slots(owners[places])
         design = self._whole.take(places)
-        return PartitionBlock(design, self.target[places], persons, self.columns, self.rows[places], self.label_kinds)
+        return PartitionBlock(design, self.target[places], persons, self.columns, self.rows[places])
 
     def narrow(self, columns: IndexArray) -> PartitionBlock:
         """The same block with some of its features alone."""
         if not self._whole.is_compacted or (self.columns is not None and np.array_equal(self.columns, columns)):
             # Features in their own units stay as they were read.
             return self
-        return PartitionBlock(self._features(columns), self.target, self.persons, columns, self.rows, self.label_kinds)
+        return PartitionBlock(self._features(columns), self.target, self.persons, columns, self.rows)
 
     def n_bytes(self) -> int:
         """The memory of the block, with what it remembers for the next round."""
@@ -212,8 +209,8 @@ class BlockBuilder:
     own_units: bool = False
     gaps: bool = False
 
-    def read(self, X: Any, y: Any) -> tuple[PresentRecords, IntArray]:
-        """The records of a partition with mapped targets, and how many labels are text and are not."""
+    def read(self, X: Any, y: Any) -> PresentRecords:
+        """The records of a partition with mapped targets."""
         layouts = LAYOUTS if self.sparse else False
         records = read_part(
             X,
@@ -225,12 +222,7 @@ class BlockBuilder:
         )
         if self.truth_values and declares_truth_values(y):
             records = replace(records, y=records.y.astype(bool))
-        if self.target is None:
-            return records, np.zeros(2, dtype=np.int64)
-        if not isinstance(self.target, LabelMap) or not self.target.strict:
-            return self.target(records), np.zeros(2, dtype=np.int64)
-        # Whether all labels are of another type is for the driver to see, over all partitions.
-        return replace(self.target, strict=False)(records), count_label_kinds(records.y)
+        return records if self.target is None else self.target(records)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,7 +281,7 @@ class Partition:
         return block
 
     def _built(self, X: Any, y: Any, columns: IndexArray | None, present: NDArray[np.uint8] | None) -> PartitionBlock:
-        records, label_kinds = self.builder.read(X, y)
+        records = self.builder.read(X, y)
         n_rows = records.n_slots
         for mask in (self.taken, present):
             if mask is not None:
@@ -304,7 +296,7 @@ class Partition:
         design = Design(records.X, self.builder.x_bound)
         if not self.builder.own_units:
             design = design.compacted()
-        return PartitionBlock(design, records.y, persons, columns, rows, label_kinds)
+        return PartitionBlock(design, records.y, persons, columns, rows)
 
 
 def _unpacked(bits: NDArray[np.uint8], n_rows: int) -> BoolArray:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from taciturn.core.errors import DataError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.validation import check_choice
 from taciturn.sources.open_tables import Engine, PartitionedTable
 from taciturn.sources.streamed import StreamedSource
@@ -156,6 +156,8 @@ def open_table(
     """
     check_choice(("stream", "dask"), engine=engine)
     if not isinstance(bounds, TableBounds):
+        if not os.fspath(bounds):
+            raise ParameterError("bounds", bounds, "the name of a file", "name it, or write one with taciturn init")
         bounds = _read_bounds(Path(bounds))
     memory = machine_memory() // 2 if memory is None else memory
     runs: Engine = partial(StreamedSource, memory=held_memory(memory))
@@ -189,7 +191,7 @@ def _read_bounds(path: Path) -> TableBounds:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DataError(
-            f"bounds {path.name!r}: expected a text file that can be read, got none; check the name, or write a "
-            "template with taciturn init."
+            f"bounds {(path.name or str(path))!r}: expected a text file that can be read, got none; check the name, or "
+            "write a template with taciturn init."
         ) from None
     return TableBounds.from_toml(text, folder=path.parent)

@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
 
 from taciturn.core.arrays import AnyArray, IndexArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import without_data_values
-from taciturn.data.admission import judged_labels
+from taciturn.data.admission import judged_labels, plain_labels
 from taciturn.data.persons import KeyForms, PersonKeys, key_forms, slots_in_parts
 from taciturn.data.reading import has_truth_values, public_labels
 from taciturn.sources.blocks import BlockBuilder, Partition, PartitionReader, accepted, quietly
@@ -258,14 +257,14 @@ def stated_classes(X: Any, classes: Any) -> Any:
     return X.classes if classes is None and isinstance(X, OpenTable) else classes
 
 
-def target_labels(y: Any, *, invalid: str) -> AnyArray:
+def target_labels(y: Any) -> AnyArray:
     """The distinct labels of a target, sorted, on the assumption that their set is public."""
     if isinstance(y, PartitionedTarget):
-        parts = y.table.each_target(_DistinctLabels(invalid))
+        parts = y.table.each_target(_distinct_labels)
         kinds = {part.dtype.kind for part in parts if part.size}
         kept = [part if len(kinds) == 1 else part.astype(object) for part in parts if part.size]
         y = np.concatenate(kept) if kept else np.zeros(0)
-    return public_labels(y, invalid=invalid)
+    return public_labels(y)
 
 
 def target_has_truth_values(y: Any, *, invalid: str) -> bool:
@@ -275,18 +274,15 @@ def target_has_truth_values(y: Any, *, invalid: str) -> bool:
     return has_truth_values(y, invalid=invalid)
 
 
-@dataclass(frozen=True, slots=True)
-class _DistinctLabels:
-    invalid: str
+def _distinct_labels(y: Any) -> AnyArray:
+    def distinct() -> AnyArray:
+        labels, known = judged_labels(y)
+        plain = plain_labels(labels[known], with_text=isinstance(y, list | tuple))
+        if plain.dtype.kind != "O":
+            return np.unique(plain)
+        return np.fromiter(dict.fromkeys(plain.tolist()), dtype=object)
 
-    def __call__(self, y: Any) -> AnyArray:
-        def distinct() -> AnyArray:
-            labels, known = judged_labels(y if self.invalid == "null" else column_or_1d(y))
-            if labels.dtype.kind != "O":
-                return np.unique(labels[known])
-            return np.fromiter(dict.fromkeys(labels[known].tolist()), dtype=object)
-
-        return without_data_values("y", distinct)
+    return without_data_values("y", distinct)
 
 
 @dataclass(frozen=True, slots=True)

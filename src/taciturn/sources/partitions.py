@@ -10,7 +10,6 @@ import numpy as np
 
 from taciturn.core.arrays import BoolArray, IntArray
 from taciturn.data.persons import PERSON_WEIGHT
-from taciturn.data.target import LabelMap, check_label_kinds
 from taciturn.sources.blocks import BlockFunction, Partition, PartitionBlock, accepted
 from taciturn.sources.interface import Task, add_partitions, check_task
 
@@ -40,13 +39,13 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class _LabelKinds:
-    """How many labels of a block are text, and how many are not; it takes all features to read a block at first."""
+class _Admission:
+    """Nothing of a block but that it was made, which takes all features."""
 
     columns: ClassVar[None] = None
 
     def __call__(self, block: PartitionBlock) -> IntArray:
-        return block.label_kinds
+        return np.zeros(1, dtype=np.int64)
 
 
 class PartitionedSource:
@@ -107,10 +106,7 @@ class PartitionedSource:
 
     def admit(self) -> Self:
         """Make every block once, and refuse the table for what one of them is refused for, before anything is drawn."""
-        kinds = self._sum(self.each(_LabelKinds()))
-        target = self.partitions[0].builder.target
-        if isinstance(target, LabelMap) and target.strict:
-            check_label_kinds(kinds, target.classes)
+        self._sum(self.each(_Admission()))
         return self
 
     def divide(self, first: BoolArray) -> tuple[Self, Self]:

@@ -189,7 +189,9 @@ def _find_problem(path: Path) -> tuple[str, str] | None:
     try:
         found = path.stat()
         if stat.S_ISDIR(found.st_mode):
-            return "a file, got a folder", "name a file in it"
+            # What a command makes of an empty name is this folder too.
+            got = "an empty name or this folder" if path == Path() else "a folder"
+            return f"a file, got {got}", "name a file in it"
         if not stat.S_ISREG(found.st_mode):
             # A pipe or a device may be endless, cannot be read twice, and may block when it is opened.
             return "a file on a disk, got a pipe or a device", "write what comes from it to a file first"

@@ -57,6 +57,7 @@ class FileTable(PartitionedTable):
             x_bound=1.0,
         )
         self.invalid = partitions.invalid
+        self.assumptions = () if self.bounds.layout is None else self.bounds.layout.assumptions
 
     @classmethod
     def of_files(

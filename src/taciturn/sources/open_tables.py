@@ -60,6 +60,8 @@ class OpenTable(ABC):
     """The public bound on every feature, where the table states it."""
     invalid: str | None = None
     """What becomes of cells that cannot be used, where the table decides that."""
+    assumptions: tuple[str, ...] = ()
+    """What a certificate has to assume of the table."""
 
     @property
     @abstractmethod

@@ -195,7 +195,4 @@ def _groups(batches: Iterable[pa.RecordBatch], format: str, most: int) -> Iterat
     if format == "libsvm":
         # Blocks of such a file have a bounded number of entries, which rows have not.
         return ([batch] for batch in batches)
-    if format == "stata":
-        # Types differ between batches: whole numbers with a gap among them are doubles.
-        return (rows for batch in batches for rows in _regroup([batch], most))
     return _regroup(batches, most)

@@ -353,7 +353,8 @@ class PrivateEstimator(Guarded, Represented):
         if self.relation != "add-remove":
             keys = read()
             n_records, read = public_persons(keys, self.relation, None), lambda: keys
-        assumptions = (*facts.assumptions, *person_assumptions(self.relation), *(ONE_PARTITION,) * in_partitions)
+        together = (ONE_PARTITION,) if in_partitions and not persons.table.gathers_persons else ()
+        assumptions = (*facts.assumptions, *person_assumptions(self.relation), *together)
         return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), read
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:

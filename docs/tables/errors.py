@@ -108,6 +108,7 @@ MISTAKES: dict[str, list[Mistake]] = {
         on("patients.csv", GOOD + ROW + ",ZEBRA\n", "A row has more cells than the header has names"),
         on("patients.csv", GOOD + ROW.replace("yes", '"yes ZEBRA') + "\n", "A quote is never closed"),
         on("patients.csv", HEADER + "\n", "There is a header and no row"),
+        on("patients.csv", GOOD.partition("\n")[2], "There is no header"),
     ],
     "Names": [
         stating("A name in other letters", bounds(Age=COLUMNS["age"], age=None)),

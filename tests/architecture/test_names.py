@@ -10,11 +10,16 @@ import pytest
 SRC = Path(__file__).parents[2] / "src"
 PACKAGE = "taciturn"
 
+PANDAS = "pandas has no public way to tell the types and labels of Stata columns without their rows"
 PRIVATE_ATTRIBUTES = {
     ("audit", "sys._getframe"): "the standard library has no public way to look at the caller's frame",
     ("core", "sys._getframe"): "the standard library has no public way to look at the caller's frame",
     ("kernels", "dispatcher._cache"): "numba caches kernels by the file that defines them, and has no public setting",
     ("kernels", "self.dispatcher._numba_type_"): "numba asks a dispatcher for its type by this name",
+    ("tables", "reader._dtyplist"): PANDAS,
+    ("tables", "reader._fmtlist"): PANDAS,
+    ("tables", "reader._lbllist"): PANDAS,
+    ("tables", "reader._varlist"): PANDAS,
 }
 PRIVATE_MODULES: dict[tuple[str, str], str] = {}
 SHARED_CLASS_NAMES: dict[str, str] = {}

@@ -135,8 +135,32 @@ def cases():
         yield Case(f"{command}: {name}", on_table(command, "t.csv"), {"t.csv": as_bytes(text)})
     for name in BAD_FOR_TEMPLATES:
         yield Case(f"init: {name}", on_table("init", "t.csv"), {"t.csv": as_bytes(BAD_FOR_ALL[name])})
+    yield from _without_names()
     yield from _packed()
     yield from _sparse()
+
+
+FIRST_RECORDS = {
+    "numbers": [CANARY, "0.5", "0", "12", "1"],
+    "one number among words": [SECRET, "hill", CANARY, "dale", "ill"],
+    "a day among words": [SECRET, "1970-01-31", "hill", "dale", "ill"],
+    "an empty cell among words": [SECRET, "hill", "", "dale", "ill"],
+    "a cell twice, renamed": [SECRET, f"{SECRET}.1", "hill", "dale", "ill"],
+}
+"""First lines of tables without names, the target last."""
+
+
+def _without_names():
+    """The bounds describe the cells of the first record as if they were names, which a template once did."""
+    for name, cells in FIRST_RECORDS.items():
+        described = "".join(f'[columns."{cell}"]\ntype = "number"\nlower = 0\nupper = 1\n' for cell in cells[:-1])
+        bounds = f'[target]\nname = "{cells[-1]}"\nclasses = [0, 1]\n{described}'
+        content = csv_text([[0, 1, 0, 1, 0], [1, 0, 1, 0, 1]] * 6, header=cells)
+        for command in ("fit", "select", "compare", "find", "init"):
+            files = {"t.csv": content} | ({} if command == "init" else {"bounds.toml": bounds})
+            yield Case(
+                f"{command} without names: {name}", on_table(command, "t.csv"), files, says="expected names of columns"
+            )
 
 
 def _packed():

@@ -5,12 +5,15 @@ import re
 import sqlite3
 import tomllib
 
+import numpy as np
 import pytest
 from commands import one_sentence, run, sentences
 from hospital import write_hospital
 
+from taciturn import SparseClassifier, open_table, private_score
 from taciturn.tables import TableBounds, TableLayout, detect_table, read_schema
 from taciturn.tables.detection import ColumnProposal, propose_column
+from taciturn.tables.layouts import STATED_NAMES
 
 KINDS = {
     "patient_id": "person", "visit no": "identifier", "born": "date", "admitted": "date", "sex": "category",
@@ -120,6 +123,40 @@ def test_days_and_months_that_cannot_be_told_apart_are_noted(tmp_path):
     (tmp_path / "t.csv").write_text("when,y\n01/02/2020,1\n")
     assert run("init", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "b.toml").code == 0
     assert "do not tell day and month apart" in (tmp_path / "b.toml").read_text(encoding="utf-8")
+
+
+def test_names_that_look_like_values_need_a_statement_which_certificates_assume(tmp_path):
+    table, bounds = tmp_path / "t.csv", tmp_path / "bounds.toml"
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (400, 2)).round(3).tolist()
+    lines = [f"{a},{b},{'yes' if a + b > 0 else 'no'}" for a, b in rows]
+    table.write_text("\n".join(["2019,2020,ill", *lines]) + "\n")
+    said = one_sentence(run("init", table, "--target", "ill", "-o", bounds))
+    assert "expected names of columns, got one for column 1 that looks like a value" in said
+    assert "2019" not in said
+    assert not bounds.exists()
+    assert run("init", table, "--target", "ill", "-o", bounds, "--header").code == 0
+    text = bounds.read_text(encoding="utf-8").replace("# lower =", "lower = -1").replace("# upper =", "upper = 1")
+    assert tomllib.loads(text)["table"] == {"header": True}
+    bounds.write_text(text)
+    fit = ("fit", table, "--bounds", bounds, "--epsilon", "1", "--seed", "0")
+    assert run(*fit, "-o", tmp_path / "whole", "--method", "objective-perturbation").code == 0
+    assert run(*fit, "-o", tmp_path / "streamed", "--memory", "100MB").code == 0
+    model = tmp_path / "streamed" / "model.json"
+    score = ("score", model, table, "--epsilon", "1", "-o", tmp_path / "score.json")
+    assert run(*score).code == 0
+    assert run("predict", model, table, "-o", tmp_path / "predictions.csv").code == 0
+    for certificate in ("whole/certificate.json", "streamed/certificate.json", "score.json"):
+        assert (tmp_path / certificate).read_text(encoding="utf-8").count(STATED_NAMES) == 1
+    with open_table(table, bounds) as opened:
+        certificate = SparseClassifier(random_state=0).fit(opened).certificate_
+        assert STATED_NAMES in certificate.assumptions
+        scored = private_score(SparseClassifier(random_state=0).fit(opened), opened, metric="all", random_state=0)
+        assert STATED_NAMES in scored.certificate.assumptions
+    # Names that are plainly names need no such statement, and have no such assumption.
+    table.write_text("\n".join(["a,b,ill", *lines]) + "\n")
+    assert run("init", table, "--target", "ill", "-o", tmp_path / "plain.toml").code == 0
+    assert "header" not in tomllib.loads((tmp_path / "plain.toml").read_text(encoding="utf-8")).get("table", {})
 
 
 def test_thousands_are_no_decimals(tmp_path):

@@ -1,15 +1,22 @@
-"""``--invalid``: a record with a cell that cannot be used is refused, or counts as a null record."""
+"""``--invalid``: a record with a cell that cannot be used is refused, or counts as a null record.
 
+Predictions have empty rows for such records, need the columns of the model alone, and copy a key.
+"""
+
+import csv
 import json
 import re
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from commands import BOUNDS, HEADER, csv_text, one_sentence, patients, run, sentences
+from commands import BOUNDS, HEADER, SECRET, csv_text, one_sentence, patients, run, sentences, write_patients
 from pyarrow import parquet
 
+import taciturn
 from taciturn.certificate import Certificate
 from taciturn.data.reading import ADMISSIBLE
+from taciturn.modelfile import Model
 
 # The place of a cell and what stands there in place of a value.
 BAD_CELLS = [(3, 0, "forty"), (8, 0, ""), (20, 1, "NA"), (33, 2, "maybe"), (50, 3, ""), (71, 1, "1,5 mg")]
@@ -162,3 +169,105 @@ def test_other_values_are_wrong_usage(folder):
     done = run("fit", "bad.csv", "--bounds", "bounds.toml", "--invalid", "drop", cwd=folder)
     assert done.code == 2
     assert "'--invalid'" in done.err
+
+
+# ------------------------------------------------------------------ predict
+
+
+@pytest.fixture(scope="module")
+def sparse_model(tmp_path_factory):
+    """A model of age and dose alone; the other columns and categories have coefficients of zero."""
+    folder = tmp_path_factory.mktemp("predict")
+    table, bounds = write_patients(folder)
+    options = ("--bounds", bounds, "--columns", "age,dose", "--epsilon", 20, "--seed", 0, "-o", folder / "model")
+    assert run("fit", table, *options).code == 0
+    return folder
+
+
+def predict(folder, text, *options, name="new.csv"):
+    (folder / name).write_text(text, encoding="utf-8")
+    done = run("predict", folder / "model", folder / name, "-o", folder / "out.csv", *options)
+    if done.code:
+        return one_sentence(done)
+    return list(csv.reader((folder / "out.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def test_predictions_need_the_columns_with_coefficients_alone(sparse_model):
+    rows = patients(50, seed=3)
+    whole = predict(sparse_model, csv_text(rows))
+    assert len(whole) == 51
+    # In another order, without the other columns, or with anything in them.
+    fewer = csv_text([[dose, age] for age, dose, *_ in rows], header=["dose", "age"])
+    assert predict(sparse_model, fewer) == whole
+    odd = csv_text([[age, dose, "perhaps", "", ""] for age, dose, *_ in rows])
+    assert predict(sparse_model, odd) == whole
+    # A column with a coefficient is needed.
+    said = predict(sparse_model, csv_text([row[1:2] for row in rows], header=["dose"]))
+    assert said.startswith('taciturn: table: expected a column "age", got a table without it')
+    # A loaded model asks for no more.
+    loaded = taciturn.load(sparse_model / "model" / "model.json")
+    frame = pa.table({"dose": [row[1] for row in rows], "age": [row[0] for row in rows]})
+    assert loaded.predict(frame).tolist() == [row[0] for row in whole[1:]]
+    assert loaded.predict_proba(frame)[:, 1].tolist() == [float(row[2]) for row in whole[1:]]
+    with pytest.raises(taciturn.DataError, match='expected a column "dose"'):
+        loaded.predict(frame.drop_columns(["dose"]))
+
+
+def test_a_category_is_needed_if_one_of_its_levels_has_a_coefficient(sparse_model):
+    text = (sparse_model / "model" / "model.json").read_text(encoding="utf-8")
+    model = Model.from_json(text)
+    places = {name: at for at, name in enumerate(model.feature_names)}
+    model.estimator.coef_[0, places["region=dale"]] = 0.5
+    table = pa.table({"age": [50.0], "dose": [0.0]})
+    with pytest.raises(taciturn.DataError, match='expected a column "region"'):
+        model.pipeline().predict(table)
+    given = table.append_column("region", [["dale"]])
+    whole = given.append_column("smoker", [[True]])
+    full = model.encoder
+    full.used_ = None
+    assert np.array_equal(model.encoder.transform(given)[0] != 0, (full.transform(whole)[0] != 0) & model.encoder.used_)
+    # A model of zeros still has to know how many rows there are.
+    model.estimator.coef_[:] = 0.0
+    assert model.pipeline().predict(table.drop_columns(["dose"])).shape == (1,)
+
+
+def test_rows_that_cannot_be_read_have_empty_predictions_in_their_places(sparse_model):
+    rows = patients(30, seed=4)
+    whole = predict(sparse_model, csv_text(rows))
+    rows[3][0], rows[7][1], rows[29][0] = SECRET, "", "NA"
+    assert 'expected numbers in column "age"' in predict_lines(sparse_model, csv_text(rows))
+    found = predict(sparse_model, csv_text(rows), "--invalid", "null")
+    assert [at for at, row in enumerate(found[1:]) if row == ["", "", ""]] == [3, 7, 29]
+    assert [row for at, row in enumerate(found[1:]) if at not in (3, 7, 29)] == [
+        row for at, row in enumerate(whole[1:]) if at not in (3, 7, 29)
+    ]
+    alone = predict(sparse_model, csv_text([[SECRET, "", "", "", ""]]), "--invalid", "null")
+    assert alone == [whole[0], ["", "", ""]]
+
+
+def predict_lines(folder, text):
+    (folder / "new.csv").write_text(text, encoding="utf-8")
+    return "\n".join(sentences(run("predict", folder / "model", folder / "new.csv", "-o", folder / "out.csv")))
+
+
+def test_a_key_is_the_first_column_of_the_predictions(sparse_model):
+    rows = patients(4, seed=5)
+    whole = predict(sparse_model, csv_text(rows))
+    keys = ["007", "NA", '"a,b"', ""]
+    text = csv_text([[*row, key] for row, key in zip(rows, keys, strict=True)], header=[*HEADER, "id"])
+    found = predict(sparse_model, text, "--key", "id")
+    assert [row[0] for row in found] == ["id", "007", "NA", "a,b", ""]
+    assert [row[1:] for row in found] == whole
+    # The target, and a column of the model, may be copied, too.
+    assert [row[0] for row in predict(sparse_model, text, "--key", "ill")] == ["ill", *(row[4] for row in rows)]
+    ages = predict(sparse_model, text, "--key", "age")
+    assert [float(row[0]) for row in ages[1:]] == [row[0] for row in rows]
+    assert [row[1:] for row in ages] == whole
+    said = predict(sparse_model, text, "--key", "nobody")
+    assert said.startswith('taciturn: table: expected a column "nobody", got a table without it')
+    numbers = pa.table({"age": [50.0, 51.0], "dose": [0.0, 0.1], "id": [2**60 + 1, None]})
+    parquet.write_table(numbers, sparse_model / "new.parquet")
+    done = run("predict", sparse_model / "model", sparse_model / "new.parquet", "-o", sparse_model / "o", "--key", "id")
+    assert done.code == 0
+    lines = list(csv.reader((sparse_model / "o").read_text().splitlines()))
+    assert [row[0] for row in lines] == ["id", str(2**60 + 1), ""]

@@ -94,6 +94,20 @@ def test_bounds_that_are_found_privately_count_persons_too(folder):
     assert {certificate.public[part]["records"] for part in ("part 1", "part 2")} == {N_PERSONS}
 
 
+def test_the_number_of_rows_of_a_person_refuses_no_table(folder, monkeypatch):
+    select = ("select", "visits.csv", "--bounds", "bounds.toml", "--keep", 2, "--seed", 1, "--method", "block-vote")
+    assert fit(folder, output="in-memory").code == 0
+    assert run(*select, "-o", "in-memory-kept", cwd=folder).code == 0
+    # One person's rows make the table larger than the memory.
+    monkeypatch.setattr("taciturn.cli.opening._size", lambda *_: 1 << 60)
+    monkeypatch.setattr("taciturn.tables.partitions._CELLS", 400)
+    assert fit(folder, output="partitions").code == 0
+    one, other = (json.loads((folder / name / "model.json").read_text()) for name in ("in-memory", "partitions"))
+    assert one["coefficients"] == other["coefficients"]
+    assert one["certificate"]["assumptions"] == other["certificate"]["assumptions"]
+    assert run(*select, "-o", "larger-kept", cwd=folder).code == 0
+
+
 def test_selections_and_scores_are_of_persons(folder):
     done = run("select", "visits.csv", "--bounds", "bounds.toml", "--keep", 2, "--seed", 1, "-o", "kept", cwd=folder)
     assert done.code == 0, done.err

@@ -33,6 +33,7 @@ from taciturn.tables import (
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 csv = pytest.importorskip("pyarrow.csv")
+feather = pytest.importorskip("pyarrow.feather")
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 
@@ -300,3 +301,56 @@ def test_a_cluster_reads_files_and_survives_the_death_of_a_worker(folder, monkey
     assert killed
     assert len(rounds) > 20
     assert state(model) == whole(folder, classifier())
+
+
+@pytest.fixture(scope="module")
+def scattered(folder):
+    """The same rows in no order, so that those of a person lie anywhere."""
+    table = frame().take(np.random.default_rng(1).permutation(N_ROWS))
+    keys = table.column("person").to_pylist()
+    keys[::50] = [None] * len(keys[::50])
+    table = table.set_column(table.schema.get_field_index("person"), "person", pa.array(keys, pa.string()))
+    csv.write_csv(table, folder / "scattered.csv")
+    parquet.write_table(table, folder / "scattered.parquet", row_group_size=60)
+    feather.write_feather(table, folder / "scattered.feather", chunksize=45)
+    return folder
+
+
+OF_PERSONS = TableBounds(LABELS.target, COLUMNS | {"pain": Column("ignore")}, person="person")
+
+
+@pytest.mark.usefixtures("small_partitions")
+@pytest.mark.parametrize("name", ["scattered.parquet", "scattered.csv", "scattered.feather"])
+def test_rows_of_a_person_may_lie_anywhere_in_a_table_on_disk(scattered, name):
+    X, y = read_table(scattered / "scattered.parquet", LABELS, "ill")
+    keys = read_person_keys(scattered / "scattered.parquet", OF_PERSONS)
+    in_memory = classifier().fit(X, y, persons=keys)
+    with open_table(scattered / name, OF_PERSONS) as table:
+        assert table.lengths.size > 5
+        assert table.shape == X.shape
+        model = classifier().fit(table)
+        forms = [set(key_forms_[0]) - {None} for key_forms_ in table.each_key_forms()]
+        assert sum(map(len, forms)) == len(set().union(*forms)), "a person lies in two partitions"
+    certificate, coefficients = state(model)
+    assert coefficients == state(in_memory)[1]
+    # Nothing is refused, so that nothing has to be assumed of where rows lie.
+    assert certificate["assumptions"] == state(in_memory)[0]["assumptions"]
+    # The files themselves stay, and the copies go.
+    assert (scattered / name).exists()
+    with pytest.raises(DataError, match="expected an open table"):
+        table.partitions.read(0)
+
+
+@pytest.mark.usefixtures("small_partitions")
+def test_a_cell_that_cannot_be_used_is_found_where_persons_are_gathered(scattered):
+    table = parquet.read_table(scattered / "scattered.parquet")
+    ages = table.column("age").to_pylist()
+    ages[77] = None
+    path = scattered / "gap.parquet"
+    parquet.write_table(table.set_column(0, "age", pa.array(ages)), path, row_group_size=60)
+    with pytest.raises(DataError, match='^column "age": expected a value in every row'):
+        open_table(path, OF_PERSONS)
+    X, y = read_table(path, OF_PERSONS, "ill", invalid="null")
+    in_memory = classifier(invalid="null").fit(X, y, persons=read_person_keys(path, OF_PERSONS))
+    with open_table(path, OF_PERSONS, invalid="null") as opened:
+        assert state(classifier(invalid="null").fit(opened))[1] == state(in_memory)[1]

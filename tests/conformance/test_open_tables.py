@@ -3,6 +3,7 @@
 import copy
 import math
 import re
+import traceback
 import warnings
 from functools import partial
 from pathlib import Path
@@ -228,15 +229,28 @@ def test_what_goes_wrong_in_a_partition_is_not_quoted(engine, caplog):
     assert error.__context__ is None
 
 
-def test_a_graph_that_fails_is_not_quoted():
+@pytest.mark.parametrize("kind", [KeyError, TypeError, ValueError, MemoryError])
+def test_a_graph_that_fails_is_not_quoted(kind, caplog):
     def fail(block):
-        raise KeyError("patient 4711")
+        raise kind("patient 4711")
 
     features, y = dask_pair()
     with pytest.raises(DataError) as refusal:
         SparseRegressor().fit(features.map_blocks(fail, dtype=float, meta=np.zeros((0, 0))), y)
     assert str(refusal.value).startswith("X or y: expected partitions that dask can compute, got one that fails; ")
     assert refusal.value.__context__ is None
+    assert refusal.value.__cause__ is None
+    assert "4711" not in caplog.text
+    # The target and the keys of persons are computed on other ways.
+    labels = y.map_blocks(fail, dtype=float, meta=np.zeros(0))
+    keys = y.map_blocks(fail, dtype=float, meta=np.zeros(0))
+    for call in (
+        lambda: SparseClassifier().fit(features, labels),
+        lambda: SparseRegressor(n_public=10, relation="add-remove").fit(features, y, persons=keys),
+    ):
+        with pytest.raises(DataError) as refusal:
+            call()
+        assert "4711" not in "".join(traceback.format_exception(refusal.value))
 
 
 # ------------------------------------------------------------------ persons

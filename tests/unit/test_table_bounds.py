@@ -1,24 +1,37 @@
 """What bounds files may say, and the template for them."""
 
+import gzip
 import pickle
 import re
+import sqlite3
 import tomllib
+from dataclasses import replace
+from datetime import datetime
 
+import openpyxl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 from tables_on_disk import BOUNDS, TABLE, bounds, read_schema_of
 
+from taciturn import open_table
 from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError
 from taciturn.tables import (
     Column,
     TableBounds,
     TableEncoder,
+    TableLayout,
     TableSchema,
     Target,
     bounds_template,
+    detect_table,
+    open_partitions,
+    read_batches,
+    read_person_keys,
     read_schema,
+    read_table,
 )
 
 # ------------------------------------------------------------------ bounds
@@ -253,3 +266,126 @@ def test_a_template_holds_no_value_of_the_table(tmp_path):
     assert "# Days since a public day" in template
     with pytest.raises(ParameterError, match="^target='whom': expected the name of a column of the table"):
         bounds_template(read_schema(path), "whom")
+
+
+# ------------------------------------------------------------------ names that look like values
+
+WITHOUT_HEADER = {
+    "a record of numbers": ["63", "1.5", "0"],
+    "one number among words": ["male", "63", "north"],
+    "a negative number": ["-0.25", "male"],
+    "an exponent": ["1.5e-05", "male"],
+    "a censored number": ["<5", "male"],
+    "a decimal comma": ["1,5", "male"],
+    "a share": ["63 %", "male"],
+    "a day": ["1970-01-31", "male"],
+    "a day in another order": ["31/12/1970", "male"],
+    "a day with the name of a month": ["31-Jan-1970", "male"],
+    "an American day": ["January 31, 1970", "male"],
+    "a moment": ["1970-01-31T12:30:00Z", "male"],
+    "a time": ["10:30 AM", "male"],
+    "a truth": ["male", "False"],
+    "a missing cell": ["male", "NA"],
+    "an unknown cell": ["male", "?"],
+    "an empty cell": ["male", "", "north"],
+    "a blank cell": [" ", "male"],
+    "an address": ["male", "jane@example.org"],
+    "a cell twice, renamed": ["male", "male.1"],
+    "an empty cell, renamed": ["male", "Unnamed: 1"],
+    "few positions, which may be truths": ["0", "1"],
+    "numbers that are no positions": ["1", "2", "3", "4", "6"],
+    "years": ["2019", "2020", "2021", "2022", "2023"],
+}
+NAMED = {
+    "ordinary names": ["age", "x1", "2nd visit", "24h", "T4", "no", "y", "n", "Na", "C34", "dose (mg)", "a=b", "x.1"],
+    "other alphabets": ["年龄", "возраст", "größe"],
+    "positions from zero": ["0", "1", "2", "3", "4"],
+    "positions from one beside others": ["id", "1", "2", "3", "4", "5", "6", "ill"],
+    "an index": ["", "age", "ill"],
+    "an index and positions": ["", "0", "1", "2", "3", "4", "ill"],
+    "an index, renamed": ["Unnamed: 0", "age"],
+    "a number sign": ["#", "age", "%"],
+}  # fmt: skip
+
+
+def write_names(path, names):
+    """A table with these names; its cells are of any kind."""
+    if path.suffix == ".xlsx":
+        book = openpyxl.Workbook()
+        for row in (names, [1] * len(names)):
+            book.active.append(row)
+        book.save(path)
+        return
+    delimiter = "\t" if ".tsv" in path.name else ","
+    rows = [delimiter.join(f'"{name}"' for name in names), delimiter.join(["1"] * len(names))]
+    text = "\n".join(rows).encode() + b"\n"
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+@pytest.mark.parametrize("file", ["t.csv", "t.tsv", "t.csv.gz", "t.xlsx"])
+@pytest.mark.parametrize("names", WITHOUT_HEADER.values(), ids=WITHOUT_HEADER)
+def test_a_first_record_in_the_place_of_names_is_refused_and_not_quoted(tmp_path, names, file):
+    path = tmp_path / file
+    write_names(path, names)
+    with pytest.raises(DataError, match=r"^\"t\.[a-z.]+\": expected names of columns") as caught:
+        read_schema(path)
+    said = str(caught.value).replace(path.name, "")
+    assert not [name for name in names if len(name) > 2 and name in said]
+    assert caught.value.__cause__ is None
+    assert read_schema(path, TableLayout(header=True)).names == tuple(names)
+
+
+@pytest.mark.parametrize("names", NAMED.values(), ids=NAMED)
+def test_names_that_only_resemble_values_are_read(tmp_path, names):
+    write_names(tmp_path / "t.csv", names)
+    assert read_schema(tmp_path / "t.csv").names == tuple(names)
+
+
+def test_a_number_in_the_first_row_of_a_sheet_is_no_name(tmp_path):
+    write_names(tmp_path / "t.xlsx", [datetime(1970, 1, 31), "male"])
+    with pytest.raises(DataError, match="expected names of columns, got one"):
+        read_schema(tmp_path / "t.xlsx")
+
+
+def test_names_of_formats_with_a_schema_are_names(tmp_path):
+    table = pa.table({"2019": [1.0], "2020": [2.0]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    assert read_schema(tmp_path / "t.parquet").names == ("2019", "2020")
+    with sqlite3.connect(tmp_path / "t.sqlite") as database:
+        database.execute('CREATE TABLE t ("2019", "2020")')
+    database.close()
+    assert read_schema(tmp_path / "t.sqlite").names == ("2019", "2020")
+
+
+def test_every_reader_of_a_text_table_refuses_one_without_names(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("63,0.5\n64,0.25\n")
+    stated = TableBounds(Target("0.5", 0, 1), {"63": Column("number", 0, 100)})
+    readers = [
+        lambda bounds: read_table(path, bounds, "0.5"),
+        lambda bounds: open_partitions(path, bounds),
+        lambda bounds: open_table(path, bounds),
+        lambda bounds: list(read_batches(path, TableEncoder(bounds=bounds).fit(NUMBERS), "0.5")),
+        lambda bounds: read_person_keys(path, replace(bounds, columns={}, person="63")),
+    ]
+    for read in readers:
+        with pytest.raises(DataError, match="expected names of columns, got one"):
+            read(stated)
+        assert read(replace(stated, layout=TableLayout(header=True))) is not None
+    with pytest.raises(DataError, match="expected names of columns, got one"):
+        detect_table(path)
+    assert detect_table(path, header=True).layout == TableLayout(header=True)
+
+
+NUMBERS = TableSchema(("63", "0.5"), ("number", "number"))
+
+
+def test_the_statement_that_names_are_names_is_kept_and_checked():
+    text = HEAD + "[columns.x]\ntype = 'boolean'\n[table]\nheader = true\n"
+    stated = bounds(text)
+    assert stated.layout == TableLayout(header=True)
+    assert TableBounds.from_json(stated.to_json()) == stated
+    assert "header = true\n" in bounds_template(NUMBERS, "63", layout=TableLayout(header=True))
+    for wrong in ("false", '"yes"', "1"):
+        with pytest.raises(ParameterError, match=r"^table.header=.*: expected true.*; add a line of names"):
+            bounds(text.replace("header = true", f"header = {wrong}"))

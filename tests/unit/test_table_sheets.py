@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+import warnings
 from datetime import datetime
 
 import numpy as np
@@ -18,12 +19,14 @@ from taciturn.tables import (
     TableLayout,
     TableSchema,
     arrow_tables,
+    open_partitions,
     read_batches,
     read_person_keys,
     read_schema,
     read_table,
     sheets,
 )
+from taciturn.tables.files import table_file
 
 BOUNDS = """
 [target]
@@ -305,3 +308,74 @@ def test_a_database_that_is_locked_is_not_called_damaged(tmp_path, monkeypatch):
             read_schema(path)
         other.execute("ROLLBACK")
     assert read_schema(path).names == ("age", "ill")
+
+
+# ------------------------------------------------------------------ labels of Stata
+
+
+def write_labelled(path, codes, labels, **more):
+    """A column of whole numbers with labels, and a target."""
+    frame = pd.DataFrame({"answer": pd.array(codes, "Int8"), "ill": np.arange(len(codes)) % 2, **more})
+    frame.to_stata(path, write_index=False, version=118, value_labels={"answer": labels})
+
+
+LABELLED = """
+[target]
+name = "ill"
+classes = [0, 1]
+[columns.answer]
+type = "category"
+categories = ["never", "often", "7"]
+[missing]
+answer = {indicator = true}
+"""
+
+
+@pytest.mark.parametrize("invalid", ["raise", "null"])
+def test_a_value_without_a_label_is_its_number_and_changes_no_other_row(tmp_path, invalid):
+    path, bounds = tmp_path / "t.dta", TableBounds.from_toml(LABELLED)
+    codes, labels = [1, 2, 1, 2, 2, 1], {1: "never", 2: "often"}
+    write_labelled(path, codes, labels)
+    before = read_table(path, bounds, "ill", invalid=invalid)[0]
+    assert before.tolist() == [[code == 1, code == 2, 0, 0] for code in codes]
+    for odd, encoded in ((7, [0, 0, 1, 0]), (9, [0, 0, 0, 0]), (None, [0, 0, 0, 1])):
+        write_labelled(path, [*codes, odd], labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            X = read_table(path, bounds, "ill", invalid=invalid)[0]
+            with open_partitions(path, bounds, invalid=invalid) as table:
+                assert np.array_equal(table.read(0)[0], X)
+        assert np.array_equal(X[:-1], before)
+        assert X[-1].tolist() == encoded
+    # A number without a label beside a missing cell, which makes doubles of the whole numbers in its block.
+    write_labelled(path, [7, None], labels)
+    assert read_table(path, bounds, "ill", invalid=invalid)[0].tolist() == [[0, 0, 1, 0], [0, 0, 0, 1]]
+
+
+def test_labels_that_two_values_share_are_one_category(tmp_path):
+    path = tmp_path / "t.dta"
+    write_labelled(path, [1, 2, 3], {1: "never", 2: "often", 3: "often"})
+    X = read_table(path, TableBounds.from_toml(LABELLED), "ill")[0]
+    assert X.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0]]
+
+
+def test_types_of_a_stata_file_come_from_its_head_and_not_from_its_rows(tmp_path, monkeypatch):
+    path = tmp_path / "t.dta"
+    days = pd.to_datetime(["2020-01-01", "2020-02-01", None])
+    write_labelled(path, [1, 2, None], {1: "never"}, name=["a", "", "long " * 900], age=[1.5, None, 3.0], seen=days)
+    schema = read_schema(path)
+    assert schema.names == ("answer", "ill", "name", "age", "seen")
+    assert schema.kinds == ("category", "number", "category", "number", "date")
+    selection = arrow_tables.ColumnSelection(dict.fromkeys(schema.names, "as it is"))
+    file = table_file(path)
+    _, batches = arrow_tables.whole_batches(file, schema, selection)
+    (whole,) = batches
+    assert whole.to_pydict()["name"] == ["a", None, "long " * 900]
+    # A missing cell in one block changes the types of none.
+    monkeypatch.setattr(arrow_tables, "_CELLS", 1)
+    single = list(arrow_tables.stream_batches(file, schema, selection))
+    assert [batch.schema for batch in single] == [whole.schema] * 3
+    assert [row for batch in single for row in batch.to_pylist()] == whole.to_pylist()
+    # The rows are not there, and the schema is: what they hold refuses nothing before the charge.
+    monkeypatch.setattr(pd.io.stata.StataReader, "read", lambda *_, **__: pytest.fail("rows were read"))
+    assert read_schema(path) == schema

@@ -100,7 +100,8 @@ def check_opening(model: Any, facts: TableFacts, table: Path, memory: str | None
     remedy = "choose auto, hard-threshold or, for a selection, correlation"
     if dask is not None:
         raise ParameterError("dask", dask, f"a method that reads tables in partitions (not {_name(model)})", remedy)
-    if _size(table, facts) > limit:
+    # How many rows a person has is private, and must not refuse a table.
+    if facts.bounds.person is None and _size(table, facts) > limit:
         raise DataError(
             f"table: expected one that fits the memory for {_name(model)}, which needs all records at once, got a "
             f"larger one; {remedy}, which stream it."
@@ -112,12 +113,15 @@ def open_records(
 ) -> EncodedTable:
     """The records of a table for a fit: in memory, or read in partitions where the method can.
 
-    Rows of persons may be scattered over a table: that can be mended in memory alone, so that a table of persons is
-    read in partitions only where it has to be. The result has to be closed.
+    Rows of persons may be scattered over a table, which costs a copy of it where it is read in partitions, so that a
+    table of persons is read so only where it has to be. No size of it is refused: how many rows a person has is
+    private. The result has to be closed.
     """
     limit = parse_memory(memory)
-    whole = model.partitions_refused is not None or facts.bounds.person is not None
-    if dask is None and whole and not table.is_dir() and _size(table, facts) <= limit:
+    whole = model.partitions_refused is not None
+    if facts.bounds.person is not None:
+        whole = whole or _size(table, facts) <= limit
+    if dask is None and whole and not table.is_dir():
         with stage(f"reading {table.name}"):
             return read_encoded_table(table, facts, invalid=invalid)
     from taciturn.sources import FileTable, PartitionedTable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -35,12 +36,19 @@ def predict(
             "--escape-formulas", help="Put an apostrophe before labels that a spreadsheet would take for formulas."
         ),
     ] = False,
+    key: Annotated[
+        str | None, typer.Option(help="Column that is copied to the predictions, as their first, such as an id.")
+    ] = None,
+    invalid: Annotated[
+        Literal["raise", "null"],
+        typer.Option(help="A row with an unusable cell: raise refuses the table, null leaves its prediction empty."),
+    ] = "raise",
     public: Public = False,
 ) -> None:
     """Predict for every row of a table; a classifier also gives the probability of each class.
 
-    The table is streamed, so it may be larger than memory. Predictions are as sensitive as the table that they are
-    made for: the certificate covers the training records alone.
+    The table needs the columns whose coefficients are not all zero. It is streamed, so it may be larger than memory.
+    Predictions are as sensitive as the table that they are made for: the certificate covers the training records alone.
 
     Example: taciturn predict model/model.json new-patients.csv -o predictions.csv
     """
@@ -54,11 +62,15 @@ def predict(
     estimator = read.estimator
     probabilities = hasattr(estimator, "predict_proba")
     header = ["prediction", *(f"P({label})" for label in estimator.classes_)] if probabilities else ["prediction"]
+    keyed = [] if key is None else [key]
     n_rows = 0
     with AtomicFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
-        file.write(_lines([header]))
-        for X in read_batches(table, read.encoder):
-            rows = _rows(estimator, X, probabilities)
+        file.write(_lines([[*keyed, *header]]))
+        for block in read_batches(table, read.encoder, invalid=invalid, key=key):
+            X, keys = (block, None) if key is None else block
+            rows: Iterable[list[Any]] = _rows(estimator, X, len(header))
+            if keys is not None:
+                rows = map(operator.add, ([cell] for cell in keys), rows)
             file.write(_lines(map(_without_formulas, rows) if escape_formulas else rows))
             n_rows += X.shape[0]
             advance(X.shape[0])
@@ -66,13 +78,20 @@ def predict(
         print_line(f"written: {output}, {n_rows:,} predictions")
 
 
-def _rows(estimator: Any, X: Any, probabilities: bool) -> Iterator[list[Any]]:
-    predicted = estimator.predict(X).tolist()
-    if not probabilities:
-        yield from ([value] for value in predicted)
-        return
-    for value, shares in zip(predicted, estimator.predict_proba(X).tolist(), strict=True):
-        yield [value, *shares]
+def _rows(estimator: Any, X: Any, width: int) -> list[list[Any]]:
+    """The predictions of all rows, and the probabilities of the classes; empty for rows that cannot be read."""
+    import numpy as np
+
+    rows: list[list[Any]] = [[""] * width for _ in range(X.shape[0])]
+    # Rows of a sparse matrix have their sums at the same cost.
+    known = np.flatnonzero(np.isfinite(np.asarray(X.sum(axis=1)).ravel()))
+    if known.size:
+        kept = X if known.size == len(rows) else X[known]
+        predicted = estimator.predict(kept).tolist()
+        shares = estimator.predict_proba(kept).tolist() if width > 1 else [[]] * len(predicted)
+        for at, value, share in zip(known.tolist(), predicted, shares, strict=True):
+            rows[at] = [value, *share]
+    return rows
 
 
 def _without_formulas(row: list[Any]) -> list[Any]:

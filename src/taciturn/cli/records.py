@@ -172,7 +172,7 @@ class EncodedTable:
         assumptions = ["the names and types of the table's columns are public"]
         if self.facts.schema.sparse:
             assumptions.append("the largest column number of the table is public")
-        assumptions += file_assumptions(self.invalid)
+        assumptions += file_assumptions(self.invalid, self.bounds)
         held = certificate.assumptions
         if spent is not None:
             certificate = compose(spent, certificate)
@@ -181,7 +181,8 @@ class EncodedTable:
                 text.replace("the bounds were", "the bounds not found privately were")
                 for text in certificate.assumptions
             )
-        return replace(certificate, assumptions=(*held, *assumptions), public=with_person(certificate, self.bounds))
+        assumed = tuple(dict.fromkeys((*held, *assumptions)))
+        return replace(certificate, assumptions=assumed, public=with_person(certificate, self.bounds))
 
 
 @contextmanager
@@ -201,12 +202,13 @@ def with_person(certificate: Certificate, bounds: TableBounds) -> dict[str, Any]
     return dict(certificate.public) | ({} if bounds.person is None else {"person column": bounds.person})
 
 
-def file_assumptions(invalid: str) -> tuple[str, ...]:
+def file_assumptions(invalid: str, bounds: TableBounds) -> tuple[str, ...]:
     """For the certificate of a release from a file, beyond what it assumes of single records."""
+    stated = () if bounds.layout is None else bounds.layout.assumptions
     # With "raise" the certificate assumes more: that no record of the file is refused.
     if invalid == "raise":
-        return ()
-    return ("the file can be parsed as a table; one that cannot is refused, and the refusal tells of it",)
+        return stated
+    return ("the file can be parsed as a table; one that cannot is refused, and the refusal tells of it", *stated)
 
 
 def check_share(private_bounds: float | None, facts: TableFacts) -> float:

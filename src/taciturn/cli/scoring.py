@@ -130,6 +130,6 @@ def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: An
         score: PrivateScore | ModelScore
         score = private_score(read.estimator, X, y, metric=metric, persons=persons, **options)
     certificate = score.certificate
-    assumptions = (*certificate.assumptions, *file_assumptions(options["invalid"]))
+    assumptions = (*certificate.assumptions, *file_assumptions(options["invalid"], read.bounds))
     public = dict(certificate.public) if persons is None else with_person(certificate, read.bounds)
     return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))

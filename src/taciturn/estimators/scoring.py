@@ -291,7 +291,8 @@ default="auto"
             *_ASSUMPTIONS,
             *admission_assumptions(invalid),
             *(() if persons is None else person_assumptions(relation)),
-            *((ONE_PARTITION,) if isinstance(persons, TablePersons) else ()),
+            *((ONE_PARTITION,) if isinstance(persons, TablePersons) and not persons.table.gathers_persons else ()),
+            *(() if table is None else table.assumptions),
         ),
         seeded=stream.seeded,
         # A row more or less moves the others, and products of matrices round by position.

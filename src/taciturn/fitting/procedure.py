@@ -334,13 +334,14 @@ class PrivateEstimator(Guarded, Represented):
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         """What may be known of the table before a cell of it is read."""
+        assumptions = X.assumptions if isinstance(X, OpenTable) else ()
         if isinstance(X, OpenTable) and self.relation == "add-remove":
-            return PublicFacts(None, self.n_public, X.n_features)
+            return PublicFacts(None, self.n_public, X.n_features, assumptions=assumptions)
         n_rows, n_features = table_shape(X)
         if n_rows == 0 and not (self.relation == "add-remove" and self.invalid == "null"):
             raise DataError(f"X: {NO_RECORDS}.")
         n_records = public_rows(check_relation(self.relation), n_rows, self.n_public)
-        return PublicFacts(n_rows, n_records, n_features)
+        return PublicFacts(n_rows, n_records, n_features, assumptions=assumptions)
 
     def _person_facts(self, facts: PublicFacts, persons: Any) -> tuple[PublicFacts, Persons | None]:
         """Public facts with the number of persons, where a record is one, and how to tell whose rows the rows are.
@@ -355,7 +356,8 @@ class PrivateEstimator(Guarded, Represented):
         if self.relation != "add-remove":
             keys = read()
             n_records, read = public_persons(keys, self.relation, None), lambda: keys
-        assumptions = (*facts.assumptions, *person_assumptions(self.relation), *(ONE_PARTITION,) * in_partitions)
+        together = (ONE_PARTITION,) if in_partitions and not persons.table.gathers_persons else ()
+        assumptions = (*facts.assumptions, *person_assumptions(self.relation), *together)
         return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), read
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:

@@ -86,11 +86,21 @@ class Model:
 
     @property
     def encoder(self) -> TableEncoder:
-        """A fitted encoder, which maps tables to the features of the estimator."""
+        """A fitted encoder, which maps tables to the features of the estimator.
+
+        Tables need the columns whose coefficients are not all zero; a model of zeros counts rows by its first column.
+        """
         names = self.bounds.order or ()
         # The least that a table needs to have; sparse, because only sparse tables may be this wide.
         schema = TableSchema(names, ("unknown",) * len(names), sparse=True)
-        return TableEncoder(bounds=self.bounds).fit(schema)
+        encoder = TableEncoder(bounds=self.bounds).fit(schema)
+        coefficients = self.estimator.coef_
+        if sp.issparse(coefficients):
+            coefficients = coefficients.toarray()
+        used = (np.atleast_2d(coefficients) != 0.0).any(axis=0)
+        used[0] |= not used.any()
+        encoder.used_ = used
+        return encoder
 
     @property
     def certificate(self) -> Certificate:
@@ -234,8 +244,8 @@ def load(path: str | os.PathLike[str]) -> Pipeline:
     -------
     Pipeline
         Steps "encode" and "model". It takes DataFrames of pandas and polars and pyarrow tables with the columns of the
-        training table, and predicts the same bits as the fitted model. ``taciturn.certificate_of`` returns its
-        certificate.
+        training table whose coefficients are not all zero, and predicts the same bits as the fitted model.
+        ``taciturn.certificate_of`` returns its certificate.
     """
     path = Path(path)
     check_readable("model", path)

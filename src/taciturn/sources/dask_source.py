@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from taciturn.core.arrays import BoolArray, IntArray
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.sources.blocks import BlockFunction, Partition, PartitionBlock, Refusal, accepted, answer_of
@@ -80,7 +82,12 @@ class DaskSource(PartitionedSource):
 
 def _add(answers: list[IntArray | Refusal]) -> IntArray | Refusal:
     refusals = [answer for answer in answers if isinstance(answer, Refusal)]
-    return refusals[0] if refusals else add_partitions(answer for answer in answers if not isinstance(answer, Refusal))
+    if refusals:
+        return refusals[0]
+    parts = [answer for answer in answers if not isinstance(answer, Refusal)]
+    # An error of a worker is not passed on: the driver refuses an answer of another type.
+    wrong = [part for part in parts if part.dtype != np.int64]
+    return wrong[0] if wrong else add_partitions(parts)
 
 
 def _rows_of_block(block: PartitionBlock | Refusal, kept: BoolArray) -> PartitionBlock | Refusal:
@@ -145,9 +152,6 @@ def _without_records(run: Any) -> Any:
     except TaciturnError:
         raise
     except Exception as error:
-        # Our own defects are TypeErrors.
-        if isinstance(error, TypeError):
-            raise
         # Errors of dask about its workers, and about futures that are lost with their scheduler.
         lost = type(error).__module__.partition(".")[0] == "distributed" or isinstance(error, CancelledError)
     raise DataError(_LOST if lost else _FAILED)

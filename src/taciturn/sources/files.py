@@ -57,6 +57,9 @@ class FileTable(PartitionedTable):
             x_bound=1.0,
         )
         self.invalid = partitions.invalid
+        # Files that other machines read cannot be copied here.
+        self.gathers_persons = not getattr(engine, "reads_elsewhere", False)
+        self.assumptions = () if self.bounds.layout is None else self.bounds.layout.assumptions
 
     @classmethod
     def of_files(
@@ -79,7 +82,8 @@ class FileTable(PartitionedTable):
                 "table; write it as Parquet where all workers can read it."
             )
         if partitions.bounds.person is not None:
-            partitions = partitions.cut_between_persons()
+            elsewhere = getattr(engine, "reads_elsewhere", False)
+            partitions = partitions.cut_between_persons() if elsewhere else partitions.gather_persons()
         return cls(partitions, engine)
 
     def __repr__(self) -> str:
@@ -115,7 +119,8 @@ def open_table(
 
     **Privacy.** Opening a table reads no cell of a Parquet or Arrow file, unless it has persons, whose keys are read. A
     text table is copied once to a private temporary folder and refused here for a cell that cannot be used; no account
-    is charged for such a refusal, which tells of the data. The command ``taciturn fit --account`` charges it.
+    is charged for such a refusal, which tells of the data. The command ``taciturn fit --account`` charges it. So is a
+    table in which rows of a person do not lie together, unless workers of dask read it: they have to find them so.
 
     Parameters
     ----------

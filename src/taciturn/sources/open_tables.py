@@ -59,6 +59,10 @@ class OpenTable(ABC):
     """The public bound on every feature, where the table states it."""
     invalid: str | None = None
     """What becomes of cells that cannot be used, where the table decides that."""
+    gathers_persons: bool = False
+    """Whether rows of a person are in one partition wherever they are in the table, so that it is never refused."""
+    assumptions: tuple[str, ...] = ()
+    """What a certificate has to assume of the table."""
 
     @property
     @abstractmethod

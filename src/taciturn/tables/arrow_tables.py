@@ -10,7 +10,7 @@ from taciturn.core.errors import DataError
 from taciturn.tables.conversions import parse_number
 from taciturn.tables.files import TableFile, each_without_cells, without_cells
 from taciturn.tables.layouts import DELIMITERS
-from taciturn.tables.schema import MOST_COLUMNS, TableSchema, kind_of
+from taciturn.tables.schema import MOST_COLUMNS, TableSchema, find_value, kind_of
 from taciturn.tables.stata import StataReader, stata_schema
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def arrow_schema(file: TableFile) -> TableSchema:
     names = tuple(without_cells(file, lambda: schema.names))
     if file.is_text:
         _check_delimiter(file, names)
+    if file.format in ("csv", "xlsx") and not file.header:
+        _check_names(file, names)
     return TableSchema(names, tuple(map(kind_of, schema.types)))
 
 
@@ -197,6 +199,17 @@ def _check_delimiter(file: TableFile, names: tuple[str, ...]) -> None:
         raise DataError(
             f"{file.name}: expected columns separated by {DELIMITERS[file.delimiter]}, got one column whose name holds "
             "another delimiter; state it as delimiter in [table] of the bounds file, which taciturn init does."
+        )
+
+
+def _check_names(file: TableFile, names: tuple[str, ...]) -> None:
+    """Raise if the first line looks like a record, whose cells would be published as names. No name is quoted."""
+    place = find_value(names)
+    if place is not None:
+        raise DataError(
+            f"{file.name}: expected names of columns, got one for column {place} that looks like a value, as in a "
+            "table without a header; add a line of names, or, if they are names, state header = true in [table] of "
+            "the bounds file, which taciturn init --header does."
         )
 
 

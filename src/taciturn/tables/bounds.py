@@ -9,6 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from taciturn.core.arrays import BoolArray, IndexArray
 from taciturn.core.errors import DataError
 from taciturn.tables.bounds_toml import parse_toml
 from taciturn.tables.columns import Column, Target, find_repeated
@@ -184,6 +187,14 @@ class TableBounds:
     def feature_units(self) -> list[float]:
         """How many units of its column one unit of each feature is: half the width of the bounds of numbers, else 1."""
         return [upper / 2.0 - lower / 2.0 for lower, upper in self.feature_ranges]
+
+    def of_features(self, used: BoolArray) -> tuple[TableBounds, IndexArray]:
+        """The bounds of the columns that some features come from, and the places of their features among all."""
+        widths = [len(self.column_features(name, column)) for name, column in self.used]
+        owners = np.repeat(np.arange(len(widths)), widths)
+        needed = np.unique(owners[used])
+        order = self.order or ()
+        return replace(self, order=tuple(order[at] for at in needed)), np.flatnonzero(np.isin(owners, needed))
 
     def for_table(self, schema: TableSchema) -> TableBounds:
         """Resolve the bounds for a table: check its columns and fill in ``order``.

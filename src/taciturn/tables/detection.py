@@ -74,13 +74,16 @@ class TableProposal:
     layout: TableLayout
 
 
-def detect_table(path: str | Path) -> TableProposal:
-    """Read the names and the first rows of a table on disk, and propose a type for every column."""
-    file = table_file(path)
+def detect_table(path: str | Path, *, header: bool = False) -> TableProposal:
+    """Read the names and the first rows of a table on disk, and propose a type for every column.
+
+    ``header`` states that the first line holds names, whatever they look like.
+    """
+    file = table_file(path, TableLayout(header=header))
     if file.format == "libsvm":
         schema = libsvm_schema(file)
         return TableProposal(schema, dict.fromkeys(schema.names, ColumnProposal("number")), TableLayout())
-    layout = TableLayout(name=file.part)
+    layout = TableLayout(name=file.part, header=header)
     if file.format == "csv":
         delimiter = _detect_delimiter(file)
         if delimiter != file.delimiter:

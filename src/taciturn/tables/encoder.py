@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from taciturn.core.arrays import BoolArray
 from taciturn.core.errors import DataError, DataTypeError
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.diagnosis import raise_column_problems
-from taciturn.tables.encoding import Encoding
+from taciturn.tables.encoding import Encoding, widened
 from taciturn.tables.schema import TableSchema, kind_of
 from taciturn.tables.words import quoted
 
@@ -51,6 +52,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Number of columns that enter the model.
     feature_names_in_ : ndarray of str
         Names of these columns. ``get_feature_names_out`` returns the names of the features.
+    used_ : ndarray of bool, or None
+        The features that a model uses: tables need the columns of these alone, and other features are 0. None after
+        :meth:`fit`: all.
 
     Examples
     --------
@@ -90,6 +94,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = self.bounds_.order or ()
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
+        self.used_: BoolArray | None = None
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -98,7 +103,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame of pandas or polars, pyarrow Table or RecordBatch
-            A table with the columns that enter the model, in any order; other columns are ignored.
+            A table with the columns that enter the model, in any order; other columns are ignored. A model that was
+            read from a file needs the columns whose coefficients are not all zero.
 
         Returns
         -------
@@ -106,8 +112,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Doubles in [-1, 1].
         """
         check_is_fitted(self)
-        encoding = Encoding(self.bounds_)
-        table = _arrow_table(X, self.bounds_.order or ())
+        bounds, places = self.bounds_, None
+        if self.used_ is not None:
+            bounds, places = bounds.of_features(self.used_)
+        encoding = Encoding(bounds)
+        table = _arrow_table(X, bounds.order or ())
         out = np.zeros((table.num_rows, encoding.n_features))
         start = 0
         try:
@@ -115,10 +124,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 stop = start + batch.num_rows
                 encoding.fill(batch.columns, out[start:stop])
                 start = stop
-            return out
+            return out if places is None else widened(out, places, len(self.bounds_.feature_names))
         except DataError as error:
             refused = error
-        raise_column_problems(self.bounds_, (batch.columns for batch in table.to_batches(max_chunksize=_ROWS)))
+        raise_column_problems(bounds, (batch.columns for batch in table.to_batches(max_chunksize=_ROWS)))
         raise refused
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

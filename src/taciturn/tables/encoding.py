@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.core.arrays import BoolArray, FloatArray, IntArray
+from taciturn.core.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.data.unit_range import to_unit_range
 from taciturn.tables.bounds import TableBounds
@@ -31,7 +31,17 @@ __all__ = [
     "target_numbers",
     "target_reader",
     "to_numbers",
+    "widened",
 ]
+
+
+def widened(block: FloatArray, places: IndexArray, n_features: int) -> FloatArray:
+    """All features, with those of the block at their places and zeros elsewhere."""
+    if places.size == n_features:
+        return block
+    whole = np.zeros((block.shape[0], n_features))
+    whole[:, places] = block
+    return whole
 
 
 class Encoding:

@@ -83,7 +83,8 @@ _SHEETS = ("xlsx", "sqlite")
 class TableFile:
     """An existing file, with the format that its name states; ``gzipped``: it is compressed as a whole.
 
-    ``part`` is the table of a file that may hold several, an SQLite table or the sheet of a workbook.
+    ``part`` is the table of a file that may hold several, an SQLite table or the sheet of a workbook. ``header``: the
+    first line is stated to hold names, whatever they look like.
     """
 
     path: Path
@@ -92,6 +93,7 @@ class TableFile:
     gzipped: bool
     decimal: str = "."
     part: str | None = None
+    header: bool = False
 
     @property
     def name(self) -> str:
@@ -156,9 +158,9 @@ def table_file(path: str | os.PathLike[str], layout: TableLayout | None = None) 
     delimiter = layout.delimiter or ("\t" if suffix == ".tsv" else ",")
     # The rows of a sheet are handed on with commas and points.
     if kind in _SHEETS:
-        file = TableFile(path, kind, ",", gzipped, part=part or layout.name)
+        file = TableFile(path, kind, ",", gzipped, part=part or layout.name, header=layout.header)
     else:
-        file = TableFile(path, kind, delimiter, gzipped, layout.decimal)
+        file = TableFile(path, kind, delimiter, gzipped, layout.decimal, header=layout.header)
     check_readable("table", path)
     return file
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,9 @@ _CELLS = 1 << 20
 _LEAST_MEMORY = 1 << 26
 _MEMORY_PER_CELL = 1024
 """Bytes of the memory limit for one cell of a partition, for its copies on the way through a fit in a few threads."""
+
+_MOST_FILES = 256
+"""Files that are written at a time, where rows of persons are gathered."""
 
 
 class TablePartitions:
@@ -99,6 +103,7 @@ class TablePartitions:
         self._checked = spool is not None
         self._spool = spool
         self._found: tuple[str, ...] = ()
+        self._scattered = False
         self._opened = threading.local()
         self._part: tuple[bytes | None, DensePart | SparsePart] | None = None
 
@@ -203,6 +208,8 @@ class TablePartitions:
         """
         partitions: list[tuple[RowRange, ...]] = []
         last: str | None = None
+        seen = set[str | None]()
+        scattered = False
         for index, ranges in enumerate(self._partitions):
             keys = [canonical_key(key) for key in self.read(index, np.zeros(0, dtype=np.int64))[2] or ()]
             n_same = 0
@@ -212,9 +219,62 @@ class TablePartitions:
             if same:
                 partitions[-1] += same
             if others:
+                found = {*keys[n_same:]} - {None}
+                scattered = scattered or not seen.isdisjoint(found)
+                seen |= found
                 partitions.append(others)
                 last = keys[-1]
-        return self._with(partitions, self.bounds)
+        other = self._with(partitions, self.bounds)
+        other._scattered = scattered
+        return other
+
+    def gather_persons(self) -> TablePartitions:
+        """The same table with all rows of each person in one partition, wherever they are in the table.
+
+        Partitions are cut between persons. If that is not enough, the rows are copied once to a private temporary
+        folder, each to the file that a digest of its key names. What was wrong with a cell is found on the way.
+        """
+        cut = self.cut_between_persons()
+        return cut._gathered() if cut._scattered else cut
+
+    def _gathered(self) -> TablePartitions:
+        part = self._encoding(None)
+        spool = Spool([stored.file for stored in self._files])
+        n_files = min(len(self._partitions), _MOST_FILES)
+
+        def pieces() -> Iterator[tuple[int, pa.RecordBatch]]:
+            for index in range(len(self._partitions)):
+                batches = self._batches(index, part.names)
+                part.encode(batches)
+                for batch in batches:
+                    forms = map(canonical_key, batch.column(len(part.names) - 1).to_pylist())
+                    # A row without a key is about nobody, and may be anywhere.
+                    files = np.array(
+                        [index % n_files if form is None else _digest(form) % n_files for form in forms], dtype=np.intp
+                    )
+                    for file in np.unique(files).tolist():
+                        yield file, batch.take(np.flatnonzero(files == file))
+
+        try:
+            places = spool.write_groups(pieces())
+        except DataError as error:
+            refused = error
+            spool.close()
+        except BaseException:
+            spool.close()
+            raise
+        else:
+            partitions = [
+                tuple(RowRange(at, range(len(spool.files[at].group_rows)), 0, sum(spool.files[at].group_rows))
+                      for at in stored)
+                for stored in places
+            ]  # fmt: skip
+            gathered = TablePartitions(spool.files, partitions, self.bounds, self.schema, self.invalid, spool)
+            gathered._found = self._found
+            self.close()
+            return gathered
+        self.raise_problems()
+        raise refused
 
     def _with(self, partitions: Sequence[tuple[RowRange, ...]], bounds: TableBounds) -> TablePartitions:
         other = TablePartitions(self._files, partitions, bounds, self.schema, self.invalid, self._spool)
@@ -348,7 +408,9 @@ def open_partitions(
     stored = [facts for facts in found if facts is not None]
     spool = None
     if len(stored) == len(files):
-        _check_groups(stored, len(_selection(bounds, invalid).types), memory)
+        if bounds.person is None:
+            # How many rows a person has is private, and must not refuse a table.
+            _check_groups(stored, len(_selection(bounds, invalid).types), memory)
         partitions = cut_rows(stored, most)
     else:
         spool = copy_table(files, schema, bounds, _selection(bounds, invalid), most, progress)
@@ -357,6 +419,10 @@ def open_partitions(
     if not partitions:
         raise DataError(no_rows(files[0].name))
     return TablePartitions(stored, partitions, bounds, schema, invalid, spool)
+
+
+def _digest(form: str) -> int:
+    return zlib.crc32(form.encode("utf-8", "surrogatepass"))
 
 
 def _selection(bounds: TableBounds, invalid: str) -> ColumnSelection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_b
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.columns import Column
 from taciturn.tables.diagnosis import raise_file_problems
-from taciturn.tables.encoding import Encoding, target_numbers, target_reader
+from taciturn.tables.encoding import Encoding, target_numbers, target_reader, widened
 from taciturn.tables.files import TableFile, larger_than_memory, table_file
 from taciturn.tables.folders import folder_schema, table_files
 from taciturn.tables.layouts import TableLayout
@@ -156,8 +157,12 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
     return [key for batch in batches for key in batch.column(0).to_pylist()]
 
 
-def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -> Iterator[Any]:
+def read_batches(
+    path: Path, encoder: TableEncoder, target: str | None = None, *, invalid: str = "raise", key: str | None = None
+) -> Iterator[Any]:
     """Read a table in encoded blocks of rows, one of which is in memory at a time.
+
+    The table needs the columns of the features that the encoder uses.
 
     Parameters
     ----------
@@ -167,21 +172,36 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
         A fitted encoder.
     target : str, default=None
         The column to predict. None: it is not read.
+    invalid : {"raise", "null"}, default="raise"
+        As in :func:`read_table`.
+    key : str, default=None
+        A column that is handed on as text.
 
     Yields
     ------
     X, or X and y
         As :func:`read_table` returns them, for some of the rows.
+    keys : list of str
+        With a key: beside X, or X and y; empty where the cell is missing.
     """
     bounds = encoder.bounds_
     if target is not None:
-        check_target(bounds, target)
+        check_target(bounds, target, invalid)
+    check_choice(("raise", "null"), invalid=invalid)
     file = table_file(path, bounds.layout)
-    pairs = _libsvm_pairs if file.format == "libsvm" else _arrow_pairs
+    with_target = target is not None
+    if file.format == "libsvm":
+        if key is not None:
+            raise refusal("key", key, "a table with named columns", "leave it out: a libsvm file has no other columns")
+        pairs = _libsvm_pairs(file, bounds, with_target=with_target, invalid=invalid)
+        blocks: Iterator[tuple[Any, Any, list[str] | None]] = ((*pair, None) for pair in pairs)
+    else:
+        blocks = _arrow_blocks(file, encoder, with_target=with_target, invalid=invalid, key=key)
     empty = True
-    for X, y in pairs(file, bounds, with_target=target is not None):
+    for X, y, keys in blocks:
         empty = False
-        yield X if target is None else (X, y)
+        found = (X, *((y,) if with_target else ()), *((keys,) if key is not None else ()))
+        yield found if len(found) > 1 else X
     if empty:
         raise DataError(no_rows(file.name))
 
@@ -342,26 +362,46 @@ def _read_once(
     return X, np.concatenate(targets), numbers
 
 
-def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> Iterator[tuple[Any, Any]]:
-    schema = _read_schema(file)
+def _arrow_blocks(
+    file: TableFile, encoder: TableEncoder, *, with_target: bool, invalid: str, key: str | None
+) -> Iterator[tuple[Any, Any, list[str] | None]]:
+    schema, bounds = _read_schema(file), encoder.bounds_
+    n_features, places = len(bounds.feature_names), None
+    if encoder.used_ is not None:
+        bounds, places = bounds.of_features(encoder.used_)
     bounds.for_table(schema)
-    if with_target:
-        check_present(bounds.target.name, schema)
-    encoding = Encoding(bounds)
-    to_target = target_reader(bounds.target, bounds.missing.get(bounds.target.name))
+    target = bounds.target
+    for name in ((target.name,) if with_target else ()) + ((key,) if key is not None else ()):
+        check_present(name, schema)
+    encoding = Encoding(bounds, invalid=invalid)
+    to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
+    selection = select_columns(bounds, with_target=with_target, invalid=invalid)
+    if key is not None and key not in selection.types:
+        from pyarrow import csv
+
+        # Handed on as it is, also where it looks like a missing cell.
+        every = {key: frozenset(csv.ConvertOptions().null_values)}
+        selection = replace(selection, types={**selection.types, key: "text"}, listed={**selection.listed, **every})
     try:
-        for batch in stream_batches(file, schema, select_columns(bounds, with_target=with_target)):
+        for batch in stream_batches(file, schema, selection):
             if batch.num_rows:
-                columns = batch.columns
-                y = to_target(columns.pop()) if with_target else None
+                y = to_target(batch.column(target.name)) if with_target else None
                 X = np.zeros((batch.num_rows, encoding.n_features))
-                encoding.fill(columns, X)
-                yield X, y
+                encoding.fill([batch.column(name) for name in bounds.order or ()], X)
+                keys = None if key is None else [_key_text(cell) for cell in batch.column(key).to_pylist()]
+                yield X if places is None else widened(X, places, n_features), y, keys
         return
     except DataError as error:
         refused = error
-    raise_problems((file,), schema, bounds, with_target=with_target)
+    raise_problems((file,), schema, bounds, invalid=invalid, with_target=with_target)
     raise refused
+
+
+def _key_text(cell: Any) -> str:
+    """The text of a cell; a column of numbers that enters the model was read as doubles."""
+    if cell is None or cell != cell:
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[Any, NDArray[Any]]:

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from taciturn.core.errors import DataError
 
-__all__ = ["LABEL", "MOST_COLUMNS", "TableSchema", "is_index", "kind_of"]
+__all__ = ["LABEL", "MOST_COLUMNS", "TableSchema", "find_value", "is_index", "kind_of"]
 
 LABEL = "label"
 """Name of the target of a libsvm file, the number at the beginning of a line."""
 
 MOST_COLUMNS = 50_000
 """Largest number of columns of a dense table; libsvm files may have more."""
+
+_FEWEST_POSITIONS = 5
+"""Fewer whole numbers in a row than this may be the answers of a person."""
+
+_MONTHS = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+# Values with a letter in them: numbers with an exponent, days and times, truths and gaps, and addresses.
+_VALUE = re.compile(
+    rf"[<>≤≥=+\-\s]*[\d.,]*\d[e][+\-]?\d+|\d{{4}}-\d\d?-\d\d?[t\s].*|\d\d?:\d\d.*"
+    rf"|\d\d?[-./\s]*{_MONTHS}[-./,\s]*\d{{2,4}}|{_MONTHS}[-./\s]*\d\d?[-./,\s]+\d{{2,4}}"
+    r"|true|false|yes|nan|null|n/a|#n/a|\S+@\S+",
+    re.IGNORECASE,
+)
+_NO_VALUES = ("#", "%")
+_RENAMED = re.compile(r"(.*)\.\d+", re.DOTALL)
+_UNNAMED = re.compile(r"Unnamed: \d+")
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,47 @@ def _find_repeated(names: tuple[str, ...]) -> tuple[int, int]:
             return seen[name], position
         seen[name] = position
     raise AssertionError("unreachable")
+
+
+def find_value(names: Sequence[str]) -> int | None:
+    """The position, from 1, of the first name that looks like a value, or None.
+
+    Such names are those without a letter, which are numbers, days and empty cells, and numbers, days, times, truths,
+    gaps and addresses with letters in them; a name that is another one with a number behind it, as programs rename what
+    occurs twice; and "Unnamed: 3", as they rename what is empty. The name of the first column may be empty, since
+    indices of tables have none. Whole numbers in a row from 0 or 1, at least five, are positions of columns.
+
+    Examples
+    --------
+    >>> from taciturn.tables.schema import find_value
+    >>> find_value(["male", "63"]), find_value(["sex", "age"]), find_value(["0", "1", "2", "3", "4", "sex"])
+    (2, None, None)
+    """
+    present = set(names)
+    found = [
+        place
+        for place, name in enumerate(names)
+        if _is_value(name, present) and not (place == 0 and (not name or _UNNAMED.fullmatch(name)))
+    ]
+    numbers = [names[place] for place in found]
+    if len(numbers) >= _FEWEST_POSITIONS and any(
+        numbers == [str(first + at) for at in range(len(numbers))] for first in (0, 1)
+    ):
+        return None
+    return found[0] + 1 if found else None
+
+
+def _is_value(name: str, present: set[str]) -> bool:
+    text = name.strip()
+    if not any(map(str.isalpha, text)):
+        return text not in _NO_VALUES
+    renamed = _RENAMED.fullmatch(name)
+    return (
+        text == "NA"
+        or _VALUE.fullmatch(text) is not None
+        or _UNNAMED.fullmatch(text) is not None
+        or (renamed is not None and renamed[1] in present)
+    )
 
 
 def is_index(name: str) -> bool:

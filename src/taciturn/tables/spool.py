@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,44 @@ class Spool:
             raise DataError(self._no_space())
         file = TableFile(path, "arrow", ",", gzipped=False)
         self.files.append(StoredFile(file, FileStamp.take(file), (table.num_rows,)))
+
+    def write_groups(self, pieces: Iterable[tuple[int, pa.RecordBatch]]) -> list[tuple[int, ...]]:
+        """Write pieces of rows, each to the file with its number; return the places of the files of each number.
+
+        Pieces of one number that have different types are in files of their own.
+        """
+        import pyarrow as pa
+
+        opened: dict[tuple[int, Any], tuple[Path, Any, list[int]]] = {}
+        try:
+            with ExitStack() as writers:
+                for number, piece in pieces:
+                    # A file has one list of distinct texts, and pieces have their own.
+                    texts = {place for place, kind in enumerate(piece.schema.types) if pa.types.is_dictionary(kind)}
+                    columns = [
+                        each.dictionary_decode() if place in texts else each for place, each in enumerate(piece.columns)
+                    ]
+                    plain = pa.RecordBatch.from_arrays(columns, names=piece.schema.names)
+                    key = number, plain.schema
+                    if key not in opened:
+                        path = self._folder / f"{len(opened):06d}.arrow"
+                        options = pa.ipc.IpcWriteOptions(compression="lz4")
+                        writer = writers.enter_context(pa.ipc.new_file(path, plain.schema, options=options))
+                        opened[key] = path, writer, []
+                    _, writer, lengths = opened[key]
+                    writer.write_batch(plain)
+                    lengths.append(plain.num_rows)
+            written = True
+        except OSError:
+            written = False
+        if not written:
+            raise DataError(self._no_space())
+        places: dict[int, list[int]] = {}
+        for (number, _), (path, _, lengths) in opened.items():
+            file = TableFile(path, "arrow", ",", gzipped=False)
+            places.setdefault(number, []).append(len(self.files))
+            self.files.append(StoredFile(file, FileStamp.take(file), tuple(lengths)))
+        return [tuple(places[number]) for number in sorted(places)]
 
     def _no_space(self) -> str:
         return (
@@ -195,7 +234,4 @@ def _groups(batches: Iterable[pa.RecordBatch], format: str, most: int) -> Iterat
     if format == "libsvm":
         # Blocks of such a file have a bounded number of entries, which rows have not.
         return ([batch] for batch in batches)
-    if format == "stata":
-        # Types differ between batches: whole numbers with a gap among them are doubles.
-        return (rows for batch in batches for rows in _regroup([batch], most))
     return _regroup(batches, most)

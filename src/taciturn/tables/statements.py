@@ -114,7 +114,10 @@ def _section(place: str, content: Any, allowed: tuple[str, ...] | None) -> dict[
 
 
 def _layout(content: Any) -> TableLayout:
-    return TableLayout(**_section("table", content, ("delimiter", "decimal", "name"))).checked()
+    stated = _section("table", content, ("delimiter", "decimal", "name", "header"))
+    if stated.get("header", True) is not True:
+        raise refusal("table.header", stated["header"], "true", "add a line of names to the table, or take the key out")
+    return TableLayout(**stated).checked()
 
 
 def _person(content: Any) -> str:

@@ -56,7 +56,8 @@ def bounds_template(
     kinds = dict(zip(schema.names, schema.kinds, strict=True))
     parts = [_OPENING]
     if layout is not None and layout.to_content():
-        lines = [f"{key} = {quoted(value, longest=None)}\n" for key, value in layout.to_content().items()]
+        stated = {key: "true" if value is True else _key(value) for key, value in layout.to_content().items()}
+        lines = [f"{key} = {value}\n" for key, value in stated.items()]
         parts.append(f"[table]\n{''.join(lines)}")
     parts.append(_target(target, _kind(target, kinds.pop(target), proposals)))
     person = next((name for name in kinds if names_a_person(name)), None)

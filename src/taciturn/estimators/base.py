@@ -256,7 +256,7 @@ class PrivateClassifier(ClassPredictor, PrivateLinearModel):
         if classes is not None:
             return replace(facts, labels=np.sort(check_classes(classes)))
         labels = target_labels(y, invalid=self.invalid)
-        return replace(facts, labels=labels, assumptions=(PUBLIC_LABELS,))
+        return replace(facts, labels=labels, assumptions=(*facts.assumptions, PUBLIC_LABELS))
 
     def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
         """The loss of one record, and the number of outputs."""

@@ -277,6 +277,7 @@ default="auto"
             *admission_assumptions(invalid),
             *(() if persons is None else person_assumptions(relation)),
             *((ONE_PARTITION,) if isinstance(persons, TablePersons) else ()),
+            *(() if table is None else table.assumptions),
         ),
         seeded=stream.seeded,
         # A row more or less moves the others, and products of matrices round by position.

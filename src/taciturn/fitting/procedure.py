@@ -331,13 +331,14 @@ class PrivateEstimator(Guarded, Represented):
 
     def _public_facts(self, X: Any, y: Any) -> PublicFacts:
         """What may be known of the table before a cell of it is read."""
+        assumptions = X.assumptions if isinstance(X, OpenTable) else ()
         if isinstance(X, OpenTable) and self.relation == "add-remove":
-            return PublicFacts(None, self.n_public, X.n_features)
+            return PublicFacts(None, self.n_public, X.n_features, assumptions=assumptions)
         n_rows, n_features = table_shape(X)
         if n_rows == 0 and not (self.relation == "add-remove" and self.invalid == "null"):
             raise DataError(f"X: {NO_RECORDS}.")
         n_records = public_rows(check_relation(self.relation), n_rows, self.n_public)
-        return PublicFacts(n_rows, n_records, n_features)
+        return PublicFacts(n_rows, n_records, n_features, assumptions=assumptions)
 
     def _person_facts(self, facts: PublicFacts, persons: Any) -> tuple[PublicFacts, Persons | None]:
         """Public facts with the number of persons, where a record is one, and how to tell whose rows the rows are.

@@ -60,6 +60,8 @@ class OpenTable(ABC):
     """The public bound on every feature, where the table states it."""
     invalid: str | None = None
     """What becomes of cells that cannot be used, where the table decides that."""
+    assumptions: tuple[str, ...] = ()
+    """What every certificate of a release from this table has to assume, in words."""
 
     @property
     @abstractmethod
@@ -189,6 +191,7 @@ class PartitionedTable(OpenTable):
         self.names = None if reader.names is None else tuple(reader.names)
         self.n_features = int(reader.n_features)
         self.is_sparse = bool(getattr(reader, "sparse", False))
+        self.assumptions = tuple(getattr(reader, "assumptions", ()))
         self.has_target, self.has_persons = has_target, has_persons
         self.classes, self.y_bounds, self.x_bound = classes, y_bounds, x_bound
 

@@ -164,7 +164,7 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
     path : str or path-like
         The file, as in :func:`read_schema`.
     encoder : TableEncoder
-        A fitted encoder.
+        A fitted encoder, which decides what becomes of cells that cannot be used.
     target : str, default=None
         The column to predict. None: it is not read.
 
@@ -175,11 +175,11 @@ def read_batches(path: Path, encoder: TableEncoder, target: str | None = None) -
     """
     bounds = encoder.bounds_
     if target is not None:
-        check_target(bounds, target)
+        check_target(bounds, target, encoder.invalid)
     file = table_file(path, bounds.layout)
     pairs = _libsvm_pairs if file.format == "libsvm" else _arrow_pairs
     empty = True
-    for X, y in pairs(file, bounds, with_target=target is not None):
+    for X, y in pairs(file, bounds, with_target=target is not None, invalid=encoder.invalid):
         empty = False
         yield X if target is None else (X, y)
     if empty:
@@ -342,15 +342,15 @@ def _read_once(
     return X, np.concatenate(targets), numbers
 
 
-def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> Iterator[tuple[Any, Any]]:
+def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool, invalid: str) -> Iterator[tuple[Any, Any]]:
     schema = _read_schema(file)
     bounds.for_table(schema)
     if with_target:
         check_present(bounds.target.name, schema)
-    encoding = Encoding(bounds)
-    to_target = target_reader(bounds.target, bounds.missing.get(bounds.target.name))
+    encoding = Encoding(bounds, invalid=invalid)
+    to_target = target_reader(bounds.target, bounds.missing.get(bounds.target.name), invalid=invalid)
     try:
-        for batch in stream_batches(file, schema, select_columns(bounds, with_target=with_target)):
+        for batch in stream_batches(file, schema, select_columns(bounds, with_target=with_target, invalid=invalid)):
             if batch.num_rows:
                 columns = batch.columns
                 y = to_target(columns.pop()) if with_target else None
@@ -360,7 +360,7 @@ def _arrow_pairs(file: TableFile, bounds: TableBounds, *, with_target: bool) -> 
         return
     except DataError as error:
         refused = error
-    raise_problems((file,), schema, bounds, with_target=with_target)
+    raise_problems((file,), schema, bounds, invalid=invalid, with_target=with_target)
     raise refused
 
 
@@ -374,7 +374,7 @@ def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[An
 
 
 def _libsvm_pairs(
-    file: TableFile, bounds: TableBounds, *, with_target: bool, invalid: str = "raise"
+    file: TableFile, bounds: TableBounds, *, with_target: bool, invalid: str
 ) -> Iterator[tuple[Any, Any]]:
     target = bounds.target
     if with_target:

@@ -107,7 +107,7 @@ def neighbouring_persons(
     return found[0], found[1]
 
 
-# No value of any column, and cells that are one of some column or, like the last ones, of none.
+# Cells that no column can hold, and cells of all kinds.
 _UNREADABLE = (None, float("nan"), b"1", 1 + 2j, timedelta(1), [1, 2], object())
 _ODD = (
     Decimal("1.5"),

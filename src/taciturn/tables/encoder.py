@@ -42,8 +42,8 @@ class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
     columns, and each record is encoded by itself. The types are those that the table declares. Columns without one,
     such as those of objects in pandas, are read cell by cell as the bounds state, whatever their other cells are.
     Values beyond the bounds and unlisted categories cause no warning, since their number would be a release. With
-    ``invalid="raise"`` one cell that cannot be read refuses the table; the certificate of a pipeline states that no
-    such cell is assumed (:func:`~taciturn.certificate.certificate_of`).
+    ``invalid="raise"`` one cell that cannot be read refuses the table; the certificate of a pipeline states the
+    assumption that there is none (:func:`~taciturn.certificate.certificate_of`).
 
     Parameters
     ----------
@@ -173,23 +173,29 @@ def _schema_of(X: Any) -> TableSchema:
         columns = [_pandas_column(X.iloc[:0, i]) for i in range(X.shape[1])]
         kinds = ("unknown" if isinstance(column, Cells) else kind_of(column.type) for column in columns)
         return TableSchema(tuple(map(str, X.columns)), tuple(kinds))
-    schema, untyped = _as_arrow(X).schema, _polars_objects(X)
-    kinds = ("unknown" if field.name in untyped else kind_of(field.type) for field in schema)
-    return TableSchema(tuple(schema.names), tuple(kinds))
+    declared = {field.name: kind_of(field.type) for field in _as_arrow(X).schema}
+    names = _names_of(X)
+    return TableSchema(names, tuple(declared.get(name, "unknown") for name in names))
 
 
 def _columns_of(X: Any, names: tuple[str, ...]) -> list[Any]:
     """The named columns of a table in memory, in that order: Arrow arrays, or :class:`Cells` without a type."""
-    given = tuple(map(str, X.columns)) if _is_pandas(X) else tuple(_as_arrow(X).schema.names)
+    given = _names_of(X)
     schema = TableSchema(given, ("unknown",) * len(given))
+    places = {name: i for i, name in enumerate(given)}
     for name in names:
-        if name not in given:
+        if name not in places:
             raise DataError(missing_column(name, schema))
     if _is_pandas(X):
-        places = {name: i for i, name in enumerate(given)}
         return [_pandas_column(X.iloc[:, places[name]]) for name in names]
     table, untyped = _as_arrow(X), _polars_objects(X)
     return [Cells(_objects(X[name])) if name in untyped else table.column(name) for name in names]
+
+
+def _names_of(X: Any) -> tuple[str, ...]:
+    if _is_pandas(X) or _polars_objects(X):
+        return tuple(map(str, X.columns))
+    return tuple(_as_arrow(X).schema.names)
 
 
 def _blocks(columns: list[Any]) -> Iterator[list[Any]]:
@@ -206,6 +212,7 @@ def _blocks(columns: list[Any]) -> Iterator[list[Any]]:
 
 
 def _as_arrow(X: Any) -> Any:
+    """The columns of a table that have a type."""
     pa = _pyarrow()
     if isinstance(X, pa.RecordBatch):
         return pa.Table.from_batches([X])
@@ -214,7 +221,8 @@ def _as_arrow(X: Any) -> Any:
             "X: expected a table with named columns, got something else; pass a DataFrame of pandas or polars or a "
             "pyarrow Table."
         )
-    return pa.table(X)
+    untyped = _polars_objects(X)
+    return pa.table(X.drop(list(untyped)) if untyped else X)
 
 
 def _polars_objects(X: Any) -> set[str]:

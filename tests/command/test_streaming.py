@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from commands import SECRET, run, write_patients
 
-from taciturn import SparseClassifier
+from taciturn import CorrelationSelector, SparseClassifier, private_score
 from taciturn.cli.opening import parse_memory
 from taciturn.cli.passes import expected_passes
 from taciturn.cli.screen import pass_bar
 from taciturn.core.errors import ParameterError
 from taciturn.sources import PartitionedTable, open_table
-from taciturn.tables import read_table
+from taciturn.tables import TableBounds, read_table
 
 pa = pytest.importorskip("pyarrow")
 csv = pytest.importorskip("pyarrow.csv")
@@ -112,6 +112,53 @@ def test_a_bad_cell_of_a_stream_is_refused_without_its_content(folder):
     assert "age" in done.err
     assert SECRET not in done.err
     assert not (folder / "bad").exists()
+
+
+COLUMNS_ARE_PUBLIC = "the names and types of the table's columns are public"
+WIDTH_IS_PUBLIC = "the largest column number of the table is public"
+PARSED = "the file can be parsed as a table; one that cannot is refused, and the refusal tells of it"
+
+
+@pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
+@pytest.mark.parametrize(("kind", "invalid"), [("csv", "raise"), ("libsvm", "null")])
+def test_an_open_table_has_the_assumptions_that_the_command_writes(tmp_path, kind, invalid):
+    """Which columns [defaults] are for follows from the first rows, and how many there are from the largest number."""
+    rows = [(k % 2, 0.1 * (k % 7), k % 3) for k in range(60)]
+    lines = {
+        "csv": ["label,1,2", *(f"{y},{a},{b}" for y, a, b in rows)],
+        "libsvm": [f"{y} 1:{a} 2:{b}" for y, a, b in rows],
+    }[kind]
+    (tmp_path / f"table.{kind}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "bounds.toml").write_text(
+        '[target]\nname = "label"\nclasses = [0, 1]\n[defaults]\nlower = -3\nupper = 3\n', encoding="utf-8"
+    )
+    expected = {COLUMNS_ARE_PUBLIC}
+    expected |= {WIDTH_IS_PUBLIC} if kind == "libsvm" else set()
+    expected |= {PARSED} if invalid == "null" else set()
+    written = []
+    for method in ("auto", "frank-wolfe"):
+        # The second one takes the table in memory.
+        options = ("--bounds", "bounds.toml", "--invalid", invalid, "--method", method, "-o", method)
+        done = run("fit", f"table.{kind}", *options, cwd=tmp_path)
+        assert done.code == 0, done.err
+        model = json.loads((tmp_path / method / "model.json").read_text(encoding="utf-8"))
+        written.append(model["certificate"]["assumptions"])
+    assert all(len(set(each)) == len(each) and expected <= set(each) for each in written)
+    with open_table(tmp_path / f"table.{kind}", tmp_path / "bounds.toml", invalid=invalid) as table:
+        model = SparseClassifier(invalid=invalid).fit(table)
+        assert set(model.certificate_.assumptions) == set(written[0])
+        unlisted = TableBounds.from_toml(
+            (tmp_path / "bounds.toml").read_text(encoding="utf-8").replace("classes = [0, 1]\n", "")
+        )
+        others = [
+            CorrelationSelector(n_features_to_select=1, invalid=invalid).fit(table).certificate_,
+            private_score(model, table, epsilon=1.0, metric="all", invalid=invalid).certificate,
+        ]
+        assert all(expected <= set(certificate.assumptions) for certificate in others)
+    with open_table(tmp_path / f"table.{kind}", unlisted) as table:
+        # What is assumed of labels does not stand in the place of what is assumed of the table.
+        assumed = SparseClassifier().fit(table).certificate_.assumptions
+    assert {*expected - {PARSED}, "the set of labels is public"} <= set(assumed)
 
 
 def test_copies_of_text_tables_are_private_and_removed(folder, monkeypatch, tmp_path):

@@ -7,15 +7,20 @@ import numpy as np
 import pytest
 
 from taciturn import BoundedScaler
-from taciturn.audit.catalogue.replays import REPLAYS, SMALL, replays_of
+from taciturn.audit.catalogue.replays import REPLAYS, SMALL, TABLE_REPLAYS, Sizes, replays_of
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import ExponentialEvent, GaussianEvent, OppositeSelectionsEvent, RepeatedEvent
 from taciturn.mechanisms import transcript
+from taciturn.tables import encoder
 
 BY_CLASS = {name: list(cases) for name, cases in groupby(sorted(REPLAYS, key=lambda case: case.name), lambda c: c.name)}
 # So many pairs of neighbours for each relation and class, in whatever settings it has.
 PAIRS = 15
+OF_TABLES = {
+    name: list(cases) for name, cases in groupby(sorted(TABLE_REPLAYS, key=lambda case: case.name), lambda c: c.name)
+}
+TABLES = Sizes((1, 2, 5, 40), (1, 2, 6))
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
@@ -34,6 +39,36 @@ def test_no_class_tells_neighbours_apart_but_through_its_noise(name):
         return
     # Half of the declared sensitivity would not have been enough: the neighbours are hard ones.
     assert 0.5 < max(each.largest_share for each in found) <= 1.0
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_no_pipeline_and_no_table_in_partitions_tells_neighbours_apart_but_through_its_noise(name):
+    cases = OF_TABLES[name]
+    found = [each for case in cases for each in replays_of(case, TABLES, repeats=6 // len(cases), seed=1)]
+    for each in found:
+        each.raise_if_any()
+    compared = [each for each in found if each.error is None]
+    assert len(compared) > len(found) / 2, [each.error for each in found]
+    assert {each.relation for each in compared} == {"zero-out", "add-remove", "replace-one"}
+    assert 0.25 < max(each.largest_share for each in found) <= 1.0
+
+
+@pytest.mark.parametrize("name", ["CorrelationSelector behind an encoder", "CorrelationSelector behind columns"])
+def test_replays_notice_a_type_that_one_cell_gives_to_a_column(name, monkeypatch):
+    """A column whose cells are of several types has none that can be read."""
+
+    def typed_together(column):
+        cells = column.to_numpy(dtype=object)
+        several = len({type(cell) for cell in cells if cell is not None}) > 1
+        return encoder.Cells(np.full(len(cells), None) if several else cells)
+
+    monkeypatch.setattr(encoder, "_pandas_column", typed_together)
+    (case,) = OF_TABLES[name]
+    assert any(
+        each.kind in ("sensitivity", "release")
+        for found in replays_of(case, TABLES, repeats=10, seed=2)
+        for each in found.differences
+    )
 
 
 # ------------------------------------------------------------------ what is released is what the certificate lists

@@ -1,6 +1,7 @@
 """Replay finds every kind of leak that it looks for, and says nothing where there is none."""
 
 import math
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -344,6 +345,8 @@ def test_bits_are_compared():
     assert differing_facts((1, 2), (1, 2, 3)) == [" (length)", "[2] (type)", "[2]"]
     assert differing_facts(UNIT, Sensitivity(1.0, "l2", "zero-out")) == ["norm"]
     assert differing_facts({1, 2}, {2, 1}) == []
+    assert differing_facts(MappingProxyType({"a": 1}), MappingProxyType({"a": 1})) == []
+    assert differing_facts(MappingProxyType({"a": 1}), MappingProxyType({"a": 2})) == ["['a']"]
     looped = {}
     looped["self"] = looped
     assert differing_facts(looped, looped) == []

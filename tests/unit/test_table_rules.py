@@ -141,10 +141,10 @@ def test_a_typed_file_follows_the_same_rules(tmp_path):
 @pytest.mark.parametrize(
     ("column", "cell", "message"),
     [
-        ("admitted", "2020-12-31", 'column "admitted": expected dates of the format "%d.%m.%Y", got other text'),
+        ("admitted", "2020-12-31", 'column "admitted": expected dates of the format "%d.%m.%Y", got other values'),
         ("admitted", "31.02.2020", 'column "admitted": expected dates of the format'),
-        ("seen", "15.1.2020", 'column "seen": expected dates as in 2020-12-31, got other text'),
-        ("crp", "<SECRET", 'column "crp": expected numbers, also with < or > before them, got other text'),
+        ("seen", "15.1.2020", 'column "seen": expected dates as in 2020-12-31, got other values'),
+        ("crp", "<SECRET", 'column "crp": expected numbers, also with < or > before them, got other values'),
         ("weight", "<7", '"t.csv": expected numbers in column "weight", got something else'),
         ("weight", "62.5", '"t.csv": expected numbers in column "weight", got something else'),
         ("smoker", "SECRET", 'column "smoker": expected true and false, or 1 and 0, or yes and no, got other values'),
@@ -160,6 +160,9 @@ def test_a_cell_that_no_rule_covers_is_refused_by_column_or_null(table, column, 
     assert str(caught.value).startswith(message)
     assert cell not in str(caught.value)
     X, _ = read_table(table, stated(), "ill", invalid="null")
+    encoder = TableEncoder(bounds=stated(), invalid="null").fit(read_schema(table, stated().layout))
+    (block,) = read_batches(table, encoder)
+    assert np.array_equal(block, X, equal_nan=True)
     assert np.isnan(X[1]).any()
     assert np.allclose(X[[0, 2]], expected()[[0, 2]], rtol=0.0, atol=1e-15)
 

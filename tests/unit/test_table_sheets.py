@@ -3,8 +3,8 @@
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 import warnings
+from contextlib import closing
 from datetime import datetime
 
 import numpy as np

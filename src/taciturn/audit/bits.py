@@ -92,7 +92,8 @@ def _contents(thing: Any, name: str, inside: tuple[int, ...]) -> Generator[tuple
         for place, (key, content) in enumerate(thing.items()):
             yield from _facts(key, f"{name} (key {place})", inside)
             yield from _facts(content, f"{name}[{key!r}]", inside)
-        return type(thing) is not dict
+        # A read-only view shows nothing but its entries.
+        return type(thing) not in (dict, types.MappingProxyType)
     elif isinstance(thing, list | tuple | KeysView | ValuesView | ItemsView):
         yield f"{name} (length)", len(thing)
         for place, content in enumerate(thing):

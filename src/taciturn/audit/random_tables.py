@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from taciturn.core.arrays import NumberArray
+from taciturn.tables import Column, TableBounds, Target
 
-__all__ = ["HUGE", "LAYOUTS", "MOST_ROWS", "TINY", "neighbouring_persons", "neighbouring_tables"]
+__all__ = [
+    "HUGE",
+    "LAYOUTS",
+    "MOST_ROWS",
+    "TINY",
+    "neighbouring_persons",
+    "neighbouring_tables",
+    "with_odd_cells",
+]
 
 LAYOUTS = ("dense", "csr", "csc")
 """In which a table can be handed over."""
@@ -93,6 +105,82 @@ def neighbouring_persons(
             }
         )
     return found[0], found[1]
+
+
+# Cells that no column can hold, and cells of all kinds.
+_UNREADABLE = (None, float("nan"), b"1", 1 + 2j, timedelta(1), [1, 2], object())
+_ODD = (
+    Decimal("1.5"),
+    Decimal("0.1234567890123456789"),
+    datetime(2020, 6, 30, 23, 59, tzinfo=timezone(timedelta(hours=13))),
+    datetime(2020, 6, 30, 0, 1),
+    date(2020, 6, 30),
+    np.datetime64("2020-06-30T00:01", "ns"),
+    0.5,
+    float("inf"),
+    True,
+    np.bool_(False),
+    7,
+    -(10**400),
+    Fraction(1, 3),
+    "1.50",
+    "elsewhere",
+    "\ud800",
+    *_UNREADABLE,
+)
+_COLUMNS = (
+    Column("number", -1, 1),
+    Column("category", categories=("-1", "0", "1")),
+    Column("boolean"),
+    Column("date", since=date(2020, 1, 1), lower=-300, upper=300),
+)
+
+
+def with_odd_cells(rng: np.random.Generator, first: Table, second: Table) -> tuple[Table, Table, TableBounds]:
+    """Two neighbouring tables as data frames of objects, the record that they differ in with cells of any kind.
+
+    The columns are decimals, decimals that stand for categories, truth values and moments; the bounds state them so.
+    """
+    import pandas as pd
+
+    tables = [X.toarray() if sp.issparse(X) else X for X in (first["X"], second["X"])]
+    n_columns = tables[0].shape[1]
+    places = _differing_rows(tables, (first["y"], second["y"]))
+    made = []
+    for table, place in zip(tables, places, strict=True):
+        cells = np.empty(table.shape, dtype=object)
+        for at, number in np.ndenumerate(table):
+            cells[at] = _cell(number, at[1] % len(_COLUMNS))
+        if place is not None:
+            # A null record stays one.
+            kinds: tuple[Any, ...] = _UNREADABLE if np.isnan(table[place]).any() else _ODD
+            for column in range(n_columns):
+                if rng.random() < 0.6:
+                    cells[place, column] = kinds[rng.integers(len(kinds))]
+        made.append(pd.DataFrame(cells, columns=[f"c{column}" for column in range(n_columns)], dtype=object))
+    stated = {f"c{column}": _COLUMNS[column % len(_COLUMNS)] for column in range(n_columns)}
+    return {**first, "X": made[0]}, {**second, "X": made[1]}, TableBounds(Target("y"), stated)
+
+
+def _differing_rows(tables: list[Any], targets: tuple[Any, Any]) -> tuple[int | None, int | None]:
+    """The places of the record in which two tables differ; None where a table does not have it."""
+    (X, y), (X2, y2) = zip(tables, targets, strict=True)
+    n_rows = min(len(y), len(y2))
+    same = [np.array_equal(X[i], X2[i], equal_nan=True) and y[i] == y2[i] for i in range(n_rows)]
+    place = same.index(False) if False in same else n_rows
+    if len(y) == len(y2):
+        return (None, None) if place == n_rows else (place, place)
+    return (place, None) if len(y) > len(y2) else (None, place)
+
+
+def _cell(number: float, kind: int) -> Any:
+    """A number as a cell of one of the columns."""
+    if np.isnan(number):
+        return None
+    near = min(max(number, -1.0), 1.0)
+    return (Decimal(number), Decimal(round(near)), near > 0.0, datetime(2020, 1, 1) + timedelta(days=300.0 * near))[
+        kind
+    ]
 
 
 def _rows_of_person(

@@ -110,7 +110,7 @@ def _assumed(part: Any, name: str) -> tuple[str, ...] | None:
     # Here rather than above, as it takes scikit-learn. The encoder maps each record by what was stated in public.
     from taciturn.tables import TableEncoder
 
-    return () if type(part) is TableEncoder else without_data(part, _named(part, name))
+    return part.assumptions if type(part) is TableEncoder else without_data(part, _named(part, name))
 
 
 def _named(part: Any, name: str) -> str:

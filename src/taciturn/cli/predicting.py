@@ -66,7 +66,7 @@ def predict(
     n_rows = 0
     with AtomicFile(output, public=public) as file, counter(f"predicting {table.name}", "rows") as advance:
         file.write(_lines([[*keyed, *header]]))
-        for block in read_batches(table, read.encoder, invalid=invalid, key=key):
+        for block in read_batches(table, read.encoder.set_params(invalid=invalid), key=key):
             X, keys = (block, None) if key is None else block
             rows: Iterable[list[Any]] = _rows(estimator, X, len(header))
             if keys is not None:

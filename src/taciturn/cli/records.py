@@ -31,7 +31,6 @@ __all__ = [
     "EncodedTable",
     "check_labels",
     "check_share",
-    "file_assumptions",
     "read_encoded_table",
     "warnings_as_notes",
     "with_person",
@@ -168,11 +167,9 @@ class EncodedTable:
     def compose_certificates(self, spent: Certificate | None, certificate: Certificate) -> Certificate:
         """The certificate of bounds and fit together, with the assumptions about a table on disk."""
         from taciturn.certificate import compose
+        from taciturn.tables.schema import file_assumptions
 
-        assumptions = ["the names and types of the table's columns are public"]
-        if self.facts.schema.sparse:
-            assumptions.append("the largest column number of the table is public")
-        assumptions += file_assumptions(self.invalid, self.bounds)
+        assumptions = file_assumptions(self.invalid, self.bounds.layout, sparse=self.facts.schema.sparse)
         held = certificate.assumptions
         if spent is not None:
             certificate = compose(spent, certificate)
@@ -181,6 +178,7 @@ class EncodedTable:
                 text.replace("the bounds were", "the bounds not found privately were")
                 for text in certificate.assumptions
             )
+        # A table in partitions has given them to the certificate of the fit already.
         assumed = tuple(dict.fromkeys((*held, *assumptions)))
         return replace(certificate, assumptions=assumed, public=with_person(certificate, self.bounds))
 
@@ -200,15 +198,6 @@ def warnings_as_notes() -> Iterator[None]:
 def with_person(certificate: Certificate, bounds: TableBounds) -> dict[str, Any]:
     """The public facts of a certificate, with the column that names the persons it is about."""
     return dict(certificate.public) | ({} if bounds.person is None else {"person column": bounds.person})
-
-
-def file_assumptions(invalid: str, bounds: TableBounds) -> tuple[str, ...]:
-    """For the certificate of a release from a file, beyond what it assumes of single records."""
-    stated = () if bounds.layout is None else bounds.layout.assumptions
-    # With "raise" the certificate assumes more: that no record of the file is refused.
-    if invalid == "raise":
-        return stated
-    return ("the file can be parsed as a table; one that cannot is refused, and the refusal tells of it", *stated)
 
 
 def check_share(private_bounds: float | None, facts: TableFacts) -> float:

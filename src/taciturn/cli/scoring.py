@@ -13,7 +13,7 @@ from taciturn.cli.endings import complete
 from taciturn.cli.options import Invalid, NPublic, Public, Relation, Seed, Sign, TableFile, checked_budget
 from taciturn.cli.output import OutputFile, replace_file
 from taciturn.cli.paying import AccountOption, charge_refusals, open_payer, print_payer
-from taciturn.cli.records import file_assumptions, warnings_as_notes, with_person
+from taciturn.cli.records import warnings_as_notes, with_person
 from taciturn.cli.score_screen import print_score
 from taciturn.cli.screen import print_line, stage
 from taciturn.cli.showing import ModelFile, read_model
@@ -125,11 +125,13 @@ def _read_records(read: Model, table: Path, invalid: str, *, needs_persons: bool
 
 def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: Any) -> PrivateScore | ModelScore:
     from taciturn import private_score
+    from taciturn.tables.schema import file_assumptions
 
     with stage("scoring"), warnings_as_notes():
         score: PrivateScore | ModelScore
         score = private_score(read.estimator, X, y, metric=metric, persons=persons, **options)
     certificate = score.certificate
-    assumptions = (*certificate.assumptions, *file_assumptions(options["invalid"], read.bounds))
+    of_file = file_assumptions(options["invalid"], read.bounds.layout, sparse=hasattr(X, "tocsr"))
+    assumptions = (*certificate.assumptions, *of_file)
     public = dict(certificate.public) if persons is None else with_person(certificate, read.bounds)
     return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))

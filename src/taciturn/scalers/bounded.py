@@ -167,7 +167,9 @@ class BoundedScaler(LinearScaler, BaseEstimator):
         """
         check_invalid(self.invalid)
         X, *_ = open_arguments(X, None, None)
+        assumptions: tuple[str, ...] = ()
         if isinstance(X, OpenTable):
+            assumptions = X.assumptions
             X.name_features(self)
             n_columns, sparse = X.n_features, X.is_sparse
         else:
@@ -190,6 +192,7 @@ class BoundedScaler(LinearScaler, BaseEstimator):
             assumptions=(
                 "the bounds were chosen without looking at these data",
                 *admission_assumptions(self.invalid),
+                *assumptions,
             ),
             seeded=False,
             arithmetic="exact",

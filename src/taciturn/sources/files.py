@@ -59,7 +59,6 @@ class FileTable(PartitionedTable):
         self.invalid = partitions.invalid
         # Files that other machines read cannot be copied here.
         self.gathers_persons = not getattr(engine, "reads_elsewhere", False)
-        self.assumptions = () if self.bounds.layout is None else self.bounds.layout.assumptions
 
     @classmethod
     def of_files(

@@ -62,7 +62,7 @@ class OpenTable(ABC):
     gathers_persons: bool = False
     """Whether rows of a person are in one partition wherever they are in the table, so that it is never refused."""
     assumptions: tuple[str, ...] = ()
-    """What a certificate has to assume of the table."""
+    """What every certificate of a release from this table has to assume, in words."""
 
     @property
     @abstractmethod
@@ -192,6 +192,7 @@ class PartitionedTable(OpenTable):
         self.names = None if reader.names is None else tuple(reader.names)
         self.n_features = int(reader.n_features)
         self.is_sparse = bool(getattr(reader, "sparse", False))
+        self.assumptions = tuple(getattr(reader, "assumptions", ()))
         self.has_target, self.has_persons = has_target, has_persons
         self.classes, self.y_bounds, self.x_bound = classes, y_bounds, x_bound
 

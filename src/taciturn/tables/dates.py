@@ -6,9 +6,12 @@ import re
 from datetime import date, datetime
 from typing import Any
 
+import numpy as np
+
+from taciturn.tables.conversions import never_raises
 from taciturn.tables.words import refusal
 
-__all__ = ["PARTS", "check_format", "parse_day", "to_day"]
+__all__ = ["PARTS", "check_format", "parse_day", "read_day", "to_day"]
 
 PARTS = ("year", "month")
 """Parts of a date that can be features."""
@@ -44,6 +47,17 @@ def parse_day(text: str, format: str | None) -> date | None:
         return date.fromisoformat(text[:10]) if _ISO.fullmatch(text) else None
     except ValueError:
         return None
+
+
+@never_raises(None)
+def read_day(cell: Any, format: str | None) -> date | None:
+    """The day of a cell of any kind, in the time that the cell itself states; None if it states none."""
+    if isinstance(cell, str):
+        return parse_day(str.__str__(cell), format)
+    if isinstance(cell, np.datetime64):
+        # A number of days for years that dates do not have.
+        cell = cell.astype("datetime64[D]").item()
+    return to_day(cell)
 
 
 def check_format(place: str, format: Any) -> None:

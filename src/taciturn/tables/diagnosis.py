@@ -11,7 +11,8 @@ from taciturn.core.errors import DataError, TaciturnError
 from taciturn.tables.arrow_tables import ColumnSelection, stream_batches
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import Column
-from taciturn.tables.encoding import Encoding, missing_value, target_reader
+from taciturn.tables.conversions import is_missing
+from taciturn.tables.encoding import Cells, Encoding, missing_value, target_reader
 from taciturn.tables.files import TableFile, wrong_numbers
 from taciturn.tables.problems import Problems
 from taciturn.tables.schema import TableSchema
@@ -39,9 +40,9 @@ def raise_file_problems(
     found.problems.raise_all()
 
 
-def raise_column_problems(bounds: TableBounds, batches: Iterable[Sequence[Any]]) -> None:
+def raise_column_problems(bounds: TableBounds, batches: Iterable[Sequence[Any]], *, strict: bool) -> None:
     """Raise everything that is wrong with the columns of a table in memory, given in blocks of rows."""
-    found = _Findings(bounds, None, strict=True)
+    found = _Findings(bounds, None, strict=strict)
     for columns in batches:
         found.look_at(columns)
     found.problems.raise_all()
@@ -102,6 +103,8 @@ def _has_gaps(values: Any, *, text: bool) -> bool:
     """Whether cells are missing; numbers of a typed table may be NaN instead."""
     from pyarrow import compute, types
 
+    if isinstance(values, Cells):
+        return any(map(is_missing, values.distinct()[0]))
     if types.is_dictionary(values.type):
         values = values.dictionary_decode()
     nan_is_null = not text and types.is_floating(values.type)

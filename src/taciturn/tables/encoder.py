@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.arrays import BoolArray
 from taciturn.core.errors import DataError, DataTypeError
+from taciturn.core.guard import Guarded
+from taciturn.core.validation import check_choice
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.diagnosis import raise_column_problems
-from taciturn.tables.encoding import Encoding, widened
-from taciturn.tables.schema import TableSchema, kind_of
-from taciturn.tables.words import quoted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from taciturn.tables.encoding import Cells, Encoding, widened
+from taciturn.tables.schema import PUBLIC_COLUMNS, TableSchema, kind_of
 
 __all__ = ["TableEncoder"]
 
 # Rows that are encoded at a time: the columns of a block fit into the processor's cache.
 _ROWS = 1 << 13
-# Number of rows from which the kinds of the columns of a pandas table are inferred.
-_FIRST_ROWS = 1000
+
+_STATED = "the bounds were chosen without looking at these data"
+_READABLE = (
+    "every cell of the table can be read as its column is stated, or is missing where the bounds say what to fill in; "
+    "a table with any other cell is refused, and the refusal tells of it"
+)
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
     """Encode the columns of a table by public facts about them.
 
     Numbers are clipped to their bounds and mapped linearly to [-1, 1], as by :class:`taciturn.BoundedScaler`, and so
@@ -36,13 +40,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     commas, yes and no) is read by it, cell by cell. What is wrong with a table is told of all columns at once.
 
     **Privacy.** Costs nothing: no fitted attribute depends on a value of the table, only on the names and types of its
-    columns, and each record is encoded by itself. Values beyond the bounds and unlisted categories cause no warning,
-    since their number would be a release.
+    columns, and each record is encoded by itself. The types are those that the table declares. Columns without one,
+    such as those of objects in pandas, are read cell by cell as the bounds state, whatever their other cells are.
+    Values beyond the bounds and unlisted categories cause no warning, since their number would be a release. With
+    ``invalid="raise"`` one cell that cannot be read refuses the table; the certificate of a pipeline states the
+    assumption that there is none (:func:`~taciturn.certificate.certificate_of`).
 
     Parameters
     ----------
     bounds : TableBounds
         Public bounds of the columns.
+    invalid : {"raise", "null"}, default="raise"
+        What becomes of a cell that is missing without a stated value to fill in, or that is no value of its column.
+        "raise" refuses the table, which tells of the record. "null" leaves NaN among the features of its record, so
+        that an estimator with the same setting makes it a null record.
 
     Attributes
     ----------
@@ -75,8 +86,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 1. ,  0. ,  0. ]])
     """
 
-    def __init__(self, *, bounds: TableBounds) -> None:
+    def __init__(self, *, bounds: TableBounds, invalid: str = "raise") -> None:
         self.bounds = bounds
+        self.invalid = invalid
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Check the bounds against the names of the columns.
@@ -88,6 +100,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
+        check_choice(("raise", "null"), invalid=self.invalid)
         if not isinstance(self.bounds, TableBounds):
             raise DataTypeError("bounds: expected a TableBounds, got something else; read them with from_toml.")
         self.bounds_ = self.bounds.for_table(_schema_of(X)).require_bounds()
@@ -109,26 +122,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows, n_features)
-            Doubles in [-1, 1].
+            Doubles in [-1, 1], and NaN for cells that cannot be used with ``invalid="null"``.
         """
         check_is_fitted(self)
         bounds, places = self.bounds_, None
         if self.used_ is not None:
             bounds, places = bounds.of_features(self.used_)
-        encoding = Encoding(bounds)
-        table = _arrow_table(X, bounds.order or ())
-        out = np.zeros((table.num_rows, encoding.n_features))
+        encoding = Encoding(bounds, invalid=self.invalid)
+        columns = _columns_of(X, bounds.order or ())
+        out = np.zeros((len(columns[0]), encoding.n_features))
         start = 0
         try:
-            for batch in table.to_batches(max_chunksize=_ROWS):
-                stop = start + batch.num_rows
-                encoding.fill(batch.columns, out[start:stop])
+            for block in _blocks(columns):
+                stop = start + len(block[0])
+                encoding.fill(block, out[start:stop])
                 start = stop
             return out if places is None else widened(out, places, len(self.bounds_.feature_names))
         except DataError as error:
             refused = error
-        raise_column_problems(bounds, (batch.columns for batch in table.to_batches(max_chunksize=_ROWS)))
+        raise_column_problems(bounds, _blocks(columns), strict=self.invalid == "raise")
         raise refused
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to be assumed of a table for the encoder to cost nothing, in words, for the certificate."""
+        return (_STATED, PUBLIC_COLUMNS) if self.invalid == "null" else (_STATED, PUBLIC_COLUMNS, _READABLE)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the features, such as "age" and "region=north".
@@ -157,40 +175,53 @@ def _is_pandas(X: Any) -> bool:
 
 
 def _schema_of(X: Any) -> TableSchema:
-    """Names and kinds of the columns of a table in memory."""
+    """Names and declared kinds of the columns of a table in memory; no cell is looked at."""
     if isinstance(X, TableSchema):
         return X
     if _is_pandas(X):
-        first = X.head(_FIRST_ROWS)
-        kinds = (_pandas_kind(first.iloc[:, i]) for i in range(X.shape[1]))
+        columns = [_pandas_column(X.iloc[:0, i]) for i in range(X.shape[1])]
+        kinds = ("unknown" if isinstance(column, Cells) else kind_of(column.type) for column in columns)
         return TableSchema(tuple(map(str, X.columns)), tuple(kinds))
-    schema = _as_arrow(X).schema
-    return TableSchema(tuple(schema.names), tuple(map(kind_of, schema.types)))
+    declared = {field.name: kind_of(field.type) for field in _as_arrow(X).schema}
+    names = _names_of(X)
+    return TableSchema(names, tuple(declared.get(name, "unknown") for name in names))
 
 
-def _arrow_table(X: Any, names: tuple[str, ...]) -> pa.Table:
-    """The named columns of a table in memory, in that order."""
-    pa = _pyarrow()
-    if not _is_pandas(X):
-        table = _as_arrow(X)
-        schema = TableSchema(tuple(table.schema.names), ("unknown",) * len(table.schema.names))
-        _check_present(names, schema)
-        return table.select(list(names))
-    given = tuple(map(str, X.columns))
+def _columns_of(X: Any, names: tuple[str, ...]) -> list[Any]:
+    """The named columns of a table in memory, in that order: Arrow arrays, or :class:`Cells` without a type."""
+    given = _names_of(X)
     schema = TableSchema(given, ("unknown",) * len(given))
-    _check_present(names, schema)
     places = {name: i for i, name in enumerate(given)}
-    return pa.table({name: _pandas_column(name, X.iloc[:, places[name]]) for name in names})
-
-
-def _check_present(names: tuple[str, ...], schema: TableSchema) -> None:
-    present = set(schema.names)
     for name in names:
-        if name not in present:
+        if name not in places:
             raise DataError(missing_column(name, schema))
+    if _is_pandas(X):
+        return [_pandas_column(X.iloc[:, places[name]]) for name in names]
+    table, untyped = _as_arrow(X), _polars_objects(X)
+    return [Cells(_objects(X[name])) if name in untyped else table.column(name) for name in names]
+
+
+def _names_of(X: Any) -> tuple[str, ...]:
+    if _is_pandas(X) or _polars_objects(X):
+        return tuple(map(str, X.columns))
+    return tuple(_as_arrow(X).schema.names)
+
+
+def _blocks(columns: list[Any]) -> Iterator[list[Any]]:
+    """The columns in blocks of rows."""
+    pa = _pyarrow()
+    # Nulls hold the places of cells without a type.
+    typed = [pa.nulls(len(column)) if isinstance(column, Cells) else column for column in columns]
+    start = 0
+    for batch in pa.table(typed, names=list(map(str, range(len(columns))))).to_batches(max_chunksize=_ROWS):
+        rows = slice(start, start + batch.num_rows)
+        pairs = zip(columns, batch.columns, strict=True)
+        yield [column[rows] if isinstance(column, Cells) else part for column, part in pairs]
+        start = rows.stop
 
 
 def _as_arrow(X: Any) -> Any:
+    """The columns of a table that have a type."""
     pa = _pyarrow()
     if isinstance(X, pa.RecordBatch):
         return pa.Table.from_batches([X])
@@ -199,24 +230,37 @@ def _as_arrow(X: Any) -> Any:
             "X: expected a table with named columns, got something else; pass a DataFrame of pandas or polars or a "
             "pyarrow Table."
         )
-    return pa.table(X)
+    untyped = _polars_objects(X)
+    return pa.table(X.drop(list(untyped)) if untyped else X)
 
 
-def _pandas_kind(column: Any) -> str:
-    try:
-        return kind_of(_pandas_column("", column).type)
-    except DataError:
-        return "unknown"
+def _polars_objects(X: Any) -> set[str]:
+    """Names of the columns of Python objects of a polars table: Arrow is given their addresses."""
+    if type(X).__module__.partition(".")[0] != "polars":
+        return set()
+    return {name for name, kind in X.schema.items() if str(kind) == "Object"}
 
 
-def _pandas_column(name: str, column: Any) -> Any:
-    """One column as Arrow, with NaN as a gap."""
-    pa = _pyarrow()
-    try:
-        return pa.array(column, from_pandas=True)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        pass
-    # Outside the handler: what Arrow says quotes a value.
-    raise DataError(
-        f"column {quoted(name)}: expected values of one type, got several; make them all numbers or all text."
-    )
+def _pandas_column(column: Any) -> Any:
+    """One column as Arrow, with NaN as a gap, where its type declares what every cell is; else its cells."""
+    if _declares_type(column):
+        return _pyarrow().array(column, from_pandas=True)
+    if hasattr(column.dtype, "categories"):
+        return Cells(_objects(column.cat.categories), column.cat.codes.to_numpy(dtype=np.intp))
+    return Cells(column.to_numpy(dtype=object))
+
+
+def _declares_type(column: Any) -> bool:
+    """Whether Arrow has a type for every column of this pandas type, which no cell can change."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "biufmM"
+    if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow":
+        return True
+    # Moments with a time zone, and columns with a mask for missing values. Text of Python need not be UTF-8.
+    return dtype.kind == "M" or (dtype.kind in "biuf" and hasattr(column.array, "__arrow_array__"))
+
+
+def _objects(cells: Iterable[Any]) -> NDArray[Any]:
+    # One by one: numpy would look into cells that are lists.
+    return np.fromiter(cells, dtype=object)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +16,23 @@ from taciturn.core.errors import DataError
 from taciturn.data.unit_range import to_unit_range
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import Column, Target
-from taciturn.tables.conversions import parse_censored, parse_number, truth_code
-from taciturn.tables.dates import parse_day
+from taciturn.tables.conversions import (
+    is_missing,
+    parse_censored,
+    parse_number,
+    read_number,
+    read_text,
+    read_truth,
+    truth_code,
+)
+from taciturn.tables.dates import read_day
 from taciturn.tables.missing import Fill
 from taciturn.tables.schema import kind_of
 from taciturn.tables.texts import normal_text
 from taciturn.tables.words import quoted
 
 __all__ = [
+    "Cells",
     "Encoding",
     "Labels",
     "bounded_target",
@@ -44,6 +55,49 @@ def widened(block: FloatArray, places: IndexArray, n_features: int) -> FloatArra
     return whole
 
 
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A column whose cells have no declared type in common, in place of an Arrow array.
+
+    Each cell is read by itself, by the type that the bounds state. Arrow would find one type for all cells together, so
+    that one of them would decide how the others are read.
+
+    Parameters
+    ----------
+    values : ndarray of object
+        The cells or, where there are ``codes``, the distinct ones.
+    codes : ndarray of int, default=None
+        The place of every cell among ``values``, -1 for a missing one.
+    """
+
+    values: NDArray[Any]
+    codes: IndexArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values if self.codes is None else self.codes)
+
+    def __getitem__(self, rows: slice) -> Cells:
+        return Cells(self.values[rows]) if self.codes is None else Cells(self.values, self.codes[rows])
+
+    def distinct(self) -> tuple[list[Any], IndexArray]:
+        """The cells to read, and the place of every row among them."""
+        if self.codes is None:
+            return self._without_repeated_text()
+        used, at = np.unique(self.codes, return_inverse=True)
+        return [None if code < 0 else self.values[code] for code in used.tolist()], at
+
+    def _without_repeated_text(self) -> tuple[list[Any], IndexArray]:
+        # Text repeats itself. Other cells may refuse to be compared, or equal one of another type.
+        distinct: list[Any] = []
+        texts: dict[str, int] = {}
+        at = np.empty(len(self.values), dtype=np.intp)
+        for row, cell in enumerate(self.values):
+            at[row] = place = texts.setdefault(cell, len(distinct)) if type(cell) is str else len(distinct)
+            if place == len(distinct):
+                distinct.append(cell)
+        return distinct, at
+
+
 class Encoding:
     """The map from the columns that enter the model to features, by the bounds for a table.
 
@@ -64,7 +118,7 @@ class Encoding:
         return self._lower.size
 
     def fill(self, columns: Sequence[Any], out: FloatArray) -> None:
-        """Encode Arrow arrays, one per column in order, into an array of shape (n_rows, n_features)."""
+        """Encode columns, as Arrow arrays or :class:`Cells` and in order, into an array (n_rows, n_features)."""
         # One feature after the other, as Arrow stores them: this is faster than writing into every row again and again.
         block = _arrow_empty(out.shape[::-1])
         position = 0
@@ -102,7 +156,7 @@ class Encoding:
         """Write the features of one column; return where cells are missing or, unless strict, cannot be used."""
         if column.type == "category":
             block[...] = 0.0
-            codes, gaps = _category_codes(name, values, _places(column), column)
+            codes, gaps = _category_codes(name, values, _places(column), column, strict=self._strict)
             (listed,) = np.nonzero(codes >= 0)
             block[listed, codes[listed]] = 1.0
             return gaps
@@ -184,7 +238,7 @@ def not_boolean(name: str) -> str:
 
 
 def not_numbers(name: str, *, censored: bool) -> str:
-    """Message about a column of text that is stated as one of numbers and holds other text."""
+    """Message about a column that is stated as one of numbers and holds other text or objects."""
     if censored:
         expected, remedy = "numbers, also with < or > before them", "correct the column, or leave it out"
     else:
@@ -192,13 +246,21 @@ def not_numbers(name: str, *, censored: bool) -> str:
             "numbers",
             "correct the column, or state censored = true if numbers such as <5 are among them",
         )
-    return f"column {quoted(name)}: expected {expected}, got other text; {remedy}."
+    return f"column {quoted(name)}: expected {expected}, got other values; {remedy}."
 
 
 def not_dates(name: str, format: str | None) -> str:
-    """Message about a column of text that is stated as one of dates and holds other text."""
+    """Message about a column that is stated as one of dates and holds other text or objects."""
     shape = "dates as in 2020-12-31" if format is None else f"dates of the format {quoted(format)}"
-    return f"column {quoted(name)}: expected {shape}, got other text; state the format, or leave the column out."
+    return f"column {quoted(name)}: expected {shape}, got other values; state the format, or leave the column out."
+
+
+def not_categories(name: str) -> str:
+    """Message about a column that is stated as one of categories and holds objects that cannot be compared."""
+    return (
+        f"column {quoted(name)}: expected text, numbers or truth values, got other values; make them text, or leave "
+        "the column out."
+    )
 
 
 def _wrong_type(name: str, expected: str, values: Any) -> DataError:
@@ -218,6 +280,10 @@ def to_numbers(name: str, values: Any) -> FloatArray:
             values = values.dictionary_decode()
         if kind_of(values.type) not in ("number", "boolean") and not types.is_null(values.type):
             raise _wrong_type(name, "numbers", values)
+        if types.is_decimal(values.type):
+            # One by one: Arrow rounds by the scale, which one cell with more digits changes for all.
+            cells = values.to_pylist()
+            return np.array([math.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
         # Integers beyond 2**53 are rounded silently.
         values = compute.cast(values, "float64", safe=False)
     numbers: FloatArray = values.to_numpy(zero_copy_only=False)
@@ -227,16 +293,19 @@ def to_numbers(name: str, values: Any) -> FloatArray:
 def column_numbers(name: str, column: Column, values: Any, *, decimal: str, strict: bool) -> FloatArray:
     """A column of numbers, or of dates as days since a public day, with NaN for gaps.
 
-    Text that is no number or no date refuses the column if ``strict``, and becomes NaN otherwise.
+    A cell that is no number or no date refuses the column if ``strict``, and becomes NaN otherwise.
     """
     if column.type == "date":
         days = _days(name, column, values, strict=strict)
         since = np.datetime64(column.since, "D")
         numbers: FloatArray = np.where(np.isnat(days), np.nan, (days - since).astype(np.float64))
         return numbers
-    if kind_of(values.type) == "category" and (column.censored or decimal != "."):
-        parse = parse_censored if column.censored else parse_number
-        numbers, gaps = _distinct_values(name, values, lambda text: parse(text, decimal), np.nan)
+    # Text is a number only where the bounds have a rule for it.
+    parse = partial(parse_censored if column.censored else parse_number, decimal=decimal)
+    has_rule = column.censored or decimal != "."
+    if isinstance(values, Cells) or (has_rule and kind_of(values.type) == "category"):
+        read = partial(read_number, parse=parse if has_rule else None)
+        numbers, gaps = _distinct_values(name, values, read, np.nan)
         if strict and (np.isnan(numbers) & ~gaps).any():
             raise DataError(not_numbers(name, censored=column.censored))
         return numbers
@@ -247,19 +316,21 @@ def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[An
     """Dates as days of numpy, with NaT for gaps. Of a moment the day counts, in the time that the table states."""
     from pyarrow import compute, types
 
-    if types.is_dictionary(values.type) and kind_of(values.type) == "date":
-        values = values.dictionary_decode()
-    if types.is_date(values.type) or types.is_timestamp(values.type):
-        days: NDArray[Any] = compute.cast(values, "date32", safe=False).to_numpy(zero_copy_only=False)
-        return days.astype("datetime64[D]")
-    if types.is_null(values.type):
-        return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[D]")
-    if kind_of(values.type) != "category":
-        raise _wrong_type(name, "dates", values)
+    if not isinstance(values, Cells):
+        if types.is_dictionary(values.type) and kind_of(values.type) == "date":
+            values = values.dictionary_decode()
+        if types.is_date(values.type) or types.is_timestamp(values.type):
+            known: NDArray[Any] = compute.cast(values, "date32", safe=False).to_numpy(zero_copy_only=False)
+            return known.astype("datetime64[D]")
+        if types.is_null(values.type):
+            return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[D]")
+        if kind_of(values.type) != "category":
+            raise _wrong_type(name, "dates", values)
+    days: NDArray[Any]
     days, gaps = _distinct_values(
         name,
         values,
-        lambda text: np.datetime64(parse_day(text, column.format) or "NaT", "D"),
+        lambda cell: np.datetime64(read_day(cell, column.format) or "NaT", "D"),
         np.datetime64("NaT", "D"),
     )
     if strict and (np.isnat(days) & ~gaps).any():
@@ -269,8 +340,8 @@ def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[An
 
 def _to_truth_values(name: str, values: Any, *, strict: bool) -> FloatArray:
     """Zeros and ones, with NaN for gaps."""
-    if kind_of(values.type) == "category":
-        codes, gaps = _codes_by_value(name, values, truth_code)
+    if isinstance(values, Cells) or kind_of(values.type) == "category":
+        codes, gaps = _codes_by_value(name, values, read_truth)
         numbers = np.where(gaps, np.nan, codes)
     elif kind_of(values.type) == "date":
         raise DataError(not_boolean(name))
@@ -282,11 +353,29 @@ def _to_truth_values(name: str, values: Any, *, strict: bool) -> FloatArray:
     return np.where(other, np.nan, numbers)
 
 
-def _category_codes(name: str, values: Any, places: dict[str, int], column: Column) -> tuple[IntArray, BoolArray]:
-    """The place of every value among the listed ones, -1 for others, and where values are missing."""
-    if kind_of(values.type) == "date":
+_NO_CATEGORY = -2
+
+
+def _category_codes(
+    name: str, values: Any, places: dict[str, int], column: Column, *, strict: bool
+) -> tuple[IntArray, BoolArray]:
+    """The place of every value among the listed ones, a negative number for others, and where values are missing.
+
+    A cell that is neither text nor a number nor a truth value refuses the column if ``strict``, and is missing
+    otherwise.
+    """
+    if not isinstance(values, Cells) and kind_of(values.type) == "date":
         raise _wrong_type(name, "categories", values)
-    return _codes_by_value(name, values, lambda value: places.get(column.code(value), -1))
+
+    def place_of(cell: Any) -> int:
+        text = read_text(cell)
+        return _NO_CATEGORY if text is None else places.get(column.code(text), -1)
+
+    codes, gaps = _codes_by_value(name, values, place_of)
+    wrong = codes == _NO_CATEGORY
+    if strict and wrong.any():
+        raise DataError(not_categories(name))
+    return codes, gaps | wrong
 
 
 def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple[IntArray, BoolArray]:
@@ -296,6 +385,16 @@ def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple
 
 def _distinct_values(name: str, values: Any, convert: Callable[[Any], Any], gap: Any) -> tuple[Any, BoolArray]:
     """What ``convert`` makes of every value, computed once for each distinct one, and where values are missing."""
+    distinct, at = values.distinct() if isinstance(values, Cells) else _arrow_distinct(name, values)
+    is_gap = [is_missing(value) for value in distinct]
+    table = np.array(
+        [gap if missing else convert(value) for value, missing in zip(distinct, is_gap, strict=True)] + [gap]
+    )
+    return table[at], np.array([*is_gap, True])[at]
+
+
+def _arrow_distinct(name: str, values: Any) -> tuple[list[Any], IndexArray]:
+    """The distinct values of an Arrow array, and the place of every value among them: one beyond them for null."""
     from pyarrow import array, compute, large_string, types
 
     if kind_of(values.type) == "unknown" and not types.is_null(values.type):
@@ -306,12 +405,8 @@ def _distinct_values(name: str, values: Any, convert: Callable[[Any], Any], gap:
             values = array(values.to_pylist(), large_string())
         values = values.dictionary_encode()
     distinct = values.dictionary.to_pylist()
-    is_gap = [value is None or (isinstance(value, float) and math.isnan(value)) for value in distinct]
-    table = np.array(
-        [gap if missing else convert(value) for value, missing in zip(distinct, is_gap, strict=True)] + [gap]
-    )
     at = compute.fill_null(compute.cast(values.indices, "int64"), len(distinct)).to_numpy(zero_copy_only=False)
-    return table[at], np.array([*is_gap, True])[at]
+    return distinct, at
 
 
 # ---------------------------------------------------------------------- targets

@@ -35,6 +35,7 @@ class NumberPartitions:
         self.names = list(names)
         self.n_rows, self.n_features = table.n_rows, len(self.names)
         self.offsets: IntArray = table.offsets
+        self.assumptions = table.assumptions
         fills = [table.bounds.fill_of(name) for name in self.names]
         self._lacking = [fill is not None and fill.value is None for fill in fills]
 

@@ -32,7 +32,7 @@ from taciturn.tables.reading import (
     select_columns,
     unusable_columns,
 )
-from taciturn.tables.schema import LABEL, TableSchema
+from taciturn.tables.schema import LABEL, TableSchema, file_assumptions
 from taciturn.tables.spool import Spool, copy_table
 from taciturn.tables.stored import GroupReader, RowRange, StoredFile, cut_rows, split_ranges, store_facts
 from taciturn.tables.streams import machine_memory
@@ -80,6 +80,8 @@ class TablePartitions:
         The first row of each partition.
     sparse : bool
         Whether features are CSR matrices, which those of a libsvm file are.
+    assumptions : tuple of str
+        What every certificate of a release from the table has to assume, in words.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class TablePartitions:
         self.n_rows = sum(counts)
         self.offsets: IntArray = np.array([0, *accumulate(counts)][:-1], dtype=np.int64)
         self.sparse = schema.sparse
+        self.assumptions = file_assumptions(invalid, bounds.layout, sparse=schema.sparse)
         # Rows that were copied are checked on the way.
         self._checked = spool is not None
         self._spool = spool

@@ -158,7 +158,7 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
 
 
 def read_batches(
-    path: Path, encoder: TableEncoder, target: str | None = None, *, invalid: str = "raise", key: str | None = None
+    path: Path, encoder: TableEncoder, target: str | None = None, *, key: str | None = None
 ) -> Iterator[Any]:
     """Read a table in encoded blocks of rows, one of which is in memory at a time.
 
@@ -169,11 +169,9 @@ def read_batches(
     path : str or path-like
         The file, as in :func:`read_schema`.
     encoder : TableEncoder
-        A fitted encoder.
+        A fitted encoder, which decides what becomes of cells that cannot be used.
     target : str, default=None
         The column to predict. None: it is not read.
-    invalid : {"raise", "null"}, default="raise"
-        As in :func:`read_table`.
     key : str, default=None
         A column that is handed on as text.
 
@@ -184,10 +182,9 @@ def read_batches(
     keys : list of str
         With a key: beside X, or X and y; empty where the cell is missing.
     """
-    bounds = encoder.bounds_
+    bounds, invalid = encoder.bounds_, encoder.invalid
     if target is not None:
         check_target(bounds, target, invalid)
-    check_choice(("raise", "null"), invalid=invalid)
     file = table_file(path, bounds.layout)
     with_target = target is not None
     if file.format == "libsvm":
@@ -196,7 +193,7 @@ def read_batches(
         pairs = _libsvm_pairs(file, bounds, with_target=with_target, invalid=invalid)
         blocks: Iterator[tuple[Any, Any, list[str] | None]] = ((*pair, None) for pair in pairs)
     else:
-        blocks = _arrow_blocks(file, encoder, with_target=with_target, invalid=invalid, key=key)
+        blocks = _arrow_blocks(file, encoder, with_target=with_target, key=key)
     empty = True
     for X, y, keys in blocks:
         empty = False
@@ -363,9 +360,9 @@ def _read_once(
 
 
 def _arrow_blocks(
-    file: TableFile, encoder: TableEncoder, *, with_target: bool, invalid: str, key: str | None
+    file: TableFile, encoder: TableEncoder, *, with_target: bool, key: str | None
 ) -> Iterator[tuple[Any, Any, list[str] | None]]:
-    schema, bounds = _read_schema(file), encoder.bounds_
+    schema, bounds, invalid = _read_schema(file), encoder.bounds_, encoder.invalid
     n_features, places = len(bounds.feature_names), None
     if encoder.used_ is not None:
         bounds, places = bounds.of_features(encoder.used_)
@@ -414,7 +411,7 @@ def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[An
 
 
 def _libsvm_pairs(
-    file: TableFile, bounds: TableBounds, *, with_target: bool, invalid: str = "raise"
+    file: TableFile, bounds: TableBounds, *, with_target: bool, invalid: str
 ) -> Iterator[tuple[Any, Any]]:
     target = bounds.target
     if with_target:

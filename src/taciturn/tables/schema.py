@@ -8,11 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from taciturn.core.errors import DataError
+from taciturn.tables.layouts import TableLayout
 
-__all__ = ["LABEL", "MOST_COLUMNS", "TableSchema", "find_value", "is_index", "kind_of"]
+__all__ = [
+    "LABEL",
+    "MOST_COLUMNS",
+    "PUBLIC_COLUMNS",
+    "TableSchema",
+    "file_assumptions",
+    "find_value",
+    "is_index",
+    "kind_of",
+]
 
 LABEL = "label"
 """Name of the target of a libsvm file, the number at the beginning of a line."""
+
+PUBLIC_COLUMNS = "the names and types of the table's columns are public"
+"""An assumption wherever a table with named columns is encoded: some of them are found by their types."""
+
+_PUBLIC_WIDTH = "the largest column number of the table is public"
+_PARSED = "the file can be parsed as a table; one that cannot is refused, and the refusal tells of it"
 
 MOST_COLUMNS = 50_000
 """Largest number of columns of a dense table; libsvm files may have more."""
@@ -67,6 +83,17 @@ class TableSchema:
 
     def __repr__(self) -> str:
         return f"TableSchema({len(self.names)} columns{', sparse' if self.sparse else ''})"
+
+
+def file_assumptions(invalid: str, layout: TableLayout | None, *, sparse: bool) -> tuple[str, ...]:
+    """What a release from a table on disk takes for granted, beyond what it assumes of single records.
+
+    A ``sparse`` table, one in a libsvm file, has as many columns as its largest column number says.
+    """
+    # With "raise" the certificate assumes more: that no record of the file is refused.
+    parsed = (_PARSED,) if invalid == "null" else ()
+    stated = () if layout is None else layout.assumptions
+    return PUBLIC_COLUMNS, *((_PUBLIC_WIDTH,) if sparse else ()), *parsed, *stated
 
 
 def _find_repeated(names: tuple[str, ...]) -> tuple[int, int]:

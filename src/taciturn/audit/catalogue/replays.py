@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import make_pipeline
 
-from taciturn.audit.random_tables import neighbouring_persons, neighbouring_tables
+from taciturn.audit.random_tables import neighbouring_persons, neighbouring_tables, with_odd_cells
 from taciturn.audit.replaying import Replay, replay
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.estimators import (
@@ -35,10 +37,13 @@ from taciturn.estimators.scoring import private_score
 from taciturn.planning import SCREENING_RULES, TOP_K_MECHANISMS
 from taciturn.scalers import BoundedScaler, PrivateScaler
 from taciturn.selectors import BlockVoteSelector, CorrelationSelector, KendallSelector
+from taciturn.sources import PartitionedTable
+from taciturn.tables import TableEncoder
 
-__all__ = ["LARGE", "PERSON_REPLAYS", "REPLAYS", "SMALL", "ReplayCase", "Sizes", "replays_of"]
+__all__ = ["LARGE", "PERSON_REPLAYS", "REPLAYS", "SMALL", "TABLE_REPLAYS", "ReplayCase", "Sizes", "replays_of"]
 
 Table = dict[str, Any]
+Around = Callable[[np.random.Generator, Any, Table, Table], tuple[Any, Table, Table]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class ReplayCase:
 
     ``targets`` are numbers of classes to draw from; 0 stands for a numeric target. ``own`` are its parameters, apart
     from those that follow from the relation and the table. Below ``fewest`` records it refuses, by their public number.
-    ``dealt``: rows are dealt to blocks one by one. ``persons``: a record is a person with 1 to 9 rows.
+    ``dealt``: rows are dealt to blocks one by one. ``persons``: a record is a person with 1 to 9 rows. ``around`` puts
+    something around the model, and gives both tables the form that it takes.
     """
 
     subject: Any
@@ -71,11 +77,13 @@ class ReplayCase:
     fewest: int = 1
     dealt: bool = False
     persons: bool = False
+    around: Around | None = None
 
     @property
     def name(self) -> str:
-        """The public name of the class or function."""
-        return str(self.subject.__name__)
+        """The public name of the class or function, and of what stands around it."""
+        own = str(self.subject.__name__)
+        return own if self.around is None else f"{own} {self.around.__name__.strip('_').replace('_', ' ')}"
 
     def draw(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> tuple[Any, Table, Table]:
         """A model or function, and the arguments of two fits or calls, for one random pair of neighbours."""
@@ -102,7 +110,7 @@ class ReplayCase:
         if issubclass(self.subject, BoundedScaler | PrivateScaler):
             first, second = ({**each, "X": _dense(each["X"])} for each in (first, second))
             del first["y"], second["y"]
-        return model, first, second
+        return (model, first, second) if self.around is None else self.around(rng, model, first, second)
 
     def try_once(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> Replay:
         """Replay one random pair of neighbours."""
@@ -112,7 +120,7 @@ class ReplayCase:
 def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> Iterator[Replay]:
     """Replays of a case under every relation: so many pairs of neighbours under each, which follow from the seed."""
     # Seeds do not depend on the cases of other classes.
-    place = [each for each in (*REPLAYS, *PERSON_REPLAYS) if each.name == case.name].index(case)
+    place = [each for each in (*REPLAYS, *PERSON_REPLAYS, *TABLE_REPLAYS) if each.name == case.name].index(case)
     rng = np.random.default_rng(np.random.SeedSequence((seed, crc32(case.name.encode()), place)))
     for _ in range(repeats):
         for relation in RELATIONS:
@@ -144,6 +152,45 @@ def _linear_model(n_classes: int, n_columns: int) -> Any:
     if n_classes:
         model.classes_ = np.arange(n_classes)
     return model
+
+
+def _behind_an_encoder(rng: np.random.Generator, model: Any, first: Table, second: Table) -> tuple[Any, Table, Table]:
+    """A table of objects, of which one record has cells of other kinds, encoded for the model."""
+    first, second, bounds = with_odd_cells(rng, first, second)
+    return make_pipeline(TableEncoder(bounds=bounds, invalid="null"), model.set_params(invalid="null")), first, second
+
+
+def _behind_columns(rng: np.random.Generator, model: Any, first: Table, second: Table) -> tuple[Any, Table, Table]:
+    """The same table, its numbers scaled and its other columns encoded by the parts of a ColumnTransformer."""
+    first, second, bounds = with_odd_cells(rng, first, second)
+    numbers = [name for name, column in bounds.columns.items() if column.type == "number"]
+    others = [name for name in bounds.columns if name not in numbers]
+    parts: list[Any] = [("scaled", BoundedScaler(invalid="null"), numbers)]
+    if others:
+        stated = replace(bounds, columns={name: bounds.columns[name] for name in others})
+        parts.append(("encoded", TableEncoder(bounds=stated, invalid="null"), others))
+    return make_pipeline(ColumnTransformer(parts), model.set_params(invalid="null")), first, second
+
+
+def _in_partitions(rng: np.random.Generator, model: Any, first: Table, second: Table) -> tuple[Any, Table, Table]:
+    """A table that is read in three partitions; the last one has a record more or less."""
+    edges = np.sort(rng.integers(0, min(len(first["y"]), len(second["y"])) + 1, 2)).tolist()
+    return model, *({"X": PartitionedTable(_Parts(_dense(each["X"]), each["y"], edges))} for each in (first, second))
+
+
+class _Parts:
+    """The partitions of arrays between the edges."""
+
+    names = None
+
+    def __init__(self, X: Any, y: Any, edges: list[int]) -> None:
+        self._X, self._y, self._edges = X, y, [0, *edges, len(y)]
+        self.n_rows, self.n_features = X.shape
+        self.offsets = np.array(self._edges[:-1], dtype=np.int64)
+
+    def read(self, index: int, columns: Any) -> tuple[Any, Any, None]:
+        rows = slice(self._edges[index], self._edges[index + 1])
+        return self._X[rows] if columns is None else self._X[rows][:, columns], self._y[rows], None
 
 
 _NUMBERS, _LABELS, _BINARY, _ANY = (0,), (2, 4), (2,), (0, 2, 4)
@@ -263,3 +310,22 @@ PERSON_REPLAYS = tuple(
     if case.subject is private_score or getattr(case.subject, "persons_refused", "refused") is None
 )
 """The same with persons of several rows, for what accepts them."""
+
+TABLE_REPLAYS = (
+    *(
+        ReplayCase(kind, targets, own, around=around)
+        for around in (_behind_an_encoder, _behind_columns)
+        for kind, targets, own in (
+            (SparseRegressor, _NUMBERS, {"n_nonzero": 2, "epsilon": 20.0}),
+            (HardThresholdClassifier, _BINARY, {"n_nonzero": 2, "epsilon": 20.0}),
+            (CorrelationSelector, _ANY, {"n_features_to_select": 1}),
+        )
+    ),
+    *(
+        ReplayCase(kind, targets, {"inference": True, "epsilon": 25.0, **own}, dealt=True, around=_in_partitions)
+        for kind, targets in ((SparseRegressor, _NUMBERS), (SparseClassifier, _BINARY))
+        for own in ({"n_nonzero": 1}, {"n_nonzero": "all"})
+    ),
+    ReplayCase(SparseRegressor, _NUMBERS, {"n_nonzero": 2, "epsilon": 20.0}, around=_in_partitions),
+)
+"""Pipelines on tables with names, and tables in partitions, whose halves are dealt from several of them."""

@@ -189,7 +189,7 @@ def said_about_all() -> dict[str, list[tuple[Mistake, str]]]:
     home = os.getcwd()
     with tempfile.TemporaryDirectory() as model, contextlib.chdir(model):
         _write({})
-        run(f"{FIT} --seed 1")
+        run(f"{FIT} --nonzero all --epsilon inf --seed 1")
         text = Path("out/model.json").read_text(encoding="utf-8")
     said: dict[str, list[tuple[Mistake, str]]] = {}
     for part, mistakes in MISTAKES.items():

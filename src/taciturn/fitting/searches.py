@@ -14,9 +14,6 @@ from numbers import Integral, Real
 from types import FrameType
 from typing import Any
 
-from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
-from sklearn.model_selection._search import BaseSearchCV
-
 from taciturn.accounting import Budget
 from taciturn.accounts import Account, open_account
 from taciturn.core.errors import BudgetExceededError, UnaccountedSearchWarning
@@ -141,6 +138,9 @@ def _is_search(frame: FrameType) -> bool:
 
 
 def _search_of(call: FrameType) -> Search:
+    # Here rather than above, as in the next ones: an estimator should not cost the import of searches.
+    from sklearn.model_selection._search import BaseSearchCV
+
     given = call.f_locals
     runs, estimator = _runs_of_call(call), given.get("estimator")
     if isinstance(given.get("self"), BaseSearchCV):
@@ -159,6 +159,8 @@ def _search_of(call: FrameType) -> Search:
 
 
 def _runs_of_call(call: FrameType) -> list[Run] | None:
+    from sklearn.model_selection._search import BaseSearchCV
+
     name, given = call.f_code.co_name, call.f_locals
     if name == "fit" and isinstance(given.get("self"), BaseSearchCV):
         return _runs_of_search(given["self"])
@@ -174,7 +176,9 @@ def _runs_of_call(call: FrameType) -> list[Run] | None:
     return None
 
 
-def _runs_of_search(search: BaseSearchCV) -> list[Run] | None:
+def _runs_of_search(search: Any) -> list[Run] | None:
+    from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
+
     n_splits = _number_of_folds(search.cv)
     if n_splits is None:
         return None

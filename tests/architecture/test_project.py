@@ -138,3 +138,26 @@ def test_only_slow_tests_measure_time_or_memory():
     planted = "def test_speed():\n    assert time.perf_counter() < 1"
     assert list(measuring_tests(planted)) == ["test_speed"]
     assert list(measuring_tests(f"@pytest.mark.slow\n{planted}")) == []
+
+
+def evidence_problems(page: str) -> list[str]:
+    """Files and tests that the table of evidence names and that are not there."""
+    named = re.findall(r"`((?:tests|docs|src)/[^`]+)`", page)
+    missing = []
+    for path, _, test in (name.partition("::") for name in named):
+        found = (ROOT / path).exists() and (not test or f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"))
+        missing += [] if found else [f"{path}::{test}" if test else path]
+    return missing
+
+
+def test_the_evidence_that_security_names_exists():
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    table = page.split("## Statements and their evidence", 1)[1].split("\n## ", 1)[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and "statement" not in line]
+    assert len(rows) >= 15
+    assert all(re.search(r"`(?:tests|docs|src)/", row) for row in rows)
+    assert evidence_problems(page) == []
+    assert evidence_problems("`tests/unit/test_rng.py::test_of_nothing` `docs/no-page.md`") == [
+        "tests/unit/test_rng.py::test_of_nothing",
+        "docs/no-page.md",
+    ]

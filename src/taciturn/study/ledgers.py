@@ -21,10 +21,12 @@ from taciturn.accounting import best_bound, proves
 from taciturn.accounting.gdp import gaussian_cost
 from taciturn.accounts.chain import LedgerEntry
 from taciturn.accounts.price import DISTANCE_UNITS, GAUSSIAN_UNITS
+from taciturn.accounts.state import person_column_of
 from taciturn.certificate import Certificate, Release
 from taciturn.certificate.claim import facts_of_parts
 from taciturn.certificate.release import event_of_releases
 from taciturn.core.errors import AccountError
+from taciturn.modelfile.values import public_facts
 from taciturn.study.agreement import LEAST_SHARE
 
 __all__ = ["check_head", "check_heads"]
@@ -63,7 +65,7 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
             "account, fit with one."
         )
     paid = [None if head is None else _find(head, entries) for _, head in parts]
-    _check_terms(certificate, entries[0])
+    _check_terms(certificate, entries)
     for (facts, _), entry in zip(parts, paid, strict=True):
         if entry is not None:
             _check_count(facts, entry, entries[0])
@@ -71,6 +73,7 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
     if len({entry.sequence for entry in found}) < len(found):
         raise _wrong("account_head", "an entry for each part, and not the same one twice")
     numbers = ", ".join(str(entry.sequence) for entry in found)
+    shares: list[tuple[Sequence[Release], LedgerEntry, bool]]
     if certificate.account_head is not None:
         shares = [(certificate.events, found[0], certificate.ordered)]
     else:
@@ -150,11 +153,15 @@ def _find(head: str, entries: Sequence[LedgerEntry]) -> LedgerEntry:
     return found
 
 
-def _check_terms(certificate: Certificate, opened: LedgerEntry) -> None:
-    terms = opened.facts
+def _check_terms(certificate: Certificate, entries: Sequence[LedgerEntry]) -> None:
+    terms = entries[0].facts
     for name in ("relation", "unit"):
         if getattr(certificate, name) != terms[name]:
             raise _wrong(f"{name}={getattr(certificate, name)!r}", f"{terms[name]!r}, as the account states")
+    column = person_column_of(list(entries))
+    for stated in public_facts("person column", certificate.public):
+        if column is not None and stated != column:
+            raise _wrong(f"person column {stated!r}", f"{column!r}, as the account states")
 
 
 def _check_count(facts: Mapping[str, Any], entry: LedgerEntry, opened: LedgerEntry) -> None:

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from taciturn.accounting import Budget, calibrate
 from taciturn.certificate import Certificate
 from taciturn.core.errors import TaciturnError
+from taciturn.events import GaussianEvent, event_to_dict
 from taciturn.modelfile import Model
 from taciturn.report import model_report
 
@@ -88,14 +90,17 @@ def certified(change) -> Callable[[Path, Path], None]:
 
 def stated(**fields) -> Callable[[Path, Path], None]:
     """Other values of fields of the certificate, and what follows from them in words."""
+    return certified(stated_in(**fields))
 
+
+def stated_in(**fields) -> Callable[[dict], None]:
     def change(certificate) -> None:
         changed = dataclasses.replace(Certificate.from_json(json.dumps(certificate)), **fields)
         certificate |= fields
         for name in ("unprotected", "side_channels"):
             certificate[name] = list(getattr(changed, name))
 
-    return certified(change)
+    return change
 
 
 def modelled(change) -> Callable[[Path, Path], None]:
@@ -167,6 +172,39 @@ def _without_event(certificate) -> None:
     del certificate["events"][0]
 
 
+def _by_version_0_1(certificate) -> None:
+    """The claims of an earlier version were not compared with what its events need."""
+    certificate["taciturn"] = "0.1.0"
+
+
+def _as_sum(certificate) -> None:
+    """Nor were sums."""
+    certificate["bound"] = "sum"
+
+
+def _nothing_spent(certificate) -> None:
+    """No release and no cost, which do not contradict each other."""
+    certificate |= {"events": [], "epsilon": 0.0, "delta": 0.0, "bound": "pure"}
+
+
+def _one_cheap_release(certificate) -> None:
+    """One release in the place of all, with so much noise that a small claim is proved."""
+    _replace_releases(certificate, 0.5, [None])
+
+
+def _halves(certificate) -> None:
+    """Every record is charged for one of two halves, and the fit made none."""
+    _replace_releases(certificate, certificate["epsilon"], [1, 2])
+
+
+def _replace_releases(certificate, epsilon, halves) -> None:
+    """A release about each of the halves, and the claim that it is calibrated for."""
+    scale = calibrate(Budget(epsilon, certificate["delta"]), GaussianEvent)
+    described = {"what": "gradients", "noise": "Gaussian", "scale": scale, "count": 1, "remaining": None}
+    cost = event_to_dict(GaussianEvent(scale))
+    certificate |= {"epsilon": epsilon, "events": [described | {"half": half, "event": cost} for half in halves]}
+
+
 def _renamed(content) -> None:
     """Another name for a column, wherever it stands."""
     text = json.dumps(content).replace('"age"', '"weight"')
@@ -206,6 +244,18 @@ WAYS = {
     "another remainder": Tampering(certified(at("events", 2, "remaining", value=0.1)), "the filter's chain"),
     "a release left out": Tampering(certified(_without_event), "epsilon is more than the rest needs"),
     "no releases": Tampering(certified(at("events", value=[])), "epsilon without releases"),
+    "no releases and no claim": Tampering(certified(_nothing_spent), "a model without a release"),
+    "one cheap release, an honest claim": Tampering(certified(_one_cheap_release), "the budget of the model"),
+    "a release left out, an earlier version": Tampering(certified(several(_without_event, _by_version_0_1)),
+                                                        "epsilon is more than the rest needs"),
+    "a release left out, a sum": Tampering(certified(several(_without_event, _as_sum)),
+                                           "epsilon is more than the rest needs"),
+    "halves without standard errors": Tampering(certified(_halves), "only inference splits records"),
+    "persons without an estimand": Tampering(stated(unit="person"), "a fit about persons states what it estimates"),
+    "persons without a column": Tampering(
+        certified(several(stated_in(unit="person"), at("public", value=lambda found: found | {"estimand": "means"}))),
+        "the bounds name no column of persons",
+    ),
     "another relation": Tampering(stated(relation="replace-one"), "the relation of the model"),
     "another unit": Tampering(certified(at("unit", value="person")), "what is unprotected speaks of records"),
     "a larger group": Tampering(certified(at("group_size", value=2)), "the events prove more for groups"),

@@ -14,11 +14,13 @@ from taciturn.accounts.chain import entry_from_json
 
 
 def test_create_states_what_is_fixed(tmp_path):
-    done = create(tmp_path, NAME, "--relation", "add-remove", "--unit", "person", "--approximate", "0.5", "2e-6")
+    by = ("--unit", "person", "--person-column", "patient")
+    done = create(tmp_path, NAME, "--relation", "add-remove", *by, "--approximate", "0.5", "2e-6")
     assert done.code == 0
     state = Account(f"sqlite:///{tmp_path / 'study.db'}", NAME).state()
     assert (state.epsilon, state.delta, state.n) == (3.0, 1e-5, 2000)
     assert (state.relation, state.unit, state.approximate) == ("add-remove", "person", (0.5, 2e-6))
+    assert state.person_column == "patient"
     assert state.head in done.out
 
 
@@ -37,6 +39,8 @@ def test_create_states_what_is_fixed(tmp_path):
         ((ACCOUNT, *TERMS, "--fingerprint", "none.csv", "--key", "key"), 1, "fingerprint='none.csv'"),
         ((ACCOUNT, *TERMS, "--fingerprint", "patients.csv", "--key", "short"), 1, "key='short': expected 16 to"),
         ((ACCOUNT, *TERMS, "--unit", "household"), 2, "--unit"),
+        ((ACCOUNT, *TERMS, "--unit", "person"), 1, "person_column=None: expected the column with the keys"),
+        ((ACCOUNT, *TERMS, "--person-column", "patient"), 1, "unit='record': expected 'person'"),
         ((ACCOUNT, "--records", "9"), 2, "--epsilon"),
     ],
 )
@@ -236,3 +240,30 @@ def test_exports_are_the_owner_s_unless_public(study):
 
 def test_an_export_has_a_form_that_is_known(study):
     assert "ends in .jsonl or .html" in one_sentence_of(budget("export", ACCOUNT, "-o", "ledger.csv", cwd=study))
+
+
+# ------------------------------------------------------------------ persons
+
+
+def test_an_account_pays_for_persons_of_one_column(tmp_path):
+    table, bounds = write_patients(tmp_path)
+    lines = table.read_text(encoding="utf-8").splitlines()
+    rows = [f"patient,visit,{lines[0]}", *(f"p{at // 2},{at},{line}" for at, line in enumerate(lines[1:]))]
+    table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    stated = bounds.read_text(encoding="utf-8").replace('[columns.age]\ntype = "number"\nlower = 0\nupper = 100\n', "")
+    terms = ("--epsilon", "25", "--delta", "1e-3", "--records", "400", "--unit", "person")
+    assert budget("create", ACCOUNT, *terms, "--person-column", "patient", cwd=tmp_path).code == 0
+    paid = ("--account", ACCOUNT, "--epsilon", "15")
+    for column, other in (("visit", "patient"), ("patient", "visit")):
+        keyed = f'{stated}\n[columns.{other}]\ntype = "ignore"\n\n[person]\ncolumn = "{column}"\n'
+        bounds.write_text(keyed, encoding="utf-8")
+        done = fit(tmp_path, *paid, "--private-bounds", "0.5", output=column)
+        if column == "visit":
+            assert "'patient', by which account='patients-2026' counts persons, got 'visit'" in one_sentence_of(done)
+            assert charges(tmp_path) == []
+    assert done.code == 0, done
+    # Bounds and fit are two entries, which one certificate names beside the column.
+    assert len(charges(tmp_path)) == 2
+    checked = budget("verify", ACCOUNT, "patient", cwd=tmp_path)
+    assert checked.code == 0, checked
+    assert run("verify", "patient", "--account", ACCOUNT, cwd=tmp_path).code == 0

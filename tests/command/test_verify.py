@@ -82,6 +82,27 @@ def test_folders_of_other_fits_pass(options, task, study, tmp_path):
     assert verified.code == 0, verified
 
 
+@pytest.mark.parametrize("options", [[], ["--inference"], ["--private-bounds", "0.5"]], ids=" ".join)
+def test_folders_about_persons_pass_and_not_without_their_column(options, study, tmp_path):
+    lines = (study / "patients.csv").read_text(encoding="utf-8").splitlines()
+    rows = [f"patient,{lines[0]}", *(f"p{place // 2},{line}" for place, line in enumerate(lines[1:]))]
+    (tmp_path / "visits.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    text = (study / "bounds.toml").read_text(encoding="utf-8")
+    if "--private-bounds" in options:
+        text = text.replace('[columns.age]\ntype = "number"\nlower = 0\nupper = 100\n', "")
+    (tmp_path / "bounds.toml").write_text(f'{text}\n[person]\ncolumn = "patient"\n', encoding="utf-8")
+    folder = tmp_path / "model"
+    done = run(
+        "fit", tmp_path / "visits.csv", "--bounds", tmp_path / "bounds.toml", "--epsilon", 20, "-o", folder, *options
+    )
+    assert done.code == 0, done
+    assert verify_folder(folder, write_report=model_report).certificate.unit == "person"
+    model = json.loads((folder / MODEL).read_text(encoding="utf-8"))
+    model["bounds"]["person"]["column"] = "doctor"
+    (folder / MODEL).write_text(json.dumps(model), encoding="utf-8")
+    assert "expected the same person column" in refusal(folder / MODEL)
+
+
 def test_models_of_0_1_pass(tmp_path):
     models = json.loads((Path(__file__).parents[1] / "data" / "models_0_1.json").read_text(encoding="utf-8"))
     for content in models.values():
@@ -237,5 +258,5 @@ def test_a_verifier_that_does_not_read_the_report_is_found_out(tampered):
 
 def test_a_verifier_that_does_not_compare_files_is_found_out(tampered, monkeypatch):
     monkeypatch.setattr(verification, "check_same_certificate", lambda *arguments: None)
-    monkeypatch.setattr(verification, "check_model_facts", lambda model: None)
+    monkeypatch.setattr(verification, "check_model_facts", lambda *arguments: None)
     assert escaped(tampered, signed=False) >= {"too many coefficients", "other bounds of the target", "as published"}

@@ -7,6 +7,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from every_class import ENTRIES, data_for
 from sklearn.base import clone
@@ -45,8 +46,11 @@ from taciturn import (
 )
 from taciturn.accounting.gdp import epsilon_of_mu, gaussian_cost
 from taciturn.accounts import price
+from taciturn.accounts.chain import LedgerEntry
+from taciturn.accounts.contents import check_entries
 from taciturn.certificate import compose
 from taciturn.core.rng import draws_noticed
+from taciturn.data.persons import read_persons
 
 RNG = np.random.default_rng(0)
 N = 2_000
@@ -133,6 +137,94 @@ def test_what_an_account_does_not_pay_for_is_refused_before_anything_is_drawn(en
         entry(account=other, relation="replace-one", random_state=None, epsilon=math.inf).fit(*data)
     for each in (account, other, persons, poor):
         assert each.history() == []
+
+
+def visits(n=400, per_person=4):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 3))
+    return X, X[:, 0], np.arange(n) // per_person
+
+
+def test_an_account_counts_persons_by_one_column(url):
+    X, y, patients = visits()
+    patient, visit = pd.Series(patients, name="patient"), pd.Series(np.arange(400), name="visit")
+    fixed = {"epsilon": 20.0, "delta": 1e-3, "unit": "person"}
+    opened = Account.create(url, "a", n=400, person_column="patient", **fixed)
+    # An account of an earlier version states no column: the first fit that names one fixes it.
+    earlier = Account.create(url, "b", n=400, **fixed)
+    assert earlier.state().person_column is None
+    CorrelationSelector(n_features_to_select=1, y_bounds=(-1, 1), account=earlier).fit(X, y, persons=patients)
+    assert earlier.state().person_column is None
+    for account in (opened, earlier):
+        selector = CorrelationSelector(n_features_to_select=1, y_bounds=(-1, 1), account=account)
+        selector.fit(X, y, persons=patient)
+        charges = account.history()
+        for keys, got in ((visit, "'visit'"), (np.arange(400), "keys without a name")):
+            with (
+                draws_noticed(no_draw),
+                pytest.raises(AccountError, match=f"^persons: .* 'patient', .* got {got}; ") as e,
+            ):
+                selector.fit(X, y, persons=keys)
+            assert "budgets of the same people add up and a second account does not protect them" in str(e.value)
+        with pytest.raises(AccountError, match="'patient'"):
+            private_score(SparseRegressor(y_bounds=(-1, 1)).fit(X, y), X, y, persons=visit, account=account)
+        assert account.history() == charges
+        assert account.state().person_column == "patient"
+        account.verify()
+
+
+@pytest.mark.parametrize("relation", ["zero-out", "replace-one"])
+def test_an_account_for_a_public_set_of_keys_refuses_every_other_set(relation, url):
+    X, y, patients = visits()
+    terms = {"epsilon": 20.0, "delta": 1e-3, "n": 100, "unit": "person", "relation": relation}
+    account = Account.create(url, "a", persons=patients, **terms)
+    again = Account.create(url, "b", persons=[f" {key}.0 " for key in patients[::-1]], **terms)
+    # The digest is keyed: it does not tell that the two accounts are about the same persons.
+    stated = [each.entries()[0].facts["persons"] for each in (account, again)]
+    assert stated[0] != stated[1]
+    assert read_persons(patients, 400).digest not in stated
+    for each in (account, again):
+        selector = CorrelationSelector(n_features_to_select=1, y_bounds=(-1, 1), relation=relation, account=each)
+        selector.fit(X, y, persons=patients)
+        for keys in (patients + 1, np.arange(400) // 5, np.where(patients == 7, 1000, patients)):
+            with (
+                draws_noticed(no_draw),
+                pytest.raises(AccountError, match="^persons: expected the keys of all persons"),
+            ):
+                selector.fit(X, y, persons=keys)
+        assert len(each.history()) == 1
+
+
+def test_no_digest_of_a_private_set_of_keys_is_kept(url):
+    X, y, patients = visits()
+    terms = {"epsilon": 20.0, "delta": 1e-3, "n": 100, "unit": "person", "relation": "add-remove"}
+    with pytest.raises(ParameterError, match="^persons='ndarray': expected None under add-remove"):
+        Account.create(url, "a", persons=patients, **terms)
+    account = Account.create(url, "a", **terms)
+    selector = CorrelationSelector(
+        n_features_to_select=1, y_bounds=(-1, 1), relation="add-remove", n_public=100, account=account
+    )
+    for keys in (patients, patients + 1):
+        selector.fit(X, y, persons=keys)
+    digest = read_persons(patients, 400).digest
+    assert all(digest not in entry.details and "persons" not in entry.facts for entry in account.entries())
+
+
+def test_a_ledger_that_counts_persons_by_two_columns_is_refused(url):
+    X, y, patients = visits()
+    account = Account.create(url, "a", epsilon=20.0, delta=1e-3, n=400, unit="person")
+    for _ in range(2):
+        CorrelationSelector(n_features_to_select=1, y_bounds=(-1, 1), account=account).fit(
+            X, y, persons=pd.Series(patients, name="patient")
+        )
+    entries, made = account.entries(), []
+    check_entries(entries)
+    for entry in entries:
+        details = entry.details.replace('"patient"', '"visit"') if entry.sequence == 4 else entry.details
+        fields = (entry.account, entry.kind, entry.reservation, entry.price, details, entry.clock)
+        made.append(LedgerEntry.append(made[-1] if made else None, *fields))
+    with pytest.raises(AccountError, match="^entry 4 .*expected persons by the column of entry 2"):
+        check_entries(made)
 
 
 def test_an_account_pays_for_one_fit_with_its_own_budget(url):

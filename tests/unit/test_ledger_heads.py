@@ -89,6 +89,43 @@ def test_the_price_covers_what_was_released_and_a_thousandth_less_does_not(kind,
         check_head(replace(certificate, account_head=cheaper[entry.sequence - 1].hash), cheaper)
 
 
+def cheaper(event):
+    """The same release with more noise."""
+    factors = {"noise_multiplier": 1.5, "epsilon": 0.5, "shift": 0.5, "far": 0.5, "near": 0.5}
+    changed = {name: getattr(event, name) * factor for name, factor in factors.items() if hasattr(event, name)}
+    return replace(event, **changed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_certificate_that_lists_less_than_was_paid_for_is_refused(kind, paid):
+    certificates, entries = paid
+    certificate = certificates[kind]
+    for events in ((), tuple(replace(line, event=cheaper(line.event)) for line in certificate.events)):
+        with pytest.raises(AccountError, match="^events: expected all releases that the price reserved by entry"):
+            check_head(replace(certificate, events=events), entries)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_stated_epsilon_and_delta_are_those_of_the_entry(kind, paid):
+    certificates, entries = paid
+    certificate = certificates[kind]
+    for name, value in (
+        ("epsilon", certificate.epsilon * 1.01), ("epsilon", certificate.epsilon * 0.99),
+        ("delta", 1e-5), ("delta", 1e-7),
+    ):  # fmt: skip
+        with pytest.raises(AccountError, match=f"^{name}={value!r}: expected .* for which entry"):
+            check_head(replace(certificate, **{name: value}), entries)
+    assert check_head(certificate.for_group(2), entries) == check_head(certificate, entries)
+
+
+def test_a_selector_that_keeps_every_feature_leaves_its_budget(tmp_path):
+    account = Account.create(f"sqlite:///{tmp_path / 'study.db'}", "all", epsilon=3, delta=1e-5, n=50)
+    X = np.linspace(-1, 1, 150).reshape(50, 3)
+    selector = taciturn.CorrelationSelector(n_features_to_select=3, y_bounds=(-1, 1), account=account).fit(X, X[:, 0])
+    assert not selector.certificate_.events
+    assert len(check_head(selector.certificate_, check_entries(account.entries()))) == 1
+
+
 @pytest.mark.parametrize("first", KINDS)
 def test_composed_certificates_are_covered_by_the_entries_of_their_parts(first, paid):
     certificates, entries = paid

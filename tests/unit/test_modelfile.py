@@ -20,6 +20,7 @@ import taciturn
 from taciturn import certificate_of, compose, estimators, load
 from taciturn.core.errors import ParameterError, TaciturnError
 from taciturn.modelfile import Model
+from taciturn.study import VerificationError, verify_folder
 from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-file.md"
@@ -75,6 +76,22 @@ def same(first, second):
     if isinstance(first, np.ndarray):
         return type(second) is np.ndarray and first.dtype == second.dtype and first.tobytes() == second.tobytes()
     return type(first) is type(second) and first == second
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_verifier_accepts_every_class_at_any_budget_and_no_budget_that_was_not_spent(tmp_path, name):
+    path = tmp_path / "model.json"
+    target = "words" if "Classifier" in name else "number"
+    for epsilon, delta, relation in ((0.1, 1e-9, "zero-out"), (3.0, 1e-6, "replace-one"), (20.0, 1e-3, "add-remove")):
+        public = {"n_public": N} if relation == "add-remove" else {}
+        text = fitted(name, target, epsilon=epsilon, delta=delta, relation=relation, **public).to_json()
+        path.write_text(text, encoding="utf-8")
+        assert verify_folder(path).holds
+        content = json.loads(text)
+        content["parameters"]["epsilon"] *= 1.01
+        path.write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(VerificationError, match="releases that cost its budget"):
+            verify_folder(path)
 
 
 def test_every_public_estimator_is_here():

@@ -8,6 +8,7 @@ import collections
 import datetime
 import functools
 import logging
+import math
 import sys
 import threading
 from dataclasses import dataclass, replace
@@ -31,13 +32,19 @@ from taciturn import (
     ObjectivePerturbationRegressor,
     PrivateScaler,
     SparseClassifier,
+    compose,
     private_score,
 )
 from taciturn.accounting import Budget
 from taciturn.accounting.filter import PrivacyFilter, chain_cost
-from taciturn.audit import replay
+from taciturn.audit import ReplayError, replay
 from taciturn.audit.bits import differing_facts
+from taciturn.audit.costs import uncovered
+from taciturn.certificate import Release
+from taciturn.certificate.issue import certify
+from taciturn.core.errors import CertificateError, DataError
 from taciturn.core.rng import Stream
+from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ExponentialEvent, GaussianEvent, PureEvent
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian, TwoSidedGeometric, transcript
 
@@ -159,6 +166,35 @@ def test_less_noise_than_stated_is_found():
     for stated, expected in ((1.0, set()), (1.1, set()), (0.9, {"cost"})):
         Louder.stated = stated
         assert kinds(replayed(model)) == expected
+
+
+@pytest.mark.parametrize("deltas", [(0.0, 0.0), (1e-6, 0.0, 1e-5, 1e-6, 0.0, 1e-5)])
+def test_the_releases_of_a_long_pipeline_are_covered_and_many_more_are_not(deltas, monkeypatch):
+    selectors = [
+        CorrelationSelector(classes=(0, 1), n_features_to_select=11 - place, epsilon=1.9 / (1 + place), delta=delta)
+        for place, delta in enumerate(deltas)
+    ]
+    model = make_pipeline(*selectors, SparseClassifier(classes=(0, 1), n_nonzero=2, epsilon=2.9))
+    assert replayed(model, d=12).differences == ()
+    repeated(monkeypatch, RoundedGaussian, 20)
+    assert kinds(replayed(model, d=12)) == {"cost"}
+
+
+@pytest.mark.parametrize(("share", "covered"), [(0.0, True), (5e-10, True), (1e-8, False)])
+def test_costs_are_compared_up_to_a_billionth(share, covered):
+    # Each is proved by itself, so that the sum is what is stated and the lines cover the releases one by one.
+    stated = [
+        certify(
+            [Release("one of ten", "Gumbel", 2.0 / epsilon, ExponentialEvent(epsilon))],
+            Budget(epsilon, 0.0), relation="zero-out", public={}, seeded=False, arithmetic="exact",
+        )
+        for epsilon in (0.1, 0.3)
+    ]  # fmt: skip
+    made = [
+        (ExponentialMechanism(Sensitivity(1.0, "linf", "zero-out"), epsilon * (1.0 + share)), np.zeros(10))
+        for epsilon in (0.1, 0.3)
+    ]
+    assert (uncovered(compose(*stated), made) is None) == covered
 
 
 @dataclass(frozen=True)
@@ -370,8 +406,12 @@ def carrying(X, y):
     raise error
 
 
-def refusing(X, y):
+def failing(X, y):
     raise RuntimeError("no fit")
+
+
+def refusing(X, y):
+    raise DataError("X: expected another table, got this one; pass that.")
 
 
 def printing(X, y):
@@ -405,15 +445,51 @@ def logging_counts(X, y):
 def test_all_that_a_caller_can_see_is_compared(run, kind, capsys):
     assert kinds(replayed(run)) == {kind}
     first, _ = tables()
-    if run is not typed:
+    if kind != "error":
         assert kinds(replay(run, first, first, relation="zero-out")) == set()
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_same_error_is_no_difference():
+def test_a_failure_on_both_sides_is_a_difference():
+    found = replayed(failing)
+    assert kinds(found) == {"error"}
+    assert found.error == "RuntimeError: no fit"
+    assert "both fits raise RuntimeError: no fit, which is no refusal of taciturn" in str(found)
+    with pytest.raises(ReplayError):
+        found.raise_if_any()
+    # What a caller sees of the failure may differ besides, which is another difference.
+    assert all("for the neighbour" in each.words for each in replayed(chained).differences)
+
+
+def test_the_same_refusal_on_both_sides_is_no_difference_and_says_what_was_not_compared():
     found = replayed(refusing)
     assert found.differences == ()
-    assert found.error == "RuntimeError: no fit"
+    assert found.error == "DataError: X: expected another table, got this one; pass that."
+    (left_out,) = found.not_compared
+    assert left_out == f"results, and releases after the error, since both fits raised {found.error}"
+    assert f"not compared: {left_out}" in str(found)
+
+
+def test_a_refusal_of_another_type_or_text_is_a_difference():
+    def typed_refusal(X, y):
+        raise (DataError if (y < 0).any() else CertificateError)("X: no.")
+
+    def counting_refusal(X, y):
+        raise DataError(f"y: expected labels, {int((y < 0).sum())} are missing.")
+
+    for run in (typed_refusal, counting_refusal):
+        found = replayed(run)
+        assert kinds(found) == {"error"}
+        assert found.error is None
+        assert found.not_compared == ("results, and releases after the error, since a fit raised an error",)
+
+
+def test_a_replay_says_where_it_compared_no_cost():
+    assert replayed(SparseClassifier(classes=(0, 1), n_nonzero=2)).not_compared == ()
+    (left_out,) = replayed(Accounted()).not_compared
+    assert left_out == "the cost of the releases, since the result has no certificate"
+    (left_out,) = replayed(SparseClassifier(classes=(0, 1), n_nonzero=2, epsilon=math.inf)).not_compared
+    assert left_out == "the cost of the releases, since the status of the certificate is 'not private'"
 
 
 # ------------------------------------------------------------------ draws

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -18,15 +19,17 @@ from taciturn.accounts.ledger import open_ledger
 from taciturn.accounts.location import check_name, check_url, hide_password, location_of
 from taciturn.accounts.price import Price, prices_of, totals_of
 from taciturn.accounts.reservation import Reservation
-from taciturn.accounts.state import AccountState, Charge, affordable_epsilon, charges_of, state_of
+from taciturn.accounts.state import AccountState, Charge, affordable_epsilon, charges_of, person_column_of, state_of
 from taciturn.core.errors import AccountError, BudgetExceededError, ParameterError
 from taciturn.core.validation import check_choice, check_delta, check_epsilon, check_integer
+from taciturn.data.persons import read_persons
 from taciturn.data.sensitivity import UNITS, check_relation
 from taciturn.events import Event
 
 __all__ = ["Account", "open_account"]
 
 _USUAL_DELTA = 1e-6
+_SAME_PEOPLE = "budgets of the same people add up and a second account does not protect them"
 
 
 class Account:
@@ -101,6 +104,8 @@ class Account:
         n: int | None,
         relation: str = "zero-out",
         unit: str = "record",
+        person_column: str | None = None,
+        persons: Any = None,
         approximate: tuple[float, float] = (0, 0),
         fingerprint: str | None = None,
     ) -> Self:
@@ -118,6 +123,13 @@ class Account:
             The neighbouring relation of all fits.
         unit : {"record", "person"}, default="record"
             Whose data neighbours differ in, for all fits.
+        person_column : str, default=None
+            With ``unit="person"``, the column with the keys of the persons. Fits whose keys come from another column,
+            or have no name, as those of an array, are refused. None: the first fit that names a column fixes it.
+        persons : array-like, default=None
+            With ``unit="person"``, the keys of all persons, where their set is public: not under add-remove. The
+            account keeps a keyed digest of the set. Fits with any other set of keys, a part of it included, are
+            refused.
         approximate : tuple of float, default=(0, 0)
             A second pot (epsilon, delta), part of the whole, for fits that have no Gaussian parameter: objective
             perturbation, and what is built on it. (0, 0) refuses them.
@@ -153,6 +165,8 @@ class Account:
             "taciturn": __version__,
             "nonce": _nonce(),
         }
+        if person_column is not None or persons is not None:
+            terms |= _person_terms(person_column, persons, terms)
         if fingerprint is not None:
             terms["fingerprint"] = _checked_fingerprint(fingerprint)
         ledger = open_ledger(account.url)
@@ -161,7 +175,7 @@ class Account:
             if pages.last() is not None:
                 raise AccountError(
                     f"account={name!r}: expected a name that is not taken, and there is such an account already; "
-                    "open it, or choose another name for other data."
+                    "open it, or choose another name for other people."
                 )
             if fingerprint is not None:
                 _check_new(fingerprint, pages.openings())
@@ -251,6 +265,8 @@ class Account:
         n: int | None,
         seeded: bool = False,
         ordered: bool = True,
+        person_column: str | None = None,
+        person_digest: str | None = None,
     ) -> Reservation:
         """Set the price of a fit aside, in one transaction. Nothing may be drawn or read before.
 
@@ -270,6 +286,11 @@ class Account:
             Whether the noise can be replayed, which an account does not pay for.
         ordered : bool, default=True
             Whether the releases happen in the order of the event.
+        person_column : str, default=None
+            The column that the keys of the persons come from.
+        person_digest : str, default=None
+            Of the set of keys of the persons (:attr:`taciturn.data.persons.PersonKeys.digest`), where that is public;
+            None also for a charge without a fit.
 
         Raises
         ------
@@ -293,6 +314,8 @@ class Account:
             "taciturn": __version__,
             "nonce": _nonce(),
         }
+        if person_column is not None:
+            details["person_column"] = person_column
         with open_ledger(self.url).writing(self.name) as pages:
             opened, last, spent = pages.opened(), pages.last(), pages.spent()
             if last is None or not (opened.is_intact() and last.is_intact() and spent.fits(opened.price)):
@@ -301,6 +324,10 @@ class Account:
                     "'taciturn budget verify' and restore a backup."
                 )
             _check_terms(opened, relation=relation, unit=unit, n=n)
+            if unit == "person":
+                # The entries are looked at only where the opening names no column.
+                fixed = opened.facts.get("person_column") or person_column_of(pages.all())
+                _check_keys(opened, fixed, person_column, person_digest)
             price = next((each for each in prices if (spent + each).fits(opened.price)), None)
             if price is None:
                 raise BudgetExceededError(_refusal(self.name, prices[0], opened.price - spent, budget))
@@ -371,12 +398,50 @@ def _check_terms(opened: LedgerEntry, *, relation: str, unit: str, n: int | None
         if terms[name] != value:
             raise AccountError(
                 f"{name}={value!r}: expected {terms[name]!r}, for which account={opened.account!r} was opened; fit "
-                "under that, or open another account for other data."
+                f"under that, since {_SAME_PEOPLE}."
             )
     if n is not None and terms["n"] is not None and n > terms["n"]:
         raise AccountError(
-            f"n={n}: expected at most the {terms['n']} {unit}s for which account={opened.account!r} was opened; "
-            "these are other data, open another account for them."
+            f"n={n}: expected at most the {terms['n']} {unit}s for which account={opened.account!r} was opened; fit "
+            f"those, since {_SAME_PEOPLE}."
+        )
+
+
+def _person_terms(column: str | None, persons: Any, terms: dict[str, Any]) -> dict[str, Any]:
+    """The terms of an account that fix whose rows the rows are."""
+    if terms["unit"] != "person":
+        raise ParameterError("unit", terms["unit"], "'person' beside a person_column or persons", "leave both out")
+    if column is not None and not (isinstance(column, str) and column):
+        raise ParameterError("person_column", type(column).__name__, "the name of a column", "name the one of the keys")
+    fixed: dict[str, Any] = {} if column is None else {"person_column": column}
+    if persons is not None:
+        if terms["relation"] == "add-remove":
+            # A digest of a private set would tell whether a guess of it is right.
+            raise ParameterError(
+                "persons", type(persons).__name__, "None under add-remove, where the set of keys is private", "omit it"
+            )
+        fixed["persons"] = _keyed_digest(read_persons(persons, len(persons)).digest, terms["nonce"])
+    return fixed
+
+
+def _keyed_digest(digest: str, nonce: str) -> str:
+    """A digest that does not show whether two accounts are about the same persons."""
+    return hashlib.blake2b(digest.encode(), key=nonce.encode(), digest_size=32).hexdigest()
+
+
+def _check_keys(opened: LedgerEntry, fixed: str | None, column: str | None, digest: str | None) -> None:
+    """Raise if the keys of a fit name other persons than those of the account."""
+    if fixed is not None and column != fixed:
+        found = "keys without a name" if column is None else repr(column)
+        raise AccountError(
+            f"persons: expected keys from the column {fixed!r}, by which account={opened.account!r} counts persons, "
+            f"got {found}; pass that column of a data frame, since {_SAME_PEOPLE}."
+        )
+    stated = opened.facts.get("persons")
+    if stated is not None and digest is not None and _keyed_digest(digest, opened.facts["nonce"]) != stated:
+        raise AccountError(
+            f"persons: expected the keys of all persons for which account={opened.account!r} was opened, got other "
+            f"ones; fit those persons, since {_SAME_PEOPLE}."
         )
 
 

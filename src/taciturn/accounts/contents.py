@@ -42,6 +42,14 @@ def check_entries(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
                 f"entry {entry.sequence} ({entry.kind!r}): expected {flaw}, found something else; do not rely on this "
                 "ledger, restore a backup and compare."
             )
+    columns = [(entry, entry.facts.get("person_column")) for entry in found if entry.kind in ("opened", "reserved")]
+    named = [(entry, column) for entry, column in columns if column is not None]
+    for entry, column in named:
+        if column != named[0][1]:
+            raise AccountError(
+                f"entry {entry.sequence} ({entry.kind!r}): expected persons by the column of entry "
+                f"{named[0][0].sequence}, found another; do not rely on this ledger, restore a backup and compare."
+            )
     return found
 
 
@@ -63,6 +71,7 @@ def _find_flaw(entry: LedgerEntry) -> str | None:
 def _are_allowed(totals: Price, facts: dict[str, Any]) -> bool:
     check_relation(facts["relation"])
     check_choice(UNITS, unit=facts["unit"])
+    _check_column(facts)
     if facts["n"] is not None or facts["relation"] != "add-remove":
         check_integer(1, n=facts["n"])
     allowed = totals_of(facts["epsilon"], facts["delta"], facts["approximate"])
@@ -79,7 +88,14 @@ def _is_stated(price: Price, facts: dict[str, Any]) -> bool:
 
 def _check_description(facts: dict[str, Any]) -> None:
     Budget(facts["epsilon"], facts["delta"])
+    _check_column(facts)
     if facts["n"] is not None:
         check_integer(0, n=facts["n"])
     if not isinstance(facts["what"], str) or not isinstance(facts["ordered"], bool):
         raise ParameterError("details", facts["what"], "a class, and whether its releases are ordered", "state both")
+
+
+def _check_column(facts: dict[str, Any]) -> None:
+    # Earlier versions wrote none.
+    if not isinstance(facts.get("person_column", ""), str):
+        raise ParameterError("person_column", facts["person_column"], "the name of a column", "state that")

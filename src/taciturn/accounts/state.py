@@ -10,7 +10,7 @@ from taciturn.accounting.gdp import epsilon_of_mu, mu_of_budget
 from taciturn.accounts.chain import LedgerEntry
 from taciturn.accounts.price import GAUSSIAN_UNITS, Price
 
-__all__ = ["AccountState", "Charge", "affordable_epsilon", "charges_of", "state_of"]
+__all__ = ["AccountState", "Charge", "affordable_epsilon", "charges_of", "person_column_of", "state_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ class AccountState:
         Entries of the ledger.
     head : str
         The hash of the last one.
+    person_column : str or None
+        The column with the keys of the persons, fixed at the opening or by the first fit that named one.
     """
 
     name: str
@@ -81,6 +83,7 @@ class AccountState:
     reserved: Price
     entries: int
     head: str
+    person_column: str | None = None
 
     @property
     def left(self) -> Price:
@@ -138,7 +141,14 @@ def state_of(opened: LedgerEntry, entries: list[LedgerEntry]) -> AccountState:
         reserved=sums["reserved"],
         entries=len(entries),
         head=entries[-1].hash,
+        person_column=person_column_of(entries),
     )
+
+
+def person_column_of(entries: list[LedgerEntry]) -> str | None:
+    """The column by which an account counts persons: that of its opening, or of the first fit that named one."""
+    stated = (entry.facts.get("person_column") for entry in entries if entry.kind in ("opened", "reserved"))
+    return next((column for column in stated if column is not None), None)
 
 
 def affordable_epsilon(left: Price, delta: float) -> float:

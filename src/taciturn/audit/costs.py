@@ -36,7 +36,9 @@ from taciturn.events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
+    LaplaceMaxEvent,
     OppositeSelectionsEvent,
+    PermuteAndFlipEvent,
     PureEvent,
     fold,
     for_group,
@@ -47,10 +49,8 @@ __all__ = ["certificate_in", "uncovered"]
 Recorded = tuple[object, np.ndarray]
 """A mechanism and its value before noise."""
 
-# Stated scales are quotients of rounded quotients.
-_ROUNDING = 1e-12
-# The same tolerance as for the lines of a filter.
-_FILTER_ROUNDING = 1e-9
+# Quotients of rounded quotients, added up over the steps of a pipeline; the same as for the lines of a filter.
+_ROUNDING = 1e-9
 
 
 def certificate_in(result: Any) -> Certificate | None:
@@ -100,11 +100,12 @@ def _event_of(mechanism: Any, value: np.ndarray) -> Event | None:
 
 
 def _proved(certificate: Certificate, event: Event) -> bool:
-    """As certificates are checked (:mod:`taciturn.certificate.claim`)."""
+    """As certificates are checked (:mod:`taciturn.certificate.claim`), up to rounding."""
     try:
         with np.errstate(all="ignore"):
             whole = for_group(event, certificate.group_size)
-            return proves(whole, certificate.epsilon, certificate.delta, ordered=certificate.ordered)
+            stated = certificate.epsilon * (1.0 + _ROUNDING)
+            return proves(whole, stated, certificate.delta, ordered=certificate.ordered)
     except (ArithmeticError, ValueError):
         return False
 
@@ -127,7 +128,7 @@ def _bought(lines: Sequence[Release], events: Iterable[Event]) -> bool:
     distance = math.fsum(count * event.distance for count, event in spent)
     single = [event for event, count in _runs(events) for _ in range(count)]
     used = math.fsum(getattr(event, "distance", 0.0) for event in single)
-    return chain_cost(single) <= prices * (1.0 + _FILTER_ROUNDING) and used <= distance * (1.0 + _FILTER_ROUNDING)
+    return chain_cost(single) <= prices * (1.0 + _ROUNDING) and used <= distance * (1.0 + _ROUNDING)
 
 
 def _runs(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
@@ -140,9 +141,12 @@ def _listed(lines: Sequence[Release], events: Iterable[Event]) -> bool:
     """Whether every release can be given a line of its own, with as much noise of the same kind."""
     stated: dict[type[Event], list[float]] = {}
     for release in lines:
-        kind = ExponentialEvent if release.noise == "Gumbel" else type(release.event)
+        kind, scale = type(release.event), _scale_of(release.event)
+        if release.noise == "Gumbel" and kind is not ExponentialEvent:
+            # The price of a selection in a filter, or of two opposite ones, is another kind of event.
+            kind, scale = ExponentialEvent, release.scale
         selections = 2 if isinstance(release.event, OppositeSelectionsEvent) else 1
-        stated.setdefault(kind, []).extend([release.scale] * (selections * release.count))
+        stated.setdefault(kind, []).extend([scale] * (selections * release.count))
     made: dict[type[Event], list[float]] = {}
     for event, count in fold(ComposedEvent(tuple(events))).items():
         made.setdefault(type(event), []).extend([_scale_of(event)] * count)
@@ -157,9 +161,9 @@ def _listed(lines: Sequence[Release], events: Iterable[Event]) -> bool:
 
 
 def _scale_of(event: Event) -> float:
-    """Scale of the noise in units of the sensitivity, as a certificate states it."""
+    """Scale of the noise in units of the sensitivity; NaN, which covers nothing, where an event has none."""
     if isinstance(event, GaussianEvent):
         return event.noise_multiplier
-    if isinstance(event, ExponentialEvent):
+    if isinstance(event, ExponentialEvent | LaplaceMaxEvent | PermuteAndFlipEvent):
         return 2.0 / event.epsilon
-    return 1.0 / event.epsilon if isinstance(event, PureEvent) else 0.0
+    return 1.0 / event.epsilon if isinstance(event, PureEvent) else math.nan

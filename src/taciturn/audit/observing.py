@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taciturn.audit.bits import Facts, facts_of
+from taciturn.core.errors import TaciturnError
 
 __all__ = ["Observed", "observe"]
 
@@ -21,13 +22,15 @@ __all__ = ["Observed", "observe"]
 class Observed:
     """Everything that a caller observes of a run.
 
-    The result with its content at the end of the run, the error, every error that led to it with where it was raised,
-    then warnings, printed text (of standard output, then of standard error) and records of logging in their order.
+    The result with its content at the end of the run, the error, whether it is a refusal of this package, every error
+    that led to it with where it was raised, then warnings, printed text (of standard output, then of standard error)
+    and records of logging in their order.
     """
 
     result: Any
     facts: Facts
     error: str | None
+    refused: bool
     raised: tuple[str, ...]
     warnings: tuple[str, ...]
     printed: tuple[str, ...]
@@ -36,7 +39,7 @@ class Observed:
 
 def observe(run: Callable[[], Any]) -> Observed:
     """Run, and record what a caller observes."""
-    result, error = None, None
+    result, error, refused = None, None, False
     raised: tuple[str, ...] = ()
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -49,12 +52,13 @@ def observe(run: Callable[[], Any]) -> Observed:
         try:
             result = run()
         except Exception as exception:
-            error = f"{type(exception).__name__}: {exception}"
+            error, refused = f"{type(exception).__name__}: {exception}", isinstance(exception, TaciturnError)
             raised = tuple(_described(each) for each in _chain(exception))
     return Observed(
         result,
         facts_of(result),
         error,
+        refused,
         raised,
         tuple(f"{each.category.__name__}: {each.message}" for each in caught),
         tuple(text for text in (out.getvalue(), err.getvalue()) if text),

@@ -12,7 +12,10 @@ outcome. Then it fits the neighbour D' and forces the same outcomes. Now
 - no stream may be drawn from but by a release, or for a secret that is declared as such;
 - attributes, certificates, warnings, errors with all that led to them, printed text and records of logging must be the
   same to the bit, and what cannot be compared counts as a difference: nothing leaves the fit that no release has paid
-  for.
+  for;
+- a fit that fails is a difference, also where both fail alike, because nothing behind the failure was compared. Only
+  the same refusal of this package (a ``TaciturnError`` of equal type and text) on both sides is none, and the result
+  lists what it left out.
 
 One pair of fits finds what no number of runs would: an attribute that nobody pays for, a warning that depends on a
 cell, a sensitivity that is too small by one unit, a release that is made twice and stated once.
@@ -27,7 +30,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -93,6 +96,8 @@ class Replay:
         The releases in their order: the mechanism, and how much of its declared sensitivity the neighbour used up.
     error : str or None
         What both fits raised, if they did: a replay of refusals compares little.
+    not_compared : tuple of str
+        What this replay says nothing about, because the fits did not come that far or state no cost.
     """
 
     name: str
@@ -100,6 +105,7 @@ class Replay:
     differences: tuple[Difference, ...]
     releases: tuple[tuple[str, float], ...]
     error: str | None = None
+    not_compared: tuple[str, ...] = ()
 
     @property
     def largest_share(self) -> float:
@@ -114,12 +120,14 @@ class Replay:
     def __str__(self) -> str:
         head = f"Replay of {self.name} ({self.relation}): {_counted(len(self.releases), 'release')} compared"
         if not self.differences:
-            end = "" if self.error is None else f" Both fits raised {self.error}"
-            return f"{head}, no difference; at most {self.largest_share:.3g} of a declared sensitivity was used.{end}"
+            found = f"no difference; at most {self.largest_share:.3g} of a declared sensitivity was used."
+        else:
+            found = f"{_counted(len(self.differences), 'difference')} found."
         return "\n".join(
             (
-                f"{head}, {_counted(len(self.differences), 'difference')} found.",
+                f"{head}, {found}",
                 *(f"- {each}" for each in self.differences),
+                *(f"- not compared: {each}" for each in self.not_compared),
             )
         )
 
@@ -184,7 +192,8 @@ def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any]
         differences += _compare(first, second)
     name = getattr(estimator, "__name__", type(estimator).__name__)
     error = first.error if first.error == second.error else None
-    return Replay(name, relation, tuple(differences), tuple(player.shares), error)
+    left_out = tuple(_not_compared(first, second, diverged=player.diverged))
+    return Replay(name, relation, tuple(differences), tuple(player.shares), error, left_out)
 
 
 # ------------------------------------------------------------------ transcripts
@@ -359,9 +368,27 @@ def _compare(first: Observed, second: Observed) -> list[Difference]:
         if one != other:
             words = f"{'; '.join(one) or 'none'}; for the neighbour: {'; '.join(other) or 'none'}"
             found.append(Difference(kind, words))
+    if first.raised and first.raised == second.raised and not first.refused:
+        words = f"both fits raise {first.error}, which is no refusal of taciturn, and nothing behind it was compared"
+        found.append(Difference("error", words))
     if first.error is None and second.error is None:
         found += [Difference("result", f"{name} differs") for name in differing_names(first.facts, second.facts)]
     return found
+
+
+def _not_compared(first: Observed, second: Observed, *, diverged: bool) -> Iterator[str]:
+    """What two fits leave out of the comparison, in words."""
+    if diverged:
+        yield "everything after the first release that differs"
+    elif first.error is not None or second.error is not None:
+        raised = f"both fits raised {first.error}" if first.error == second.error else "a fit raised an error"
+        yield f"results, and releases after the error, since {raised}"
+    if first.error is None:
+        certificate = certificate_in(first.result)
+        if certificate is None:
+            yield "the cost of the releases, since the result has no certificate"
+        elif not certificate.is_proved:
+            yield f"the cost of the releases, since the status of the certificate is {certificate.status!r}"
 
 
 def _costs(result: Any, recorder: _Recorder) -> list[Difference]:

@@ -11,6 +11,7 @@ digits do no harm. At delta = 0 epsilons are added without rounding on the way, 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,9 @@ from taciturn.events import (
 if TYPE_CHECKING:
     from taciturn.certificate.certificate import Certificate
 
-__all__ = ["check_claim", "check_work", "with_parts"]
+__all__ = ["check_claim", "check_work", "facts_of_parts", "with_parts"]
 
+_PART = re.compile(r"part \d+")
 # A privacy filter is exhausted when no larger share of it remains.
 _EXHAUSTED = 1e-9
 # Accounting takes time in proportion to these; fits stay far below them.
@@ -99,7 +101,7 @@ def with_parts(certificate: Certificate) -> Certificate:
     check_work(certificate.event, certificate.group_size)
     if _proved_at_once(certificate, stated):
         return certificate
-    counts = [_releases_of(facts) for facts in _facts_of_parts(certificate.public)]
+    counts = [_releases_of(facts) for facts in facts_of_parts(certificate.public)]
     others = [at for at, count in enumerate(counts) if count is None]
     if not others or others[-1] - others[0] >= len(others):
         return certificate
@@ -260,13 +262,16 @@ def _events_of(certificate: Certificate, counts: Iterable[int]) -> Iterator[Even
         first += count
 
 
-def _facts_of_parts(public: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The public facts of each of the certificates that were composed, and of those that were composed before."""
-    if not public or not all(name.startswith("part ") and isinstance(public[name], Mapping) for name in public):
+def facts_of_parts(public: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The public facts of each of the certificates that were composed, and of those that were composed before.
+
+    A composed certificate may state facts about all of its parts beside them, such as the column of the persons.
+    """
+    parts = [facts for name, facts in public.items() if _PART.fullmatch(name) and isinstance(facts, Mapping)]
+    if not parts:
         yield public
-        return
-    for facts in public.values():
-        yield from _facts_of_parts(facts)
+    for facts in parts:
+        yield from facts_of_parts(facts)
 
 
 def _releases_of(facts: Mapping[str, Any]) -> int | None:

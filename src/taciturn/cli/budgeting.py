@@ -50,6 +50,9 @@ def create(
     ] = None,
     relation: Relation = "zero-out",
     unit: Annotated[Literal["record", "person"], typer.Option(help="Whose data neighbours differ in.")] = "record",
+    person_column: Annotated[
+        str | None, typer.Option(help="Column with the keys of the persons, with --unit person. Others are refused.")
+    ] = None,
     approximate: Annotated[
         tuple[float, float],
         typer.Option(help="Epsilon and delta, part of the whole, for fits by objective perturbation.", metavar="E D"),
@@ -72,6 +75,10 @@ def create(
     url, name = location_of(account)
     if (fingerprint is None) != (key is None):
         raise ParameterError("key", key and str(key), "--fingerprint TABLE and --key FILE together", "give both")
+    if unit == "person" and person_column is None:
+        raise ParameterError(
+            "person_column", None, "the column with the keys of the persons", "name it with --person-column"
+        )
     opened = Account.create(
         url,
         name,
@@ -80,6 +87,7 @@ def create(
         n=records,
         relation=relation,
         unit=unit,
+        person_column=person_column,
         approximate=approximate,
         fingerprint=None if fingerprint is None or key is None else fingerprint_of(fingerprint, key),
     )

@@ -139,6 +139,7 @@ def open_records(
     if facts.to_find:
         numbers, persons = NumberPartitions(opened.partitions, facts.to_find), opened.has_persons
         unbounded = PartitionedTable(numbers, engine=engine, has_target=False, has_persons=persons)
+        unbounded.person_column = opened.person_column
     records = OpenedTable(opened, None, facts.bounds, facts, invalid, unbounded, None, engine, disconnect)
     if facts.task == "classify" and facts.bounds.target.classes is None:
         check_labels(facts.bounds.target.name, records.labels())

@@ -58,7 +58,9 @@ def charge_refusals(
             event = PrivacyFilter(budget).event if delta else PureEvent(epsilon)
             unit = "record" if bounds.person is None else "person"
             # It is never settled: what is reserved counts as spent.
-            opened.reserve(event, budget, what=what, relation=relation, unit=unit, n=None).begin()
+            opened.reserve(
+                event, budget, what=what, relation=relation, unit=unit, n=None, person_column=bounds.person
+            ).begin()
             print_note(f"the refusal tells of the data: account {opened.name} was charged for it.")
         raise
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import hashlib
 import math
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,9 +32,11 @@ from taciturn.core.errors import DataError
 __all__ = [
     "PERSON_WEIGHT",
     "KeyForms",
+    "NamedKeys",
     "PersonKeys",
     "PersonRows",
     "canonical_key",
+    "column_of_keys",
     "key_forms",
     "read_persons",
     "slots_in_parts",
@@ -57,10 +60,13 @@ class PersonKeys:
         The place of the person among all, in the order of canonical keys; -1 for a row that belongs to nobody.
     n_persons : int
         Distinct keys. Public, except under add-remove.
+    digest : str
+        Of the set of keys, in hexadecimal digits; as public as the set, so that it must not be used under add-remove.
     """
 
     slots: IndexArray
     n_persons: int
+    digest: str = ""
 
     def order(self, rows: IndexArray) -> IndexArray:
         """Places among some rows, those of each person together and in their order, without rows of nobody."""
@@ -132,8 +138,22 @@ class PersonRows:
 
 def read_persons(persons: Any, n_rows: int) -> PersonKeys:
     """The persons of the rows of a table, from one key per row. What a key is decides about its own row alone."""
-    slots, n_persons = slots_in_parts([key_forms(persons, n_rows)])
-    return PersonKeys(slots[0], n_persons)
+    slots, n_persons, digest = slots_in_parts([key_forms(persons, n_rows)])
+    return PersonKeys(slots[0], n_persons, digest)
+
+
+class NamedKeys(list[Any]):
+    """Keys from a column of a table, with its name, which the columns of data frames have too."""
+
+    def __init__(self, keys: Iterable[Any], name: str) -> None:
+        super().__init__(keys)
+        self.name = name
+
+
+def column_of_keys(persons: Any) -> str | None:
+    """The name of the column that the keys come from; None for keys without one, such as those of an array."""
+    name = getattr(persons, "name", None)
+    return name if isinstance(name, str) else None
 
 
 KeyForms = tuple[list[str | None], IndexArray]
@@ -150,12 +170,21 @@ def key_forms(persons: Any, n_rows: int) -> KeyForms:
     return [canonical_key(cell) for cell in distinct], places.ravel()
 
 
-def slots_in_parts(parts: Sequence[KeyForms]) -> tuple[list[IndexArray], int]:
-    """For each part of a table the slots of its rows' persons among all of them, and the number of persons."""
-    every = {form for forms, _ in parts for form in forms if form is not None}
-    slot_of: dict[str | None, int] = {form: slot for slot, form in enumerate(sorted(every))} | {None: -1}
+def slots_in_parts(parts: Sequence[KeyForms]) -> tuple[list[IndexArray], int, str]:
+    """For each part of a table the slots of its rows' persons among all; the number and the digest of all keys."""
+    every = sorted({form for forms, _ in parts for form in forms if form is not None})
+    slot_of: dict[str | None, int] = {form: slot for slot, form in enumerate(every)} | {None: -1}
+    hashed = hashlib.blake2b(digest_size=32)
+    for form in every:
+        # A key that ends where another begins is another key.
+        encoded = form.encode("utf-8", "surrogatepass")
+        hashed.update(len(encoded).to_bytes(8, "little") + encoded)
     found = [(np.array([slot_of[form] for form in forms], dtype=np.intp), places) for forms, places in parts]
-    return [slots[places] if slots.size else np.zeros(0, dtype=np.intp) for slots, places in found], len(every)
+    return (
+        [slots[places] if slots.size else np.zeros(0, dtype=np.intp) for slots, places in found],
+        len(every),
+        hashed.hexdigest(),
+    )
 
 
 def canonical_key(cell: Any) -> str | None:

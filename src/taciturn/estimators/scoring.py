@@ -17,7 +17,7 @@ from taciturn.core.guard import guarded
 from taciturn.core.logs import log_phase
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NOT_ONE_COLUMN, check_integer
-from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, read_persons
+from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, column_of_keys, read_persons
 from taciturn.data.reading import admission_assumptions, check_lengths, count_rows
 from taciturn.data.sensitivity import check_public_count, public_rows
 from taciturn.estimators.doubts import warn_of_scored_labels
@@ -245,6 +245,8 @@ default="auto"
         unit=unit,
         n_records=n_records,
         seeded=random_state is not None,
+        person_column=column_of_keys(persons),
+        person_digest=None if keys is None else keys.digest,
     ) as reservation:
         stream = Stream.of(random_state)
         check_lengths(X, y)

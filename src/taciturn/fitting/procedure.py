@@ -39,7 +39,7 @@ from taciturn.core.guard import Guarded
 from taciturn.core.logs import log_phase
 from taciturn.core.rng import Stream
 from taciturn.core.validation import NO_RECORDS, check_delta, check_epsilon, check_integer, check_x_bound
-from taciturn.data.persons import PersonKeys, read_persons
+from taciturn.data.persons import PersonKeys, column_of_keys, read_persons
 from taciturn.data.reading import admission_assumptions, check_invalid, table_shape
 from taciturn.data.sensitivity import check_public_count, check_relation, public_rows
 from taciturn.data.target import DEFAULT_X_BOUND, stated_y_bounds
@@ -137,6 +137,10 @@ class PublicFacts:
         Columns that the caller fixed, in increasing order; None where all may be used.
     unit : {"record", "person"}
         What a record is: a row, or all rows of a person.
+    person_column : str or None
+        The column that the keys of the persons come from, if it has a name.
+    person_digest : str or None
+        Of the set of keys of the persons; None under add-remove, where the set is private.
     """
 
     n_rows: int | None
@@ -146,6 +150,8 @@ class PublicFacts:
     assumptions: tuple[str, ...] = ()
     columns: tuple[int, ...] | None = None
     unit: str = "record"
+    person_column: str | None = None
+    person_digest: str | None = None
 
     @property
     def counted_rows(self) -> int:
@@ -192,6 +198,8 @@ def reserve_cost(
     unit: str,
     n_records: int | None,
     seeded: bool,
+    person_column: str | None = None,
+    person_digest: str | None = None,
 ) -> Reservation:
     """Reserve what a plan costs from an account, if there is one; everything is public until here.
 
@@ -214,6 +222,8 @@ def reserve_cost(
         n=n_records,
         seeded=seeded,
         ordered=plan.ordered,
+        person_column=person_column,
+        person_digest=person_digest,
     )
     log_phase(what, "reserved", f"from account {opened.name!r}")
     return reservation
@@ -352,13 +362,21 @@ class PrivateEstimator(Guarded, Represented):
             return facts, None
         in_partitions = isinstance(persons, TablePersons)
         read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.counted_rows)
-        n_records = self.n_public
+        n_records, digest = self.n_public, None
         if self.relation != "add-remove":
             keys = read()
-            n_records, read = public_persons(keys, self.relation, None), lambda: keys
+            n_records, digest, read = public_persons(keys, self.relation, None), keys.digest, lambda: keys
         together = (ONE_PARTITION,) if in_partitions and not persons.table.gathers_persons else ()
         assumptions = (*facts.assumptions, *person_assumptions(self.relation), *together)
-        return replace(facts, n_records=n_records, assumptions=assumptions, unit="person"), read
+        described = replace(
+            facts,
+            n_records=n_records,
+            assumptions=assumptions,
+            unit="person",
+            person_column=column_of_keys(persons),
+            person_digest=digest,
+        )
+        return described, read
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing.
@@ -380,6 +398,8 @@ class PrivateEstimator(Guarded, Represented):
             unit=facts.unit,
             n_records=facts.n_records,
             seeded=self.random_state is not None,
+            person_column=facts.person_column,
+            person_digest=facts.person_digest,
         )
 
     def _public_description(self, facts: PublicFacts) -> dict[str, Any]:

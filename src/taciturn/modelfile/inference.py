@@ -15,11 +15,14 @@ from taciturn.estimators.inference import Inference
 from taciturn.estimators.inferring import restore_inference
 from taciturn.modelfile.values import damaged, foreign, public_facts
 
-__all__ = ["check_inference_fact", "inference_to_content", "set_inference"]
+__all__ = ["SPLIT_RECORDS", "check_inference_fact", "inference_to_content", "set_inference"]
+
+SPLIT_RECORDS = "two halves of the records"
+"""The public fact "inference" of a fit that splits the records."""
 
 _ERRORS = ("std_error", "sampling", "privacy")
 _KEYS = ("columns", *_ERRORS, "confidence_level", "n_records", "split", "reason")
-_FACTS = {True: "two halves of the records", False: "all records"}
+_FACTS = {True: SPLIT_RECORDS, False: "all records"}
 _LONGEST_REASON = 1000
 # The three numbers are rounded once each.
 _ROUNDING = 1e-12

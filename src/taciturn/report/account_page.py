@@ -60,7 +60,7 @@ def account_page(entries: Sequence[LedgerEntry]) -> str:
 def _terms(state: AccountState) -> list[tuple[str, str]]:
     terms = [
         ("relation", state.relation),
-        ("unit", state.unit),
+        ("unit", state.unit if state.person_column is None else f"{state.unit}, by the column {state.person_column}"),
         (f"number of {state.unit}s", "private" if state.n is None else f"at most {state.n:,}"),
         ("first pot", f"a total Gaussian parameter of mu = {state.total.mu:.4g}" if state.total.gaussian else "none"),
     ]

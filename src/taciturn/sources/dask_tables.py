@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from taciturn.core.arrays import IndexArray, IntArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import DIFFERENT_LENGTHS, NO_COLUMNS, NOT_ONE_COLUMN, NOT_TWO_DIMENSIONS
-from taciturn.data.persons import KeyForms, key_forms
+from taciturn.data.persons import KeyForms, column_of_keys, key_forms
 from taciturn.sources.blocks import BlockBuilder, Partition, accepted, quietly
 from taciturn.sources.dask_source import DaskSource, compute_all, lazily
 from taciturn.sources.open_tables import OpenTable, is_dask
@@ -49,6 +49,7 @@ class DaskTable(OpenTable):
         self.names = tuple(names) if names and all(isinstance(name, str) for name in names) else None
         self.is_sparse = bool(sp.issparse(getattr(X, "_meta", None)))
         self.has_target, self.has_persons = y is not None, persons is not None
+        self.person_column = column_of_keys(persons)
         self._X = X if hasattr(X, "columns") else X.rechunk({1: -1})
         self._y, self._persons = _one_column("y", y), _one_column("persons", persons)
 

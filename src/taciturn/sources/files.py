@@ -56,7 +56,7 @@ class FileTable(PartitionedTable):
             # Encoded features are within the unit interval.
             x_bound=1.0,
         )
-        self.invalid = partitions.invalid
+        self.invalid, self.person_column = partitions.invalid, self.bounds.person
         # Files that other machines read cannot be copied here.
         self.gathers_persons = not getattr(engine, "reads_elsewhere", False)
 

@@ -57,6 +57,8 @@ class OpenTable(ABC):
     """The public range of the target, where the table states it."""
     x_bound: float | None = None
     """The public bound on every feature, where the table states it."""
+    person_column: str | None = None
+    """The name of the column with the keys of the persons, where the table has one."""
     invalid: str | None = None
     """What becomes of cells that cannot be used, where the table decides that."""
     gathers_persons: bool = False
@@ -137,17 +139,22 @@ class TablePersons:
 
     table: OpenTable
 
+    @property
+    def name(self) -> str | None:
+        """The name of the column of keys, if it is known."""
+        return self.table.person_column
+
     def read(self) -> PersonKeys:
         """Whose rows the rows are. Raises DataError if those of one person lie in several partitions."""
         parts = self.table.each_key_forms()
-        slots, n_persons = slots_in_parts(parts)
+        slots, n_persons, digest = slots_in_parts(parts)
         held = np.concatenate([np.unique(each[each >= 0]) for each in slots])
         if np.unique(held).size < held.size:
             raise DataError(
                 "persons: expected all rows of a person in one partition, got some in several; sort the table by "
                 "person and cut it between persons, or fit in memory."
             )
-        return PersonKeys(np.concatenate(slots), n_persons)
+        return PersonKeys(np.concatenate(slots), n_persons, digest)
 
 
 class PartitionedTable(OpenTable):

@@ -13,22 +13,26 @@ of the same plan looks the same; a signature over both helps.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from taciturn.accounting import proves
+from taciturn.accounting import best_bound, proves
 from taciturn.accounting.gdp import gaussian_cost
 from taciturn.accounts.chain import LedgerEntry
 from taciturn.accounts.price import DISTANCE_UNITS, GAUSSIAN_UNITS
+from taciturn.accounts.state import person_column_of
 from taciturn.certificate import Certificate, Release
+from taciturn.certificate.claim import facts_of_parts
 from taciturn.certificate.release import event_of_releases
 from taciturn.core.errors import AccountError
+from taciturn.modelfile.values import public_facts
+from taciturn.study.agreement import LEAST_SHARE
 
 __all__ = ["check_head", "check_heads"]
 
-_PART = re.compile(r"part \d+")
+# Budgets are added up.
+_ROUNDING = 1e-9
 
 
 def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
@@ -49,8 +53,8 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
     Raises
     ------
     AccountError
-        If the certificate names no entry, one that is not in the chain or was given back, or one that paid for less;
-        if relation, unit or number of records differ.
+        If the certificate names no entry, one that is not in the chain or was given back, or one that paid for less or
+        for more; if relation, unit, number of records, epsilon or delta differ.
     """
     if certificate.seeded:
         raise _wrong("seeded=True", "noise that cannot be replayed, which alone an account pays for")
@@ -61,20 +65,26 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
             "account, fit with one."
         )
     paid = [None if head is None else _find(head, entries) for _, head in parts]
-    _check_terms(certificate, entries[0])
+    _check_terms(certificate, entries)
     for (facts, _), entry in zip(parts, paid, strict=True):
         if entry is not None:
             _check_count(facts, entry, entries[0])
     found = [entry for entry in paid if entry is not None]
     if len({entry.sequence for entry in found}) < len(found):
         raise _wrong("account_head", "an entry for each part, and not the same one twice")
+    numbers = ", ".join(str(entry.sequence) for entry in found)
+    shares: list[tuple[Sequence[Release], LedgerEntry, bool]]
     if certificate.account_head is not None:
-        covered = _is_covered(certificate.events, found[0], ordered=certificate.ordered)
+        shares = [(certificate.events, found[0], certificate.ordered)]
     else:
-        covered = _are_covered(certificate.events, paid)
-    if not covered:
-        numbers = ", ".join(str(entry.sequence) for entry in found)
+        shares = list(_shares(certificate.events, paid))
+    if sum(len(releases) for releases, _, _ in shares) < len(certificate.events) or not all(
+        _is_covered(releases, entry, ordered=ordered) for releases, entry, ordered in shares
+    ):
         raise _wrong("events", f"releases that the price reserved by entry {numbers} covers")
+    if not all(_is_used(releases, entry, ordered=ordered) for releases, entry, ordered in shares):
+        raise _wrong("events", f"all releases that the price reserved by entry {numbers} paid for, found fewer")
+    _check_budget(certificate, found, numbers)
     return found
 
 
@@ -122,16 +132,9 @@ def _parts(certificate: Certificate) -> Iterator[tuple[Mapping[str, Any], str | 
     """The facts of each part of a certificate, with the entry that it names."""
     if certificate.account_head is not None:
         yield certificate.public, certificate.account_head
-    else:
-        yield from _parts_of(certificate.public, inside=False)
-
-
-def _parts_of(facts: Mapping[str, Any], *, inside: bool) -> Iterator[tuple[Mapping[str, Any], str | None]]:
-    if facts and all(_PART.fullmatch(name) and isinstance(part, Mapping) for name, part in facts.items()):
-        for part in facts.values():
-            yield from _parts_of(part, inside=True)
-    else:
-        head = facts.get("account_head") if inside else None
+        return
+    for facts in facts_of_parts(certificate.public):
+        head = facts.get("account_head") if facts is not certificate.public else None
         yield facts, head if isinstance(head, str) else None
 
 
@@ -150,11 +153,15 @@ def _find(head: str, entries: Sequence[LedgerEntry]) -> LedgerEntry:
     return found
 
 
-def _check_terms(certificate: Certificate, opened: LedgerEntry) -> None:
-    terms = opened.facts
+def _check_terms(certificate: Certificate, entries: Sequence[LedgerEntry]) -> None:
+    terms = entries[0].facts
     for name in ("relation", "unit"):
         if getattr(certificate, name) != terms[name]:
             raise _wrong(f"{name}={getattr(certificate, name)!r}", f"{terms[name]!r}, as the account states")
+    column = person_column_of(list(entries))
+    for stated in public_facts("person column", certificate.public):
+        if column is not None and stated != column:
+            raise _wrong(f"person column {stated!r}", f"{column!r}, as the account states")
 
 
 def _check_count(facts: Mapping[str, Any], entry: LedgerEntry, opened: LedgerEntry) -> None:
@@ -165,14 +172,17 @@ def _check_count(facts: Mapping[str, Any], entry: LedgerEntry, opened: LedgerEnt
         raise _wrong(f"records={stated!r}", f"at most {most}, as the account states")
 
 
-def _are_covered(releases: Sequence[Release], paid: Sequence[LedgerEntry | None]) -> bool:
-    """Whether releases can be divided among entries in order; a part without an entry released nothing."""
+def _shares(
+    releases: Sequence[Release], paid: Sequence[LedgerEntry | None]
+) -> Iterator[tuple[Sequence[Release], LedgerEntry, bool]]:
+    """Releases divided among entries in order; a part without an entry released nothing."""
     # Fewer releases cost no more, so that it is best to give each entry as many as its price covers.
     at = 0
     for entry in paid:
         if entry is not None:
-            at += _count_covered(releases[at:], entry)
-    return at == len(releases)
+            count = _count_covered(releases[at:], entry)
+            yield releases[at : at + count], entry, entry.facts["ordered"]
+            at += count
 
 
 def _count_covered(releases: Sequence[Release], entry: LedgerEntry) -> int:
@@ -198,6 +208,29 @@ def _is_covered(releases: Sequence[Release], entry: LedgerEntry, *, ordered: boo
         and Fraction(squared) * GAUSSIAN_UNITS <= price.gaussian
         and Fraction(distance) * DISTANCE_UNITS <= price.distance
     )
+
+
+def _is_used(releases: Sequence[Release], entry: LedgerEntry, *, ordered: bool) -> bool:
+    """Whether releases cost what was paid for them: a fit reserves the price of its plan, and no plan costs less."""
+    event, price = event_of_releases(releases), entry.price
+    if price.epsilon:
+        epsilon, delta = price.pair
+        return best_bound(event, delta, ordered=ordered).epsilon >= epsilon * LEAST_SHARE
+    squared, _ = gaussian_cost(event, ordered=ordered)
+    return Fraction(squared) * GAUSSIAN_UNITS >= price.gaussian * Fraction(LEAST_SHARE)
+
+
+def _check_budget(certificate: Certificate, paid: Sequence[LedgerEntry], numbers: str) -> None:
+    """The stated epsilon and delta against the budgets of the entries."""
+    epsilon, delta = (math.fsum(entry.facts[name] for entry in paid) for name in ("epsilon", "delta"))
+    if not math.isclose(certificate.delta, delta, rel_tol=_ROUNDING):
+        raise _wrong(f"delta={certificate.delta!r}", f"{delta!r}, for which entry {numbers} was reserved")
+    if certificate.group_size > 1:
+        # The claim for a group is more than the budget, and follows from the events.
+        return
+    least = epsilon * LEAST_SHARE if certificate.account_head is not None and certificate.events else 0.0
+    if not least <= certificate.epsilon <= epsilon * (1.0 + _ROUNDING):
+        raise _wrong(f"epsilon={certificate.epsilon!r}", f"{epsilon!r}, for which entry {numbers} was reserved")
 
 
 def _wrong(found: str, expected: str) -> AccountError:

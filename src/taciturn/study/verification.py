@@ -25,8 +25,10 @@ from taciturn.modelfile import Model, ScoreFile, model_digest
 from taciturn.study.agreement import (
     check_model_facts,
     check_no_release_missing,
+    check_releases_listed,
     check_same_certificate,
     check_selection_facts,
+    check_unit_facts,
 )
 from taciturn.study.files import SIGNATURE_NAME, StudyFiles, read_study_files
 from taciturn.study.findings import FAILS, HOLDS, NOT_CHECKED, CheckedItem, Verification, VerificationError
@@ -223,6 +225,7 @@ class _Examination:
             )
         certificate = Certificate.from_json(self._files.text(name))
         check_no_release_missing(certificate, self._content["taciturn"])
+        check_unit_facts(certificate)
         self._certificate = certificate
         return _describe_claim(certificate)
 
@@ -231,6 +234,7 @@ class _Examination:
         inside = content.get("certificate")
         certificate = Certificate.from_json(json.dumps(inside))
         check_no_release_missing(certificate, inside["taciturn"])
+        check_unit_facts(certificate)
         if self._content is not None and not own:
             check_same_certificate(name, inside, self._content)
         if not self._files.whole:
@@ -242,7 +246,7 @@ class _Examination:
         certificate = self._check_inside(name, content)
         self._writer = str(content.get("taciturn"))
         model = Model.from_json(self._files.text(name))
-        check_model_facts(model)
+        check_model_facts(model, content["certificate"]["taciturn"])
         self._model = model
         features = f"{int(model.estimator.support_.sum()):,} of {len(model.feature_names):,} features"
         claim = "" if self._files.whole else f"; {_describe_claim(certificate)}"
@@ -257,6 +261,7 @@ class _Examination:
     def _check_score(self, name: str) -> str:
         content = self._parsed(name)
         certificate = self._check_inside(name, content, own=True)
+        check_releases_listed(name, certificate)
         if content.get("version") == 1:
             return _describe_claim(certificate)
         score = ScoreFile.from_json(self._files.text(name))

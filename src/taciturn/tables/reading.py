@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import DataError
 from taciturn.core.validation import check_choice
+from taciturn.data.persons import NamedKeys
 from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_batches, whole_batches
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.columns import Column
@@ -131,7 +132,7 @@ def read_unbounded_table(
     return X, y, numbers
 
 
-def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | None = None) -> list[Any] | None:
+def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | None = None) -> NamedKeys | None:
     """Read the keys of the persons, one for every row; None where the bounds name no column of keys.
 
     **Privacy.** The result is as sensitive as the table. Keys are read cell by cell and refuse no table: an empty cell
@@ -154,7 +155,7 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
     check_present(name, schema)
     check_has_keys(name, schema)
     _, batches = whole_batches(file, schema, ColumnSelection({name: "text"}, {name: frozenset()}))
-    return [key for batch in batches for key in batch.column(0).to_pylist()]
+    return NamedKeys((key for batch in batches for key in batch.column(0).to_pylist()), name)
 
 
 def read_batches(

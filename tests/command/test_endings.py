@@ -278,7 +278,9 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     write_patients(tmp_path)
     # A fit that waits after its noise is drawn, in a process of its own.
     code = (
-        "import sys, time\nfrom taciturn import SparseClassifier\nfrom taciturn.cli import main\n"
+        # Where a shell runs the tests in the background, its children ignore interrupts.
+        "import signal, sys, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from taciturn import SparseClassifier\nfrom taciturn.cli import main\n"
         "fit = SparseClassifier.fit\n"
         "def slow(self, X, y=None, persons=None):\n    fit(self, X, y)\n    open('drawn', 'w').close()\n"
         "    time.sleep(3600)\n"
@@ -293,7 +295,7 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
         while not (tmp_path / "drawn").exists() and started.poll() is None:
             time.sleep(0.1)
         started.send_signal(number)
-        _, err = started.communicate()
+        _, err = started.communicate(timeout=600)
         (tmp_path / "drawn").unlink()
         assert [path.name for path in (tmp_path / name).iterdir()] == ["certificate.json"]
         ends.append((started.returncode, err.replace(name, "model")))

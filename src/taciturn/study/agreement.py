@@ -39,7 +39,7 @@ _STATED = ("x_bound", "n_nonzero", "invalid")
 LEAST_SHARE = 0.999 * (1.0 - 1e-6)
 # Facts that every fit and every score about records or persons states.
 _OF_RECORDS = frozenset({"invalid", "metric", "estimand"})
-# Version 0.1 accounted for a replaced record of a perturbed objective with up to a third more than it costs.
+# Version 0.1 accounted for a replaced record of a perturbed objective with clearly more than it costs.
 _LOOSE_VERSION = "0.1."
 # Budgets are split with one multiplication.
 _ROUNDING = 1e-9
@@ -78,12 +78,9 @@ def check_unit_facts(certificate: Certificate) -> None:
     """
     persons = certificate.unit == "person"
     parts = list(facts_of_parts(certificate.public))
-    stated = ["estimand" in facts for facts in parts]
     # Parts that release nothing are about persons and records alike.
-    read = [not _OF_RECORDS.isdisjoint(facts) for facts in parts]
-    if (persons and not any(stated)) or any(
-        each and found != persons for each, found in zip(read, stated, strict=True)
-    ):
+    stated = ["estimand" in facts for facts in parts if not _OF_RECORDS.isdisjoint(facts)]
+    if (persons and not stated) or any(found != persons for found in stated):
         raise CertificateError(
             f"unit={certificate.unit!r}: expected an estimand in the public facts of fits about persons, and of those "
             "alone; do not rely on this certificate, and ask for the one of the fit."

@@ -66,6 +66,7 @@ KEYS = ("taciturn", "task", "target", "bounds", "features", "estimator", "parame
         "classes", "n_steps", "sparse", "named", "certificate", "command")  # fmt: skip
 VALUES = (-1, [], {}, [[["deep"]]])
 CHANGES = {
+    "many coefficients": _set(("coefficients",), [[0.0] * 100_000]),
     "a class less": _set(("classes",), ["no"]),
     "classes that are numbers": _set(("classes",), [0, 1]),
     "a class twice": _set(("classes",), ["no", "no"]),

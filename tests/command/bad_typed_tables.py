@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sqlite3
+import zipfile
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 from bad_inputs import CANARY, Case, on_table
 from bad_text_tables import GOOD
-from commands import SECRET
+from commands import HEADER, SECRET, patients
 from pyarrow import feather, parquet
 
 N = 12
@@ -86,6 +90,96 @@ def cases():
     for suffix in ("parquet", "feather", "arrow"):
         yield from _damaged(suffix)
     yield from _places()
+    yield from _costly(stray="XFD2000", strings=1_000_000)
+
+
+def heavy():
+    """Costly tables in their full size, and files of millions of entries; large ones are made when they are needed."""
+    yield from _costly(stray="XFD1048576", strings=8_000_000)
+    bounds = '[target]\nname = "label"\nclasses = [0, 1]\n[columns.x]\ntype = "number"\nlower = -1\nupper = 1\n'
+
+    def write_line(path: Path) -> None:
+        path.write_text("1" + "".join(f" {index}:1" for index in range(1, 3_000_001)) + "\n0 1:1\n")
+
+    for name, table in (("four million columns", "1 1:1 4000000:1\n0 2:1\n"), ("a long line", write_line)):
+        files = {"t.svm": table, "bounds.toml": bounds}
+        yield Case(f"fit svm: {name}", on_table("fit", "t.svm"), files, says="the name of a column of the table")
+    names = [f"c{number}" for number in range(10_000)]
+    files = {
+        "t.csv": ",".join([*names, "ill"]) + "\n" + "1," * 10_000 + "yes\n",
+        "bounds.toml": '[target]\nname = "ill"\nclasses = ["no", "yes"]\n'
+        + "".join(f'[columns.x{number}]\ntype = "boolean"\n' for number in range(10_000)),
+    }
+    yield Case("fit csv: ten thousand unknown columns", on_table("fit", "t.csv"), files, says="more; mend these first")
+
+    def write_values(path: Path) -> None:
+        path.write_text('{"format": "taciturn model", "version": 2, "n": [' + "1," * 40_000_000 + "1]}")
+
+    yield Case("show: forty million values", ("show", "m.json"), {"m.json": write_values}, says="the file is damaged")
+
+
+def _workbook(change=lambda sheet: None, **parts):
+    """What writes a workbook, with other texts for its parts."""
+
+    def make(path: Path) -> None:
+        book, written = openpyxl.Workbook(), io.BytesIO()
+        for row in [HEADER, *patients(12)]:
+            book.active.append(row)
+        change(book.active)
+        book.save(written)
+        with zipfile.ZipFile(written) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+            for name in old.namelist():
+                made = next((make for part, make in parts.items() if part in name), lambda text: text)
+                new.writestr(name, made(old.read(name)))
+
+    return make
+
+
+def _stray(at):
+    def change(sheet):
+        sheet[at] = CANARY
+
+    return _workbook(change)
+
+
+_SST = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+
+
+def _with_texts(n_strings):
+    """A workbook with a list of distinct texts, in the place of a part that is not used."""
+    start = b'<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+    theme = b"application/vnd.openxmlformats-officedocument.theme+xml"
+    return _workbook(
+        theme=lambda text: start + b"<si><t>a</t></si>" * n_strings + b"</sst>",
+        Content_Types=lambda text: text.replace(theme, _SST),
+    )
+
+
+def _view(cell):
+    def make(path: Path) -> None:
+        with sqlite3.connect(path) as database:
+            columns = f"{cell} AS age, 1 AS dose, 1 AS smoker, 'hill' AS region, 'yes' AS ill"
+            database.execute(f"CREATE VIEW v AS SELECT {columns}")
+        database.close()
+
+    return make
+
+
+def _costly(stray, strings):
+    """Small files that would take hours or gigabytes."""
+    tables = {
+        f"a stray cell in {stray}": ("t.xlsx", _stray(stray), "rows of other lengths"),
+        f"{strings} texts": ("t.xlsx", _with_texts(strings), "unpack to at most 200 times"),
+        f"a text of {17 * strings} letters": (
+            "t.xlsx",
+            _workbook(theme=lambda text: text + b"a" * (17 * strings)),
+            "unpack to at most 200 times",
+        ),
+        f"a cell of {100 * strings} bytes": ("t.sqlite", _view(f"zeroblob({100 * strings})"), "cells of at most"),
+    }
+    for name, (table, content, says) in tables.items():
+        for command in ("fit", "predict", "init"):
+            yield Case(f"{command}: {name}", on_table(command, table), {table: content}, says=says)
 
 
 def _damaged(suffix):

@@ -18,6 +18,7 @@ GROUPS = {
     "models": list(bad_models.cases()),
 }
 CASES = [case for group in GROUPS.values() for case in group]
+HEAVY = list(bad_typed_tables.heavy())
 
 
 def test_there_are_five_hundred_and_no_two_alike():
@@ -78,7 +79,8 @@ def check_refused(case: Case, done):
 # Every third in the quick tests, all of them at night.
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=pytest.mark.slow if at % 3 else ()) for at, case in enumerate(CASES)],
+    [pytest.param(case, marks=pytest.mark.slow if at % 3 else ()) for at, case in enumerate(CASES)]
+    + [pytest.param(case, marks=pytest.mark.slow) for case in HEAVY],
     ids=lambda case: case.name[:60].encode("unicode_escape").decode(),
 )
 def test_bad_inputs(case, base, tmp_path):

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -302,6 +303,58 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     assert [code for code, _ in ends] == [143, 130]
     assert ends[0][1] == ends[1][1]
     assert "interrupted; no result was written." in ends[0][1]
+
+
+# A view that has no last row, and one that has no first.
+VIEW = (
+    "CREATE VIEW v AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+    "SELECT x AS age, x AS dose, 1 AS smoker, 'hill' AS region, 'yes' AS ill FROM c"
+)
+# The command, which leaves a file once it has opened the table.
+OPENED = (
+    "import sys\nfrom taciturn.cli import main\nfrom taciturn.tables import sheets\nchoose = sheets._choose\n"
+    "def opened(*what):\n    open('opened', 'w').close()\n    return choose(*what)\n"
+    "sheets._choose = opened\nsys.argv[0] = 'taciturn'\nmain()\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a signal that it could handle")
+@pytest.mark.parametrize("query", [VIEW, f"{VIEW} WHERE x < 0"], ids=["endless", "silent"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [*FIT[:1], "t.sqlite", *FIT[2:], "-o", "out"],
+        ["select", "t.sqlite", "--bounds", "bounds.toml", "--keep", "2", "-o", "out"],
+        ["predict", "model", "t.sqlite", "-o", "out"],
+        ["score", "model", "t.sqlite", "--epsilon", "1", "-o", "out"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_table_that_never_ends_ends_at_a_request(folder, tmp_path, arguments, query, number):
+    for name in ("bounds.toml", "model"):
+        (tmp_path / name).symlink_to(folder / name)
+    database = sqlite3.connect(tmp_path / "t.sqlite")
+    database.execute(query)
+    database.close()
+    before = {path.name for path in tmp_path.iterdir()}
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    started = subprocess.Popen(
+        [sys.executable, "-c", OPENED, *arguments], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "opened").exists():
+        assert started.poll() is None, started.communicate()
+        time.sleep(0.05)
+    started.send_signal(number)
+    sent = time.monotonic()
+    _, err = started.communicate(timeout=60)
+    assert time.monotonic() - sent < 3.0
+    assert started.returncode == 128 + number, err
+    assert "interrupted; no result was written." in err
+    assert "Traceback" not in err
+    # Neither a result nor a part of the copy is left.
+    assert {path.name for path in tmp_path.iterdir()} == before | {"opened"}
 
 
 # ------------------------------------------------------------------ score

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from taciturn import HardThresholdClassifier, ParameterError, SparseClassifier
 from taciturn.core.lattice import ONE
 from taciturn.data.admission import PresentRecords
+from taciturn.fitting import class_weights
 from taciturn.fitting.class_weights import WeightedLoss
 from taciturn.fitting.clipped_records import Clipping
 from taciturn.fitting.sums import GradientSum
@@ -152,3 +153,11 @@ def test_a_model_file_holds_the_weights():
     restored = Model.from_json(stored.to_json())
     assert restored.estimator.class_weight == {"b": 2.0}
     assert restored.to_json() == stored.to_json()
+
+
+def test_the_largest_of_many_weights_is_searched_for_once(monkeypatch):
+    searched = []
+    monkeypatch.setattr(class_weights, "max", lambda weights: searched.append(1) or max(weights), raising=False)
+    weights = class_weights.weights_of_classes({"k3": 4.0}, np.array([f"k{number}" for number in range(500)]))
+    assert len(searched) == 1
+    assert (weights[3], weights[4], len(weights)) == (1.0, 0.25, 500)

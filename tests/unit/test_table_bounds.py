@@ -28,10 +28,13 @@ from taciturn.tables import (
     bounds_template,
     detect_table,
     open_partitions,
+    problems,
     read_batches,
     read_person_keys,
     read_schema,
     read_table,
+    template,
+    words,
 )
 
 # ------------------------------------------------------------------ bounds
@@ -389,3 +392,89 @@ def test_the_statement_that_names_are_names_is_kept_and_checked():
     for wrong in ("false", '"yes"', "1"):
         with pytest.raises(ParameterError, match=r"^table.header=.*: expected true.*; add a line of names"):
             bounds(text.replace("header = true", f"header = {wrong}"))
+
+
+# ------------------------------------------------------------------ bounded work
+
+
+def counted(monkeypatch, place, name):
+    """The calls of a function, in a list that grows."""
+    calls, call = [], getattr(place, name)
+    monkeypatch.setattr(place, name, lambda *values, **options: calls.append(values) or call(*values, **options))
+    return calls
+
+
+@pytest.mark.parametrize("where", ["columns", "missing", "order"])
+def test_unknown_names_are_searched_for_once_each(monkeypatch, where):
+    """The names of the table are looked at once, and as many similar names are searched for as are told."""
+    stated = {f"x{number}": Column("number", 0, 1) for number in range(400)}
+    schema = TableSchema((*(f"c{number}" for number in range(400)), "ill"), ("number",) * 401)
+    plain = counted(monkeypatch, problems, "_plain")
+    similar = counted(monkeypatch, problems.difflib, "get_close_matches")
+    if where == "missing":
+        with pytest.raises(SeveralProblemsError, match="describe it in"):
+            TableBounds(Target("ill", 0, 1), stated, missing=dict.fromkeys(schema.names[:400], 0.5))
+    else:
+        order = tuple(stated) if where == "order" else None
+        with pytest.raises(SeveralProblemsError, match="table"):
+            TableBounds(Target("ill", 0, 1), stated, order=order).for_table(schema)
+    assert 400 < len(plain) < 4 * 400
+    assert len(similar) <= 20
+
+
+def test_the_indices_of_a_libsvm_file_are_no_names(monkeypatch):
+    schema = TableSchema(("label", *map(str, range(1, 5001))), ("number",) * 5001, sparse=True)
+    plain = counted(monkeypatch, problems, "_plain")
+    with pytest.raises(SeveralProblemsError, match="the name of a column"):
+        TableBounds(Target("label", 0, 1), {"x": Column("number", -1, 1)}).for_table(schema)
+    assert len(plain) < 10
+    persons = counted(monkeypatch, template, "names_a_person")
+    assert 'name = "label"' in bounds_template(schema, "label")
+    assert len(persons) < 10
+
+
+def test_long_names_are_not_compared(monkeypatch):
+    similar = counted(monkeypatch, problems.difflib, "get_close_matches")
+    assert problems.closest_name("a" * 10_000, ["a" * 9_999]) is None
+    assert not similar
+    assert problems.closest_name("aged", ["age", "b" * 10_000]) == "age"
+    assert similar[0][1] == ["age"]
+
+
+def test_keys_of_many_parts_are_refused_before_they_are_parsed(monkeypatch):
+    parse = tomllib.loads
+    deep = ".".join(["a"] * 21)
+    good = f"""# {deep}
+[target]
+name = "ill"
+classes = ["no", "yes"]
+[columns."{deep}"]
+type = "number"
+lower = 0.5
+upper = 1
+"""
+    texts = [f"{deep} = 1", f"[{deep}]", f"x = {{{deep} = 1}}", f"[[ {deep.replace('.', ' . ')} ]]",
+             '"a".' * 20 + "'a' = 1", f'# """\n{deep} = 1\n# """', f'x = "#"\n{deep} = 1']  # fmt: skip
+    monkeypatch.setattr(tomllib, "loads", lambda text: pytest.fail("it was parsed"))
+    for text in texts:
+        with pytest.raises(ParameterError, match="expected keys of at most 20 parts"):
+            TableBounds.from_toml(text)
+    monkeypatch.setattr(tomllib, "loads", parse)
+    assert list(TableBounds.from_toml(good).columns) == [deep]
+    for other in (f'x = """\n{deep}\n"""', f"x = '''\n{deep}\n'''", f"x = '{deep}'", "x" * 1_000_000 + " = 1"):
+        with pytest.raises(ParameterError, match="expected no key but"):
+            TableBounds.from_toml(good + "[other]\n" + other)
+
+
+def test_a_long_value_is_not_written_out_to_be_shortened():
+    class Item:
+        shown = 0
+
+        def __repr__(self):
+            Item.shown += 1
+            return "x"
+
+    text = str(words.shorten([Item() for _ in range(10_000)]))
+    assert text.startswith("[x, x, ")
+    assert len(text) == 60
+    assert Item.shown <= 60

@@ -1,9 +1,12 @@
 """Workbooks, Stata files, SQLite tables, other delimiters, and what is said about formats that are not read."""
 
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
 import warnings
+import zipfile
 from contextlib import closing
 from datetime import datetime
 
@@ -27,6 +30,7 @@ from taciturn.tables import (
     sheets,
 )
 from taciturn.tables.files import table_file
+from taciturn.tables.streams import StoppableStream
 
 BOUNDS = """
 [target]
@@ -208,11 +212,151 @@ def test_text_in_another_encoding_is_not_quoted(tmp_path):
     assert "SECRET" not in str(caught.value)
 
 
+# ------------------------------------------------------------------ bounded work
+
+
 def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
     write_workbook(tmp_path / "t.xlsx")
     monkeypatch.setattr(sheets, "machine_memory", lambda: 1000)
-    with pytest.raises(DataError, match="expected a workbook that fits into memory"):
+    with pytest.raises(DataError, match="expected a workbook that unpacks to at most 1,000 bytes, got a larger one"):
         read_schema(tmp_path / "t.xlsx")
+
+
+def test_a_stray_cell_does_not_make_every_row_as_wide_as_the_sheet(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["x", "y"])
+    book.active["XFD3000"] = 1
+    book.save(tmp_path / "t.xlsx")
+    rows = list(sheets._workbook_rows(tmp_path / "t.xlsx", "t", None, StoppableStream()))
+    assert len(rows) == 3000
+    assert [len(row) for row in rows if row] == [2, 16384]
+
+
+def repacked(path, **changes):
+    """Write a workbook again with other texts in the parts whose names end so; return the path."""
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in parts.items():
+            for end, change in changes.items():
+                content = change(content) if end in name else content
+            packed.writestr(name, content)
+    return path
+
+
+def test_rows_behind_the_last_one_of_a_sheet_are_refused(tmp_path, monkeypatch):
+    assert sheets._LAST_ROW == 1_048_576
+    monkeypatch.setattr(sheets, "_LAST_ROW", 2000)
+    write_workbook(tmp_path / "t.xlsx")
+    last = f'r="{N + 1}"'.encode()
+    path = repacked(tmp_path / "t.xlsx", sheet1=lambda text: text.replace(last, b'r="123456789012"'))
+    with pytest.raises(DataError, match="expected at most 2,000 rows, the last of a sheet, got a row behind them"):
+        read_table(path, TableBounds.from_toml(BOUNDS), "ill")
+
+
+def never(*arguments, **options):
+    raise AssertionError("the workbook was parsed")
+
+
+def test_parts_that_unpack_to_hundreds_of_times_their_size_are_refused_before_they_are_parsed(tmp_path, monkeypatch):
+    write_workbook(tmp_path / "t.xlsx")
+    bomb = b"<t>" + b"a" * (1 << 24) + b"</t>"
+    path = repacked(tmp_path / "t.xlsx", theme=lambda text: text + bomb)
+    monkeypatch.setattr(openpyxl, "load_workbook", never)
+    with pytest.raises(DataError, match="expected a workbook whose parts unpack to at most 200 times their size"):
+        read_schema(path)
+    # A part that states another size than it has is found before it is unpacked as a whole.
+    with zipfile.ZipFile(path) as packed:
+        (theme,) = (part for part in packed.infolist() if "theme" in part.filename)
+    stated, other = (size.to_bytes(4, "little") for size in (theme.file_size, 1000))
+    path.write_bytes(path.read_bytes().replace(stated, other))
+    unpacked = []
+    read = zipfile.ZipExtFile.read
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda self, size=-1: unpacked.append(size) or read(self, size))
+    with pytest.raises(DataError, match="expected a complete"):
+        read_schema(path)
+    assert max(unpacked) <= 1 << 20
+    assert min(unpacked) > 0
+
+
+def test_what_is_held_in_memory_has_a_limit_that_sheets_have_not(tmp_path, monkeypatch):
+    write_workbook(tmp_path / "t.xlsx")
+    monkeypatch.setattr(sheets, "_MOST_HELD", 15_000)
+    assert read_schema(tmp_path / "t.xlsx").names == NAMES
+    # The name of a part does not make it a sheet.
+    path = repacked(
+        tmp_path / "t.xlsx", Content_Types=lambda text: text.replace(b"spreadsheetml.worksheet+xml", b"other+xml")
+    )
+    monkeypatch.setattr(openpyxl, "load_workbook", never)
+    with pytest.raises(DataError, match="expected at most 15,000 bytes of distinct texts in a workbook, got more"):
+        read_schema(path)
+
+
+ENDLESS = """CREATE VIEW visits AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
+SELECT x AS age, x AS "body mass" FROM c"""
+
+
+def make_view(path, sql):
+    with sqlite3.connect(path) as database:
+        database.execute(sql)
+    database.close()
+    return path
+
+
+def drain(stream):
+    while stream.read(10_000):
+        pass
+
+
+def test_a_view_without_an_end_has_a_limit(tmp_path):
+    stream = sheets.SheetStream(make_view(tmp_path / "t.sqlite", ENDLESS), "t", "sqlite", None, most=100_000)
+    with pytest.raises(DataError, match="expected a table of at most 100,000 bytes as text, got a larger one, or a vi"):
+        drain(stream)
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    "cell", ["zeroblob(900000000)", "replace(hex(zeroblob(400000)), '0', '0000')", "zeroblob(1048577)"]
+)
+def test_cells_of_gigabytes_are_refused_before_they_are_made(tmp_path, cell):
+    path = make_view(tmp_path / "t.sqlite", f"CREATE VIEW visits AS SELECT {cell} AS age")
+    with pytest.raises(DataError, match="expected cells of at most 1,048,576 bytes, got a larger one"):
+        read_schema(path)
+
+
+def test_an_interrupt_ends_a_query_that_never_has_a_row(tmp_path, monkeypatch):
+    path = make_view(tmp_path / "t.sqlite", f"{ENDLESS} WHERE x < 0")
+    choose = sheets._choose
+
+    def interrupt(*arguments):
+        # The file is open, and the query comes next.
+        os.kill(os.getpid(), signal.SIGINT)
+        return choose(*arguments)
+
+    monkeypatch.setattr(sheets, "_choose", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        read_schema(path)
+
+
+def test_an_interrupt_ends_the_unpacking_of_a_workbook(tmp_path, monkeypatch):
+    write_workbook(tmp_path / "t.xlsx")
+    read, reads = sheets._WatchedFile.read, []
+
+    def interrupt(self, size=-1):
+        reads.append(size)
+        if len(reads) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+            # The handler runs in the main thread, which stops the stream.
+            assert self._stream._stopped.wait(60)
+        return read(self, size)
+
+    monkeypatch.setattr(sheets._WatchedFile, "read", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        read_schema(tmp_path / "t.xlsx")
+    assert len(reads) == 5
+
+
+# ------------------------------------------------------------------ packages and formats that are not there
 
 
 @pytest.mark.parametrize(("missing", "name", "extra"), [("openpyxl", "t.xlsx", "excel"), ("pandas", "t.dta", "stata")])

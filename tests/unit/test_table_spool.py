@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -111,6 +112,28 @@ def test_space_is_looked_for_first(tmp_path, temporary, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="set TMPDIR to a folder on another disk"):
         open_partitions(path, bounds())
+
+
+def test_a_view_without_an_end_does_not_fill_the_disk(tmp_path, temporary, monkeypatch):
+    database = sqlite3.connect(tmp_path / "t.sqlite")
+    database.execute(
+        "CREATE VIEW v AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x, x AS y FROM c"
+    )
+    database.close()
+    monkeypatch.setattr(partitions, "_CELLS", 10_000)
+    usage, looks = spool.shutil.disk_usage(tmp_path), []
+
+    def filling(_):
+        looks.append(1)
+        return usage._replace(free=max(0, 1_000_000 - 100_000 * len(looks)))
+
+    monkeypatch.setattr(spool.shutil, "disk_usage", filling)
+    stated = TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1)})
+    with pytest.raises(DataError, match='^"t.sqlite": expected free space for temporary files of its size, got less'):
+        open_partitions(tmp_path / "t.sqlite", stated)
+    # Parts were written until there was no space for the next one.
+    assert 5 < len(looks) < 10
+    assert not list(temporary.iterdir())
 
 
 def test_a_forked_process_and_a_copy_do_not_remove_what_is_not_theirs(tmp_path, temporary):

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,10 +17,23 @@ from hypothesis import strategies as st
 from pyarrow import csv, feather
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.tables import Column, TableBounds, Target, libsvm, read_schema, read_table, streams
-from taciturn.tables.streams import TableStream, _Quotes
+from taciturn.tables import (
+    Column,
+    TableBounds,
+    TableSchema,
+    Target,
+    arrow_tables,
+    libsvm,
+    read_schema,
+    read_table,
+    streams,
+)
+from taciturn.tables.arrow_tables import ColumnSelection
+from taciturn.tables.files import table_file
+from taciturn.tables.streams import StoppableStream, TableStream, _Quotes, interruptible
 
 BOUNDS = TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1), "t": Column("ignore")})
+SCHEMA = TableSchema(("y", "x", "t"), ("number", "number", "category"))
 HEAD = "y,x,t\n"
 ROW = "0.5,0.25,word\n"
 
@@ -229,3 +243,51 @@ def test_a_feather_file_that_is_cut_short_while_it_is_read_does_not_end_the_proc
     assert done.returncode == 0, done
     assert path.stat().st_size == 100_000
     assert done.stdout.startswith('"t.feather": expected a complete arrow file, got a damaged one')
+
+
+# ------------------------------------------------------------------ interrupts
+
+
+def test_a_request_to_stop_is_looked_at_between_two_reads():
+    """A reader that never ends by itself, in a thread that receives no signal."""
+    stream, ends = StoppableStream(), []
+
+    def read_for_ever():
+        os.kill(os.getpid(), signal.SIGINT)
+        while True:
+            try:
+                stream.check_stop()
+            except InterruptedError:
+                ends.append("stopped")
+                raise
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(stream, read_for_ever)
+    # The reader has ended when the interrupt goes on, so that nobody reads a file that is closed.
+    assert ends == ["stopped"]
+
+
+def test_errors_and_results_of_an_interruptible_call_are_those_of_the_call():
+    stream = StoppableStream()
+    assert interruptible(stream, lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        interruptible(stream, lambda: 1 // 0)
+    assert not stream.stopped
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_interrupt_ends_a_text_table_that_never_ends(tmp_path, monkeypatch, whole):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress((HEAD + ROW * 1000).encode()))
+    unpack, reads = gzip.GzipFile.read, []
+
+    def endless(self, size=-1):
+        reads.append(size)
+        if len(reads) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return unpack(self, size) or ROW.encode() * 1000
+
+    monkeypatch.setattr(gzip.GzipFile, "read", endless)
+    how = arrow_tables.whole_batches if whole else lambda *what: list(arrow_tables.stream_batches(*what))
+    with pytest.raises(KeyboardInterrupt):
+        how(table_file(path), SCHEMA, ColumnSelection({"x": "number"}))

@@ -40,7 +40,7 @@ def show(model: ShownFile) -> None:
         text = read_text(file, "model", _MOST_MODEL)
         content = parse_strictly(text)
         kind = content.get("format") if isinstance(content, dict) else None
-        shown = _read_certificate(file, text) if kind in _STATEMENTS else Model.from_json(text)
+        shown = _read_certificate(file, text) if kind in _STATEMENTS else Model.from_content(content)
     if isinstance(shown, Model):
         print_model(shown)
         print_certificate(shown.certificate)

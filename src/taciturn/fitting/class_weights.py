@@ -52,7 +52,8 @@ def weights_of_classes(class_weight: Mapping[Any, float] | None, labels: AnyArra
     if stated:
         unknown = next(iter(stated))
         raise ParameterError("class_weight", unknown, f"labels among {labels.tolist()}", "correct or leave it out")
-    return tuple(weight / max(weights) for weight in weights)
+    largest = max(weights)
+    return tuple(weight / largest for weight in weights)
 
 
 def weight_loss(loss: Loss, weights: tuple[float, ...]) -> Loss:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn._version import __version__
 from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.core.strict_json import parse_strictly
 from taciturn.core.validation import check_choice
 from taciturn.data.target import DEFAULT_X_BOUND
 from taciturn.modelfile.inference import inference_to_content
@@ -27,8 +28,8 @@ from taciturn.modelfile.reading import (
     NOT_STORED,
     VERSION,
     check_agreement,
+    check_format,
     new_estimator,
-    parse_content,
     set_fitted,
 )
 from taciturn.modelfile.values import damaged, to_plain
@@ -201,7 +202,12 @@ class Model:
     @classmethod
     def from_json(cls, text: str) -> Model:
         """Read what :meth:`to_json` wrote; raise an error of one sentence if the text is damaged."""
-        content = parse_content(text)
+        return cls.from_content(parse_strictly(text))
+
+    @classmethod
+    def from_content(cls, content: Any) -> Model:
+        """Make a model from the parsed content of a file, as :meth:`from_json` does."""
+        content = check_format(content)
         try:
             return cls._from_content(content)
         except TaciturnError:

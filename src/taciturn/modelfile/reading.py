@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from typing import Any
 
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from taciturn import estimators
 from taciturn._version import __version__
 from taciturn.core.errors import CertificateError, DataError
-from taciturn.core.strict_json import refuse_constant, without_duplicates
 from taciturn.data.target import check_y_bounds
 from taciturn.modelfile.inference import check_inference_fact, set_inference
 from taciturn.modelfile.values import (
@@ -33,8 +31,8 @@ __all__ = [
     "NOT_STORED",
     "VERSION",
     "check_agreement",
+    "check_format",
     "new_estimator",
-    "parse_content",
     "set_fitted",
 ]
 
@@ -64,12 +62,8 @@ CLASSES: dict[str, Any] = {
 """Estimators by the names that a file gives them."""
 
 
-def parse_content(text: str) -> dict[str, Any]:
-    """Parse the text; raise if its format or version is another."""
-    try:
-        content = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=without_duplicates)
-    except (ValueError, TypeError, RecursionError):
-        content = None
+def check_format(content: Any) -> dict[str, Any]:
+    """Return the content of a file; raise if its format or version is another."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(
             f"model: expected JSON with format {FORMAT!r}, got something else; pass what taciturn fit wrote as "

@@ -50,12 +50,19 @@ def read_truth(key: str, content: dict[str, Any]) -> bool:
 
 def read_numbers(key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Convert nested lists to an array of finite numbers of this shape; text is refused even if it looks like one."""
+    if _lengths(value) != shape:
+        raise DataError(damaged(f"{key!r} of another shape, or not finite"))
     if not all(type(entry) in (int, float) for entry in _leaves(value)):
         raise DataError(damaged(f"{key!r} without numbers"))
     array = np.array(value, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
         raise DataError(damaged(f"{key!r} of another shape, or not finite"))
     return array
+
+
+def _lengths(value: Any) -> tuple[int, ...]:
+    """The shape of nested lists by the first of each."""
+    return (len(value), *_lengths(value[0] if value else None)) if isinstance(value, list) else ()
 
 
 def _leaves(value: Any) -> Iterable[Any]:

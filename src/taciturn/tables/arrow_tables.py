@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from taciturn.core.errors import DataError
@@ -12,6 +15,7 @@ from taciturn.tables.files import TableFile, each_without_cells, without_cells
 from taciturn.tables.layouts import DELIMITERS
 from taciturn.tables.schema import MOST_COLUMNS, TableSchema, find_value, kind_of
 from taciturn.tables.stata import StataReader, stata_schema
+from taciturn.tables.streams import interruptible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +31,8 @@ _CELLS = 1 << 22
 # Larger blocks are slower, because they do not fit into the processor's cache.
 _LEAST_BLOCK, _MOST_BLOCK = 1 << 20, 1 << 30
 _RELEASE_EVERY = 64
+# More than the batches that Arrow reads ahead, and the longest wait for the end of its threads in seconds.
+_MOST_AHEAD, _WAIT = 256, 5.0
 _LONGEST_HEADER = 1 << 24
 
 
@@ -70,7 +76,7 @@ def whole_batches(
         opened = without_cells(file, lambda: _READERS[file.format](file, schema, selection))
         return without_cells(file, opened.count_rows), _typed_batches(file, opened, selection)
     options = _csv_options(file, schema, selection)
-    batches = without_cells(file, lambda: _read_csv(file.open(whole=True), options).to_batches(), schema.names)
+    batches = _read_csv(file, options, schema.names, whole=True).to_batches()
     n_rows = sum(batch.num_rows for batch in batches)
 
     def hand_out() -> Iterator[pa.RecordBatch]:
@@ -92,7 +98,7 @@ def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection
     if not file.is_text or not names:
         return selection
     options = _csv_options(file, schema, ColumnSelection(dict.fromkeys(names, "as it is")))
-    found = without_cells(file, lambda: _read_csv(file.open(), options).schema, schema.names)
+    found = _read_csv(file, options, schema.names).schema
     return replace(selection, inferred=dict(zip(found.names, found.types, strict=True)))
 
 
@@ -111,8 +117,12 @@ def stream_batches(
         yield from _typed_batches(file, opened, selection)
         return
     options = _csv_options(file, schema, selection)
-    for batch in each_without_cells(file, lambda: iter(_open_csv(stream or file.open(), options)), schema.names):
-        yield _with_gaps(batch, selection, file.decimal)
+    with (
+        closing(stream or without_cells(file, file.open)) as opened,
+        closing(without_cells(file, lambda: _CsvReader(opened, options), schema.names)) as reader,
+    ):
+        for batch in each_without_cells(file, lambda: reader, schema.names):
+            yield _with_gaps(batch, selection, file.decimal)
 
 
 def read_first_texts(file: TableFile, schema: TableSchema) -> dict[str, list[str]]:
@@ -120,8 +130,11 @@ def read_first_texts(file: TableFile, schema: TableSchema) -> dict[str, list[str
     from pyarrow import csv
 
     options = _csv_options(file, schema, ColumnSelection(dict.fromkeys(schema.names, "text")))
-    opened = without_cells(file, lambda: _open_csv(file.open(), options), schema.names)
-    batch = without_cells(file, lambda: next(iter(opened), None), schema.names)
+    with (
+        closing(without_cells(file, file.open)) as stream,
+        closing(without_cells(file, lambda: _CsvReader(stream, options), schema.names)) as reader,
+    ):
+        batch = without_cells(file, lambda: next(reader, None), schema.names)
     if batch is None:
         return {}
     gaps = set(csv.ConvertOptions().null_values)
@@ -138,21 +151,22 @@ def _csv_schema(file: TableFile) -> Any:
     """Infer the Arrow schema of a text table from its first block."""
     from pyarrow import csv
 
-    stream = file.open()
-    header = stream.first_line(_LONGEST_HEADER)
-    _check_header(file, header)
-    width = header.count(file.delimiter.encode()) + 1
-    if width > MOST_COLUMNS:
-        raise DataError(
-            f"{file.name}: expected at most {MOST_COLUMNS:,} columns, got {width:,}; write so wide a table as a libsvm "
-            "file, or leave columns out."
-        )
-    options = {
-        "read_options": csv.ReadOptions(block_size=_block_size(width, len(header))),
-        "parse_options": csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
-        "convert_options": csv.ConvertOptions(decimal_point=file.decimal),
-    }
-    return _open_csv(stream, options).schema
+    with closing(file.open()) as stream:
+        header = interruptible(stream, lambda: stream.first_line(_LONGEST_HEADER))
+        _check_header(file, header)
+        width = header.count(file.delimiter.encode()) + 1
+        if width > MOST_COLUMNS:
+            raise DataError(
+                f"{file.name}: expected at most {MOST_COLUMNS:,} columns, got {width:,}; write so wide a table as a "
+                "libsvm file, or leave columns out."
+            )
+        options = {
+            "read_options": csv.ReadOptions(block_size=_block_size(width, len(header))),
+            "parse_options": csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+            "convert_options": csv.ConvertOptions(decimal_point=file.decimal),
+        }
+        with closing(_CsvReader(stream, options)) as reader:
+            return reader.schema
 
 
 def _csv_options(file: TableFile, schema: TableSchema, selection: ColumnSelection) -> dict[str, Any]:
@@ -213,18 +227,75 @@ def _check_names(file: TableFile, names: tuple[str, ...]) -> None:
         )
 
 
-def _open_csv(stream: Any, options: dict[str, Any]) -> Any:
+class _CsvReader:
+    """The batches of a stream that is read while they are asked for; a pending interrupt ends a read."""
+
+    def __init__(self, stream: TableStream | SheetStream, options: dict[str, Any]) -> None:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        self._stream = stream
+        handle = _Handle(stream)
+        # Called without an instruction of Python, after which another thread could run.
+        self._released: SimpleQueue[Any] = SimpleQueue()
+        self._handle = weakref.ref(handle, self._released.put)
+        file = pa.PythonFile(handle, "r")
+        del handle
+        self._reader = interruptible(stream, lambda: csv.open_csv(file, **options))
+        self.schema = self._reader.schema
+
+    def __iter__(self) -> _CsvReader:
+        return self
+
+    def __next__(self) -> Any:
+        batch = interruptible(self._stream, lambda: next(self._reader, None))
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def close(self) -> None:
+        """Stop the stream, and take what Arrow has read ahead, until it has nothing under way.
+
+        Else the process could end in the middle of a read, or wait for one that is never made.
+        """
+        self._stream.stop()
+        for _ in range(_MOST_AHEAD):
+            with suppress(Exception):
+                if next(self._reader, None) is None:
+                    break
+        self._reader = iter(())
+        with suppress(Empty):
+            # The last thread of Arrow has left the interpreter once nobody holds the handle.
+            self._released.get(timeout=_WAIT)
+
+
+class _Handle:
+    """What Arrow reads of a stream, and holds as long as it may read."""
+
+    __slots__ = ("__weakref__", "_stream", "closed")
+
+    def __init__(self, stream: TableStream | SheetStream) -> None:
+        self._stream, self.closed = stream, False
+
+    def read(self, size: int) -> bytes:
+        """Read the next bytes."""
+        return self._stream.read(size)
+
+    def close(self) -> None:
+        """Leave the stream to whoever opened it."""
+        self.closed = True
+
+
+def _read_csv(file: TableFile, options: dict[str, Any], names: tuple[str, ...], *, whole: bool = False) -> Any:
+    """The selected columns of a text table in memory; ``names`` are all of its columns."""
     import pyarrow as pa
     from pyarrow import csv
 
-    return csv.open_csv(pa.PythonFile(stream, "r"), **options)
+    def read() -> Any:
+        with closing(file.open(whole=whole)) as stream:
+            return interruptible(stream, lambda: csv.read_csv(pa.PythonFile(stream, "r"), **options))
 
-
-def _read_csv(stream: TableStream | SheetStream, options: dict[str, Any]) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    return csv.read_csv(pa.PythonFile(stream, "r"), **options)
+    return without_cells(file, read, names)
 
 
 def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection, decimal: str) -> pa.RecordBatch:

@@ -17,7 +17,7 @@ from taciturn.tables.bounds_toml import parse_toml
 from taciturn.tables.columns import Column, Target, find_repeated
 from taciturn.tables.layouts import TableLayout
 from taciturn.tables.missing import Fill, checked_fill, is_fill_of
-from taciturn.tables.problems import Problems, closest_name, did_you_mean, listed_names
+from taciturn.tables.problems import KnownNames, Problems, did_you_mean, listed_names
 from taciturn.tables.schema import LABEL, TableSchema, is_index
 from taciturn.tables.statements import fields_to_content, missing_to_content, read_statements
 from taciturn.tables.words import quoted, refusal
@@ -204,13 +204,14 @@ class TableBounds:
         """
         present, problems = set(schema.names), Problems()
         if self.order is not None:
+            known = _known_names(schema)
             for name in self.order:
                 if name not in present and not (schema.sparse and is_index(name)):
                     with problems.gathering():
-                        raise DataError(missing_column(name, schema))
+                        raise DataError(missing_column(name, schema, known))
             problems.raise_all()
             return self
-        proposed = self._check_names(schema, problems)
+        proposed = self._check_names(schema, present, problems)
         self._check_described(schema, problems, proposed)
         problems.raise_all()
         order = tuple(name for name in schema.names if name != self.target.name and self._describes(name))
@@ -232,15 +233,16 @@ class TableBounds:
                     fills[name] = self.missing_default
         return replace(self, order=order, missing=fills, missing_default=None)
 
-    def _check_names(self, schema: TableSchema, problems: Problems) -> set[str]:
+    def _check_names(self, schema: TableSchema, present: set[str], problems: Problems) -> set[str]:
         """Gather stated names that the table does not have; return the names that were probably meant."""
-        present, proposed = set(schema.names), set()
+        proposed = set()
+        known, header = _known_names(schema), self._has_header(schema)
         named = () if self.person is None else (self.person,)
         for place, names in (("columns", self.columns), ("missing", self.missing), ("person.column", named)):
             for name in names:
                 if name in present or name == self.target.name:
                     continue
-                meant = closest_name(name, schema.names, alike=self._has_header(schema))
+                meant = known.closest(name, alike=header)
                 proposed |= {meant} - {None}
                 with problems.gathering():
                     raise refusal(
@@ -261,15 +263,15 @@ class TableBounds:
             return
         known = {*self.columns, self.target.name, self.person, *proposed}
         unknown = [
-            (position, name)
-            for position, (name, kind) in enumerate(zip(schema.names, schema.kinds, strict=True), start=1)
+            name
+            for name, kind in zip(schema.names, schema.kinds, strict=True)
             if name not in known and not (self.defaults is not None and kind == "number")
         ]
         if not unknown:
             return
         beyond = "" if self.defaults is None else " that is not plainly one of numbers"
         header = self._has_header(schema)
-        which = listed_names([name for _, name in unknown]) if header else str(unknown[0][0])
+        which = listed_names(unknown) if header else str(schema.names.index(unknown[0]) + 1)
         with problems.gathering():
             raise refusal(
                 "columns",
@@ -284,15 +286,15 @@ class TableBounds:
 
     def _checked_fills(self) -> dict[str, Any]:
         """The entries of ``missing``: a value, or a Fill where there is an indicator."""
-        problems, fills = Problems(), dict[str, Any]()
+        problems, fills, known = Problems(), dict[str, Any](), KnownNames(self.columns)
         for name, stated in self.missing.items():
             with problems.gathering():
-                fill = self._checked_fill(name, stated)
+                fill = self._checked_fill(name, stated, known)
                 fills[name] = fill if fill.indicator else fill.value
         problems.raise_all()
         return fills
 
-    def _checked_fill(self, name: str, stated: Any) -> Fill:
+    def _checked_fill(self, name: str, stated: Any, known: KnownNames) -> Fill:
         place, found = f"missing.{quoted(name)}", name in self.found_privately
         if name == self.target.name:
             fill = checked_fill(place, stated, lambda at, value: self.target.checked_fill(at, value, found=found))
@@ -301,7 +303,7 @@ class TableBounds:
             return fill
         column = self.column(name)
         if column is None or column.type == "ignore":
-            meant = did_you_mean(closest_name(name, [*self.columns]) if column is None else None)
+            meant = did_you_mean(known.closest(name) if column is None else None)
             remedy = f"{meant}describe it in [columns], or take it out"
             raise refusal(place, stated, "a column that enters the model", remedy)
         return checked_fill(place, stated, lambda at, value: column.checked_fill(at, value, found=found))
@@ -348,10 +350,15 @@ class TableBounds:
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def missing_column(name: str, schema: TableSchema) -> str:
-    """Message about a column that a table does not have."""
+def _known_names(schema: TableSchema) -> KnownNames:
+    """The names of a table, for proposals; the indices of a libsvm file are none."""
+    return KnownNames((LABEL,) if schema.sparse else schema.names)
+
+
+def missing_column(name: str, schema: TableSchema, known: KnownNames | None = None) -> str:
+    """Message about a column that a table does not have; ``known`` are its names, if several are searched for."""
     # Similar names are not proposed: if no name is known, the names of the table may be cells.
-    proposed = did_you_mean(closest_name(name, schema.names, alike=False))
+    proposed = did_you_mean((_known_names(schema) if known is None else known).closest(name, alike=False))
     remedy = f"{proposed}check the names in its header{_delimiter_hint(schema)}"
     if schema.sparse:
         remedy = f"the target of a libsvm file is called {quoted(LABEL)}, and its columns go by their indices"

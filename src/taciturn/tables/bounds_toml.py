@@ -14,11 +14,23 @@ __all__ = ["parse_toml"]
 
 _BLANK = re.compile(r"^\s*(\w+)\s*=\s*(?:#.*)?$")
 _HEADER = re.compile(r"^\s*\[(.+)\]\s*(?:#.*)?$")
+# Comments and texts, in which dots mean nothing, and then keys of many parts.
+_NO_KEYS = re.compile(
+    r'''#[^\n]*|"""(?:[^"\\]|\\.|"(?!""))*+"""|"(?:[^"\\\n]|\\.)*+"|'''
+    r"""'''(?:[^']|'(?!''))*+'''|'[^'\n]*+'""",
+    re.DOTALL,
+)
+_DEEP = re.compile(r"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){20}")
 _PLACE = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
 
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse the sections of ``bounds.toml``; the error about a value that was not filled in names its place."""
+    # The parser takes time and memory by the square of the number of parts.
+    if _DEEP.search(_NO_KEYS.sub("text", text)):
+        raise refusal(
+            "bounds", "", "keys of at most 20 parts with dots between them", "put column names with dots in quotes"
+        )
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

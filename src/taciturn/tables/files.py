@@ -126,7 +126,8 @@ class TableFile:
         if self.format in _SHEETS:
             from taciturn.tables import sheets
 
-            return sheets.SheetStream(self.path, self.name, self.format, self.part)
+            most = memory if whole else MOST_UNPACKED
+            return sheets.SheetStream(self.path, self.name, self.format, self.part, most=most)
         return TableStream(
             self.path,
             self.name,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from taciturn.core.errors import DataError, SeveralProblemsError, TaciturnError
 from taciturn.tables.words import quoted
 
-__all__ = ["Problems", "closest_name", "did_you_mean", "listed_names"]
+__all__ = ["KnownNames", "Problems", "closest_name", "did_you_mean", "listed_names"]
 
 _MOST_NAMES = 10
 _MOST_TOLD = 20
-# Similar names are not searched for among more, which would take seconds.
-_MOST_COMPARED = 2000
+# Names are not searched for among more, nor similar ones among more or among longer ones, which would take seconds.
+_MOST_KNOWN, _MOST_COMPARED, _LONGEST_COMPARED = 50_000, 2000, 100
 
 
 class Problems:
@@ -46,7 +46,31 @@ class Problems:
             raise SeveralProblemsError(told)
 
 
-def closest_name(name: str, names: Iterable[str], *, alike: bool = True) -> str | None:
+class KnownNames:
+    """Names among which the one that was probably meant is searched for, in bounded work for any number of searches.
+
+    No more similar names are proposed than problems are told.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._plain = {_plain(other): other for other in names} if len(names) <= _MOST_KNOWN else {}
+        short = [plain for plain in self._plain if len(plain) <= _LONGEST_COMPARED]
+        self._short = short if len(short) <= _MOST_COMPARED else []
+        self._searches = 0
+
+    def closest(self, name: str, *, alike: bool = True) -> str | None:
+        """The name that was probably meant, as :func:`closest_name` finds it."""
+        plain = _plain(name)
+        if (same := self._plain.get(plain)) is not None:
+            return same
+        if not alike or len(plain) > _LONGEST_COMPARED or self._searches >= _MOST_TOLD:
+            return None
+        self._searches += 1
+        similar = difflib.get_close_matches(plain, self._short, n=1)
+        return self._plain[similar[0]] if similar else None
+
+
+def closest_name(name: str, names: Collection[str], *, alike: bool = True) -> str | None:
     """The name that was probably meant: the same but for capitals, spaces and signs, or with ``alike`` a similar one.
 
     Examples
@@ -55,11 +79,7 @@ def closest_name(name: str, names: Iterable[str], *, alike: bool = True) -> str 
     >>> closest_name("Age", ["age", "dose"]), closest_name("Body mass", ["body_mass"]), closest_name("x", ["age"])
     ('age', 'body_mass', None)
     """
-    plain = {_plain(other): other for other in names}
-    if (same := plain.get(_plain(name))) is not None:
-        return same
-    similar = difflib.get_close_matches(_plain(name), plain, n=1) if alike and len(plain) <= _MOST_COMPARED else []
-    return plain[similar[0]] if similar else None
+    return KnownNames(names).closest(name, alike=alike)
 
 
 def did_you_mean(name: str | None) -> str:

@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,10 @@ __all__ = ["Spool", "copy_table"]
 
 _PACKED_RATIO = 4
 """Typical size of a text table against that of its gzip file."""
+
+
+class _NoSpaceError(DataError):
+    """There is no space for temporary files, whatever the table holds."""
 
 
 class Spool:
@@ -54,7 +58,7 @@ class Spool:
         except OSError:
             folder = None
         if folder is None:
-            raise DataError(self._no_space())
+            raise _NoSpaceError(self._no_space())
         self._folder = Path(folder)
         self._finalizer = weakref.finalize(self, _remove, folder, os.getpid())
         self.files: list[StoredFile] = []
@@ -76,13 +80,15 @@ class Spool:
         path = self._folder / f"{len(self.files):06d}.arrow"
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         try:
-            with pa.ipc.new_file(path, table.schema, options=options) as writer:
-                writer.write_table(table)
-            written = True
+            # The size of the file says little about a packed table, and nothing about a view of a database.
+            written = shutil.disk_usage(self._folder).free > table.nbytes
+            if written:
+                with pa.ipc.new_file(path, table.schema, options=options) as writer:
+                    writer.write_table(table)
         except OSError:
             written = False
         if not written:
-            raise DataError(self._no_space())
+            raise _NoSpaceError(self._no_space())
         file = TableFile(path, "arrow", ",", gzipped=False)
         self.files.append(StoredFile(file, FileStamp.take(file), (table.num_rows,)))
 
@@ -176,7 +182,7 @@ def _typed_batches(
     schema: TableSchema,
     selection: ColumnSelection,
     progress: Callable[[float], None] | None,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """Read files from the first row to the last; tell ``progress`` how much of a text table is read, from 0 to 1."""
     for file in files:
         stamp = FileStamp.take(file)
@@ -215,14 +221,16 @@ def copy_table(
     try:
         if not schema.sparse:
             selection = infer_types(files[0], schema, selection)
-        batches = _typed_batches(files, schema, selection, progress)
-        for rows in _groups(batches, files[0].format, most):
-            part.encode(rows)
-            spool.write(rows)
+        with closing(_typed_batches(files, schema, selection, progress)) as batches:
+            for rows in _groups(batches, files[0].format, most):
+                part.encode(rows)
+                spool.write(rows)
         return spool
     except DataError as error:
         refused = error
         spool.close()
+        if isinstance(error, _NoSpaceError):
+            raise
     except BaseException:
         spool.close()
         raise

@@ -6,13 +6,24 @@ import gzip
 import io
 import os
 import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import copy_context
+from typing import TypeVar
 
 from taciturn.core.errors import DataError
 
-__all__ = ["MOST_UNPACKED", "TableStream", "changed_file", "machine_memory"]
+__all__ = ["MOST_UNPACKED", "StoppableStream", "TableStream", "changed_file", "interruptible", "machine_memory"]
+
+T = TypeVar("T")
 
 MOST_UNPACKED = 1 << 34
-"""Largest size in bytes to which a gzip file may unpack: a small file can unpack to a thousand times its size."""
+"""Largest size in bytes of a table that is unpacked or computed as it is read: a small file can unpack to a thousand
+times its size, and a view of a database may have no last row."""
+
+_WAIT = 0.5
+"""Seconds between two looks at pending signals; on Windows they do not end a wait."""
 
 
 def machine_memory() -> int:
@@ -31,7 +42,71 @@ def changed_file(name: str) -> str:
     )
 
 
-class TableStream(io.RawIOBase):
+class StoppableStream(io.RawIOBase):
+    """A stream of bytes that is read in one thread and may be stopped from another.
+
+    A stopped stream has no more bytes, as if it were at its end: whoever stops it uses nothing that was read. An error
+    would leave Arrow with reads under way.
+    """
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def stop(self) -> None:
+        """End the stream for every read from now on, one that has begun included."""
+        self._stopped.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the stream was stopped."""
+        return self._stopped.is_set()
+
+    def check_stop(self) -> None:
+        """Raise in the middle of a read if the stream was stopped."""
+        if self.stopped:
+            raise InterruptedError("the stream was stopped")
+
+    def close(self) -> None:
+        """Stop whoever reads, and close the stream."""
+        self.stop()
+        super().close()
+
+
+def interruptible(stream: StoppableStream, call: Callable[[], T]) -> T:
+    """Return ``call()``, which reads a stream and may take long, in a way that an interrupt can end.
+
+    Python runs the handlers of signals in the main thread, between two instructions. Arrow waits there without one, and
+    reads the stream in another thread. So the call is made in a thread of its own, while the main thread waits where a
+    handler can run. If the handler raises, the stream is stopped, and the error goes on once the call has ended.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    # The place inside or outside of a guard goes along.
+    worker = threading.Thread(target=copy_context().run, args=(run,), name="taciturn reader", daemon=True)
+    try:
+        worker.start()
+        while worker.is_alive():
+            worker.join(_WAIT)
+    except BaseException:
+        stream.stop()
+        worker.join()
+        raise
+    return outcome.result()
+
+
+class TableStream(StoppableStream):
     """A text table as a stream of bytes, decompressed if it is gzipped as a whole.
 
     Three kinds of files are refused, because they would give other rows than the table has: a file that grows or
@@ -48,6 +123,7 @@ class TableStream(io.RawIOBase):
         delimiter: str | None = None,
         most: int = MOST_UNPACKED,
     ) -> None:
+        super().__init__()
         self._stored = io.BufferedReader(io.FileIO(os.fspath(path)))
         self._stored_size = os.fstat(self._stored.fileno()).st_size
         self._file: io.BufferedIOBase = gzip.GzipFile(fileobj=self._stored) if gzipped else self._stored
@@ -58,10 +134,6 @@ class TableStream(io.RawIOBase):
         self._count = 0
         self._quotes = None if delimiter is None else _Quotes(delimiter)
 
-    def readable(self) -> bool:
-        """True."""
-        return True
-
     def first_line(self, longest: int) -> bytes:
         """Look at the first line, before anything is read; :meth:`read` returns it again."""
         self._ahead = self._file.readline(longest)
@@ -69,6 +141,8 @@ class TableStream(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Read the next bytes; no bytes mean the end of a complete table."""
+        if self.stopped:
+            return b""
         data, self._ahead = self._ahead, b""
         if size < 0 or len(data) < size:
             # In full blocks: types of columns are inferred from the first one.
@@ -99,6 +173,7 @@ class TableStream(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file."""
+        self.stop()
         self._file.close()
         self._stored.close()
         super().close()

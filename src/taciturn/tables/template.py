@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from taciturn.tables.identifiers import names_a_person, names_an_identifier
 from taciturn.tables.problems import closest_name, did_you_mean
-from taciturn.tables.schema import TableSchema
+from taciturn.tables.schema import LABEL, TableSchema
 from taciturn.tables.words import quoted, refusal
 
 if TYPE_CHECKING:
@@ -53,7 +53,12 @@ def bounds_template(
         proposed = did_you_mean(closest_name(target, schema.names, alike=False))
         raise refusal("target", target, "the name of a column of the table", f"{proposed}check the names in its header")
     shared = schema.sparse or len(schema.names) > _MOST_SECTIONS
-    kinds = dict(zip(schema.names, schema.kinds, strict=True))
+    # The columns of a libsvm file are numbers without names, and may be millions.
+    kinds = (
+        dict.fromkeys((LABEL, target), "number")
+        if schema.sparse
+        else dict(zip(schema.names, schema.kinds, strict=True))
+    )
     parts = [_OPENING]
     if layout is not None and layout.to_content():
         stated = {key: "true" if value is True else _key(value) for key, value in layout.to_content().items()}

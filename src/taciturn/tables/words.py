@@ -14,6 +14,9 @@ _LONGEST = 60
 
 def shorten(value: object) -> object:
     """Shorten a public value for a message."""
+    if isinstance(value, list | tuple) and len(value) > _LONGEST:
+        # Longer than a message even so.
+        value = value[:_LONGEST]
     try:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits

@@ -32,7 +32,7 @@ _CELLS = 1 << 22
 _LEAST_BLOCK, _MOST_BLOCK = 1 << 20, 1 << 30
 _RELEASE_EVERY = 64
 # More than the batches that Arrow reads ahead, and the longest wait for the end of its threads in seconds.
-_MOST_AHEAD, _WAIT = 256, 5.0
+_MOST_AHEAD, _WAIT = 256, 1.0
 _LONGEST_HEADER = 1 << 24
 
 
@@ -241,7 +241,13 @@ class _CsvReader:
         self._handle = weakref.ref(handle, self._released.put)
         file = pa.PythonFile(handle, "r")
         del handle
-        self._reader = interruptible(stream, lambda: csv.open_csv(file, **options))
+        try:
+            self._reader = interruptible(stream, lambda: csv.open_csv(file, **options))
+        except BaseException:
+            del file
+            stream.stop()
+            self._wait()
+            raise
         self.schema = self._reader.schema
 
     def __iter__(self) -> _CsvReader:
@@ -264,8 +270,11 @@ class _CsvReader:
                 if next(self._reader, None) is None:
                     break
         self._reader = iter(())
+        self._wait()
+
+    def _wait(self) -> None:
+        """Wait until nobody holds the handle: then the last thread of Arrow has left the interpreter."""
         with suppress(Empty):
-            # The last thread of Arrow has left the interpreter once nobody holds the handle.
             self._released.get(timeout=_WAIT)
 
 

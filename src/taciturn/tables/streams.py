@@ -86,23 +86,30 @@ def interruptible(stream: StoppableStream, call: Callable[[], T]) -> T:
     if threading.current_thread() is not threading.main_thread():
         return call()
     outcome: Future[T] = Future()
+    ended = threading.Event()
 
     def run() -> None:
         try:
             outcome.set_result(call())
         except BaseException as error:
             outcome.set_exception(error)
+        ended.set()
 
     # The place inside or outside of a guard goes along.
     worker = threading.Thread(target=copy_context().run, args=(run,), name="taciturn reader", daemon=True)
+    worker.start()
     try:
-        worker.start()
-        while worker.is_alive():
-            worker.join(_WAIT)
+        # Not by join, which takes a thread for ended once an interrupt has come (Python 3.11).
+        while not ended.wait(_WAIT):
+            pass
     except BaseException:
         stream.stop()
-        worker.join()
+        ended.wait()
+        # Nobody uses what was read, and the traceback does not hold it.
+        outcome = Future()
         raise
+    finally:
+        worker.join()
     return outcome.result()
 
 

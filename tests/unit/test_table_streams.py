@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -265,6 +266,26 @@ def test_a_request_to_stop_is_looked_at_between_two_reads():
         interruptible(stream, read_for_ever)
     # The reader has ended when the interrupt goes on, so that nobody reads a file that is closed.
     assert ends == ["stopped"]
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_an_interrupt_while_the_reader_starts_stops_it_too(monkeypatch, begins):
+    """The thread begins after the interrupt, or never."""
+    stream, calls, start = StoppableStream(), [], threading.Thread.start
+
+    def begin_late(self):
+        start(threading.Thread(target=lambda: stream._stopped.wait() and start(self), daemon=True))
+        raise KeyboardInterrupt
+
+    def never_begin(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(streams, "_WAIT", 0.05)
+    monkeypatch.setattr(streams.threading.Thread, "start", begin_late if begins else never_begin)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(stream, lambda: calls.append(1))
+    assert stream.stopped
+    assert not calls
 
 
 def test_errors_and_results_of_an_interruptible_call_are_those_of_the_call():

@@ -90,6 +90,7 @@ def interruptible(stream: StoppableStream, call: Callable[[], T]) -> T:
 
     def run() -> None:
         try:
+            stream.check_stop()
             outcome.set_result(call())
         except BaseException as error:
             outcome.set_exception(error)
@@ -97,19 +98,21 @@ def interruptible(stream: StoppableStream, call: Callable[[], T]) -> T:
 
     # The place inside or outside of a guard goes along.
     worker = threading.Thread(target=copy_context().run, args=(run,), name="taciturn reader", daemon=True)
-    worker.start()
     try:
+        worker.start()
         # Not by join, which takes a thread for ended once an interrupt has come (Python 3.11).
         while not ended.wait(_WAIT):
             pass
     except BaseException:
         stream.stop()
-        ended.wait()
+        # A thread that has not begun makes no call any more, and may never begin.
+        ended.wait(_WAIT if worker.ident is None else None)
         # Nobody uses what was read, and the traceback does not hold it.
         outcome = Future()
         raise
     finally:
-        worker.join()
+        if worker.ident is not None:
+            worker.join()
     return outcome.result()
 
 

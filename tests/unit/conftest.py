@@ -1,5 +1,7 @@
 """Folders of data sets for the tests of loaders and experiments."""
 
+import signal
+
 import numpy as np
 import pytest
 from data_files import FEATURES, LABELS, TINY
@@ -32,3 +34,11 @@ def folder(tmp_path_factory):
     record_trials(folder)
     assert write_report((EXPERIMENT, UNRUN), folder) == folder / "reproduction.html"
     return folder
+
+
+@pytest.fixture
+def interrupts():
+    """Interrupts raise KeyboardInterrupt, which workers of pytest-xdist ignore otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -324,6 +324,7 @@ def test_cells_of_gigabytes_are_refused_before_they_are_made(tmp_path, cell):
         read_schema(path)
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_ends_a_query_that_never_has_a_row(tmp_path, monkeypatch):
     path = make_view(tmp_path / "t.sqlite", f"{ENDLESS} WHERE x < 0")
     choose = sheets._choose
@@ -338,6 +339,7 @@ def test_an_interrupt_ends_a_query_that_never_has_a_row(tmp_path, monkeypatch):
         read_schema(path)
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_ends_the_unpacking_of_a_workbook(tmp_path, monkeypatch):
     write_workbook(tmp_path / "t.xlsx")
     read, reads = sheets._WatchedFile.read, []

@@ -249,6 +249,7 @@ def test_a_feather_file_that_is_cut_short_while_it_is_read_does_not_end_the_proc
 # ------------------------------------------------------------------ interrupts
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_a_request_to_stop_is_looked_at_between_two_reads():
     """A reader that never ends by itself, in a thread that receives no signal."""
     stream, ends = StoppableStream(), []
@@ -296,6 +297,7 @@ def test_errors_and_results_of_an_interruptible_call_are_those_of_the_call():
     assert not stream.stopped
 
 
+@pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize("whole", [True, False])
 def test_an_interrupt_ends_a_text_table_that_never_ends(tmp_path, monkeypatch, whole):
     path = tmp_path / "t.csv.gz"

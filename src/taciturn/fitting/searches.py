@@ -219,8 +219,8 @@ def _number_of_folds(cv: Any) -> int | None:
     if hasattr(cv, "get_n_splits"):
         try:
             return int(cv.get_n_splits())
-        except (TypeError, ValueError):
-            # One fold for each record or group.
+        except Exception:
+            # One fold for each record or group, or a splitter of the caller's that looks at the table.
             return None
     return len(cv) if hasattr(cv, "__len__") else None
 
@@ -232,9 +232,13 @@ def _refuse_unaffordable(search: Search) -> None:
     """Raise BudgetExceededError if an account has not enough left for all fits of a search."""
     if search.runs is None or any(settings is None for settings, _ in search.runs):
         return
+    inside = _parameters(search.estimator)
+    if any(hasattr(inside.get(name), "fit") for settings, _ in search.runs for name in settings or ()):
+        # Candidates that are parts themselves: what they cost is not known from the parts that they replace.
+        return
     parts = {
         name: part
-        for name, part in _parameters(search.estimator).items()
+        for name, part in inside.items()
         if hasattr(part, "_plan") and getattr(part, "account", None) is not None and part.epsilon != math.inf
     }
     for account in dict.fromkeys(open_account(part.account) for part in parts.values()):

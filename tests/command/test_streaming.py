@@ -125,7 +125,7 @@ def test_an_open_table_has_the_assumptions_that_the_command_writes(tmp_path, kin
     """Which columns [defaults] are for follows from the first rows, and how many there are from the largest number."""
     rows = [(k % 2, 0.1 * (k % 7), k % 3) for k in range(60)]
     lines = {
-        "csv": ["label,1,2", *(f"{y},{a},{b}" for y, a, b in rows)],
+        "csv": ["label,a,b", *(f"{y},{a},{b}" for y, a, b in rows)],
         "libsvm": [f"{y} 1:{a} 2:{b}" for y, a, b in rows],
     }[kind]
     (tmp_path / f"table.{kind}").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -29,7 +29,8 @@ from taciturn.core.guard import GUARDED_METHODS, Guarded, guarded, warn_caller
 
 EXTREMES = (1.7e308, -1.7e308, 5e-324, -5e-324, 2.2e-308, 1e154, -0.0, 1e-160)
 BOUNDS = (0.5, 1e-300, 1e300, 1.0)
-Y_BOUNDS = ((-1.0, 1.0), (0.0, 1e-300), (-1.7e308, 1.7e308), (1e300, 1.7e308), (-5e-324, 5e-324))
+# The widest and the narrowest bounds that are allowed, and two that are refused.
+Y_BOUNDS = ((-1.0, 1.0), (0.0, 1e-300), (-4e300, 4e300), (1e300, 9e300), (-1.7e308, 1.7e308), (-5e-324, 5e-324))
 
 
 def extreme_records(seed, n=300, d=5):

@@ -161,8 +161,8 @@ def test_progress_is_told_after_every_partition():
     told = []
     engine = partial(StreamedSource, watch=lambda done, of: told.append((done, of)))
     CorrelationSelector(n_features_to_select=2).fit(PartitionedTable(reader_of(), engine=engine))
-    # The admission of all records, and one sum.
-    assert told == [(done, 5) for done in (1, 2, 3, 4, 5)] * 2
+    # The admission of all records, the mean of the target, and the sums of products.
+    assert told == [(done, 5) for done in (1, 2, 3, 4, 5)] * 3
 
 
 # ------------------------------------------------------------------ refusals are those of memory

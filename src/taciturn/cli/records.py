@@ -178,8 +178,8 @@ class EncodedTable:
                 text.replace("the bounds were", "the bounds not found privately were")
                 for text in certificate.assumptions
             )
-        # A table in partitions has given them to the certificate of the fit already.
-        assumed = tuple(dict.fromkeys((*held, *assumptions)))
+        # A table in partitions has given them to the certificate of the fit already, in another place.
+        assumed = (*(text for text in dict.fromkeys(held) if text not in assumptions), *assumptions)
         return replace(certificate, assumptions=assumed, public=with_person(certificate, self.bounds))
 
 

@@ -94,10 +94,6 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         check_x_bound(self._x_bound)
         check_truth(fit_intercept=self.fit_intercept)
 
-    def _plan(self, facts: PublicFacts) -> Any:
-        """The mechanisms of a fit and their costs, from the budget and public facts."""
-        raise NotImplementedError
-
     def _loss(self, facts: PublicFacts) -> tuple[Any, int]:
         """The loss of one record, and the number of outputs."""
         raise NotImplementedError

@@ -277,6 +277,16 @@ class PrivateEstimator(Guarded, Represented):
             random_state=self.random_state,
         )
 
+    def plan_for(self, X: Any, y: Any) -> PricedPlan:
+        """What a fit to a table would release and cost, from public facts; nothing is reserved or drawn."""
+        self.check_parameters()
+        plan: PricedPlan = self._plan(self._public_facts(X, y))
+        return plan
+
+    def _plan(self, facts: PublicFacts) -> Any:
+        """The mechanisms of a fit and their costs, from the budget and public facts."""
+        raise NotImplementedError
+
     def _open(self, X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
         """The arguments of a fit, with an open table in place of a dask collection; no cell is looked at."""
         X, y, persons = open_arguments(X, y, persons)

@@ -239,7 +239,7 @@ def _refuse_unaffordable(search: Search) -> None:
     parts = {
         name: part
         for name, part in inside.items()
-        if hasattr(part, "_plan") and getattr(part, "account", None) is not None and part.epsilon != math.inf
+        if hasattr(part, "plan_for") and getattr(part, "account", None) is not None and part.epsilon != math.inf
     }
     for account in dict.fromkeys(open_account(part.account) for part in parts.values()):
         if account is not None:
@@ -298,8 +298,7 @@ def _fits(
             try:
                 lowered = {"epsilon": share * changes.get("epsilon", part.epsilon)}
                 copy = type(part)(**(part.get_params(deep=False) | changes | lowered))
-                copy.check_parameters()
-                plan = copy._plan(copy._public_facts(search.X, search.y))
+                plan = copy.plan_for(search.X, search.y)
             except (TypeError, ValueError):
                 # A fit that is refused before it is charged; its own refusal says why.
                 continue

@@ -170,10 +170,6 @@ class PrivateSelector(FeatureMask, PrivateEstimator):
         truth_values = target_has_truth_values(y, invalid=self.invalid)
         return replace(facts, labels=np.array([False, True])) if truth_values else facts
 
-    def _plan(self, facts: PublicFacts) -> Any:
-        """The mechanism of the selection and its cost, from the budget and public facts."""
-        raise NotImplementedError
-
     def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> Any:
         """A source of the records that are not null, with class codes or mapped numbers for targets."""
         null, target = self.invalid == "null", self._target_map(facts)

@@ -233,3 +233,37 @@ def test_integers_beyond_doubles_are_no_finite_numbers():
     for call in (lambda: model.predict(X), lambda: model.fit(X, np.zeros(60))):
         with pytest.raises(DataError, match="expected finite numbers, got NaN or infinity"):
             call()
+
+
+# ------------------------------------------------------------------ targets in lists, and labels with gaps
+
+ODD_TARGETS = (None, "x", [], [1.0, 2.0], [[0.5]], np.ones(2), np.array([0.5]), {"a": 1})
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("odd", ODD_TARGETS, ids=repr)
+def test_one_odd_target_of_a_list_changes_no_other(nested, odd):
+    numbers = [0.25, -0.5, 0.75]
+    y = [[value] for value in numbers] if nested else list(numbers)
+    assert judged_numbers([*y, odd])[:3].tolist() == numbers
+    labels, known = judged_labels([*y, odd])
+    assert label_codes(labels[known], np.array(numbers))[:3].tolist() == [0, 1, 2]
+    # numpy nests lists only if all of them are.
+    assert nested is (np.array(y, dtype=object).ndim == 2)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda values: pd.Series(values, dtype="object").astype("category"),
+        lambda values: pa.array(values).dictionary_encode(),
+        lambda values: pl.Series(values),
+    ],
+    ids=["pandas", "pyarrow", "polars"],
+)
+def test_a_gap_rounds_no_large_label(column):
+    large = [2**53, 2**53 + 1, 2**53]
+    classes = np.array([2**53, 2**53 + 1])
+    for values in (large, [*large, None]):
+        labels, known = judged_labels(column(values))
+        assert label_codes(labels[known], classes).tolist() == [0, 1, 0]

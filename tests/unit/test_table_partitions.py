@@ -435,3 +435,10 @@ def test_partitions_are_as_small_as_the_memory_asks(tmp_path):
         writer.write_table(wide)
     with pytest.raises(DataError, match='^"t.arrow": expected row groups or record batches that can be read in half'):
         open_partitions(arrow, stated, memory=1 << 26)
+
+
+@pytest.mark.parametrize(("allowed", "most"), [(200, 100), (1, 1), (1 << 20, 256), (-1, 256)])
+def test_rows_of_persons_are_gathered_in_as_many_files_as_the_system_allows(monkeypatch, allowed, most):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
+    assert partitions._most_files() == most

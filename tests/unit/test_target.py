@@ -67,3 +67,18 @@ def test_labels_of_another_type_are_null_one_by_one():
     assert label_codes(np.array([0, 1]), np.array(["0", "1"])).tolist() == [-1, -1]
     assert label_codes(np.array(["0", 1], dtype=object), np.array([0, 1])).tolist() == [-1, 1]
     assert label_codes(np.array([1, "a", 7], dtype=object), np.array(["a", 7], dtype=object)).tolist() == [-1, 0, 1]
+
+
+def test_objects_have_the_codes_of_the_class_that_equals_them():
+    class Odd:
+        def __eq__(self, other):
+            raise RuntimeError
+
+        __hash__ = None
+
+    y = np.array(["b", 1, 1.0, True, np.int64(0), None, Odd(), "1", float("nan")], dtype=object)
+    assert label_codes(y, np.array([0, 1])).tolist() == [-1, 1, 1, 1, 0, -1, -1, -1, -1]
+    assert label_codes(y, np.array(["a", "b"])).tolist() == [1, -1, -1, -1, -1, -1, -1, -1, -1]
+    moments = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]")
+    days = np.array([np.datetime64("2021-01-01"), 1577836800000000000], dtype=object)
+    assert label_codes(days, moments).tolist() == [1, -1]

@@ -154,15 +154,20 @@ def blanked(table: Any, present: BoolArray) -> Any:
 
 def judged_numbers(y: Any) -> FloatArray:
     """Targets as doubles, with NaN in place of every one that is no finite number."""
-    return _numbers(_values(y))
+    return _numbers(_target_cells(y))
 
 
 def judged_labels(y: Any) -> tuple[NDArray[Any], BoolArray]:
     """Labels as they are, and which of them are there: neither missing nor infinite."""
-    labels = _values(y)
-    if labels.dtype.kind == "f" and _declared_type(y).startswith(("int", "uint")) and not hasattr(y, "iloc"):
-        # Integers of polars or pyarrow, of which a missing one made doubles: large ones would be rounded.
-        labels = np.array(y.to_pylist() if hasattr(y, "to_pylist") else y.to_list(), dtype=object)
+    labels = _target_cells(y)
+    if labels.dtype.kind == "f":
+        # Whole numbers, of which a missing one made doubles: large ones would be rounded.
+        declared = _declared_type(y)
+        if declared == "category" and hasattr(y, "cat"):
+            distinct = y.cat.categories.tolist()
+            labels = np.array([None if code < 0 else distinct[code] for code in y.cat.codes], dtype=object)
+        elif declared.startswith(("int", "uint", "dictionary")) and not hasattr(y, "iloc"):
+            labels = np.array(y.to_pylist() if hasattr(y, "to_pylist") else y.to_list(), dtype=object)
     if labels.dtype.kind != "O":
         return labels, np.isfinite(labels) if labels.dtype.kind == "f" else np.ones(labels.shape, dtype=bool)
     return labels, np.array([_is_label(label) for label in labels.ravel()], dtype=bool).reshape(labels.shape)
@@ -214,6 +219,27 @@ def _values(column: Any) -> NDArray[Any]:
         # pandas' columns with a mask for missing values.
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     return _cells(column)
+
+
+def _target_cells(y: Any) -> NDArray[Any]:
+    """A target as an array in which every cell still is what it was.
+
+    A list may hold lists of one cell each. numpy would nest them only if all are, so that one record would decide.
+    """
+    if not isinstance(y, list | tuple):
+        return _values(y)
+    cells = np.empty(len(y), dtype=object)
+    for place, cell in enumerate(y):
+        cells[place] = _only_cell(cell) if isinstance(cell, list | tuple | np.ndarray) else cell
+    return cells
+
+
+def _only_cell(cells: Any) -> Any:
+    """The cell of a row that has one; None, which is a missing target, for others."""
+    found = np.asarray(cells, dtype=object) if isinstance(cells, np.ndarray) else cells
+    if isinstance(found, np.ndarray):
+        return found.item() if found.size == 1 else None
+    return found[0] if len(found) == 1 and not isinstance(found[0], list | tuple | np.ndarray) else None
 
 
 def _cells(X: Any) -> NDArray[Any]:

@@ -132,6 +132,7 @@ def public_labels(y: Any) -> AnyArray:
         # Whether a label is missing is not public. The target is refused for that when it is read, if at all.
         labels, known = judged_labels(y)
         _check_one_column(labels)
+        _check_rows(y)
         plain = plain_labels(labels[known], with_text=isinstance(y, list | tuple))
         if len({isinstance(label, str) for label in plain.tolist()}) > 1:
             raise DataError(
@@ -266,6 +267,8 @@ def read_target(y: Any, *, invalid: str, numeric: bool) -> tuple[Any, Any]:
 
     target, known = without_data_values("y", read)
     _check_one_column(target)
+    if invalid == "raise":
+        _check_rows(y)
     if invalid == "raise" and not known.all():
         # What is there but is no number, where numbers are expected.
         is_text = numeric and bool((judged_labels(y)[1] & ~known).any())
@@ -278,6 +281,13 @@ def read_target(y: Any, *, invalid: str, numeric: bool) -> tuple[Any, Any]:
 def _check_one_column(target: AnyArray) -> None:
     """Raise unless there is one target per row, from the shape alone."""
     if target.ndim != 1 and not (target.ndim == 2 and target.shape[1] == 1):
+        raise DataError(f"y: {NOT_ONE_COLUMN}.")
+
+
+def _check_rows(y: Any) -> None:
+    """Raise if a list of targets has a row of several. Elsewhere its record is null, as for any other odd target."""
+    rows = (cell for cell in y if isinstance(cell, list | tuple | np.ndarray)) if isinstance(y, list | tuple) else ()
+    if any((row.size if isinstance(row, np.ndarray) else len(row)) != 1 for row in rows):
         raise DataError(f"y: {NOT_ONE_COLUMN}.")
 
 

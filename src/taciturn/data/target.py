@@ -152,6 +152,10 @@ def target_numbers(y: AnyArray, *, remedy: str) -> FloatArray:
     return y.astype(np.float64)
 
 
+# Types whose equal values have equal hashes, so that a label is looked up and not compared with every class.
+_PLAIN = (str, int, float, bool)
+
+
 def label_codes(y: AnyArray, classes: AnyArray) -> IntArray:
     """The position of each record's label among the classes, -1 for null records: those with another label.
 
@@ -159,19 +163,30 @@ def label_codes(y: AnyArray, classes: AnyArray) -> IntArray:
     could decide whether all labels are; released shares of classes show the mistake, see ``fitting.suspicions``.
     """
     codes = np.full(y.shape, -1, dtype=np.int64)
-    for code, label in enumerate(classes):
+    if y.dtype.kind == "O":
         # Objects are compared one by one: none of them decides what becomes of the others.
-        found = y == label if y.dtype.kind != "O" else np.array([_is(own, label) for own in y], dtype=bool)
-        codes[found] = code
+        listed = list(classes)
+        # Not moments, of which numpy makes numbers.
+        plain = classes.tolist() if classes.dtype.kind in "biufUO" else []
+        places = {label: code for code, label in enumerate(plain)}
+        for row, own in enumerate(y.tolist()):
+            codes[row] = places.get(own, -1) if type(own) in _PLAIN else _place_of(own, listed)
+        return codes
+    for code, label in enumerate(classes):
+        codes[y == label] = code
     return codes
 
 
-def _is(own: object, label: object) -> bool:
-    try:
-        return bool(own == label)
-    except Exception:
-        # Of a foreign object that cannot be compared.
-        return False
+def _place_of(own: object, listed: list[object]) -> int:
+    """The position of the class that equals an object of any type, or -1."""
+    for code, label in enumerate(listed):
+        try:
+            if bool(own == label):
+                return code
+        except Exception:
+            # Of a foreign object that cannot be compared.
+            return -1
+    return -1
 
 
 def class_signs(codes: IntArray, n_classes: int) -> FloatArray:

@@ -51,7 +51,17 @@ _MEMORY_PER_CELL = 1024
 """Bytes of the memory limit for one cell of a partition, for its copies on the way through a fit in a few threads."""
 
 _MOST_FILES = 256
-"""Files that are written at a time, where rows of persons are gathered."""
+"""Files that are written at a time, where rows of persons are gathered; half of what the system allows, if less."""
+
+
+def _most_files() -> int:
+    """How many files may be written at a time: a fact about the system, so that no table is refused for its rows."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
+    except ModuleNotFoundError:  # not on every system
+        return _MOST_FILES
+    allowed, _ = getrlimit(RLIMIT_NOFILE)
+    return _MOST_FILES if allowed == RLIM_INFINITY else max(1, min(_MOST_FILES, allowed // 2))
 
 
 class TablePartitions:
@@ -243,7 +253,7 @@ class TablePartitions:
     def _gathered(self) -> TablePartitions:
         part = self._encoding(None)
         spool = Spool([stored.file for stored in self._files])
-        n_files = min(len(self._partitions), _MOST_FILES)
+        n_files = min(len(self._partitions), _most_files())
 
         def pieces() -> Iterator[tuple[int, pa.RecordBatch]]:
             for index in range(len(self._partitions)):

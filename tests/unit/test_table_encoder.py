@@ -34,6 +34,7 @@ from taciturn.tables import (
     read_batches,
     read_schema,
 )
+from taciturn.tables.dates import read_day
 
 # ------------------------------------------------------------------ memory
 
@@ -423,3 +424,12 @@ def test_importing_the_room_is_cheap():
         assert getattr(taciturn.tables, name).__doc__
     with pytest.raises(AttributeError, match="has no attribute 'magic'"):
         _ = taciturn.tables.magic
+
+
+def test_a_moment_whose_day_is_no_day_is_a_cell_without_one():
+    class Odd(datetime):
+        def date(self):
+            return "no day"
+
+    assert read_day(Odd(2020, 1, 31), None) is None
+    assert read_day(datetime(2020, 1, 31), None) == date(2020, 1, 31)

@@ -71,7 +71,7 @@ def as_real(value: object) -> float:
 
 
 def check_epsilon(*, part: bool = False, **named: object) -> float:
-    """A privacy budget: a number from 1e-9 to 30, or infinity (the non-private twin).
+    """A privacy budget: a number from 1e-9 to 30, or infinity (no privacy).
 
     ``part`` is for what is left or made of a budget, which may be any number > 0.
     """

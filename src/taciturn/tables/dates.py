@@ -57,7 +57,9 @@ def read_day(cell: Any, format: str | None) -> date | None:
     if isinstance(cell, np.datetime64):
         # A number of days for years that dates do not have.
         cell = cell.astype("datetime64[D]").item()
-    return to_day(cell)
+    day = to_day(cell)
+    # An object may call itself a moment and have something else for its day.
+    return day if type(day) is date else None
 
 
 def check_format(place: str, format: Any) -> None:

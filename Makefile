@@ -45,8 +45,8 @@ $(CORE): pyproject.toml $(LOCK) | $(VENV)/pyvenv.cfg
 	$(BIN)/python $(INSTALL) --editable '.[cli]'
 	@touch $@
 
-$(DEV): pyproject.toml $(CORE)
-	$(BIN)/python $(INSTALL) --editable '.[dev,docs,reproduce]'
+$(DEV): pyproject.toml research/pyproject.toml $(CORE)
+	$(BIN)/python $(INSTALL) --editable '.[dev,docs]' --editable research
 	@touch $@
 
 $(RELEASE): pyproject.toml $(DEV)
@@ -63,9 +63,9 @@ test: $(DEV) ## Every test that is not marked slow
 test-slow: $(DEV) ## The tests that take minutes
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
 
-$(OLDEST)/.core: pyproject.toml constraints-oldest.txt
+$(OLDEST)/.core: pyproject.toml research/pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/$(SCRIPTS)/python $(PIP) install --constraint constraints-oldest.txt --editable '.[dev,reproduce]'
+	$(OLDEST)/$(SCRIPTS)/python $(PIP) install --constraint constraints-oldest.txt --editable '.[dev]' --editable research
 	@touch $@
 
 test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pyproject.toml allows
@@ -74,7 +74,7 @@ test-oldest: $(OLDEST)/.core ## The same tests on the oldest packages that pypro
 test-newest: ## The same tests on the newest packages of the day, in an environment that is made anew
 	rm -rf $(NEWEST)
 	$(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/$(SCRIPTS)/python $(PIP) install --editable '.[dev,reproduce]'
+	$(NEWEST)/$(SCRIPTS)/python $(PIP) install --editable '.[dev]' --editable research
 	$(NEWEST)/$(SCRIPTS)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 # In an environment of its own: a lock that pyproject.toml has outgrown cannot be installed.
@@ -87,8 +87,8 @@ lock: $(LOCKING)/.core ## Renew requirements-test.lock with the newest packages 
 	$(LOCKING)/$(SCRIPTS)/python -m tools.lock
 
 lint: $(DEV) ## ruff, mypy (strict), import contracts
-	$(BIN)/ruff check src tests benchmarks tools docs/tables docs/checks docs/plain_docstrings.py
-	$(BIN)/ruff format --check src tests benchmarks tools docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff check src research tests tools docs/tables docs/checks docs/plain_docstrings.py
+	$(BIN)/ruff format --check src research tests tools docs/tables docs/checks docs/plain_docstrings.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -119,7 +119,7 @@ docs: examples lessons site ## All of the pages: examples, generated tables, the
 	$(BIN)/python docs/tables/errors.py --check
 	$(BIN)/python docs/tables/demo.py --check
 	$(BIN)/python docs/tables/forest.py --check
-	$(BIN)/python -m benchmarks.compare --check
+	$(BIN)/python -m taciturn_research.benchmarks.compare --check
 	$(BIN)/python docs/checks/browser.py site $(REPORT)
 
 wheel: $(RELEASE) ## Build sdist and wheel into dist/, twice; check what they hold, install both elsewhere, run them there
@@ -132,16 +132,16 @@ release-check: $(RELEASE) ## Everything that a release needs but the tests; says
 	$(BIN)/python -m tools.release_check
 
 bench: $(DEV) ## Ratios to named baselines, measured in one run
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m taciturn_research.benchmarks
 
 reproduce: $(DEV) ## Tables and figures of the papers, quickly; FULL=1 for the papers' numbers of trials
 	$(BIN)/taciturn reproduce all --jobs 2 $(if $(FULL),,--quick) $(if $(DATA),--data $(DATA))
 	$(BIN)/python docs/tables/reproduction.py reproduction/results.json
 	$(BIN)/python docs/tables/papers.py --write
 
-arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it
-	$(BIN)/python -m benchmarks.utility --jobs 2 $(if $(FULL),--full) $(if $(DATA),--data $(DATA))
-	$(BIN)/python -m benchmarks.compare utility --write
+arena: $(DEV) ## Every method on every data set at equal budgets, an hour; FULL=1 for all of it, PUBLISH=1 for the pages
+	$(BIN)/taciturn arena --jobs 2 $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(PUBLISH),--publish)
+	$(if $(PUBLISH),$(BIN)/python -m taciturn_research.benchmarks.compare utility --write)
 
 # Other libraries live in environments of their own under build/, with what is named here.
 PEER_diffprivlib := diffprivlib==0.6.6 scikit-learn==1.7.2
@@ -159,8 +159,8 @@ build/%/.peer:
 	@touch $@
 
 comparisons: $(DEV) $(PEERS:%=build/%/.peer) ## Probe and time other libraries, and write the comparison pages; an hour
-	$(BIN)/python -m benchmarks peers
-	$(BIN)/python -m benchmarks.compare --probe --write
+	$(BIN)/python -m taciturn_research.benchmarks peers
+	$(BIN)/python -m taciturn_research.benchmarks.compare --probe --write
 
 # The last commit before the default of version 0.2 was changed, which make arena compares with.
 FIRST_EDITION := bcd8f37
@@ -172,7 +172,7 @@ arena-other: build/diffprivlib/.peer build/interpret/.peer ## diffprivlib, inter
 	build/first/$(SCRIPTS)/python $(PIP) install build/first/source
 
 coverage: $(DEV) ## How often intervals cover, half an hour; FULL=1 for 200 runs per cell instead of 40
-	$(BIN)/python -m benchmarks.coverage --jobs 2 --runs $(if $(FULL),200,40)
+	$(BIN)/python -m taciturn_research.coverage --jobs 2 --runs $(if $(FULL),200,40)
 
 audit: $(DEV) ## Audit every class and every mutant, and write docs/audit.md
 	$(BIN)/python docs/tables/audit.py --jobs 2

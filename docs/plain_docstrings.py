@@ -12,7 +12,7 @@ import re
 
 import griffe
 
-from taciturn.fitting.docstrings import fill
+from taciturn.methods.docstrings import fill
 
 _SYMBOLS = {
     "Delta": "Δ",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from taciturn.sources import PartitionedSource, answer_of
+from taciturn.engines import PartitionedSource, answer_of
 
 
 class ArrayReader:

@@ -20,13 +20,14 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 LOCK = "requirements-test.lock"
-EXTRAS = ("dev", "docs", "release", "reproduce")
+EXTRAS = ("cli", "dev", "docs", "release")
+RESEARCH = "research"
 PYTHONS = ("3.11", "3.12", "3.13")
 SYSTEMS = ("linux", "darwin", "win32")
 
 
 def compile_lock(root: Path, *, renew: bool) -> str:
-    """The lock of today's ``pyproject.toml``; pins of the present one stay where they may, unless it is renewed."""
+    """The lock of both distributions of today; pins of the present one stay where they may, unless it is renewed."""
     extras = [argument for extra in EXTRAS for argument in ("--extra", extra)]
     present = root / LOCK
     draft = root / "build" / LOCK
@@ -34,10 +35,14 @@ def compile_lock(root: Path, *, renew: bool) -> str:
     # uv keeps what the file that it writes already pins.
     draft.write_text(present.read_text(encoding="utf-8") if present.exists() and not renew else "", encoding="utf-8")
     command = ["pip", "compile", "--quiet", "--universal", "--python-version", min(PYTHONS), "--no-annotate"]
-    command += [*extras, "--output-file", str(draft), str(root / "pyproject.toml")]
+    command += [*extras, "--output-file", str(draft), str(root / "pyproject.toml"), "-"]
+    # By standard input, since no index has the package itself, for which research asks as well.
+    further = "\n".join(map(str, requirements_of(read_project(root / RESEARCH), ())))
     # Otherwise the header would hold this command with the paths of this machine.
     environment = os.environ | {"UV_CUSTOM_COMPILE_COMMAND": "make lock"}
-    subprocess.run([sys.executable, "-m", "uv", *command], check=True, env=environment, cwd=root)
+    subprocess.run(
+        [sys.executable, "-m", "uv", *command], check=True, env=environment, cwd=root, input=further, text=True
+    )
     return draft.read_text(encoding="utf-8")
 
 
@@ -47,13 +52,11 @@ def pins_in(text: str) -> list[Requirement]:
     return [Requirement(line) for line in lines if line]
 
 
-def requirements_of(project: dict[str, Any]) -> list[Requirement]:
-    """What the package and the locked extras ask for, with the extras of the package that they name."""
-    extras = project["optional-dependencies"]
-    asked = [Requirement(text) for name in EXTRAS for text in extras[name]]
-    named = {extra for requirement in asked if requirement.name == project["name"] for extra in requirement.extras}
-    asked += [Requirement(text) for text in [*project["dependencies"], *(t for name in named for t in extras[name])]]
-    return [requirement for requirement in asked if requirement.name != project["name"]]
+def requirements_of(project: dict[str, Any], extras: tuple[str, ...] = EXTRAS) -> list[Requirement]:
+    """What a distribution and its locked extras ask for, but for the package itself."""
+    named = [text for name in extras for text in project["optional-dependencies"][name]]
+    asked = [Requirement(text) for text in [*project["dependencies"], *named]]
+    return [requirement for requirement in asked if requirement.name != "taciturn"]
 
 
 def _applies(marker: Marker | None, python: str, system: str) -> bool:
@@ -64,8 +67,8 @@ def _applies(marker: Marker | None, python: str, system: str) -> bool:
     return marker.evaluate(environment)
 
 
-def lock_problems(project: dict[str, Any], text: str) -> list[str]:
-    """What is wrong with a lock for this project, one sentence each."""
+def lock_problems(project: dict[str, Any], research: dict[str, Any], text: str) -> list[str]:
+    """What is wrong with a lock for the package and for research, one sentence each."""
     problems = [f"line {line!r} names an index or a file" for line in text.splitlines() if _names_a_place(line)]
     if problems:
         return problems
@@ -74,7 +77,7 @@ def lock_problems(project: dict[str, Any], text: str) -> list[str]:
         pins.setdefault(canonicalize_name(pin.name), []).append(pin)
         if [each.operator for each in pin.specifier] != ["=="]:
             problems.append(f"{pin} is not one version")
-    for requirement in requirements_of(project):
+    for requirement in [*requirements_of(project), *requirements_of(research, ())]:
         found = pins.get(canonicalize_name(requirement.name), [])
         for python, system in ((python, system) for python in PYTHONS for system in SYSTEMS):
             if _applies(requirement.marker, python, system) and not any(
@@ -95,7 +98,7 @@ def _names_a_place(line: str) -> bool:
 
 
 def read_project(root: Path) -> dict[str, Any]:
-    """The table ``project`` of ``pyproject.toml``."""
+    """The table ``project`` of the ``pyproject.toml`` of a folder."""
     project: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return project
 
@@ -103,7 +106,7 @@ def read_project(root: Path) -> dict[str, Any]:
 def main() -> int:
     """Renew the lock with the newest packages that the extras allow."""
     text = compile_lock(ROOT, renew=True)
-    problems = lock_problems(read_project(ROOT), text)
+    problems = lock_problems(read_project(ROOT), read_project(ROOT / RESEARCH), text)
     for problem in problems:
         print(f"{LOCK}: {problem}", file=sys.stderr)
     if problems:

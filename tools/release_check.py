@@ -139,7 +139,8 @@ def check_version(release: Release) -> str:
 def check_lock(release: Release) -> str:
     """The lock is what today's bounds give, with the versions that it has."""
     present = (release.root / lock.LOCK).read_text(encoding="utf-8")
-    raise_for(lock.lock_problems(lock.read_project(release.root), present))
+    research = lock.read_project(release.root / lock.RESEARCH)
+    raise_for(lock.lock_problems(lock.read_project(release.root), research, present))
     if lock.compile_lock(release.root, renew=False) != present:
         raise CheckError(f"{lock.LOCK} does not follow from pyproject.toml; run make lock")
     return f"{len(lock.pins_in(present))} pins"

@@ -18,10 +18,10 @@ from typing import Any
 from sklearn.utils.parallel import Parallel, delayed
 
 from taciturn.audit import AuditResult, Replay, SearchResult
-from taciturn.audit.catalogue import ENTRIES, Entry, ExactCase, SampledCase
-from taciturn.audit.catalogue.replays import LARGE, PERSON_REPLAYS, REPLAYS, replays_of
-from taciturn.audit.random_tables import HUGE, TINY
-from taciturn.audit.run import audit_all
+from taciturn_research.attacks import ENTRIES, Entry, ExactCase, SampledCase
+from taciturn_research.attacks.random_tables import HUGE, TINY
+from taciturn_research.attacks.replays import LARGE, PERSON_REPLAYS, REPLAYS, replays_of
+from taciturn_research.attacks.run import audit_all
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "audit.md"
@@ -58,7 +58,7 @@ the real code for the duration of its audit, and the audit must find it. For eve
 more error: the samplers inside its fit draw a twentieth of the noise, while the certificate is unchanged. The audit of
 that class must flag it.
 
-`taciturn audit NAME --epsilon 1` audits one class, and `taciturn.audit.audit` a release of your own.
+`taciturn audit NAME --epsilon 1` of `taciturn-research` audits one class, `taciturn.audit.audit` a release of yours.
 """
 
 CLASSES = """\

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import in_page
 
-from taciturn import cli
+from taciturn.app.cli import main as cli_main
 
 MARKS = ("ZEBRA", "194242")
 """Stand in the cells of the tables, and in no message."""
@@ -174,7 +174,7 @@ def run(command: str) -> str:
     sys.argv = ["taciturn", *command.split()]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.main()
+            cli_main.main()
     except SystemExit as end:
         code = end.code
     finally:

@@ -15,9 +15,9 @@ from pathlib import Path
 from in_page import run_picture
 
 from taciturn.accounting import Budget
-from taciturn.fitting.recalibration import recalibrates
 from taciturn.losses import LogisticLoss
-from taciturn.planning.sparse import SparsePlan, plan_sparse
+from taciturn.methods.sparse.plan import SparsePlan, plan_sparse
+from taciturn.methods.sparse.run import recalibrates
 
 PICTURE = Path(__file__).parents[1] / "strategies.svg"
 BUDGET = Budget(1.0, 1e-6)

@@ -16,7 +16,7 @@ def main() -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         sys.exit(f"taciturn: the command line needs {', '.join(missing)}; run pip install 'taciturn[cli]'.")
-    from taciturn.cli import main as run
+    from taciturn.app.cli.main import main as run
 
     run()
 

@@ -1,4 +1,4 @@
-r"""Losses of one record in its linear predictor.
+"""Losses of one record in its linear predictor.
 
 A loss is ``phi(z, y)`` for one record with margin ``z = x @ w``; sums over records, and whether they are divided by
 n, belong to the caller. Features are scaled to [-1, 1] and numeric targets to [-1, 1], so that over the L1 ball of
@@ -19,14 +19,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_softmax, wrightomega
 
-from taciturn.core.arrays import BoolArray, FloatArray, IntArray, NumberArray
-from taciturn.core.lattice import ONE
-from taciturn.core.validation import check_positive
-from taciturn.data.fixed_point import round_weights
-from taciturn.kernels.exponentials import logistic_numpy, softmax_numpy
-from taciturn.kernels.gradients import DerivativeCurve
-from taciturn.kernels.residual_pieces import LatticeDerivative, logistic_derivative, residual_derivative
-from taciturn.kernels.softmax import softmax_residuals
+from taciturn.core.validation import ONE, BoolArray, FloatArray, IntArray, NumberArray, check_positive
+from taciturn.data.design import round_weights
+from taciturn.kernels.frank_wolfe_sparse import LatticeDerivative, logistic_derivative, residual_derivative
+from taciturn.kernels.gradients import DerivativeCurve, logistic_numpy, softmax_numpy, softmax_residuals
 
 __all__ = ["HuberLoss", "LogisticLoss", "Loss", "ScalarLoss", "SoftmaxLoss", "SquaredLoss"]
 

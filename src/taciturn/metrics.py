@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from taciturn.core.arrays import AnyArray, BoolArray, IntArray
 from taciturn.core.errors import DataError
-from taciturn.core.validation import check_finite, check_integer
+from taciturn.core.validation import AnyArray, BoolArray, IntArray, check_finite, check_integer
 
 __all__ = [
     "TopGreatGood",

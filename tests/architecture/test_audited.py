@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import taciturn
-from taciturn.audit.catalogue import ENTRIES, SampledCase
-from taciturn.audit.catalogue.entry import Fit
-from taciturn.audit.catalogue.replays import REPLAYS
-from taciturn.audit.catalogue.scores import ScoreRun
+from taciturn_research.attacks import ENTRIES, SampledCase
+from taciturn_research.attacks.entry import Fit
+from taciturn_research.attacks.replays import REPLAYS
+from taciturn_research.attacks.scores import ScoreRun
 
 PRIVACY = Path(__file__).parents[1] / "privacy"
 FITTED = {

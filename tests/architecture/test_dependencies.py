@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+RESEARCH = tomllib.loads((ROOT / "research" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 IMPORT_NAMES = {"scikit-learn": "sklearn", "dp-accounting": "dp_accounting"}
 
@@ -37,10 +38,9 @@ def blocked(names):
 
 def test_the_oldest_packages_are_the_lower_bounds():
     bounds = {}
-    extras = (EXTRAS[name] for name in ("cli", "dask", "excel", "stata", "postgresql", "reproduce", "dev"))
-    requirements = [*PROJECT["dependencies"], *(requirement for extra in extras for requirement in extra)]
-    requirements.remove("taciturn[cli]")
-    for requirement in requirements:
+    extras = (EXTRAS[name] for name in ("cli", "dask", "excel", "stata", "postgresql", "dev"))
+    further = [requirement for requirement in RESEARCH["dependencies"] if requirement != "taciturn[cli]"]
+    for requirement in [*PROJECT["dependencies"], *further, *(asked for extra in extras for asked in extra)]:
         name, lowest = re.fullmatch(r"([a-z-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
         assert bounds.setdefault(name, lowest) == lowest
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
@@ -54,8 +54,9 @@ def test_the_extra_of_the_command_line_is_what_its_entry_point_asks_for():
     assert PROJECT["scripts"] == {"taciturn": "taciturn.__main__:main"}
 
 
-def test_only_reproduced_figures_need_matplotlib():
-    assert [extra for extra, needed in EXTRAS.items() if "matplotlib" in names_of(needed)] == ["reproduce"]
+def test_only_research_needs_matplotlib():
+    assert [extra for extra, needed in EXTRAS.items() if "matplotlib" in names_of(needed)] == []
+    assert {"matplotlib", "taciturn"} <= names_of(RESEARCH["dependencies"])
 
 
 def blocks_of(page):
@@ -159,11 +160,11 @@ from taciturn import SparseClassifier
 def of_others():
     new = {name.partition(".")[0] for name in set(sys.modules) - before}
     return sorted(new - sys.stdlib_module_names - {"taciturn"})
-print(of_others(), "taciturn.estimators.admm" in sys.modules)
+print(of_others(), "taciturn.methods.objective.estimator" in sys.modules)
 from taciturn import estimators
 for name in estimators.__all__:
     getattr(estimators, name)
-print(of_others(), "taciturn.estimators.admm" in sys.modules)
+print(of_others(), "taciturn.methods.objective.estimator" in sys.modules)
 """
 HEAVY = ("numba", "llvmlite", "dp_accounting", "cryptography", "rich", "typer")
 

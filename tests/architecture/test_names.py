@@ -94,11 +94,23 @@ def test_private_names_stay_in_their_rooms():
 @pytest.mark.parametrize(
     ("module", "source", "use"),
     [
-        ("taciturn.cli.planted", "def run(model): return model._privately_planned()", "model._privately_planned"),
-        ("taciturn.cli.planted", "def run(model): model.plan()._noise_of_it = 1", "model.plan()._noise_of_it"),
-        ("taciturn.cli.planted", "from taciturn.tables.files import _CAUSES", "taciturn.tables.files._CAUSES"),
-        ("taciturn.cli.planted", "from taciturn.estimators import _linear", "taciturn.estimators._linear"),
-        ("taciturn.cli.planted", "from taciturn.estimators._linear import given", "taciturn.estimators._linear"),
+        (
+            "taciturn.app.cli.main.planted",
+            "def run(model): return model._privately_planned()",
+            "model._privately_planned",
+        ),
+        ("taciturn.app.cli.main.planted", "def run(model): model.plan()._noise_of_it = 1", "model.plan()._noise_of_it"),
+        (
+            "taciturn.app.cli.main.planted",
+            "from taciturn.tables.formats import _CAUSES",
+            "taciturn.tables.formats._CAUSES",
+        ),
+        ("taciturn.app.cli.main.planted", "from taciturn.estimators import _linear", "taciturn.estimators._linear"),
+        (
+            "taciturn.app.cli.main.planted",
+            "from taciturn.estimators._linear import given",
+            "taciturn.estimators._linear",
+        ),
     ],
 )
 def test_a_use_of_a_private_name_is_found(module, source, use):
@@ -120,6 +132,6 @@ def test_a_class_name_has_one_meaning():
 
 
 def test_a_class_name_with_two_meanings_is_found():
-    planted = ("taciturn.cli.planted", ast.parse("class Certificate:\n    pass\n"))
+    planted = ("taciturn.app.cli.main.planted", ast.parse("class Certificate:\n    pass\n"))
     places = repeated_classes([*modules(), planted])["Certificate"]
-    assert sorted(places) == ["taciturn.certificate.certificate", "taciturn.cli.planted"]
+    assert sorted(places) == ["taciturn.privacy.certificate", "taciturn.app.cli.main.planted"]

@@ -22,5 +22,5 @@ def test_scripts_find_the_names_that_they_import():
 
 def test_a_name_that_is_gone_is_noticed(tmp_path):
     script = tmp_path / "page.py"
-    script.write_text("from taciturn.audit.catalogue import NoSuchCase\n")
+    script.write_text("from taciturn_research.attacks import NoSuchCase\n")
     assert "cannot import name 'NoSuchCase'" in run_without_main([script], tmp_path).stderr

@@ -41,7 +41,7 @@ PLANS = {name: member for name, member in members() if inspect.isclass(member) a
 
 
 def test_there_are_plans():
-    assert {"taciturn.planning.top_k.TopKPlan", "taciturn.planning.two_stage.TwoStagePlan"} <= set(PLANS)
+    assert {"taciturn.methods.selection.plan.TopKPlan", "taciturn.methods.objective.plan.TwoStagePlan"} <= set(PLANS)
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -14,10 +14,11 @@ import pytest
 
 import taciturn
 from taciturn import mechanisms
-from taciturn.audit.catalogue import ENTRIES
+from taciturn_research.attacks import ENTRIES
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
+FOLDERS = (ROOT / "src", ROOT / "research" / "src")
+SOURCES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
 
 
 def test_the_readme_example_runs_as_printed():
@@ -30,8 +31,9 @@ def test_the_readme_example_runs_as_printed():
 
 
 MODULES = [
-    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-    for path in SOURCES
+    ".".join(path.relative_to(folder).with_suffix("").parts)
+    for folder in FOLDERS
+    for path in sorted(folder.rglob("*.py"))
     if ">>> " in path.read_text(encoding="utf-8")
 ]
 
@@ -68,7 +70,7 @@ def test_importing_the_package_is_cheap():
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_are_documented(path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
@@ -77,14 +79,20 @@ def test_import_contracts_are_kept_and_can_fail(tmp_path):
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     kept = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert kept.returncode == 0, kept.stdout
-    # The same contracts refuse numba outside kernels, upward imports and an unlisted room.
+    # The same contracts refuse numba outside kernels, upward imports, research and an unlisted room.
     for room, line in (
         ("data/planted.py", "import numba"),
         ("core/planted.py", "import taciturn.events"),
+        ("cli/planted.py", "import taciturn_research.places"),
         ("utils.py", "X = 1"),
     ):
         copy = tmp_path / room.replace("/", "_")
         shutil.copytree(ROOT / "src" / "taciturn", copy / "taciturn")
+        shutil.copytree(
+            ROOT / "research" / "src" / "taciturn_research",
+            copy / "taciturn_research",
+            ignore=lambda _, names: [name for name in names if "." in name and not name.endswith(".py")],
+        )
         (copy / "taciturn" / room).write_text(line + "\n", encoding="utf-8")
         (copy / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
         broken = subprocess.run(
@@ -113,7 +121,7 @@ def test_everything_private_has_an_audit():
     assert len(fitted) > 15
     assert len(released) > 8
     scored = {"private_score"}
-    assert not (fitted | released | scored) - audited, "no audit entry in taciturn.audit.catalogue"
+    assert not (fitted | released | scored) - audited, "no audit entry in taciturn_research.attacks"
     assert not audited - (fitted | released | scored)
 
 

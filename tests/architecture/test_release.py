@@ -17,6 +17,7 @@ import taciturn
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
+RESEARCH = lock.read_project(ROOT / lock.RESEARCH)
 LOCKED = (ROOT / lock.LOCK).read_text(encoding="utf-8")
 # From the newest release on: what comes after it stands above, as "Unreleased", and make release-check refuses that.
 CHANGELOG = re.sub(
@@ -68,7 +69,7 @@ def test_a_tag_of_another_version_is_refused():
 
 
 def test_the_lock_has_every_package_within_its_bounds():
-    assert lock.lock_problems(PROJECT, LOCKED) == []
+    assert lock.lock_problems(PROJECT, RESEARCH, LOCKED) == []
     assert "hatchling" in {pin.name for pin in lock.pins_in(LOCKED)}
     # What builds the package is locked too, by an extra that asks for the same.
     assert set(PYPROJECT["build-system"]["requires"]) <= set(PROJECT["optional-dependencies"]["release"])
@@ -78,7 +79,7 @@ def test_the_lock_has_every_package_within_its_bounds():
 def test_a_lock_that_lacks_a_package_is_refused(name):
     without = re.sub(rf"^{name}==.*\n", "", LOCKED, flags=re.MULTILINE)
     assert without != LOCKED
-    (problem, *_) = lock.lock_problems(PROJECT, without)
+    (problem, *_) = lock.lock_problems(PROJECT, RESEARCH, without)
     assert problem.startswith(name)
     assert "has no version for Python 3.11" in problem
 
@@ -98,7 +99,7 @@ def test_a_lock_that_lacks_a_package_is_refused(name):
 def test_a_lock_with_a_wrong_line_is_refused(pattern, line, word):
     broken = re.sub(pattern, line, LOCKED, flags=re.MULTILINE)
     assert broken != LOCKED
-    assert word in "; ".join(lock.lock_problems(PROJECT, broken))
+    assert word in "; ".join(lock.lock_problems(PROJECT, RESEARCH, broken))
 
 
 def test_targets_install_with_the_lock():
@@ -116,7 +117,8 @@ WHEEL = ["taciturn/__init__.py", "taciturn/py.typed", f"{INFO}/METADATA", f"{INF
 
 def test_a_wheel_holds_the_package_alone():
     assert distributions.wheel_problems(WHEEL, VERSION) == []
-    for name in ("tests/conftest.py", "docs/index.md", "tools/lock.py", "taciturn/__pycache__/x.py", "taciturn/k.nbi"):
+    other = ("tests/conftest.py", "docs/index.md", "tools/lock.py", "taciturn_research/places.py")
+    for name in (*other, "taciturn/__pycache__/x.py", "taciturn/k.nbi"):
         (problem,) = distributions.wheel_problems([*WHEEL, name], VERSION)
         assert name in problem
     for name in WHEEL:

@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.py"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-FILES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.html"), *PAGES])
+FILES = sorted(
+    [*(ROOT / "src").rglob("*.py"), *(ROOT / "research").rglob("*.py"), *(ROOT / "src").rglob("*.html"), *PAGES]
+)
 
 OURS = {
     r"purses?": "privacy filter",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from taciturn import cli
+from taciturn.app.cli import main as cli_main
 
 INSTALLED = Path(sys.executable).with_name("taciturn")
 
@@ -62,7 +62,7 @@ def run(*arguments, cwd=None, out=None) -> Run:
             os.chdir(cwd)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                cli.main()
+                cli_main.main()
                 code = 0
             except SystemExit as end:
                 code = end.code or 0

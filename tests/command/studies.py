@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+from taciturn.app.report.model import model_report
+from taciturn.app.verify import read_public_key, verify_folder
 from taciturn.core.errors import TaciturnError
-from taciturn.report import model_report
-from taciturn.study import read_public_key, verify_folder
 
 REGRESSION = """\
 [target]

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taciturn.accounting import Budget, calibrate
-from taciturn.certificate import Certificate
+from taciturn.app.model_file import Model
+from taciturn.app.report.model import model_report
 from taciturn.core.errors import TaciturnError
 from taciturn.events import GaussianEvent, event_to_dict
-from taciturn.modelfile import Model
-from taciturn.report import model_report
+from taciturn.privacy.certificate import Certificate
 
 CERTIFICATE, MODEL, REPORT, SIGNATURE = "certificate.json", "model.json", "report.html", "signature.json"
 FILES = (CERTIFICATE, MODEL, REPORT)

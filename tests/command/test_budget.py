@@ -8,7 +8,7 @@ from accounts_paid import ACCOUNT, NAME, TERMS, URL, budget, charges, create, fi
 from commands import one_sentence, run, write_patients
 
 from taciturn import Account, Certificate
-from taciturn.accounts.chain import entry_from_json
+from taciturn.privacy.ledger import entry_from_json
 
 # ------------------------------------------------------------------ create
 

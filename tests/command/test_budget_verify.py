@@ -8,7 +8,7 @@ from accounts_paid import ACCOUNT, NAME, PAID, URL, budget, change_rows, copy_da
 from commands import one_sentence, run
 
 from taciturn import Certificate
-from taciturn.accounts.chain import LedgerEntry, entry_from_json
+from taciturn.privacy.ledger import LedgerEntry, entry_from_json
 
 
 def exported(folder) -> list[LedgerEntry]:

@@ -20,11 +20,12 @@ from commands import BOUNDS, INSTALLED, one_sentence, run, write_patients
 from studies import write_key
 
 import taciturn
-from taciturn.cli import output, predicting
+from taciturn.app.cli import output
+from taciturn.app.cli import show as cli_show
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.fitting import paths
-from taciturn.kernels import kendall
-from taciturn.mechanisms import rounded_gaussian
+from taciturn.kernels import ranks
+from taciturn.methods.frank_wolfe import run as frank_wolfe_run
+from taciturn.privacy import mechanisms
 
 FIT = ["fit", "patients.csv", "--bounds", "bounds.toml", "--nonzero", "3", "--epsilon", "4"]
 
@@ -117,7 +118,7 @@ def test_nothing_that_happens_while_a_model_is_shown_undoes_it(folder, monkeypat
     def failing(model, full):
         raise error
 
-    monkeypatch.setattr("taciturn.cli.fitting.print_model", failing)
+    monkeypatch.setattr("taciturn.app.cli.fit.print_model", failing)
     name = f"shown-{type(error).__name__}-{getattr(error, '__name__', '')}"
     done = run(*FIT, "-o", name, cwd=folder)
     assert done.code == 3
@@ -136,21 +137,21 @@ def failing(*arguments, **options):
 @pytest.mark.parametrize(
     ("place", "code"),
     [
-        ("taciturn.report.page.Page.table", 3),
-        ("taciturn.drawing.formats.odds_step", 3),
-        ("taciturn.report.page.Page.figure", 3),
-        ("taciturn.cli.output.OutputFolder.sign", 3),
-        ("taciturn.cli.opening.OpenedTable.close", 3),
-        ("taciturn.cli.fitting.print_model", 3),
-        ("taciturn.cli.fitting.print_certificate", 3),
-        ("taciturn.cli.fitting.print_payer", 3),
-        ("taciturn.cli.fitting.print_line", 3),
+        ("taciturn.app.report.page.Page.table", 3),
+        ("taciturn.charts.odds_step", 3),
+        ("taciturn.app.report.page.Page.figure", 3),
+        ("taciturn.app.cli.output.OutputFolder.sign", 3),
+        ("taciturn.app.cli.tables.OpenedTable.close", 3),
+        ("taciturn.app.cli.fit.print_model", 3),
+        ("taciturn.app.cli.fit.print_certificate", 3),
+        ("taciturn.app.cli.fit.print_payer", 3),
+        ("taciturn.app.cli.fit.print_line", 3),
         ("rich.console.Console.print", 3),
         # Progress and notes are worth no exit code.
         ("rich.progress.Progress.start", 0),
         ("rich.progress.Progress.stop", 0),
         ("rich.progress.Progress.update", 0),
-        ("taciturn.cli.consoles._NeverFailingFile.write", 0),
+        ("taciturn.app.cli.screen._NeverFailingFile.write", 0),
     ],
 )
 def test_no_failure_of_printing_or_drawing_removes_a_finished_model(folder, tmp_path, monkeypatch, place, code):
@@ -171,7 +172,7 @@ def test_no_failure_of_printing_or_drawing_removes_a_finished_model(folder, tmp_
 
 def test_a_model_that_cannot_be_written_leaves_its_certificate_alone(folder, tmp_path, monkeypatch):
     """The test above would pass for files that are written before the fit."""
-    monkeypatch.setattr("taciturn.modelfile.Model.to_json", failing)
+    monkeypatch.setattr("taciturn.app.model_file.Model.to_json", failing)
     done = run(*FIT, "-o", tmp_path / "model", cwd=folder)
     assert done.code == 1
     assert "note: noise was drawn; " in done.err
@@ -180,7 +181,7 @@ def test_a_model_that_cannot_be_written_leaves_its_certificate_alone(folder, tmp
 
 def test_a_model_without_its_page_is_signed(folder, tmp_path, monkeypatch):
     key = write_key(tmp_path / "key.pem")
-    monkeypatch.setattr("taciturn.report.page.Page.table", failing)
+    monkeypatch.setattr("taciturn.app.report.page.Page.table", failing)
     done = run(*FIT, "--sign", key, "-o", tmp_path / "model", cwd=folder)
     assert done.code == 3
     assert "do not fit it again; taciturn report writes its page." in done.err
@@ -192,7 +193,7 @@ def test_a_model_without_its_page_is_signed(folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("place", ["selecting._print_names", "selecting.print_certificate", "output.OutputFolder.sign"])
 def test_no_failure_of_printing_removes_a_finished_selection(folder, tmp_path, monkeypatch, place):
-    monkeypatch.setattr(f"taciturn.cli.{place}", failing)
+    monkeypatch.setattr(f"taciturn.app.cli.main.{place}", failing)
     arguments = ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "-o", tmp_path / "selected"]
     done = run(*arguments, cwd=folder)
     assert (done.code, DONE in done.err) == (3, True)
@@ -201,7 +202,7 @@ def test_no_failure_of_printing_removes_a_finished_selection(folder, tmp_path, m
 
 @pytest.mark.parametrize("place", ["scoring.print_score", "scoring.sign_beside", "score_screen._print_measures"])
 def test_no_failure_of_printing_removes_a_finished_score(folder, tmp_path, monkeypatch, place):
-    monkeypatch.setattr(f"taciturn.cli.{place}", failing)
+    monkeypatch.setattr(f"taciturn.app.cli.main.{place}", failing)
     done = run("score", "model", "patients.csv", "--epsilon", 1, "-o", tmp_path / "score.json", cwd=folder)
     assert (done.code, DONE in done.err) == (3, True)
     assert json.loads((tmp_path / "score.json").read_text(encoding="utf-8"))["format"] == "taciturn score"
@@ -281,7 +282,7 @@ def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     code = (
         # Where a shell runs the tests in the background, its children ignore interrupts.
         "import signal, sys, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from taciturn import SparseClassifier\nfrom taciturn.cli import main\n"
+        "from taciturn import SparseClassifier\nfrom taciturn.app.cli.main import main\n"
         "fit = SparseClassifier.fit\n"
         "def slow(self, X, y=None, persons=None):\n    fit(self, X, y)\n    open('drawn', 'w').close()\n"
         "    time.sleep(3600)\n"
@@ -312,7 +313,7 @@ VIEW = (
 )
 # The command, which leaves a file once it has opened the table.
 OPENED = (
-    "import sys\nfrom taciturn.cli import main\nfrom taciturn.tables import sheets\nchoose = sheets._choose\n"
+    "import sys\nfrom taciturn.app.cli.main import main\nfrom taciturn.tables import sheets\nchoose = sheets._choose\n"
     "def opened(*what):\n    open('opened', 'w').close()\n    return choose(*what)\n"
     "sheets._choose = opened\nsys.argv[0] = 'taciturn'\nmain()\n"
 )
@@ -533,7 +534,7 @@ def test_labels_that_are_formulas_are_quoted_on_request(folder, tmp_path):
     assert {row[0] for row in read["quoted.csv"][1:]} == {"'" + formula, "'@no"}
     # Numbers, negative ones too, and names stay what they are.
     assert [row[1:] for row in read["quoted.csv"]] == [row[1:] for row in read["plain.csv"]]
-    assert predicting._without_formulas([-1.5, "-1", "1", True]) == [-1.5, "'-1", "1", True]
+    assert cli_show._without_formulas([-1.5, "-1", "1", True]) == [-1.5, "'-1", "1", True]
 
 
 # ------------------------------------------------------------------ two commands with one output
@@ -719,14 +720,14 @@ def test_a_refused_command_leaves_no_folder_and_spends_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("kernel", "arguments"),
     [
-        ("taciturn.mechanisms.rounded_gaussian.propose", FIT),
-        ("taciturn.fitting.paths.advance_dense", [*FIT, "--method", "frank-wolfe"]),
+        ("taciturn.privacy.mechanisms.propose", FIT),
+        ("taciturn.methods.frank_wolfe.run.advance_dense", [*FIT, "--method", "frank-wolfe"]),
         (
-            "taciturn.kernels.kendall.concordance",
+            "taciturn.kernels.ranks.concordance",
             ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "--method", "kendall"],
         ),
         (
-            "taciturn.mechanisms.rounded_gaussian.propose",
+            "taciturn.privacy.mechanisms.propose",
             ["score", "model", "patients.csv", "--epsilon", "1", "--delta", "0.3"],
         ),
     ],
@@ -735,7 +736,7 @@ def test_what_cannot_be_compiled_fails_before_anything_is_spent(folder, monkeypa
     def broken(*arguments):
         raise OSError(errno.ENOMEM, "no room to compile")
 
-    for warm_up in (rounded_gaussian.warm_up, paths.warm_up, kendall.warm_up):
+    for warm_up in (mechanisms.warm_up, frank_wolfe_run.warm_up, ranks.warm_up):
         warm_up.cache_clear()
     monkeypatch.setattr(kernel, broken)
     assert run(*arguments, "-o", "uncompiled", cwd=folder).code != 0

@@ -10,9 +10,7 @@ from commands import one_sentence, run
 from hospital import CODES, write_hospital
 
 from taciturn import SparseClassifier
-from taciturn.cli.opening import OpenedTable, open_records
-from taciturn.cli.records import read_encoded_table
-from taciturn.cli.table_facts import gather_table_facts
+from taciturn.app.cli.tables import OpenedTable, gather_table_facts, open_records, read_encoded_table
 from taciturn.core.errors import SeveralProblemsError
 from taciturn.tables import partitions, read_table
 

@@ -10,7 +10,7 @@ from hospital import CODES, write_hospital
 from studies import write_key
 
 import taciturn
-from taciturn.modelfile import Model
+from taciturn.app.model_file import Model
 
 EDITS = (
     ('# categories =\n\n[columns."ward"]', 'categories = ["m", "f"]\n\n[columns."ward"]'),

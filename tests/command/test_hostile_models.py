@@ -8,9 +8,9 @@ from commands import run
 
 from taciturn import SparseClassifier, load
 from taciturn.accounting import epsilon_of
+from taciturn.app.model_file import Model
 from taciturn.core.errors import CertificateError, TaciturnError
 from taciturn.events import ExponentialEvent
-from taciturn.modelfile import Model
 from taciturn.tables import Column, TableBounds, TableSchema, Target
 
 HOSTILE = [

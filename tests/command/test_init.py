@@ -12,8 +12,8 @@ from hospital import write_hospital
 
 from taciturn import SparseClassifier, open_table, private_score
 from taciturn.tables import TableBounds, TableLayout, detect_table, read_schema
-from taciturn.tables.detection import ColumnProposal, propose_column
-from taciturn.tables.layouts import STATED_NAMES
+from taciturn.tables.columns import STATED_NAMES
+from taciturn.tables.propose import ColumnProposal, propose_column
 
 KINDS = {
     "patient_id": "person", "visit no": "identifier", "born": "date", "admitted": "date", "sex": "category",

@@ -14,9 +14,9 @@ from commands import BOUNDS, HEADER, SECRET, csv_text, one_sentence, patients, r
 from pyarrow import parquet
 
 import taciturn
-from taciturn.certificate import Certificate
-from taciturn.data.reading import ADMISSIBLE
-from taciturn.modelfile import Model
+from taciturn.app.model_file import Model
+from taciturn.data.records import ADMISSIBLE
+from taciturn.privacy.certificate import Certificate
 
 # The place of a cell and what stands there in place of a value.
 BAD_CELLS = [(3, 0, "forty"), (8, 0, ""), (20, 1, "NA"), (33, 2, "maybe"), (50, 3, ""), (71, 1, "1,5 mg")]
@@ -142,15 +142,15 @@ def test_sparse_rows_with_a_missing_entry_are_null_records_too(folder):
 
 
 def test_compare_passes_the_option_on_to_every_method(folder, monkeypatch):
-    from taciturn.cli import comparing
+    from taciturn.app.cli import fit as cli_fit
 
-    original, passed = comparing.new_estimator, []
+    original, passed = cli_fit.new_estimator, []
 
     def recorded(*arguments, **parameters):
         passed.append(parameters.get("invalid"))
         return original(*arguments, **parameters)
 
-    monkeypatch.setattr(comparing, "new_estimator", recorded)
+    monkeypatch.setattr(cli_fit, "new_estimator", recorded)
     done = run("compare", "bad.csv", "--bounds", "bounds.toml", "--trials", 1, "--invalid", "null", cwd=folder)
     assert done.code == 0, done
     assert passed.count("null") == len(passed) / 2 > 5

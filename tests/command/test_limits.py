@@ -6,7 +6,7 @@ import sys
 import pytest
 from commands import INSTALLED, Run, one_sentence, run, write_patients
 
-from taciturn.cli.limits import _LEAST
+from taciturn.app.cli.screen import _LEAST
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to a limit of its memory")
 

@@ -9,10 +9,10 @@ from commands import BOUNDS, csv_text, one_sentence, patients, run
 from pyarrow import parquet
 
 import taciturn
+from taciturn.app.model_file import Model
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.modelfile import Model
 from taciturn.tables import TableBounds, TableSchema, bounds_template, read_person_keys
-from taciturn.tables.identifiers import names_a_person, names_an_identifier
+from taciturn.tables.propose import names_a_person, names_an_identifier
 
 N_PERSONS = 300
 PERSON = '[person]\ncolumn = "patient_id"\n'
@@ -99,7 +99,7 @@ def test_the_number_of_rows_of_a_person_refuses_no_table(folder, monkeypatch):
     assert fit(folder, output="in-memory").code == 0
     assert run(*select, "-o", "in-memory-kept", cwd=folder).code == 0
     # One person's rows make the table larger than the memory.
-    monkeypatch.setattr("taciturn.cli.opening._size", lambda *_: 1 << 60)
+    monkeypatch.setattr("taciturn.app.cli.tables._size", lambda *_: 1 << 60)
     monkeypatch.setattr("taciturn.tables.partitions._CELLS", 400)
     assert fit(folder, output="partitions").code == 0
     one, other = (json.loads((folder / name / "model.json").read_text()) for name in ("in-memory", "partitions"))

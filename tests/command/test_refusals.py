@@ -8,9 +8,9 @@ import pytest
 from commands import BOUNDS, HEADER, SECRET, Run, csv_text, one_sentence, patients, run, sentences, write_patients
 
 from taciturn import SparseClassifier
-from taciturn.certificate import Certificate
-from taciturn.cli.output import AtomicFile, OutputFolder
+from taciturn.app.cli.output import AtomicFile, OutputFolder
 from taciturn.core.errors import DataError
+from taciturn.privacy.certificate import Certificate
 
 ROWS = patients(60)
 
@@ -408,7 +408,7 @@ def test_a_refusal_after_the_fit_keeps_the_statement(tmp_path, monkeypatch):
     def refusing(self, spent, certificate):
         raise DataError("certificates: expected others.")
 
-    monkeypatch.setattr("taciturn.cli.records.EncodedTable.compose_certificates", refusing)
+    monkeypatch.setattr("taciturn.app.cli.tables.EncodedTable.compose_certificates", refusing)
     assert fit(tmp_path).code == 1
     assert spending_of(tmp_path)["epsilon"] == 1.0
 
@@ -453,7 +453,7 @@ def test_a_defect_is_reported_without_its_message(tmp_path, monkeypatch):
 
 def test_predictions_do_not_grow_with_the_table(model_text, tmp_path):
     """Blocks, not the table: a block of a table of a hundred times the rows is no larger."""
-    from taciturn.modelfile import Model
+    from taciturn.app.model_file import Model
     from taciturn.tables import read_batches
 
     model = Model.from_json(model_text)

@@ -9,7 +9,7 @@ import pytest
 from commands import BOUNDS, csv_text, one_sentence, patients, run, run_installed, write_patients
 
 import taciturn
-from taciturn.certificate import Certificate
+from taciturn.privacy.certificate import Certificate
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from commands import csv_text, one_sentence, run
 
-from taciturn.cli.model_screen import ROWS_OF_A_SCREEN
-from taciturn.modelfile import Model
+from taciturn.app.cli.show import ROWS_OF_A_SCREEN
+from taciturn.app.model_file import Model
 
 LINES, COLUMNS = 24, 80
 LONG = "systolic blood pressure after ten minutes of rest, sitting, left arm, mean of three readings, visit "
@@ -201,7 +201,7 @@ def test_show_names_what_is_no_certificate(tmp_path):
 
 def test_the_list_of_experiments_fits_80_columns(monkeypatch):
     pytest.importorskip("matplotlib")
-    from taciturn.reproduce import EXPERIMENTS
+    from taciturn_research.reproduce import EXPERIMENTS
 
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     done = run("reproduce", "list")

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from studies import is_refused, make_study, owner, write_key
 from tampering import CERTIFICATE, MODEL, REPORT, SIGNATURE, WAYS
 
-from taciturn.study import verify_folder
+from taciturn.app.verify import verify_folder
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from commands import BOUNDS, SECRET, csv_text, one_sentence, run
 from scipy.stats import norm
 
 import taciturn
-from taciturn.cli.methods import find_features
+from taciturn.app.cli.tables import find_features
+from taciturn.app.model_file import Model
 from taciturn.core.errors import ParameterError
-from taciturn.modelfile import Model
 from taciturn.tables import Column, TableBounds, Target
 
 N = 8000

@@ -10,11 +10,10 @@ import pytest
 from commands import SECRET, run, write_patients
 
 from taciturn import CorrelationSelector, SparseClassifier, private_score
-from taciturn.cli.opening import parse_memory
-from taciturn.cli.passes import expected_passes
-from taciturn.cli.screen import pass_bar
+from taciturn.app.cli.screen import pass_bar
+from taciturn.app.cli.tables import expected_passes, parse_memory
 from taciturn.core.errors import ParameterError
-from taciturn.sources import PartitionedTable, open_table
+from taciturn.engines import PartitionedTable, open_table
 from taciturn.tables import TableBounds, read_table
 
 pa = pytest.importorskip("pyarrow")
@@ -216,7 +215,7 @@ def test_the_bar_tells_passes_and_grows_where_there_are_more(monkeypatch):
     from rich.console import Console
 
     screen = Console(file=io.StringIO(), force_terminal=True, width=100)
-    monkeypatch.setattr("taciturn.cli.screen.console", lambda *, stderr=False: screen)
+    monkeypatch.setattr("taciturn.app.cli.screen.console", lambda *, stderr=False: screen)
     with pass_bar("fitting", lambda: 2) as tell:
         for done in (1, 2, 1, 2, 1):
             tell(done, 2)

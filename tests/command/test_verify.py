@@ -12,8 +12,9 @@ from studies import is_refused, make_study, owner, refusal
 from tampering import CERTIFICATE, FILES, MODEL, SIGNATURE, WAYS
 
 from taciturn import __version__
-from taciturn.report import model_report
-from taciturn.study import sign_files, verification, verify_folder
+from taciturn.app import verify
+from taciturn.app.report.model import model_report
+from taciturn.app.verify import sign_files, verify_folder
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +228,7 @@ def escaped(tampered, key=None, *, signed, **options):
 
 
 def test_a_verifier_that_does_not_recompute_is_found_out(tampered, monkeypatch):
-    monkeypatch.setattr("taciturn.certificate.certificate.check_claim", lambda certificate: None)
+    monkeypatch.setattr("taciturn.privacy.certificate.check_claim", lambda certificate: None)
     assert escaped(tampered, signed=False) >= {
         "a smaller epsilon",
         "a smaller delta",
@@ -241,13 +242,13 @@ def test_a_verifier_that_trusts_the_key_in_the_file_is_found_out(study, tampered
     text = sign_files({name: (folder / name).read_bytes() for name in FILES}, Ed25519PrivateKey.generate())
     (folder / SIGNATURE).write_text(text, encoding="utf-8")
     assert is_refused(folder, owner(study))
-    real = verification.check_signature
-    monkeypatch.setattr(verification, "check_signature", lambda files, key: real(files, None))
+    real = verify.check_signature
+    monkeypatch.setattr(verify, "check_signature", lambda files, key: real(files, None))
     assert not is_refused(folder, owner(study))
 
 
 def test_a_verifier_that_does_not_look_at_the_files_is_found_out(study, tampered, monkeypatch):
-    monkeypatch.setattr(verification, "check_signature", lambda files, key: "0" * 64)
+    monkeypatch.setattr(verify, "check_signature", lambda files, key: "0" * 64)
     expected = {name for name, way in WAYS.items() if way.told is None}
     assert escaped(tampered, owner(study), signed=True) == expected
 
@@ -257,6 +258,6 @@ def test_a_verifier_that_does_not_read_the_report_is_found_out(tampered):
 
 
 def test_a_verifier_that_does_not_compare_files_is_found_out(tampered, monkeypatch):
-    monkeypatch.setattr(verification, "check_same_certificate", lambda *arguments: None)
-    monkeypatch.setattr(verification, "check_model_facts", lambda *arguments: None)
+    monkeypatch.setattr(verify, "check_same_certificate", lambda *arguments: None)
+    monkeypatch.setattr(verify, "check_model_facts", lambda *arguments: None)
     assert escaped(tampered, signed=False) >= {"too many coefficients", "other bounds of the target", "as published"}

@@ -141,7 +141,7 @@ def test_the_counts_see_a_second_reading(count_work, monkeypatch):
         open_partitions(*arguments, **options).close()
         return open_partitions(*arguments, **options)
 
-    monkeypatch.setattr("taciturn.sources.files.open_partitions", open_twice)
+    monkeypatch.setattr("taciturn.engines.partitions.open_partitions", open_twice)
     work = count_work("fit", "patients.csv", *options, "-o", "once more")
     assert work == COPIED_ONCE | {"opened": 3, "streams": 3}
 

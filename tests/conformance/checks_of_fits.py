@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from taciturn import Certificate
-from taciturn.certificate.words import in_short
+from taciturn.privacy.certificate import in_short
 
 DEFAULTS = {
     **{"epsilon": 1.0, "delta": 1e-6, "relation": "zero-out", "n_public": None, "classes": None, "n_nonzero": 10},

@@ -44,13 +44,12 @@ from taciturn import (
     certificate_of,
     private_score,
 )
-from taciturn.accounting.gdp import epsilon_of_mu, gaussian_cost
-from taciturn.accounts import price
-from taciturn.accounts.chain import LedgerEntry
-from taciturn.accounts.contents import check_entries
-from taciturn.certificate import compose
 from taciturn.core.rng import draws_noticed
 from taciturn.data.persons import read_persons
+from taciturn.privacy import ledger
+from taciturn.privacy.certificate import compose
+from taciturn.privacy.gdp import epsilon_of_mu, gaussian_cost
+from taciturn.privacy.ledger import LedgerEntry, check_entries
 
 RNG = np.random.default_rng(0)
 N = 2_000
@@ -104,8 +103,8 @@ def test_a_fit_is_charged_what_its_certificate_costs(entry, relation, url):
         assert charge.price.pair == (model.epsilon, model.delta)
     else:
         # Of the certificate's own events, raised by 2**-40 and rounded up.
-        assert squared * (1 - 1e-11) <= charge.price.gaussian / price.GAUSSIAN_UNITS <= squared * (1 + 1e-9) + 1e-14
-        assert charge.price.distance / price.DISTANCE_UNITS >= distance * (1 - 1e-9)
+        assert squared * (1 - 1e-11) <= charge.price.gaussian / ledger.GAUSSIAN_UNITS <= squared * (1 + 1e-9) + 1e-14
+        assert charge.price.distance / ledger.DISTANCE_UNITS >= distance * (1 - 1e-9)
     account.verify()
     assert Certificate.from_json(certificate.to_json()) == certificate
 
@@ -397,7 +396,7 @@ def test_an_unaffordable_search_is_refused_before_its_first_fit(kind, account):
     run, n_fits = SEARCHES[kind]
     left = account.state().left.gaussian
     # One fit too many at this budget: the account pays for n_fits - 1 of them.
-    mu = math.sqrt((left / (n_fits - 0.5)) / price.GAUSSIAN_UNITS)
+    mu = math.sqrt((left / (n_fits - 0.5)) / ledger.GAUSSIAN_UNITS)
     dear = SparseClassifier(account=account, classes=CLASSES, epsilon=epsilon_of_mu(mu, 1e-6), n_nonzero=2)
     with pytest.raises(BudgetExceededError) as caught:
         run(dear)
@@ -408,7 +407,7 @@ def test_an_unaffordable_search_is_refused_before_its_first_fit(kind, account):
     assert "nothing was spent" in message
     # The remedy that it states is one.
     affordable = float(re.search(r"epsilon=([0-9.]+) for each", message)[1])
-    assert affordable > 0.9 * epsilon_of_mu(math.sqrt(left / n_fits / price.GAUSSIAN_UNITS), 1e-6)
+    assert affordable > 0.9 * epsilon_of_mu(math.sqrt(left / n_fits / ledger.GAUSSIAN_UNITS), 1e-6)
     run(clone(dear).set_params(epsilon=affordable))
     assert len(account.history()) == n_fits
 

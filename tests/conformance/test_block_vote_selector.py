@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from joblib import parallel_config
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.fitting import blocks
-from taciturn.selectors.block_vote import BlockVoteSelector
+from taciturn.methods.selection import run as selection_run
+from taciturn.methods.selection.estimator import BlockVoteSelector
 
 
 def data(n=3000, d=12, seed=0):
@@ -87,7 +87,7 @@ def recorded_blocks(monkeypatch, selector, *table, **extra):
         seen.append([rows.tolist() for rows in blocks])
         return np.zeros(X.shape[1], dtype=np.int64)
 
-    monkeypatch.setattr(blocks, "count_votes", record)
+    monkeypatch.setattr(selection_run, "count_votes", record)
     selector.fit(*table, **extra)
     return seen[0]
 
@@ -165,13 +165,14 @@ def test_bad_keys_are_described_not_quoted(keys):
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_any_number_of_workers_gives_the_same_votes(backend):
     X, y = data(n=600, d=40)
-    cut = blocks.blocks_by_slot(600, 37)
+    cut = selection_run.blocks_by_slot(600, 37)
     targets = (np.digitize(y, [-0.4, 0.4])[:, None] == np.arange(3)).astype(float)
     one, two = (BlockVoteSelector(n_features_to_select=3, n_jobs=n_jobs, random_state=5) for n_jobs in (1, 2))
     with parallel_config(backend=backend):
         for table in (X, sp.csr_matrix(np.where(np.abs(X) < 0.5, 0.0, X))):
             alone, shared = (
-                blocks.count_votes(table, 1.0, targets, cut, 4, logistic=True, n_jobs=n_jobs) for n_jobs in (1, 2)
+                selection_run.count_votes(table, 1.0, targets, cut, 4, logistic=True, n_jobs=n_jobs)
+                for n_jobs in (1, 2)
             )
             assert np.array_equal(alone, shared)
             assert alone.sum() == 37 * 4
@@ -210,14 +211,14 @@ def test_small_blocks(X, y, extra):
 
 def test_infinite_epsilon_takes_the_most_voted():
     X, y = data(n=120)
-    votes = blocks.count_votes(X, 1.0, y[:, None], blocks.blocks_by_slot(120, 10), 4, logistic=False)
+    votes = selection_run.count_votes(X, 1.0, y[:, None], selection_run.blocks_by_slot(120, 10), 4, logistic=False)
     selector = BlockVoteSelector(epsilon=math.inf, n_features_to_select=4)
     assert selected(selector, X, y) == sorted(np.argsort(-votes, kind="stable")[:4].tolist())
     assert selector.certificate_.status == "not private"
 
 
 def test_nothing_is_fitted_where_all_features_are_selected(monkeypatch):
-    monkeypatch.setattr(blocks, "count_votes", lambda *_, **__: pytest.fail("votes were counted"))
+    monkeypatch.setattr(selection_run, "count_votes", lambda *_, **__: pytest.fail("votes were counted"))
     assert BlockVoteSelector(n_features_to_select=12).fit(*data(n=50)).support_.all()
 
 

@@ -14,10 +14,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from taciturn.certificate import Certificate
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.data.reading import ADMISSIBLE
-from taciturn.scalers import BoundedScaler
+from taciturn.data.records import ADMISSIBLE
+from taciturn.methods.scaling.estimator import BoundedScaler
+from taciturn.privacy.certificate import Certificate
 
 LARGEST = float(np.finfo(np.float64).max)
 SPARSE = [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array, sp.coo_array]

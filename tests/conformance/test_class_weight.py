@@ -7,15 +7,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from taciturn import HardThresholdClassifier, ParameterError, SparseClassifier
-from taciturn.core.lattice import ONE
-from taciturn.data.admission import PresentRecords
-from taciturn.fitting import class_weights
-from taciturn.fitting.class_weights import WeightedLoss
-from taciturn.fitting.clipped_records import Clipping
-from taciturn.fitting.sums import GradientSum
+from taciturn.app.model_file import Model
+from taciturn.core.validation import ONE
+from taciturn.data.records import PresentRecords
+from taciturn.engines import ArraySource
 from taciturn.losses import LogisticLoss, SoftmaxLoss
-from taciturn.modelfile import Model
-from taciturn.sources import ArraySource
+from taciturn.methods import base as methods_base
+from taciturn.methods.base import WeightedLoss
+from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.sums import GradientSum
 from taciturn.tables import Column, TableBounds, Target
 
 N = 20_000
@@ -157,7 +157,7 @@ def test_a_model_file_holds_the_weights():
 
 def test_the_largest_of_many_weights_is_searched_for_once(monkeypatch):
     searched = []
-    monkeypatch.setattr(class_weights, "max", lambda weights: searched.append(1) or max(weights), raising=False)
-    weights = class_weights.weights_of_classes({"k3": 4.0}, np.array([f"k{number}" for number in range(500)]))
+    monkeypatch.setattr(methods_base, "max", lambda weights: searched.append(1) or max(weights), raising=False)
+    weights = methods_base.weights_of_classes({"k3": 4.0}, np.array([f"k{number}" for number in range(500)]))
     assert len(searched) == 1
     assert (weights[3], weights[4], len(weights)) == (1.0, 0.25, 500)

@@ -22,10 +22,10 @@ from taciturn import (
     SparseRegressor,
 )
 from taciturn.core.errors import DataError
-from taciturn.planning.descent import step_rule
-from taciturn.sources import DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
-from taciturn.sources.dask_source import connect
-from taciturn.sources.open_tables import ONE_PARTITION
+from taciturn.engines import DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
+from taciturn.engines.dask import connect
+from taciturn.engines.partitions import ONE_PARTITION
+from taciturn.methods.descent import step_rule
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -105,9 +105,9 @@ WITH_PERSONS = (
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.fitting.sparse_descent.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
-    monkeypatch.setattr("taciturn.planning.descent.NOISELESS_STEPS", 12)
-    monkeypatch.setattr("taciturn.planning.hard_threshold.NOISELESS_STEPS", 12)
+    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.descent.NOISELESS_STEPS", 12)
+    monkeypatch.setattr("taciturn.methods.hard_threshold.plan.NOISELESS_STEPS", 12)
 
 
 def case(name):

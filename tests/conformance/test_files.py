@@ -18,8 +18,8 @@ from taciturn import (
     SparseRegressor,
     open_table,
 )
-from taciturn.planning.descent import step_rule
-from taciturn.sources import DaskSource, PartitionedTable, StreamedSource
+from taciturn.engines import DaskSource, PartitionedTable, StreamedSource
+from taciturn.methods.descent import step_rule
 from taciturn.tables import (
     Column,
     Fill,
@@ -30,7 +30,7 @@ from taciturn.tables import (
     read_person_keys,
     read_table,
 )
-from taciturn.tables.schema import file_assumptions
+from taciturn.tables.columns import file_assumptions
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -89,7 +89,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.fitting.sparse_descent.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_replacement_doubles_the_noise():
     assert scales[0] == pytest.approx(scales[1])  # each in units of its own sensitivity
     from taciturn.accounting import Budget
     from taciturn.losses import LogisticLoss
-    from taciturn.planning import plan_frank_wolfe
+    from taciturn.methods.frank_wolfe.plan import plan_frank_wolfe
 
     noise = [
         plan_frank_wolfe(

@@ -8,8 +8,8 @@ from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegre
 
 from taciturn.accounting import epsilon_of
 from taciturn.core.errors import ParameterError
-from taciturn.estimators.hard_threshold import HardThresholdClassifier, HardThresholdRegressor
 from taciturn.events import GaussianEvent
+from taciturn.methods.hard_threshold.estimator import HardThresholdClassifier, HardThresholdRegressor
 
 ALL = [HardThresholdRegressor, HardThresholdClassifier]
 INF = float("inf")

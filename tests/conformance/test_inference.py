@@ -12,9 +12,9 @@ from sklearn.base import clone
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import ParameterError, WeakBudgetWarning
-from taciturn.estimators import inferring
-from taciturn.estimators.inference import adjusted_p_values
-from taciturn.fitting import inference as runs
+from taciturn.methods.inference import run as runs
+from taciturn.methods.inference import summary as inference_summary
+from taciturn.methods.inference.summary import adjusted_p_values
 
 D = 8
 BOTH = pytest.mark.parametrize("kind", [SparseRegressor, SparseClassifier])
@@ -98,7 +98,7 @@ def test_columns_by_place_and_by_name(kind):
     np.testing.assert_array_equal(by_place.coef_interval_, by_name.coef_interval_)
     assert not by_place.inference_.split
     assert by_place.inference_.n_records == 4000
-    assert inferring.FIXED_COLUMNS in by_place.certificate_.assumptions
+    assert inference_summary.FIXED_COLUMNS in by_place.certificate_.assumptions
     assert by_place.certificate_.public["columns"] == [1, 4]
     assert "c4" in str(by_name.summary())
 

@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 import taciturn
 from taciturn.audit import replay
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.data.reading import ADMISSIBLE
+from taciturn.data.records import ADMISSIBLE
 from taciturn.data.sensitivity import RELATIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")

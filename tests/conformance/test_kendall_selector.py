@@ -7,8 +7,8 @@ from scipy.stats import kendalltau
 from sklearn.base import clone
 
 from taciturn.core.errors import ParameterError
-from taciturn.data.reading import ADMISSIBLE
-from taciturn.selectors.kendall import KendallSelector
+from taciturn.data.records import ADMISSIBLE
+from taciturn.methods.selection.estimator import KendallSelector
 
 
 def data(n=2000, d=8, seed=0):

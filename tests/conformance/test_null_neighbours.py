@@ -7,12 +7,13 @@ from null_records import WITH_RELATION, null_model, one_null
 
 from taciturn.audit import replay
 from taciturn.core.rng import Stream
-from taciturn.data import reading
-from taciturn.data.admission import PresentRecords
+from taciturn.data import records as reading
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.fitting import admm, blocks
-from taciturn.fitting.blocks import assign_blocks, blocks_by_slot
-from taciturn.scalers import private
+from taciturn.methods.objective import blocks as objective_blocks
+from taciturn.methods.scaling import estimator as scaling_estimator
+from taciturn.methods.selection import run as selection_run
+from taciturn.methods.selection.run import assign_blocks, blocks_by_slot
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 
@@ -57,7 +58,9 @@ def test_a_null_record_that_only_looks_empty_is_found_out(name, monkeypatch):
     data, neighbour = one_null(X, y, 4)
     replay(null_model(name), data, neighbour, relation="zero-out").raise_if_any()
     if name == "PrivateScaler":
-        monkeypatch.setattr(private, "finite_rows", lambda table: np.nan_to_num(table, copy=False)[:, 0] < np.inf)
+        monkeypatch.setattr(
+            scaling_estimator, "finite_rows", lambda table: np.nan_to_num(table, copy=False)[:, 0] < np.inf
+        )
     else:
         monkeypatch.setattr(PresentRecords, "keep", keep_blank)
     assert replay(null_model(name), data, neighbour, relation="zero-out").differences
@@ -85,7 +88,7 @@ def test_blocks_of_records_that_moved_up_are_found_out(name, monkeypatch):
     def by_position(relation, records, n_blocks, stream, keys=None):
         return blocks_by_slot(records.slots.size, n_blocks)
 
-    for module in (blocks, admm):
+    for module in (selection_run, objective_blocks):
         monkeypatch.setattr(module, "assign_blocks", by_position)
     assert unexpected(name, replay(model, data, neighbour, relation="zero-out")) != []
 

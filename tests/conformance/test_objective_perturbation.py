@@ -9,13 +9,10 @@ from sklearn.base import clone
 from sklearn.linear_model import HuberRegressor, LogisticRegression
 
 from taciturn.accounting import epsilon_of
-from taciturn.certificate import Certificate
 from taciturn.core.errors import ParameterError
-from taciturn.estimators.objective_perturbation import (
-    ObjectivePerturbationClassifier,
-    ObjectivePerturbationRegressor,
-)
-from taciturn.fitting import minimiser
+from taciturn.methods.objective import run as objective_run
+from taciturn.methods.objective.estimator import ObjectivePerturbationClassifier, ObjectivePerturbationRegressor
+from taciturn.privacy.certificate import Certificate
 
 ALL = [ObjectivePerturbationRegressor, ObjectivePerturbationClassifier]
 
@@ -147,7 +144,7 @@ def test_a_fit_without_newton_steps_finds_the_same_model(kind, monkeypatch):
     """Descent is slower and provably arrives; what is released differs by less than the noise for it."""
     X, y = data(kind, n=300)
     usual = kind(random_state=5).fit(X, y)
-    monkeypatch.setattr(minimiser, "_NEWTON_STEPS", 0)
+    monkeypatch.setattr(objective_run, "_NEWTON_STEPS", 0)
     slow = kind(random_state=5).fit(X, y)
     public = usual.certificate_.public
     apart = 2 * public["gradient_tolerance"] / public["regularisation"]

@@ -27,7 +27,7 @@ from taciturn import (
     SparseRegressor,
     certificate_of,
 )
-from taciturn.sources import DaskSource, PartitionedTable, StreamedSource
+from taciturn.engines import DaskSource, PartitionedTable, StreamedSource
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")

@@ -7,17 +7,17 @@ import pytest
 import scipy.sparse as sp
 
 from taciturn.accounting import Budget
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.fitting.hard_threshold import run_hard_threshold
-from taciturn.fitting.sparse import run_sparse
+from taciturn.data.records import PresentRecords
+from taciturn.engines import ArraySource, add_partitions
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.planning.descent import step_rule
-from taciturn.planning.hard_threshold import plan_hard_threshold
-from taciturn.planning.sparse import plan_sparse
-from taciturn.sources import ArraySource, add_partitions
+from taciturn.methods.descent import step_rule
+from taciturn.methods.hard_threshold.plan import plan_hard_threshold
+from taciturn.methods.hard_threshold.run import run_hard_threshold
+from taciturn.methods.sparse.plan import plan_sparse
+from taciturn.methods.sparse.run import run_sparse
 
 N_ROWS = 300
 LAYOUTS = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}
@@ -86,9 +86,9 @@ FITS += [(fit_hard_threshold, name, changes) for name, changes in HARD_THRESHOLD
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr("taciturn.fitting.sparse_descent.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
-    monkeypatch.setattr("taciturn.planning.descent.NOISELESS_STEPS", 12)
-    monkeypatch.setattr("taciturn.planning.hard_threshold.NOISELESS_STEPS", 12)
+    monkeypatch.setattr("taciturn.methods.sparse.run.step_rule", lambda time, _: step_rule(time, 5e8 / 8))
+    monkeypatch.setattr("taciturn.methods.descent.NOISELESS_STEPS", 12)
+    monkeypatch.setattr("taciturn.methods.hard_threshold.plan.NOISELESS_STEPS", 12)
 
 
 @pytest.mark.parametrize("kind", LOSSES)

@@ -11,14 +11,14 @@ from sklearn.pipeline import make_pipeline
 
 from taciturn import CorrelationSelector, HardThresholdRegressor, PrivateScaler, certificate_of, compose
 from taciturn.accounting import best_bound
-from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError
-from taciturn.data.reading import ADMISSIBLE
+from taciturn.data.records import ADMISSIBLE
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import ExponentialEvent
-from taciturn.planning import quantiles
-from taciturn.planning.quantiles import decimal_grid
-from taciturn.scalers import BoundedScaler
+from taciturn.methods.scaling import plan as scaling_plan
+from taciturn.methods.scaling.estimator import BoundedScaler
+from taciturn.methods.scaling.plan import decimal_grid
+from taciturn.privacy.certificate import Certificate
 
 INF = float("inf")
 
@@ -51,7 +51,7 @@ def test_bounds_cover_most_of_every_column(monkeypatch):
     poor = PrivateScaler(epsilon=0.1, random_state=0)
     with pytest.raises(ParameterError, match="n_features=10 "):
         poor.fit(X)
-    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    monkeypatch.setattr(scaling_plan, "_CHANCE", 1e300)
     covered = coverage(poor.fit(X), X)
     assert covered.min() < 0.8 or covered.max() > 0.97
 
@@ -129,7 +129,7 @@ def test_columns_of_few_values_come_out_sensibly(column, bounds, mapped):
 
 
 def test_bounds_stay_in_order_under_heavy_noise(monkeypatch):
-    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    monkeypatch.setattr(scaling_plan, "_CHANCE", 1e300)
     rng = np.random.default_rng(0)
     X = np.where(rng.random((30, 40)) < 0.7, 0.0, rng.integers(-2, 3, (30, 40)))
     scaler = PrivateScaler(epsilon=0.5, smallest=1.0, largest=2.0)

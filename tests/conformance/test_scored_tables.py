@@ -5,8 +5,8 @@ import pytest
 
 from array_readers import BROKEN, ArrayReader, equal_edges
 from taciturn import DataError, FrankWolfeClassifier, ParameterError, SparseClassifier, SparseRegressor, private_score
-from taciturn.sources import PartitionedTable
-from taciturn.sources.open_tables import ONE_PARTITION
+from taciturn.engines import PartitionedTable
+from taciturn.engines.partitions import ONE_PARTITION
 
 da = pytest.importorskip("dask.array")
 

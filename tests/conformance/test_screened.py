@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import best_bound
 from taciturn.core.errors import ParameterError
-from taciturn.planning.screened import screening_times
+from taciturn.methods.screening.plan import screening_times
 
 BOTH = [ScreenedRegressor, ScreenedClassifier]
 RULES = ["select", "tested", "none-option", "adp"]

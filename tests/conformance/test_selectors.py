@@ -12,11 +12,11 @@ from sklearn.feature_selection import r_regression
 from taciturn import BlockVoteSelector, Budget, CorrelationSelector, KendallSelector
 from taciturn.accounting import epsilon_of
 from taciturn.core.errors import DataError, TaciturnError
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 from taciturn.data.sensitivity import RELATIONS, correlation_scores, record_sum
 from taciturn.events import PureEvent
-from taciturn.planning import plan_correlation, plan_top_k
-from taciturn.selectors import correlation
+from taciturn.methods.selection import estimator as selection_estimator
+from taciturn.methods.selection.plan import plan_correlation, plan_top_k
 
 
 def data(n=4000, d=12, seed=0):
@@ -212,7 +212,7 @@ def test_nearly_constant_columns_are_not_selected(monkeypatch, relation, setting
     ]
     # Without a mean to take off, the target goes with whatever is always there.
     none = (0,) * (3 if len(settings.get("classes", ())) == 3 else 1)
-    monkeypatch.setattr(correlation, "release_centres", lambda *given, **named: none)
+    monkeypatch.setattr(selection_estimator, "release_centres", lambda *given, **named: none)
     assert chosen(1.0)[0] < 2
 
 

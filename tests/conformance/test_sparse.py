@@ -14,9 +14,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.core.errors import ParameterError, SuspiciousReleaseWarning, WeakBudgetWarning
-from taciturn.data.reading import ADMISSIBLE
+from taciturn.data.records import ADMISSIBLE
 from taciturn.events import NotPrivateEvent
-from taciturn.fitting.sparse_columns import candidate_sizes
+from taciturn.methods.sparse.run import candidate_sizes
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from every_class import EVERY_CLASS, records, released, takes_sparse, target_for
 
 from taciturn.core.errors import DataError
-from taciturn.data.sparse_layout import canonical_layout, checked_layout
+from taciturn.data.records import canonical_layout, checked_layout
 
 # So few records are a warning of the default model, and none of this matter.
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")

@@ -49,7 +49,7 @@ def released(model):
 @pytest.mark.parametrize("name", BOUNDED)
 def test_bounds_whose_width_is_no_number_are_refused_before_anything_is_reserved(name, monkeypatch):
     reserved = []
-    monkeypatch.setattr("taciturn.fitting.procedure.PrivateEstimator._reserve", lambda *plans: reserved.append(plans))
+    monkeypatch.setattr("taciturn.methods.base.PrivateEstimator._reserve", lambda *plans: reserved.append(plans))
     for bad in ({"x_bound": 1e308}, {"x_bound": 5e-324}, {"y_bounds": (-1e308, 1e308)}, {"y_bounds": (0.0, 1e-323)}):
         model, y = new(name, **STATED)
         if bad.keys() <= vars(model).keys():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from taciturn import SparseClassifier, SparseRegressor, SuspiciousReleaseWarning
-from taciturn.fitting import suspicions
-from taciturn.fitting.suspicions import Suspicion, crowds_at_ceiling, suspect_counts, suspect_mean, suspect_shares
 from taciturn.mechanisms import PrivateQuantile
+from taciturn.methods import diagnostics
+from taciturn.methods.diagnostics import Suspicion, crowds_at_ceiling, suspect_counts, suspect_mean, suspect_shares
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 
@@ -115,7 +115,7 @@ def test_shares_of_classes(deviation):
 
 
 def test_a_rule_without_regard_to_noise_would_raise_false_alarms(monkeypatch):
-    monkeypatch.setattr(suspicions, "_MOST_NOISE", math.inf)
+    monkeypatch.setattr(diagnostics, "_MOST_NOISE", math.inf)
     assert chance_of_shares([0.25, 0.25], 0.2) > 0.1
 
 
@@ -182,6 +182,6 @@ def test_the_law_of_the_rule_for_medians(n, prior):
 
 
 def test_a_rule_that_trusts_every_release_would_raise_false_alarms(monkeypatch):
-    monkeypatch.setattr(suspicions, "_CERTAINTY", -math.inf)
+    monkeypatch.setattr(diagnostics, "_CERTAINTY", -math.inf)
     usual = np.repeat([0.2, 0.4, 0.9], [50, 25, 25])
     assert chance_at_ceiling(quantile(0.01), usual) > 0.2

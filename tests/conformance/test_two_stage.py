@@ -8,14 +8,13 @@ from joblib import parallel_config
 from sklearn.base import clone
 
 from taciturn.accounting import Budget, epsilon_of
-from taciturn.certificate import Certificate
 from taciturn.core.errors import ParameterError
-from taciturn.estimators.objective_perturbation import ObjectivePerturbationRegressor
-from taciturn.estimators.two_stage import TwoStageClassifier, TwoStageRegressor
 from taciturn.events import ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent
-from taciturn.fitting import blocks
 from taciturn.losses import HuberLoss
-from taciturn.planning.two_stage import plan_two_stage
+from taciturn.methods.objective.estimator import ObjectivePerturbationRegressor, TwoStageClassifier, TwoStageRegressor
+from taciturn.methods.objective.plan import plan_two_stage
+from taciturn.methods.selection import run as selection_run
+from taciturn.privacy.certificate import Certificate
 
 ALL = [TwoStageRegressor, TwoStageClassifier]
 
@@ -78,7 +77,7 @@ def test_stage_two_is_objective_perturbation_on_the_chosen_columns(kind, monkeyp
     X, y = data(kind, n=1000)
     votes = np.zeros(12, dtype=np.int64)
     votes[[2, 5, 7]] = 31
-    monkeypatch.setattr(blocks, "count_votes", lambda *table, **extra: votes)
+    monkeypatch.setattr(selection_run, "count_votes", lambda *table, **extra: votes)
     model = kind(n_nonzero=3, epsilon=math.inf, regularisation=2.0).fit(X, y)
     alone = kind.__mro__[2](epsilon=math.inf, regularisation=2.0).fit(X[:, [2, 5, 7]], y)
     assert np.allclose(np.ravel(model.coef_)[[2, 5, 7]], np.ravel(alone.coef_))
@@ -101,7 +100,7 @@ def recorded_blocks(monkeypatch, model, X, y):
         seen.append([rows.tolist() for rows in blocks])
         return np.zeros(table.shape[1], dtype=np.int64)
 
-    monkeypatch.setattr(blocks, "count_votes", record)
+    monkeypatch.setattr(selection_run, "count_votes", record)
     model.fit(X, y)
     return seen[0]
 

@@ -5,7 +5,7 @@ Each check takes a loss and raises AssertionError if a statement is false, or a 
 
 import numpy as np
 
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 
 RADII = (0.3, 1.0, 4.0, 50.0)
 # Bounds hold for every radius, and are nearly attained in the largest ball.

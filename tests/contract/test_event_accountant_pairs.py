@@ -16,10 +16,7 @@ from dp_accounting.pld import common, privacy_loss_distribution
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from taciturn.accounting import epsilon_of, pure
-from taciturn.accounting.accountant import RULES, Rule
-from taciturn.accounting.pieces import Pieces, pieces_of
-from taciturn.accounting.rdp import ORDERS
+from taciturn.accounting import epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.events import (
     ApproximateEvent,
@@ -37,6 +34,10 @@ from taciturn.events import (
     RepeatedEvent,
     alternatives,
 )
+from taciturn.privacy import pure
+from taciturn.privacy.budget import Pieces, pieces_of
+from taciturn.privacy.calibration import RULES, Rule
+from taciturn.privacy.rdp import ORDERS
 
 RELATION = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
 DELTA = 1e-5

@@ -12,18 +12,18 @@ from scipy.optimize import minimize
 
 import taciturn.losses as room
 from taciturn.accounting import Budget
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
+from taciturn.data.records import PresentRecords
 from taciturn.data.target import numeric_target
-from taciturn.fitting.class_weights import WeightedLoss
-from taciturn.fitting.frank_wolfe import open_run, run_frank_wolfe
-from taciturn.fitting.minimiser import StoppingCriterion, gradient, minimise
-from taciturn.fitting.plain import PlainRun
+from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, ScalarLoss, SoftmaxLoss, SquaredLoss
-from taciturn.planning import plan_frank_wolfe
-from taciturn.sources import ArraySource
+from taciturn.methods.base import WeightedLoss
+from taciturn.methods.frank_wolfe.plan import plan_frank_wolfe
+from taciturn.methods.frank_wolfe.run import PlainRun, open_run, run_frank_wolfe
+from taciturn.methods.objective.plan import StoppingCriterion
+from taciturn.methods.objective.run import gradient, minimise
 
 
 @dataclass(frozen=True, slots=True)

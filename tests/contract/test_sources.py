@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
 import taciturn.sources
+
 from array_readers import BROKEN, ArrayReader, PlainSource, equal_edges
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
+from taciturn.data.records import PresentRecords
 from taciturn.data.target import NumberMap
-from taciturn.sources import (
+from taciturn.engines import (
     ArraySource,
     Block,
     BlockBuilder,
@@ -148,7 +148,7 @@ def check_exact_sums(build):
 
 
 def test_every_source_is_checked():
-    members = [getattr(taciturn.sources, name) for name in taciturn.sources.__all__]
+    members = [getattr(taciturn.engines, name) for name in taciturn.engines.__all__]
     found = {m for m in members if inspect.isclass(m) and hasattr(m, "total") and not is_protocol(m)}
     assert found == set(BUILDERS)
 

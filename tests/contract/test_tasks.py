@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from taciturn.core.lattice import ONE
-from taciturn.data.admission import PresentRecords
-from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells, margin_edges
-from taciturn.fitting.correlation import CorrelationSums, TargetParts
-from taciturn.fitting.quantiles import ColumnCounts
-from taciturn.fitting.score import ErrorSum, OutcomeCounts, total_error
-from taciturn.fitting.score_cells import CellCounts, LinearOutputs
-from taciturn.sources import ArraySource
+from taciturn.core.validation import ONE
+from taciturn.data.records import PresentRecords
+from taciturn.data.target import ClassCells, ErrorCells, MarginCells, margin_edges
+from taciturn.engines import ArraySource
+from taciturn.methods.scaling.run import ColumnCounts
+from taciturn.methods.scores.run import CellCounts, ErrorSum, LinearOutputs, OutcomeCounts, total_error
+from taciturn.methods.selection.run import CorrelationSums, TargetParts
 
 N_ROWS, N_FEATURES, N_CLASSES = 61, 4, 3
 PARTITIONS = (1, 2, 7, 41, 100)

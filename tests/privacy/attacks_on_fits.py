@@ -12,20 +12,20 @@ from sklearn.base import clone
 from taciturn import ADMMClassifier, HardThresholdRegressor, SparseRegressor
 from taciturn.accounting import PrivacyFilter
 from taciturn.audit import Pair, audit, sensitivity_search
-from taciturn.certificate import compose
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import fixed_point_sum
 from taciturn.data.target import numeric_target
-from taciturn.fitting import admm, row_norms
-from taciturn.fitting.admm import PENALTIES, soft_threshold
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.releases import Releases
-from taciturn.fitting.row_norms import squared_row_norms
-from taciturn.fitting.sums import CumulativeCounts
+from taciturn.engines import Block
 from taciturn.losses import HuberLoss
-from taciturn.sources import Block
+from taciturn.methods import clipped_records
+from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
+from taciturn.methods.objective import blocks as objective_blocks
+from taciturn.methods.objective.blocks import PENALTIES, soft_threshold
+from taciturn.methods.releases import Releases
+from taciturn.methods.sums import CumulativeCounts
+from taciturn.privacy.certificate import compose
 
 UNITS = (-1.0, 1.0)
 
@@ -136,12 +136,12 @@ class _OneDraw:
 
 
 def noise_reused():
-    exact = admm.solve_admm
+    exact = objective_blocks.solve_admm
 
     def solve(plan, blocks, stream):
         return exact(plan, blocks, _OneDraw(stream))
 
-    return patch.object(admm, "solve_admm", solve)
+    return patch.object(objective_blocks, "solve_admm", solve)
 
 
 def two_minimisers():
@@ -231,7 +231,7 @@ def decided_median():
 
 
 def norms_uncentred():
-    return patch.object(row_norms, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
+    return patch.object(clipped_records, "squared_row_norms", lambda design, centre=None: squared_row_norms(design))
 
 
 def centred_sums():

@@ -12,7 +12,7 @@ from taciturn import CorrelationSelector, FrankWolfeClassifier
 from taciturn.audit import Pair, audit, audit_exact
 from taciturn.core.rng import Stream
 from taciturn.published import DPSIS, ADPScreen, MultinomialPrivateLasso, PrivateLasso, RNMScreen, Sparsifier
-from taciturn.published.screening_rule import ScreeningRule
+from taciturn.published.screening import ScreeningRule
 
 
 def blanked(X, y, canary, answer, words):

@@ -14,14 +14,15 @@ from taciturn.accounting import Budget, calibrate, epsilon_of
 from taciturn.audit import Pair, audit, audit_exact
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.data.sensitivity import correlation_scores, sums
+from taciturn.data import sensitivity
+from taciturn.data.sensitivity import correlation_scores
 from taciturn.events import ComposedEvent, Event, GaussianEvent
-from taciturn.fitting import blocks
-from taciturn.fitting.blocks import blocks_by_slot
-from taciturn.fitting.top_k import select_top_k
-from taciturn.mechanisms import ExponentialMechanism, RoundedGaussian, base, rounded_gaussian, selection
-from taciturn.planning import plan_top_k
-from taciturn.scalers import BoundedScaler
+from taciturn.mechanisms import ExponentialMechanism, RoundedGaussian
+from taciturn.methods.scaling.estimator import BoundedScaler
+from taciturn.methods.selection import run as selection_run
+from taciturn.methods.selection.plan import plan_top_k
+from taciturn.methods.selection.run import blocks_by_slot, select_top_k
+from taciturn.privacy import mechanisms
 
 DELTA = 1e-5
 
@@ -29,9 +30,9 @@ DELTA = 1e-5
 
 
 def half_the_gaussian_noise():
-    exact = rounded_gaussian.rounded_normals
+    exact = mechanisms.rounded_normals
     return patch.object(
-        rounded_gaussian, "rounded_normals", lambda stream, size, log2_scale: exact(stream, size, log2_scale - 1)
+        mechanisms, "rounded_normals", lambda stream, size, log2_scale: exact(stream, size, log2_scale - 1)
     )
 
 
@@ -98,12 +99,12 @@ def fifty_selections():
 
 
 def noise_of_zero_out():
-    exact = sums.record_sum
+    exact = sensitivity.record_sum
 
     def halved(bound, norm, relation):
         return replace(exact(bound, norm, "zero-out"), relation=relation)
 
-    return patch.object(sums, "record_sum", halved)
+    return patch.object(sensitivity, "record_sum", halved)
 
 
 def replaced_record():
@@ -120,9 +121,9 @@ def replaced_record():
 @contextmanager
 def scores_unchecked():
     with (
-        patch.object(base, "check_finite", lambda scores: np.asarray(scores)),
-        patch.object(selection, "check_finite", lambda scores: np.asarray(scores)),
-        patch.object(selection, "first_of", lambda major, minor: int(np.argmax(major))),
+        patch.object(mechanisms, "check_finite", lambda scores: np.asarray(scores)),
+        patch.object(mechanisms, "check_finite", lambda scores: np.asarray(scores)),
+        patch.object(mechanisms, "first_of", lambda major, minor: int(np.argmax(major))),
     ):
         yield
 
@@ -171,7 +172,7 @@ def scaled_neighbour():
 
 def blocks_by_position():
     return patch.object(
-        blocks,
+        selection_run,
         "assign_blocks",
         lambda relation, records, n_blocks, stream, keys=None: blocks_by_slot(records.n_slots, n_blocks),
     )

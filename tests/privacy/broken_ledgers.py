@@ -10,10 +10,8 @@ from typing import Any
 from unittest.mock import patch
 
 from taciturn import Account
-from taciturn.accounts.chain import LedgerEntry
-from taciturn.accounts.ledger import Pages, open_ledger
-from taciturn.accounts.price import Price
 from taciturn.core.errors import BudgetExceededError
+from taciturn.privacy.ledger import LedgerEntry, Pages, Price, open_ledger
 
 __all__ = ["LEDGERS"]
 

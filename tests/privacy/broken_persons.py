@@ -8,8 +8,9 @@ from unittest.mock import patch
 import numpy as np
 
 from taciturn.data.persons import PersonRows
-from taciturn.fitting import blocks, clipped_records, outer_products
-from taciturn.sources import ArraySource
+from taciturn.engines import ArraySource
+from taciturn.methods import clipped_records
+from taciturn.methods.selection import run as selection_run
 
 __all__ = ["BROKEN", "rows_counted_one_by_one"]
 
@@ -45,7 +46,7 @@ def blocks_of_rows():
     def by_row(relation, records, n_blocks, stream, keys=None):
         return [np.arange(start, records.slots.size, n_blocks) for start in range(n_blocks)]
 
-    with patch.object(blocks, "assign_blocks", by_row):
+    with patch.object(selection_run, "assign_blocks", by_row):
         yield
 
 
@@ -61,7 +62,7 @@ def gram_of_whole_rows():
     """Rows of a person enter a Gram matrix undivided."""
 
     def undivided(self, scales, row_squared, *, exact=False):
-        return outer_products.sum_outer_products(
+        return clipped_records.sum_clipped_records(
             self._dense_rows, scales, self.clipping.width, row_squared, exact=exact
         )
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import lars_path
 
 from taciturn.audit import Pair, audit_exact
 from taciturn.losses import LogisticLoss, SquaredLoss
-from taciturn.published.screening_rule import ScreeningRule, mean_loss
+from taciturn.published.screening import ScreeningRule, mean_loss
 
 LOSSES = {"squared": SquaredLoss(), "logistic": LogisticLoss()}
 

@@ -12,8 +12,8 @@ from broken_ledgers import LEDGERS
 from ledger_harness import Verdict, Witness, judge, main, run_program, torment
 
 from taciturn import Account, BudgetExceededError, SparseClassifier
-from taciturn.accounts.price import Price
 from taciturn.core.rng import draws_noticed
+from taciturn.privacy.ledger import Price
 
 __all__ = ["torture_fits"]
 

@@ -26,10 +26,10 @@ from typing import Any
 
 from taciturn import Account
 from taciturn.accounting import Budget
-from taciturn.accounts.price import Price, prices_of
-from taciturn.accounts.state import charges_of
 from taciturn.core.errors import AccountError, BudgetExceededError
 from taciturn.events import ApproximateEvent, Event, GaussianEvent, PureEvent
+from taciturn.privacy.account import charges_of
+from taciturn.privacy.ledger import Price, prices_of
 
 __all__ = [
     "PROCESSES",

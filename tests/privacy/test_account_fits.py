@@ -19,8 +19,8 @@ from taciturn import (
     SparseClassifier,
     private_score,
 )
-from taciturn.accounts.ledger import Pages
 from taciturn.core.rng import draws_noticed
+from taciturn.privacy.ledger import Pages
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1.0, 1.0, (400, 3))

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from chord_recursion import one_step, optimistic, pessimistic
 
-from taciturn.accounting import Budget, calibrate, delta_of, gdp, pure, rdp
-from taciturn.accounting.pieces import pieces_of
-from taciturn.accounting.search import first_private
+from taciturn.accounting import Budget, calibrate, delta_of
 from taciturn.events import ExponentialEvent, GaussianEvent, LaplaceMaxEvent, PermuteAndFlipEvent, PureEvent
+from taciturn.privacy import gdp, pure, rdp
+from taciturn.privacy.budget import first_private, pieces_of
 
 DELTA = 1e-5
 LOG = math.log(1 / DELTA)

@@ -9,16 +9,17 @@ from scipy.stats import gamma, kstest
 
 from taciturn import ADMMClassifier
 from taciturn.accounting import Budget, epsilon_of
-from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import ComposedEvent, GaussianEvent, ObjectivePerturbationEvent, for_group
-from taciturn.fitting import admm, objective_perturbation
-from taciturn.fitting import minimiser as solver
-from taciturn.fitting.admm import half_threshold, soft_threshold
-from taciturn.fitting.objective_perturbation import release_minimiser
 from taciturn.losses import LogisticLoss
-from taciturn.planning.admm import penalty_level, plan_admm
+from taciturn.methods.objective import blocks as objective_blocks
+from taciturn.methods.objective import run as objective_run
+from taciturn.methods.objective import run as solver
+from taciturn.methods.objective.blocks import half_threshold, soft_threshold
+from taciturn.methods.objective.plan import penalty_level, plan_admm
+from taciturn.methods.objective.run import release_minimiser
+from taciturn.privacy.budget import pieces_of
 from taciturn.published import PrivateADMM
 from taciturn.published.private_admm import gamma_noise
 
@@ -58,7 +59,7 @@ def test_thresholds_are_minimisers(shrink, power, kappa):
 
 @pytest.mark.parametrize("penalty", ["l1", "l1/2"])
 def test_a_level_sets_to_zero_what_lies_below_its_threshold(penalty):
-    shrink, kappa = admm.PENALTIES[penalty], penalty_level(penalty, 0.7)
+    shrink, kappa = objective_blocks.PENALTIES[penalty], penalty_level(penalty, 0.7)
     assert not shrink(np.array([0.6999, -0.6999]), kappa).any()
     assert shrink(np.array([0.7001, -0.7001]), kappa).all()
 
@@ -120,7 +121,7 @@ def planned(n_features, n_steps, n_blocks=1, n_rows=100):
 def spied(monkeypatch, blocks, n_steps):
     """The plan, and the rows and tilts of all local problems in order, solved by the true solver."""
     seen = []
-    true = objective_perturbation.minimise
+    true = objective_run.minimise
 
     def spy(rows, targets, loss, regularisation, tilt, criterion):
         seen.append((rows, tilt.copy()))
@@ -129,8 +130,8 @@ def spied(monkeypatch, blocks, n_steps):
     n_columns = blocks[0][0].shape[1]
     plan = planned(n_columns, n_steps, len(blocks))
     with monkeypatch.context() as patch:
-        patch.setattr(objective_perturbation, "minimise", spy)
-        admm.solve_admm(plan, blocks, Stream.of(0))
+        patch.setattr(objective_run, "minimise", spy)
+        objective_blocks.solve_admm(plan, blocks, Stream.of(0))
     return plan, seen
 
 

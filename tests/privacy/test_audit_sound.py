@@ -21,15 +21,11 @@ from laws import (
 from whole_fits import less_noise
 
 from taciturn.audit import audit, audit_exact
-from taciturn.audit.catalogue import ENTRIES, ExactCase, SampledCase
-from taciturn.audit.catalogue.laws import law_of
-from taciturn.audit.neighbours import reversed_ranks
-from taciturn.audit.run import audit_all, audit_entry
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import numeric_target
-from taciturn.fitting.frank_wolfe import run_frank_wolfe
+from taciturn.engines import ArraySource
 from taciturn.mechanisms import (
     CanonicalLipschitz,
     ExponentialMechanism,
@@ -42,7 +38,11 @@ from taciturn.mechanisms import (
     RoundedGaussian,
     TwoSidedGeometric,
 )
-from taciturn.sources import ArraySource
+from taciturn.methods.frank_wolfe.run import run_frank_wolfe
+from taciturn_research.attacks import ENTRIES, ExactCase, SampledCase
+from taciturn_research.attacks.laws import law_of
+from taciturn_research.attacks.neighbours import reversed_ranks
+from taciturn_research.attacks.run import audit_all, audit_entry
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 EXACT = [name for name, entry in BY_NAME.items() if name.endswith(("exact", "ranks")) or name == "BoundedScaler"]

@@ -11,15 +11,20 @@ from sklearn.linear_model import lars_path
 
 from taciturn import CorrelationSelector
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
-from taciturn.data.sensitivity import RELATIONS
-from taciturn.data.sensitivity.votes import block_votes
+from taciturn.data.records import PresentRecords
+from taciturn.data.sensitivity import RELATIONS, block_votes
 from taciturn.datasets import make_dpsis_instability, make_dpsis_linear
-from taciturn.fitting import blocks as voting
-from taciturn.fitting.block_lasso import first_features
-from taciturn.fitting.blocks import assign_blocks, blocks_by_key, blocks_by_slot, count_votes, random_blocks
-from taciturn.published.two_stage_selector import TwoStageSelector
-from taciturn.selectors.block_vote import BlockVoteSelector
+from taciturn.methods.selection import run as voting
+from taciturn.methods.selection.estimator import BlockVoteSelector
+from taciturn.methods.selection.run import (
+    assign_blocks,
+    blocks_by_key,
+    blocks_by_slot,
+    count_votes,
+    first_features,
+    random_blocks,
+)
+from taciturn.published.two_stage import TwoStageSelector
 
 
 def on_lattice(values):
@@ -308,7 +313,7 @@ def test_the_published_selection_follows_its_printed_noise(monkeypatch):
     rng = np.random.default_rng(10)
     X, y = rng.uniform(-1, 1, (25, 4)), rng.uniform(-1, 1, 25)
     counts = np.array([5, 3, 2, 0])
-    monkeypatch.setattr("taciturn.published.two_stage_selector.lasso_counts", lambda *_: counts)
+    monkeypatch.setattr("taciturn.published.two_stage.lasso_counts", lambda *_: counts)
     picks = frequencies(TwoStageSelector(epsilon=2.0, n_features_to_select=1), X, y, 600)
     assert chi_square_p(picks, laplace_max_law(counts * 2.0 / 2.0)) > 1e-4
     for other in (2.0, 0.5):

@@ -18,8 +18,8 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import Sensitivity, correlation_scores
-from taciturn.kernels.canonical import best_class_of_head, best_class_of_head_numpy
-from taciturn.mechanisms.canonical import CanonicalLipschitz, _log2_tickets, _Tickets
+from taciturn.kernels.ranks import best_class_of_head, best_class_of_head_numpy
+from taciturn.privacy.mechanisms import CanonicalLipschitz, _log2_tickets, _Tickets
 
 DOMAINS = [(d, k) for d in range(2, 9) for k in range(1, d)]
 UNIT = Sensitivity(1.0, "linf", "zero-out")

@@ -12,8 +12,8 @@ from scipy import stats
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import PureEvent
-from taciturn.mechanisms import geometric
-from taciturn.mechanisms.geometric import TwoSidedGeometric, two_sided_geometric
+from taciturn.privacy import mechanisms
+from taciturn.privacy.mechanisms import TwoSidedGeometric, two_sided_geometric
 
 THRESHOLD = 1e-4
 
@@ -69,7 +69,7 @@ class Comparison:
 @pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(5, 6), Fraction(1)])
 def test_decays_with_the_exponential_probability(x):
     def program(branches):
-        return geometric._decays(*x.as_integer_ratio(), lambda bound: Comparison(branches, bound))
+        return mechanisms._decays(*x.as_integer_ratio(), lambda bound: Comparison(branches, bound))
 
     law = exact_law(program, negligible=Fraction(1, 10**30))
     with mpmath.workdps(40):
@@ -97,7 +97,7 @@ def sampled_law(rate, monkeypatch):
                     raise _RestartedError
             return branches.choose([1.0 / bound] * bound)
 
-        monkeypatch.setattr(geometric, "_decays", decays)
+        monkeypatch.setattr(mechanisms, "_decays", decays)
         try:
             return two_sided_geometric(rate, below)
         except _RestartedError:
@@ -159,7 +159,7 @@ def test_tiny_budgets_sample_numbers_beyond_64_bits():
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 250, 2**63 + 1, 2**64, 3 * 2**64, 2**130 + 7])
 def test_batched_draws_are_uniform(bound):
-    below = geometric._batched(Stream.of(203))
+    below = mechanisms._batched(Stream.of(203))
     draws = [below(bound) for _ in range(20_000)]
     assert 0 <= min(draws) <= max(draws) < bound
     n_cells = min(bound, 10)

@@ -11,25 +11,23 @@ import scipy.sparse as sp
 from laws import chi_square_p, ordered_law, softmax_law
 from scipy.stats import beta, norm
 
-import taciturn.fitting.gradient_descent as solver
+import taciturn.methods.descent as solver
 from taciturn.accounting import Budget
-from taciturn.accounting.gdp import epsilon_of_mu
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, fixed_point_sum
-from taciturn.data.sensitivity.descent import curvature_sum, derivative_sum, proposal_scores
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.hard_threshold import run_hard_threshold
-from taciturn.fitting.row_norms import squared_row_norms
-from taciturn.fitting.sums import CurvatureSum
+from taciturn.data.records import PresentRecords
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, curvature_sum, derivative_sum, fixed_point_sum, proposal_scores
+from taciturn.engines import ArraySource, Block
+from taciturn.engines.interface import add_partitions
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.planning.hard_threshold import plan_hard_threshold
-from taciturn.planning.lattice import LARGEST_WEIGHT
-from taciturn.sources import ArraySource, Block
-from taciturn.sources.interface import add_partitions
+from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
+from taciturn.methods.hard_threshold.plan import plan_hard_threshold
+from taciturn.methods.hard_threshold.run import run_hard_threshold
+from taciturn.methods.releases import LARGEST_WEIGHT
+from taciturn.methods.sums import CurvatureSum
+from taciturn.privacy.gdp import epsilon_of_mu
 
 LOSSES = {"huber": (HuberLoss(0.3), 1), "logistic": (LogisticLoss(), 1), "softmax": (SoftmaxLoss(), 4)}
 WEIGHT_BOUND, ROW_SQUARED, CONSTANT, D = 70_001, (3 * ONE // 2) ** 2, ONE // 3, 6

@@ -9,7 +9,7 @@ import pytest
 
 from taciturn import FrankWolfeClassifier
 from taciturn.datasets import make_ight_linear, make_ight_logistic, make_screening_linear, make_sparsifier_logistic
-from taciturn.estimators.hard_threshold import HardThresholdClassifier, HardThresholdRegressor
+from taciturn.methods.hard_threshold.estimator import HardThresholdClassifier, HardThresholdRegressor
 
 SEEDS = pytest.mark.parametrize("seeds", [3, pytest.param(20, marks=pytest.mark.slow)])
 

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import GRAM_WEIGHTS, RELATIONS, cell_counts, gram_matrix, jointly_clipped_sum
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.row_norms import squared_row_norms
-from taciturn.fitting.sums import MarginCounts, ResidualMoments
+from taciturn.engines import Block
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.planning.lattice import GRAM_ROW_SQUARED, LARGEST_WEIGHT
-from taciturn.sources import Block
+from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
+from taciturn.methods.releases import GRAM_ROW_SQUARED, LARGEST_WEIGHT
+from taciturn.methods.sums import MarginCounts, ResidualMoments
 
 LOSSES = {"numbers": HuberLoss(0.3), "two classes": LogisticLoss(), "three classes": SoftmaxLoss()}
 ENTRIES = st.sampled_from([0.0, 1.0, -1.0, 1.0 / ONE, 0.3, -0.77])

@@ -9,12 +9,11 @@ from laws import chi_square_p, permute_and_flip_law, softmax_law
 from taciturn.accounting import Budget, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.sensitivity import RELATIONS
-from taciturn.data.sensitivity.ranks import kendall_scores
+from taciturn.data.sensitivity import RELATIONS, kendall_scores
 from taciturn.events import ExponentialEvent
-from taciturn.fitting.kendall import RankCorrelations, select_by_rank
-from taciturn.planning.kendall import KendallPlan, plan_kendall
-from taciturn.selectors.kendall import KendallSelector
+from taciturn.methods.selection.estimator import KendallSelector
+from taciturn.methods.selection.plan import KendallPlan, plan_kendall
+from taciturn.methods.selection.run import RankCorrelations, select_by_rank
 
 FIRST = {"zero-out": 1.0, "add-remove": 1.5, "replace-one": 2.0}
 LATER = {"zero-out": 2.0, "add-remove": 2.5, "replace-one": 4.0}
@@ -204,7 +203,7 @@ def test_a_private_number_of_records_is_not_planned_with(relation, public, monke
         planned.append(arguments)
         return plan_kendall(*arguments)
 
-    monkeypatch.setattr("taciturn.selectors.kendall.plan_kendall", spy)
+    monkeypatch.setattr("taciturn.methods.selection.estimator.plan_kendall", spy)
     X, y = small_table()
     for n in (8, 12):
         KendallSelector(relation=relation, n_features_to_select=2).fit(X[:n], y[:n])

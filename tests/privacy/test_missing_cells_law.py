@@ -9,12 +9,12 @@ from laws import softmax_law
 
 from taciturn import Budget, PrivateScaler
 from taciturn.core.errors import ParameterError
-from taciturn.data.admission import PresentRecords
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.fitting.quantiles import ColumnCounts
-from taciturn.planning import quantiles
-from taciturn.planning.quantiles import plan_bounds
-from taciturn.sources import ArraySource
+from taciturn.engines import ArraySource
+from taciturn.methods.scaling import plan as scaling_plan
+from taciturn.methods.scaling.plan import plan_bounds
+from taciturn.methods.scaling.run import ColumnCounts
 
 TAIL, EPSILON = 0.25, 4.0
 
@@ -22,7 +22,7 @@ TAIL, EPSILON = 0.25, 4.0
 @pytest.fixture
 def never_refused(monkeypatch):
     """Tables of a few records, on which everything can be enumerated, support no bound that is worth having."""
-    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    monkeypatch.setattr(scaling_plan, "_CHANCE", 1e300)
 
 
 def laws_of_counts(plan, column, fill=None):

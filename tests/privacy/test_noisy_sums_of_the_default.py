@@ -8,15 +8,15 @@ import scipy.sparse as sp
 from scipy.stats import chi2
 
 from taciturn.accounting import Budget, PrivacyFilter
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import GRAM_WEIGHTS, RELATIONS, gram_matrix
-from taciturn.fitting.clipped_records import Clipping
-from taciturn.fitting.releases import Releases
-from taciturn.fitting.sums import MarginCounts, MarginMagnitudes, ResidualMagnitudes, ResidualMoments
+from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.sources import ArraySource
+from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.releases import Releases
+from taciturn.methods.sums import MarginCounts, MarginMagnitudes, ResidualMagnitudes, ResidualMoments
 
 N, D, UNIT = 60, 4, 999
 CENTRE = np.array([ONE // 2, 0.0, -ONE, 77.0])

@@ -14,10 +14,10 @@ from taciturn import (
 )
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
-from taciturn.fitting import minimiser as solver
-from taciturn.fitting import objective_perturbation
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.planning.objective_perturbation import plan_objective_perturbation
+from taciturn.methods.objective import run as objective_run
+from taciturn.methods.objective import run as solver
+from taciturn.methods.objective.plan import plan_objective_perturbation
 
 
 def newton_steps(monkeypatch):
@@ -33,7 +33,7 @@ def newton_steps(monkeypatch):
         steps[-1] += 1
         return newton(*problem)
 
-    monkeypatch.setattr(objective_perturbation, "minimise", counted)
+    monkeypatch.setattr(objective_run, "minimise", counted)
     monkeypatch.setattr(solver, "_newton", one)
     return steps
 

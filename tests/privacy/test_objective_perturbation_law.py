@@ -10,15 +10,15 @@ import scipy.sparse as sp
 from scipy.special import ndtr
 from scipy.stats import kstest, norm
 
-from taciturn.accounting import Budget, gdp
-from taciturn.accounting.pieces import pieces_of
+from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
-from taciturn.data.sensitivity.objective import approximate_minimiser, objective_tilt
+from taciturn.data.sensitivity import approximate_minimiser, objective_tilt
 from taciturn.events import ObjectivePerturbationEvent
-from taciturn.fitting.minimiser import gradient
-from taciturn.fitting.objective_perturbation import bounded_rows, release_minimiser
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.planning.objective_perturbation import plan_objective_perturbation
+from taciturn.methods.objective.plan import plan_objective_perturbation
+from taciturn.methods.objective.run import bounded_rows, gradient, release_minimiser
+from taciturn.privacy import gdp
+from taciturn.privacy.budget import pieces_of
 
 # ------------------------------------------------------------------ one dimension, exact densities
 

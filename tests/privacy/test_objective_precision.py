@@ -14,13 +14,16 @@ from scipy.stats import kstest
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.fitting import minimiser as solver
-from taciturn.fitting.minimiser import ACCEPTED, descend, gradient, minimise
-from taciturn.fitting.objective_perturbation import bounded_rows
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.mechanisms.rounded_gaussian import rounded_normals
-from taciturn.planning.objective_perturbation import plan_objective_perturbation
-from taciturn.planning.precision import StoppingCriterion, noise_bound, stopping_criterion
+from taciturn.methods.objective import run as solver
+from taciturn.methods.objective.plan import (
+    StoppingCriterion,
+    noise_bound,
+    plan_objective_perturbation,
+    stopping_criterion,
+)
+from taciturn.methods.objective.run import ACCEPTED, bounded_rows, descend, gradient, minimise
+from taciturn.privacy.mechanisms import rounded_normals
 
 LOSSES = [HuberLoss(0.3), LogisticLoss()]
 

@@ -35,7 +35,7 @@ from taciturn.mechanisms import GumbelTopK
 from taciturn.published import DPSIS, PrivateLasso
 from taciturn.published.dpight import printed_noise
 from taciturn.published.dpsis import printed_top_k
-from taciturn.published.screening_rule import ScreeningRule
+from taciturn.published.screening import ScreeningRule
 
 
 def test_two_laws_have_the_epsilon_of_their_ratio():

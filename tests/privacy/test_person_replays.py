@@ -5,7 +5,7 @@ from itertools import groupby
 import pytest
 from broken_persons import BROKEN
 
-from taciturn.audit.catalogue.replays import PERSON_REPLAYS, SMALL, replays_of
+from taciturn_research.attacks.replays import PERSON_REPLAYS, SMALL, replays_of
 
 BY_CLASS = {
     name: list(cases) for name, cases in groupby(sorted(PERSON_REPLAYS, key=lambda case: case.name), lambda c: c.name)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.core.lattice import ONE
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
 from taciturn.data.persons import PERSON_WEIGHT, PersonRows
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import (
     RELATIONS,
     curvature_sum,
@@ -26,12 +26,14 @@ from taciturn.data.sensitivity import (
     quantile_scores,
     target_parts,
 )
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.correlation import CorrelationSums, TargetParts
-from taciturn.fitting.matrix_sums import InformationMatrix, ScoreMatrix
-from taciturn.fitting.quantiles import ColumnCounts
-from taciturn.fitting.score import ErrorSum, OutcomeCounts
-from taciturn.fitting.sums import (
+from taciturn.engines import ArraySource, Block
+from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
+from taciturn.mechanisms import PrivateQuantile
+from taciturn.methods.clipped_records import ClippedRecords, Clipping
+from taciturn.methods.scaling.run import ColumnCounts
+from taciturn.methods.scores.run import ErrorSum, OutcomeCounts
+from taciturn.methods.selection.run import CorrelationSums, TargetParts
+from taciturn.methods.sums import (
     ClippedRowSum,
     CorrelationSum,
     CumulativeCounts,
@@ -40,14 +42,13 @@ from taciturn.fitting.sums import (
     ExcessLossSums,
     GradientSum,
     GramMatrix,
+    InformationMatrix,
     MarginCounts,
     ResidualMoments,
     RowNorms,
+    ScoreMatrix,
     TargetSum,
 )
-from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.mechanisms import PrivateQuantile
-from taciturn.sources import ArraySource, Block
 
 D, WEIGHT, PRODUCT, SQUARED = 3, 40_000, 10**9, 1 << 24
 LOSSES = {"numbers": (HuberLoss(0.5), 1), "labels": (LogisticLoss(), 1), "classes": (SoftmaxLoss(), 4)}
@@ -96,7 +97,7 @@ def test_rows_at_their_bound_are_rounded_down(weight, monkeypatch):
     assert largest() <= clipping.row_squared * weight**2
     if weight in (3, 7):
         # To the nearest, two rows of weight 3 / 2 would be four.
-        monkeypatch.setattr("taciturn.fitting.clipped_records.np.floor", np.rint)
+        monkeypatch.setattr("taciturn.methods.clipped_records.np.floor", np.rint)
         assert largest() > clipping.row_squared * weight**2
 
 

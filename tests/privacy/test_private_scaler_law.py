@@ -11,19 +11,21 @@ from scipy.stats import binom
 from sklearn.preprocessing import MinMaxScaler
 
 from taciturn import Budget, PrivateScaler
-from taciturn.accounting import calibrate, delta_of, epsilon_of, pure
-from taciturn.accounting.pieces import pieces_of
+from taciturn.accounting import calibrate, delta_of, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import RELATIONS, opposite_quantile_scores
+from taciturn.engines import ArraySource
 from taciturn.events import ExponentialEvent, OppositeSelectionsEvent, PureEvent, for_group
-from taciturn.fitting.quantiles import release_bounds
 from taciturn.mechanisms import PrivateQuantile
-from taciturn.planning import quantiles
-from taciturn.planning.quantiles import decimal_grid, plan_bounds
-from taciturn.scalers import BoundedScaler, private
-from taciturn.sources import ArraySource
+from taciturn.methods.scaling import estimator as scaling_estimator
+from taciturn.methods.scaling import plan as scaling_plan
+from taciturn.methods.scaling.estimator import BoundedScaler
+from taciturn.methods.scaling.plan import decimal_grid, plan_bounds
+from taciturn.methods.scaling.run import release_bounds
+from taciturn.privacy import pure
+from taciturn.privacy.budget import pieces_of
 
 # The smallest grid there is: 0 and +- 1, 1.1, .., 2.
 SIZES = np.arange(10, 21) / 10
@@ -35,7 +37,7 @@ VALUES = (-9.0, -1.55, -1.2, 0.0, 0.3, 1.0, 1.25, 1.72, 9.0)
 @pytest.fixture
 def never_refused(monkeypatch):
     """Tables of a few records, on which everything can be enumerated, support no bound that is worth having."""
-    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    monkeypatch.setattr(scaling_plan, "_CHANCE", 1e300)
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def shown(monkeypatch, never_refused):
 
     def fit(scaler, X):
         with monkeypatch.context() as patch:
-            patch.setattr(private, "release_bounds", release)
+            patch.setattr(scaling_estimator, "release_bounds", release)
             scaler.fit(X)
         return seen.pop()
 
@@ -494,7 +496,7 @@ def test_a_private_number_of_records_decides_nothing():
 
 def test_what_is_not_refused_is_worth_having_and_less_is_not(monkeypatch):
     needed = records_needed(2)
-    monkeypatch.setattr(quantiles, "_CHANCE", 1e300)
+    monkeypatch.setattr(scaling_plan, "_CHANCE", 1e300)
     ends = {"smallest": np.full(2, 1e-3), "largest": np.full(2, 1e6)}
     plan = plan_bounds(Budget(1.0, 0.0), relation="zero-out", n_rows=1, tail=0.05, **ends)
     assert plan.quantiles[0].grid == decimal_grid(1e-3, 1e6)

@@ -13,16 +13,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from taciturn import Budget, private_score
 from taciturn.audit import audit
-from taciturn.audit.catalogue import find_entries
-from taciturn.audit.catalogue import scores as audited_scores
-from taciturn.certificate import certify
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS, error_sum, outcome_counts, record_sum
-from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric, geometric, rounded_gaussian
-from taciturn.planning.score import plan_score
+from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric
+from taciturn.methods.scores.plan import plan_score
+from taciturn.privacy import mechanisms
+from taciturn.privacy.certificate import certify
+from taciturn_research.attacks import find_entries
+from taciturn_research.attacks import scores as audited_scores
 
 # The function has the name of its module.
-MODULE = importlib.import_module("taciturn.estimators.scoring")
+MODULE = importlib.import_module("taciturn.methods.scores.function")
 EPSILON = 1.2
 NULL = 9
 LABEL_METRICS = ("accuracy", "balanced accuracy")
@@ -93,7 +94,7 @@ def law(monkeypatch):
                 return noise
 
             with monkeypatch.context() as patch:
-                patch.setattr(geometric, "two_sided_geometric", forced)
+                patch.setattr(mechanisms, "two_sided_geometric", forced)
                 value = scored("accuracy", records, relation, epsilon=EPSILON, random_state=0).value
             (rate,) = rates
             # From the ends on, further noise is clipped: they stand for a whole tail.
@@ -190,8 +191,8 @@ def test_scores_are_drawn_from_that_law(monkeypatch):
     assert p_values(records, 3, 0.8) > 1e-4
     # The same test sees the neighbour, and noise of half the size.
     assert p_values([*records[1:], NONE], 3, 0.8) < 1e-6
-    draw = geometric.two_sided_geometric
-    monkeypatch.setattr(geometric, "two_sided_geometric", lambda rate, below: draw(2 * rate, below))
+    draw = mechanisms.two_sided_geometric
+    monkeypatch.setattr(mechanisms, "two_sided_geometric", lambda rate, below: draw(2 * rate, below))
     assert p_values(records, 3, 0.8) < 1e-6
 
 
@@ -259,7 +260,8 @@ def test_no_record_moves_sums_by_more_than_is_declared_and_some_nearly_do(shown,
 def test_counts_move_farther_when_a_record_is_replaced(shown, monkeypatch, noise):
     # The value of zero-out, which the search must find too small.
     monkeypatch.setattr(
-        "taciturn.planning.score.outcome_counts", lambda unit, norm, relation: outcome_counts(unit, norm, "zero-out")
+        "taciturn.methods.scores.plan.outcome_counts",
+        lambda unit, norm, relation: outcome_counts(unit, norm, "zero-out"),
     )
     worst = largest_change(shown, "balanced accuracy", "replace-one", noise)
     assert worst == pytest.approx(2.0 if noise == "geometric" else sqrt(2.0))
@@ -270,7 +272,7 @@ def test_errors_that_are_not_clipped_are_found_out(shown, monkeypatch):
         low, high = y_bounds
         return np.rint((np.maximum(values, -100.0) - (low + high) / 2.0) / (high - low) * 2.0**17)
 
-    monkeypatch.setattr("taciturn.estimators.score_metrics.numeric_target", unclipped)
+    monkeypatch.setattr("taciturn.methods.scores.function.numeric_target", unclipped)
     for metric in METRICS[2:]:
         assert largest_change(shown, metric, "zero-out", "geometric") > 10.0
 
@@ -337,15 +339,15 @@ def test_values_are_unbiased_and_deviate_as_stated(metric, noise):
 
 def test_the_same_numbers_convict_broken_variants(monkeypatch):
     with monkeypatch.context() as patch:
-        draw = geometric.two_sided_geometric
-        patch.setattr(geometric, "two_sided_geometric", lambda rate, below: draw(2 * rate, below))
+        draw = mechanisms.two_sided_geometric
+        patch.setattr(mechanisms, "two_sided_geometric", lambda rate, below: draw(2 * rate, below))
         assert noise_found("mean absolute error", "geometric")[1] < 0.6
         # Of balanced accuracy twice the noise would show.
-        patch.setattr(geometric, "two_sided_geometric", lambda rate, below: draw(rate / 2, below))
+        patch.setattr(mechanisms, "two_sided_geometric", lambda rate, below: draw(rate / 2, below))
         assert noise_found("balanced accuracy", "geometric")[1] > 1.35
     with monkeypatch.context() as patch:
-        normals = rounded_gaussian.rounded_normals
-        patch.setattr(rounded_gaussian, "rounded_normals", lambda stream, size, k: normals(stream, size, k - 1))
+        normals = mechanisms.rounded_normals
+        patch.setattr(mechanisms, "rounded_normals", lambda stream, size, k: normals(stream, size, k - 1))
         assert noise_found("accuracy", "Gaussian")[1] < 0.6
     with monkeypatch.context() as patch:
         patch.setattr(MODULE, "public_rows", lambda relation, n_rows, n_public: n_rows - 12)

@@ -19,10 +19,9 @@ from scipy.stats import kstest
 from taciturn.accounting import epsilon_of
 from taciturn.core.rng import Stream
 from taciturn.losses import LogisticLoss, SoftmaxLoss, SquaredLoss
-from taciturn.published import MultinomialPrivateLasso, PrivateLasso, Sparsifier, sparsifier
-from taciturn.published._base import vertex_releases
-from taciturn.published.private_lasso import noisy_frank_wolfe
-from taciturn.published.sparsifier import double_geometric, noisy_count
+from taciturn.published import MultinomialPrivateLasso, PrivateLasso, Sparsifier, frank_wolfe
+from taciturn.published.base import vertex_releases
+from taciturn.published.frank_wolfe import double_geometric, noisy_count, noisy_frank_wolfe
 
 SMALL_X = np.array([[1.0, 0.2], [0.9, -0.4], [-0.3, 0.8], [0.1, 1.0]])
 SMALL_Y = np.array([1.0, 0.0, 1.0, 1.0])
@@ -128,7 +127,7 @@ def forced_counts(monkeypatch, exact, low, high):
     """Every count that the algorithm can release, by forcing each noise in turn."""
     reached = set()
     for noise in range(-40, 41):
-        monkeypatch.setattr(sparsifier, "double_geometric", lambda rate, stream, noise=noise: float(noise))
+        monkeypatch.setattr(frank_wolfe, "double_geometric", lambda rate, stream, noise=noise: float(noise))
         reached.add(noisy_count(exact, low, high, 1.0, None))
     return reached
 

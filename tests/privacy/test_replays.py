@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from taciturn import BoundedScaler
-from taciturn.audit.catalogue.replays import REPLAYS, SMALL, TABLE_REPLAYS, Sizes, replays_of
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import ExponentialEvent, GaussianEvent, OppositeSelectionsEvent, RepeatedEvent
-from taciturn.mechanisms import transcript
-from taciturn.tables import encoder
+from taciturn.privacy import transcript
+from taciturn.tables import reading
+from taciturn_research.attacks.replays import REPLAYS, SMALL, TABLE_REPLAYS, Sizes, replays_of
 
 BY_CLASS = {name: list(cases) for name, cases in groupby(sorted(REPLAYS, key=lambda case: case.name), lambda c: c.name)}
 # So many pairs of neighbours for each relation and class, in whatever settings it has.
@@ -60,9 +60,9 @@ def test_replays_notice_a_type_that_one_cell_gives_to_a_column(name, monkeypatch
     def typed_together(column):
         cells = column.to_numpy(dtype=object)
         several = len({type(cell) for cell in cells if cell is not None}) > 1
-        return encoder.Cells(np.full(len(cells), None) if several else cells)
+        return reading.Cells(np.full(len(cells), None) if several else cells)
 
-    monkeypatch.setattr(encoder, "_pandas_column", typed_together)
+    monkeypatch.setattr(reading, "_pandas_column", typed_together)
     (case,) = OF_TABLES[name]
     assert any(
         each.kind in ("sensitivity", "release")

@@ -13,11 +13,10 @@ from scipy import stats
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import GaussianEvent
-from taciturn.kernels.strips import propose_numpy
-from taciturn.kernels.strips_exact import N_STRIPS, strip_tables
-from taciturn.mechanisms.float_gaussian import FloatGaussian
-from taciturn.mechanisms.rounded_gaussian import (
+from taciturn.kernels.gaussian import N_STRIPS, propose_numpy, strip_tables
+from taciturn.privacy.mechanisms import (
     DISTANCE_PER_VALUE,
+    FloatGaussian,
     RoundedGaussian,
     lattice_normals,
     rounded_normals,

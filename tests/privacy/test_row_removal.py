@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
-from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
-from taciturn.fitting.paths import PATHS, open_path
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
+from taciturn.methods.frank_wolfe.run import PATHS, FrankWolfeProblem, open_path
 
 SPARSE = ("sublinear", "columns", "margins")
 N_STEPS, CLIP = 40, 0.5

@@ -18,14 +18,13 @@ from taciturn import (
     private_score,
 )
 from taciturn.accounting import Budget, PrivacyFilter
-from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import CertificateError, ParameterError
-from taciturn.fitting.frank_wolfe import open_run
-from taciturn.fitting.recalibration import _MOST_BINS
-from taciturn.fitting.sparse_descent import _MOST_WIDTH
-from taciturn.mechanisms import rounded_gaussian
-from taciturn.planning.descent import MOST_STEPS
-from taciturn.planning.sparse import _FURTHER_VALUES, _MOST_VALUES
+from taciturn.methods.descent import MOST_STEPS
+from taciturn.methods.frank_wolfe.run import open_run
+from taciturn.methods.sparse.plan import _FURTHER_VALUES, _MOST_VALUES
+from taciturn.methods.sparse.run import _MOST_BINS, _MOST_WIDTH
+from taciturn.privacy import mechanisms
+from taciturn.privacy.budget import pieces_of
 
 VALUE, STEP = 2.0**-118, 2.0**-110
 
@@ -33,13 +32,13 @@ VALUE, STEP = 2.0**-118, 2.0**-110
 @pytest.fixture
 def drawn(monkeypatch):
     """How many Gaussian values were drawn, as a list of sizes."""
-    sizes, exact = [], rounded_gaussian.rounded_normals
+    sizes, exact = [], mechanisms.rounded_normals
 
     def counted(stream, size, log2_scale):
         sizes.append(size)
         return exact(stream, size, log2_scale)
 
-    monkeypatch.setattr(rounded_gaussian, "rounded_normals", counted)
+    monkeypatch.setattr(mechanisms, "rounded_normals", counted)
     return sizes
 
 
@@ -144,8 +143,8 @@ def test_finite_budgets_beyond_their_range_are_refused(name, epsilon):
 def test_noise_that_no_budget_asks_for_still_has_a_way():
     """Scores beyond the digits of doubles are weighed one by one; published claims get there."""
     from taciturn.data.design import Design
-    from taciturn.fitting.plain import PlainRun
     from taciturn.losses import HuberLoss
+    from taciturn.methods.frank_wolfe.run import PlainRun
 
     X, y = table(50, 3)
     target = np.rint(np.clip(y, -1, 1) * 2**16)

@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from taciturn import private_score
 from taciturn.data.sensitivity import RELATIONS, outcome_counts
-from taciturn.fitting import score_cells
-from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric, geometric
-from taciturn.planning.score import plan_score
+from taciturn.mechanisms import RoundedGaussian, TwoSidedGeometric
+from taciturn.methods.scores import run as scores_run
+from taciturn.methods.scores.plan import plan_score
+from taciturn.privacy import mechanisms
 
 # The function has the name of its module.
-MODULE = importlib.import_module("taciturn.estimators.scoring")
+MODULE = importlib.import_module("taciturn.methods.scores.function")
 EPSILON = 1.2
 NULL = 9
 
@@ -126,41 +127,41 @@ def test_no_outcome_is_likelier_by_more_than_the_budget_and_some_are_by_that_muc
 
 def counted_twice(monkeypatch):
     """Beside its cell a record is counted in the first cell, as a total would be."""
-    original = score_cells.CellCounts.__call__
+    original = scores_run.CellCounts.__call__
 
     def broken(self, block):
         counts = original(self, block)
         counts[0] += counts.sum()
         return counts
 
-    monkeypatch.setattr(score_cells.CellCounts, "__call__", broken)
+    monkeypatch.setattr(scores_run.CellCounts, "__call__", broken)
 
 
 def null_records_counted(monkeypatch):
     """Records that the relation calls absent are counted in a cell, so that zero-out moves two."""
-    from taciturn.data.prediction_cells import MarginCells
+    from taciturn.data.target import MarginCells
 
     original = MarginCells.cells
     monkeypatch.setattr(MarginCells, "cells", lambda self, outputs, target: np.abs(original(self, outputs, target)))
-    monkeypatch.setattr("taciturn.data.admission.PresentRecords.keep", lambda self, present: self)
+    monkeypatch.setattr("taciturn.data.records.PresentRecords.keep", lambda self, present: self)
 
 
 def noise_of_zero_out(monkeypatch):
     """The sensitivity of zero-out where a record is replaced."""
     broken = lambda unit, norm, relation: outcome_counts(unit, norm, "zero-out")  # noqa: E731
-    monkeypatch.setattr("taciturn.planning.score.outcome_counts", broken)
+    monkeypatch.setattr("taciturn.methods.scores.plan.outcome_counts", broken)
     monkeypatch.setattr(MODULE, "plan_score", plan_score)
 
 
 def scaled_by_the_data(monkeypatch):
     """Counts are divided by the number of records that are not null, as shares would be."""
-    original = score_cells.CellCounts.__call__
+    original = scores_run.CellCounts.__call__
 
     def broken(self, block):
         counts = original(self, block)
         return 6 * counts // max(1, int(counts.sum()))
 
-    monkeypatch.setattr(score_cells.CellCounts, "__call__", broken)
+    monkeypatch.setattr(scores_run.CellCounts, "__call__", broken)
 
 
 @pytest.mark.parametrize(
@@ -194,8 +195,8 @@ def p_value():
 
 def test_every_cell_has_noise_of_that_law(monkeypatch):
     assert p_value() > 1e-4
-    draw = geometric.two_sided_geometric
+    draw = mechanisms.two_sided_geometric
     for factor in (1.5, 2 / 3):
         by = Fraction(factor)
-        monkeypatch.setattr(geometric, "two_sided_geometric", lambda rate, below, by=by: draw(rate * by, below))
+        monkeypatch.setattr(mechanisms, "two_sided_geometric", lambda rate, below, by=by: draw(rate * by, below))
         assert p_value() < 1e-6

@@ -28,9 +28,7 @@ from scipy.stats import binomtest, fisher_exact, norm
 from taciturn.accounting import epsilon_of
 from taciturn.core.rng import Stream
 from taciturn.datasets import make_screening_linear
-from taciturn.published.adp_screen import ADPScreen, negative_scores
-from taciturn.published.rnm_screen import RNMScreen, smallest_score
-from taciturn.published.screening_rule import ScreeningRule
+from taciturn.published.screening import ADPScreen, RNMScreen, ScreeningRule, negative_scores, smallest_score
 
 N, D = 3000, 600  # of both papers' synthetic sets
 

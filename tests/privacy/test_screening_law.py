@@ -12,13 +12,13 @@ from scipy.stats import norm
 from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import safe_rule, screening_test
 from taciturn.data.target import numeric_target
-from taciturn.fitting.screening import run_screened
+from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
-from taciturn.planning import plan_screened
-from taciturn.sources import ArraySource
+from taciturn.methods.screening.plan import plan_screened
+from taciturn.methods.screening.run import run_screened
 
 RADIUS, N_STEPS, RUNS, N = 1.5, 3, 2_000, 9
 LOSSES = {"huber": HuberLoss(0.5), "squared": SquaredLoss(), "logistic": LogisticLoss()}

@@ -9,16 +9,15 @@ import scipy.sparse as sp
 from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
 from taciturn.data.design import Design
+from taciturn.data.records import PresentRecords
 from taciturn.data.target import numeric_target
-from taciturn.fitting import frank_wolfe, screening
-from taciturn.fitting.frank_wolfe import open_run
-from taciturn.fitting.paths import DensePath, GramPath, MarginPath, SublinearPath
-from taciturn.fitting.plain import PlainRun
+from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
-from taciturn.planning import plan_screened
-from taciturn.sources import ArraySource
+from taciturn.methods.frank_wolfe import run as frank_wolfe_run
+from taciturn.methods.frank_wolfe.run import DensePath, GramPath, MarginPath, PlainRun, SublinearPath, open_run
+from taciturn.methods.screening import run as screening_run
+from taciturn.methods.screening.plan import plan_screened
 
 RADIUS, N_STEPS = 1.0, 12
 LOSSES = {"squared": SquaredLoss(), "huber": HuberLoss(0.5), "logistic": LogisticLoss()}
@@ -63,7 +62,7 @@ def handed_over(monkeypatch, rule, loss, relation, X, y, n_rows, history, *, spa
         seen.append((values.copy(), sensitivity))
         return values
 
-    monkeypatch.setattr(screening, "_noisy", spy)
+    monkeypatch.setattr(screening_run, "_noisy", spy)
     known = None if relation == "add-remove" else n_rows
     run = open_run(
         design,
@@ -85,7 +84,7 @@ def handed_over(monkeypatch, rule, loss, relation, X, y, n_rows, history, *, spa
         else:
             run.step(vertex)
     plan = screened_plan(rule, loss, relation, n_rows)
-    screening.screen(plan, run, np.flatnonzero(run.coefficients()), Stream.of(0))
+    screening_run.screen(plan, run, np.flatnonzero(run.coefficients()), Stream.of(0))
     ((values, sensitivity),) = seen
     return values, sensitivity, type(run)
 
@@ -147,9 +146,9 @@ def test_every_screening_has_noise_of_its_own(monkeypatch):
         drawn.append(tuple(stream.normals(2)) + tuple(stream.gumbels(2)))
         return support[:0]
 
-    monkeypatch.setattr(screening, "screen", note)
+    monkeypatch.setattr(screening_run, "screen", note)
     source = ArraySource(PresentRecords(X, target, np.arange(20), 20), 1.0, 20)
-    screening.run_screened(screened_plan("tested", "huber", "zero-out", 20), source, Stream.of(5))
+    screening_run.run_screened(screened_plan("tested", "huber", "zero-out", 20), source, Stream.of(5))
     numbers = np.ravel(drawn)
     assert numbers.size == 4 * N_STEPS == np.unique(numbers).size
 
@@ -175,7 +174,7 @@ def test_the_way_a_fit_takes_suits_its_noise(monkeypatch, parameters, kind):
         opened.append(open_run(*args, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr(frank_wolfe, "open_run", spy)
+    monkeypatch.setattr(frank_wolfe_run, "open_run", spy)
     parameters = dict(parameters)
     X, y = records("huber", np.random.default_rng(0), 60)
     X = sp.csr_array(X) if parameters.pop("sparse", False) else X

@@ -25,7 +25,7 @@ from taciturn.mechanisms import (
     PeelingTopK,
     PermuteAndFlip,
 )
-from taciturn.mechanisms.base import first_k_of, first_of, noise_scale, noisy_keys, rounding_charge
+from taciturn.privacy.mechanisms import first_k_of, first_of, noise_scale, noisy_keys, rounding_charge
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 MONOTONE = Sensitivity(1.0, "linf", "zero-out", monotone=True)

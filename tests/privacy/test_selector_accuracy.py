@@ -10,9 +10,9 @@ from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import correlation_scores
 from taciturn.datasets import make_screening_linear
-from taciturn.fitting.top_k import select_top_k
+from taciturn.methods.selection.plan import plan_top_k
+from taciturn.methods.selection.run import select_top_k
 from taciturn.metrics import support_f1, top_k_accuracy
-from taciturn.planning import plan_top_k
 from taciturn.published.dpsis import printed_top_k
 
 REPEATS = 300

@@ -21,14 +21,14 @@ from laws import (
 
 from taciturn import CorrelationSelector
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
+from taciturn.core.validation import ONE
 from taciturn.data.sensitivity import RELATIONS, Sensitivity, record_sum
 from taciturn.events import PureEvent
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK, TwoSidedGeometric
-from taciturn.planning import top_k
+from taciturn.methods.selection import estimator as selection_estimator
+from taciturn.methods.selection import plan as selection_plan
 from taciturn.published.dpsis import DPSIS, printed_top_k
-from taciturn.selectors import correlation
 
 N_FEATURES, EPSILON = 3, 1.2
 KINDS = {
@@ -104,8 +104,8 @@ def shown(monkeypatch):
 
     def fit(selector, X, y, centres=None):
         with monkeypatch.context() as patch:
-            patch.setattr(correlation, "select_top_k", select)
-            patch.setattr(correlation, "release_centres", lambda *given, **named: centres)
+            patch.setattr(selection_estimator, "select_top_k", select)
+            patch.setattr(selection_estimator, "release_centres", lambda *given, **named: centres)
             selector.fit(X, y)
         return seen.pop()
 
@@ -273,7 +273,7 @@ def test_the_mean_of_the_target_is_released_by_its_own_law(score, relation):
     def parts(targets):
         selector = selector_of(score, "peeling", relation, 1)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(top_k, "TwoSidedGeometric", Shown)
+            patch.setattr(selection_plan, "TwoSidedGeometric", Shown)
             selector.fit(np.ones((len(targets), N_FEATURES)), np.array(targets))
         assert selector.certificate_.events[0].event == PureEvent(0.05 * EPSILON)
         return released.pop()

@@ -5,11 +5,11 @@ import pytest
 
 from taciturn import CorrelationSelector
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 from taciturn.data.sensitivity import RELATIONS, correlation_scores
-from taciturn.fitting.procedure import PublicFacts
+from taciturn.engines import add_partitions
 from taciturn.mechanisms import LARGEST_SCORE
-from taciturn.sources import add_partitions
+from taciturn.methods.base import PublicFacts
 
 LABELS = np.array([0, 1])
 

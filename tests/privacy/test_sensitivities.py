@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import ONE
-from taciturn.data.design import Design
-from taciturn.data.fixed_point import clip_rows, round_weights
+from taciturn.core.validation import ONE
+from taciturn.data.design import Design, clip_rows, round_weights
 from taciturn.data.sensitivity import (
     RELATIONS,
     Sensitivity,
@@ -21,10 +20,10 @@ from taciturn.data.sensitivity import (
     target_parts,
 )
 from taciturn.data.target import label_codes, numeric_target
-from taciturn.fitting.correlation import CorrelationSums, TargetParts
+from taciturn.engines import Block
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.mechanisms import ExponentialMechanism
-from taciturn.sources import Block
+from taciturn.methods.selection.run import CorrelationSums, TargetParts
 
 
 def neighbours(n_records, relation, draw, rng):

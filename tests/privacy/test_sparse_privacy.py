@@ -14,22 +14,23 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import taciturn.fitting.procedure as procedure
-import taciturn.fitting.sparse as fits
+import taciturn.methods.base as procedure
+import taciturn.methods.sparse.run as fits
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, calibrate
-from taciturn.accounting.gdp import selection_step
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import RELATIONS, loss_differences
+from taciturn.engines import ArraySource
 from taciturn.events import GaussianEvent
-from taciturn.fitting import clipped_records, recalibration, releases, sparse_descent, sums
-from taciturn.fitting.clipped_records import ClippedRecords
-from taciturn.fitting.releases import Releases
-from taciturn.fitting.sums import CumulativeCounts
 from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian
-from taciturn.planning.descent import step_rule
-from taciturn.sources import ArraySource
+from taciturn.methods import clipped_records, releases, sums
+from taciturn.methods.clipped_records import ClippedRecords
+from taciturn.methods.descent import step_rule
+from taciturn.methods.releases import Releases
+from taciturn.methods.sparse import run as sparse_run
+from taciturn.methods.sums import CumulativeCounts
+from taciturn.privacy.gdp import selection_step
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.core.errors.WeakBudgetWarning")
 
@@ -217,7 +218,7 @@ CASES = {
 @pytest.fixture
 def short(monkeypatch):
     """Descents of a few steps: their number changes nothing here but the time that it takes."""
-    monkeypatch.setattr(sparse_descent, "step_rule", lambda time, _: step_rule(time, 5e8 / 12))
+    monkeypatch.setattr(sparse_run, "step_rule", lambda time, _: step_rule(time, 5e8 / 12))
 
 
 @pytest.mark.usefixtures("short")
@@ -342,7 +343,7 @@ BROKEN = {
     "Gram matrix of whole rows": (*CLIPPED, GramMatrixOfWholeRows, "zero-out", "moved too far: the Gram matrix"),
     "Gram matrix of other weights": (releases, "GRAM_WEIGHTS", (12, 24), "zero-out", "moved too far: the Gram matrix"),
     "Gram matrix read off the data": (Releases, "gram_matrix", true_gram_matrix, "zero-out", "moved too far"),
-    "moments of a norm of two": (recalibration, "ResidualMoments", WholeMoments, "zero-out", "moved too far: moments"),
+    "moments of a norm of two": (sparse_run, "ResidualMoments", WholeMoments, "zero-out", "moved too far: moments"),
     "centre read off the data": (fits, "column_centre", true_centre, "zero-out", "moved too far"),
     "target's mean read off": (fits, "release_target_mean", true_mean, "zero-out", "moved too far"),
     "quantiles read off the data": (Releases, "quantile", true_quantile, "zero-out", "another release"),

@@ -5,7 +5,7 @@ import pytest
 
 from taciturn import SparsifiedClassifier
 from taciturn.datasets import make_sparsifier_logistic
-from taciturn.fitting.top_k import keep_largest_columns
+from taciturn.methods.selection.run import keep_largest_columns
 from taciturn.published import PrivateLasso
 
 

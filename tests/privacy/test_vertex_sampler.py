@@ -10,10 +10,8 @@ from laws import chi_square_p
 from scipy.stats import kstest
 
 from taciturn.accounting import Budget
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.fitting.frank_wolfe_path import SELECTION_CHARGE, FrankWolfeProblem
-from taciturn.fitting.paths import PATHS, open_path
+from taciturn.core.validation import ONE
 from taciturn.kernels.vertex_sampler import (
     DRY,
     RETRY,
@@ -31,8 +29,9 @@ from taciturn.kernels.vertex_sampler import (
     settle,
 )
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
-from taciturn.mechanisms.base import rounding_charge
-from taciturn.planning.frank_wolfe import SELECTION_LEFTOVER, plan_frank_wolfe
+from taciturn.methods.frank_wolfe.plan import SELECTION_LEFTOVER, plan_frank_wolfe
+from taciturn.methods.frank_wolfe.run import PATHS, SELECTION_CHARGE, FrankWolfeProblem, open_path
+from taciturn.privacy.mechanisms import rounding_charge
 
 
 def loss_named(name, clip=1.0):

@@ -17,12 +17,13 @@ import numpy as np
 
 import taciturn
 from taciturn.audit import AuditResult
-from taciturn.audit.catalogue import find_entries, scores
-from taciturn.audit.run import audit_entry
 from taciturn.core.rng import Stream
-from taciturn.fitting import plain, screening
-from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
-from taciturn.mechanisms import canonical, geometric, rounded_gaussian, selection, topk
+from taciturn.methods.frank_wolfe import run as frank_wolfe_run
+from taciturn.methods.frank_wolfe.run import FrankWolfeProblem
+from taciturn.methods.screening import run as screening_run
+from taciturn.privacy import mechanisms
+from taciturn_research.attacks import find_entries, scores
+from taciturn_research.attacks.run import audit_entry
 
 __all__ = ["PERSON_FITS", "WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]
 
@@ -33,21 +34,21 @@ CONFIDENCE = 1.0 - 1e-6
 @contextmanager
 def less_noise(times: int) -> Iterator[None]:
     """A context in which every sampler of the library draws that many times too little."""
-    normals, lattice = Stream.normals, rounded_gaussian.lattice_normals
-    geometrics, halves = geometric.two_sided_geometric, canonical.CanonicalLipschitz._half_epsilon
+    normals, lattice = Stream.normals, mechanisms.lattice_normals
+    geometrics, halves = mechanisms.two_sided_geometric, mechanisms.CanonicalLipschitz._half_epsilon
     inverse_temperature = FrankWolfeProblem.inverse_temperature.fget
     with ExitStack() as patches:
 
         def put(owner, name, broken):
             patches.enter_context(patch.object(owner, name, broken))
 
-        put(rounded_gaussian, "lattice_normals", lambda *given: np.rint(lattice(*given) / times).astype(np.int64))
+        put(mechanisms, "lattice_normals", lambda *given: np.rint(lattice(*given) / times).astype(np.int64))
         put(Stream, "normals", lambda self, size: normals(self, size) / times)
-        put(geometric, "two_sided_geometric", lambda rate, below: geometrics(rate * times, below))
-        put(canonical.CanonicalLipschitz, "_half_epsilon", lambda self, n: times * halves(self, n))
+        put(mechanisms, "two_sided_geometric", lambda rate, below: geometrics(rate * times, below))
+        put(mechanisms.CanonicalLipschitz, "_half_epsilon", lambda self, n: times * halves(self, n))
         # Vertices are drawn by weights, in compiled loops.
         put(FrankWolfeProblem, "inverse_temperature", property(lambda self: times * inverse_temperature(self)))
-        for module in (selection, topk, plain, screening):
+        for module in (mechanisms, mechanisms, frank_wolfe_run, screening_run):
             keys = module.noisy_keys
             put(module, "noisy_keys", lambda scores, noise, scale, keys=keys: keys(scores, noise, scale / times))
         yield

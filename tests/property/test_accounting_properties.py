@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import norm
 
-from taciturn.accounting import Budget, best_bound, calibrate, delta_of, epsilon_of, gdp, proves, satisfies
+from taciturn.accounting import Budget, best_bound, calibrate, delta_of, epsilon_of, proves, satisfies
 from taciturn.events import (
     ComposedEvent,
     ExponentialEvent,
@@ -22,6 +22,7 @@ from taciturn.events import (
     alternatives,
     in_order,
 )
+from taciturn.privacy import gdp
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
 
 from taciturn import SparseClassifier
+from taciturn.app.model_file import Model
 from taciturn.core.errors import SeveralProblemsError, TaciturnError, WeakBudgetWarning
-from taciturn.modelfile import Model
 from taciturn.tables import (
     Column,
     TableBounds,

@@ -8,7 +8,6 @@ import pytest
 
 from taciturn import Budget, Certificate, compose
 from taciturn.accounting import best_bound
-from taciturn.certificate import Release, certify
 from taciturn.core.errors import CertificateError
 from taciturn.events import (
     ApproximateEvent,
@@ -21,6 +20,8 @@ from taciturn.events import (
     PureEvent,
     for_group,
 )
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
 
 # As JSON text, since some of it is not what Python would write.
 HOSTILE = [

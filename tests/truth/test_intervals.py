@@ -9,8 +9,8 @@ from scipy.special import expit
 from scipy.stats import kstest, norm
 
 from taciturn import SparseClassifier, SparseRegressor
-from taciturn.fitting import inference as runs
-from taciturn.fitting import newton
+from taciturn.methods.inference import run as inference_run
+from taciturn.methods.inference import run as runs
 
 INF = float("inf")
 BOTH = pytest.mark.parametrize("task", ["linear", "logistic"])
@@ -237,7 +237,7 @@ def test_labels_that_are_nearly_certain_are_covered(monkeypatch):
     assert len(covered) >= 16
     assert np.mean(np.abs(covered) <= 1.96) >= 0.88
     # Without a first step the Hessian is that of a start which is too short or too long.
-    monkeypatch.setattr(newton._Step, "_approach", lambda step: step._information(0.12) and step._gradient(0.13))
+    monkeypatch.setattr(inference_run._Step, "_approach", lambda step: step._information(0.12) and step._gradient(0.13))
     assert np.mean(np.abs(deviations()) <= 1.96) < np.mean(np.abs(covered) <= 1.96) - 0.04
 
 

@@ -8,8 +8,8 @@ from generators import GENERATORS, TASKS, Distance, measure, table
 from sklearn.linear_model import LogisticRegression
 
 from taciturn import SparseClassifier, SparseRegressor
-from taciturn.fitting import sparse
-from taciturn.fitting.sparse_descent import Descent
+from taciturn.methods.sparse import run as sparse_run
+from taciturn.methods.sparse.run import Descent
 
 INF = math.inf
 # By how much a slope may differ from one.
@@ -62,7 +62,7 @@ def shut_clips(monkeypatch):
         return min(size, 0.05) if descent.plan.regression else 0.5
 
     monkeypatch.setattr(Descent, "_largest_derivative", largest_derivative)
-    monkeypatch.setattr(sparse, "recalibrates", lambda *facts: False)
+    monkeypatch.setattr(sparse_run, "recalibrates", lambda *facts: False)
 
 
 @tables(quick=lambda task, name: task != "three classes")
@@ -111,5 +111,5 @@ def test_a_rare_class_is_fitted_to_its_end(monkeypatch):
         return abs(SparseClassifier(epsilon=INF, n_nonzero="all", classes=(0, 1)).fit(x, y).coef_[0, 0] / best - 1.0)
 
     assert missed() < CLOSE
-    monkeypatch.setattr("taciturn.planning.descent._MOST_MOMENTUM", 0.0)
+    monkeypatch.setattr("taciturn.methods.descent._MOST_MOMENTUM", 0.0)
     assert missed() > 100.0 * CLOSE

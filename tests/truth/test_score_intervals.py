@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score, roc_auc_score
 
-from taciturn.data.prediction_cells import ErrorCells, MarginCells, margin_edges
-from taciturn.data.target import numeric_target
-from taciturn.fitting import score_ratios
-from taciturn.fitting.class_measures import measure_margins
-from taciturn.fitting.error_measures import measure_errors
-from taciturn.planning.score import count_bins
+from taciturn.data.target import ErrorCells, MarginCells, margin_edges, numeric_target
+from taciturn.methods.scores import run as scores_run
+from taciturn.methods.scores.plan import count_bins
+from taciturn.methods.scores.run import measure_errors, measure_margins
 
 BOUNDS = (0.0, 100.0)
 POPULATION = 300_000
@@ -94,6 +92,6 @@ def test_intervals_that_leave_out_the_sampling_error_do_not_cover(make, monkeypa
 
 def test_intervals_for_two_classes_are_no_wider_than_needed(monkeypatch):
     # A quarter less is not enough for some measure.
-    monkeypatch.setattr(score_ratios, "QUANTILE", 0.75 * score_ratios.QUANTILE)
+    monkeypatch.setattr(scores_run, "QUANTILE", 0.75 * scores_run.QUANTILE)
     assert (covered(labelled, "small") < FEWEST).any()
     assert (covered(labelled, "large") < FEWEST).any()

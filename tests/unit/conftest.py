@@ -8,7 +8,7 @@ from data_files import FEATURES, LABELS, TINY
 from reproduced import EXPERIMENT, UNRUN, record_trials
 
 from taciturn.datasets import DATASETS
-from taciturn.reproduce import write_report
+from taciturn_research.reproduce import write_report
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.datasets import DatasetFacts
-from taciturn.datasets.real.formats import Delimited, Libsvm, Npz
+from taciturn.datasets.real import Delimited, Libsvm, Npz
 
 COMPRESSED = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress}
 

@@ -3,8 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-from taciturn.accounts.chain import LedgerEntry
-from taciturn.accounts.price import Price, totals_of
+from taciturn.privacy.ledger import LedgerEntry, Price, totals_of
 
 START = datetime(2026, 9, 1, 8, tzinfo=UTC)
 

@@ -12,14 +12,17 @@ import numpy as np
 from ledgers_made import STUDY, made_ledger
 
 from taciturn import Budget, Certificate, SparseClassifier, SparseRegressor
-from taciturn.certificate import Release, certify
-from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells, margin_edges
-from taciturn.drawing.charts import odds_chart
-from taciturn.estimators.inference import Inference
-from taciturn.estimators.model_score import ModelScore
+from taciturn.app.model_file import Model, ScoreFile
+from taciturn.app.report.account import account_page
+from taciturn.app.report.model import model_report
+from taciturn.app.report.page import Page
+from taciturn.charts import odds_chart
+from taciturn.data.target import ClassCells, ErrorCells, MarginCells, margin_edges
 from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.modelfile import Model, ScoreFile
-from taciturn.report import Page, account_page, model_report
+from taciturn.methods.inference.summary import Inference
+from taciturn.methods.scores.function import ModelScore
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
 from taciturn.tables import TableBounds, TableSchema
 
 EVIL = '<script>alert(1)</script>&"'

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from taciturn.reproduce import pages
-from taciturn.reproduce.experiment import (
+from taciturn_research.reproduce import pages
+from taciturn_research.reproduce.experiment import (
     NOT_PRIVATE_SCALING,
     SYNTHETIC,
     Case,
@@ -19,8 +19,8 @@ from taciturn.reproduce.experiment import (
     Published,
     Table,
 )
-from taciturn.reproduce.numbers import Numbers
-from taciturn.reproduce.records import Record, Records
+from taciturn_research.reproduce.numbers import Numbers
+from taciturn_research.reproduce.records import Record, Records
 
 needs_matplotlib = pytest.mark.skipif(not pages.content.can_draw(), reason="matplotlib is not installed")
 

@@ -7,12 +7,18 @@ import pytest
 from ledgers_made import STUDY, made_ledger
 from reported import EVIL, Tree, faults_of
 
-from taciturn.accounts.pots import cumulate, pots_of
-from taciturn.accounts.price import Price
-from taciturn.accounts.state import charges_of, state_of
-from taciturn.report import account_page
-from taciturn.report.account_charts import MOST_FITS, dates_chart, fits_chart, pots_chart
-from taciturn.report.account_words import explain_account, format_charge, list_affordable
+from taciturn.app.report.account import (
+    MOST_FITS,
+    account_page,
+    dates_chart,
+    explain_account,
+    fits_chart,
+    format_charge,
+    list_affordable,
+    pots_chart,
+)
+from taciturn.privacy.account import charges_of, cumulate, pots_of, state_of
+from taciturn.privacy.ledger import Price
 
 
 def words_of(entries):

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from taciturn import BoundedScaler, FrankWolfeRegressor, ObjectivePerturbationRegressor
 from taciturn.core.errors import DataError, SeveralProblemsError
-from taciturn.data.admission import (
+from taciturn.data.records import (
     PresentRecords,
     blanked,
     declares_truth_values,
@@ -22,8 +22,9 @@ from taciturn.data.admission import (
     judged_numbers,
     judged_table,
     plain_labels,
+    public_labels,
+    read_part,
 )
-from taciturn.data.reading import public_labels, read_part
 from taciturn.data.target import label_codes
 
 NUMBERS = [

@@ -9,26 +9,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks.utility import run as running
-from benchmarks.utility.bars import published
-from benchmarks.utility.catalogue import DATA_SETS, METHODS
-from benchmarks.utility.generators import GENERATED
-from benchmarks.utility.measures import error_of
-from benchmarks.utility.methods import Fitted, Method, shortened
-from benchmarks.utility.non_private import NON_PRIVATE, l1_support
-from benchmarks.utility.real_sets import REAL
-from benchmarks.utility.report import write_report
-from benchmarks.utility.results import FILE_NAME, Config, Result, Results
-from benchmarks.utility.run import QUICK, Plan, best_setting, run
-from benchmarks.utility.sets import SYNTHETIC, DataSet, Records, draw
-from benchmarks.utility.sound import DEFAULT
-from benchmarks.utility.summary import Cell, summarise
-from benchmarks.utility.verdict import holm, judge, sign_test
 from scipy.stats import binomtest
 from sklearn.preprocessing import MaxAbsScaler
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.datasets import make_screening_linear, make_sparsifier_logistic
+from taciturn_research.arena import run as running
+from taciturn_research.arena.bars import published
+from taciturn_research.arena.catalogue import DATA_SETS, METHODS
+from taciturn_research.arena.generators import GENERATED
+from taciturn_research.arena.measures import error_of
+from taciturn_research.arena.methods import Fitted, Method, shortened
+from taciturn_research.arena.non_private import NON_PRIVATE, l1_support
+from taciturn_research.arena.real_sets import REAL
+from taciturn_research.arena.report import write_report
+from taciturn_research.arena.results import FILE_NAME, Config, Result, Results
+from taciturn_research.arena.run import QUICK, Plan, best_setting, run
+from taciturn_research.arena.sets import SYNTHETIC, DataSet, Records, draw
+from taciturn_research.arena.sound import DEFAULT
+from taciturn_research.arena.summary import Cell, summarise
+from taciturn_research.arena.verdict import holm, judge, sign_test
 
 SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 SEEDS = 20

@@ -8,25 +8,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks.utility import elsewhere
-from benchmarks.utility.bars import COMPARISONS, of_practice, published_at_k
-from benchmarks.utility.catalogue import DATA_SETS, METHODS
-from benchmarks.utility.compare import compared
-from benchmarks.utility.elsewhere import FitFailedError, ask
-from benchmarks.utility.generators import GENERATED
-from benchmarks.utility.measures import calibration_error, log_loss, log_odds, slope
-from benchmarks.utility.methods import willing
-from benchmarks.utility.other_library import with_categories
-from benchmarks.utility.practice import boosted_least_squares, clipped_gradient, private_descent
-from benchmarks.utility.report import write_report
-from benchmarks.utility.results import Config, Result, Results
-from benchmarks.utility.run import Plan, best_setting
-from benchmarks.utility.sets import Problem, draw
-from benchmarks.utility.sound import DEFAULT_ADVISED, advised_size
-from benchmarks.utility.summary import Cell
-from benchmarks.utility.verdict import judge, tally
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss as log_loss_of_scikit_learn
+
+from taciturn_research.arena import elsewhere
+from taciturn_research.arena.bars import COMPARISONS, of_practice, published_at_k
+from taciturn_research.arena.catalogue import DATA_SETS, METHODS
+from taciturn_research.arena.compare import compared
+from taciturn_research.arena.elsewhere import FitFailedError, ask
+from taciturn_research.arena.generators import GENERATED
+from taciturn_research.arena.measures import calibration_error, log_loss, log_odds, slope
+from taciturn_research.arena.methods import willing
+from taciturn_research.arena.other_library import with_categories
+from taciturn_research.arena.practice import boosted_least_squares, clipped_gradient, private_descent
+from taciturn_research.arena.report import write_report
+from taciturn_research.arena.results import Config, Result, Results
+from taciturn_research.arena.run import Plan, best_setting
+from taciturn_research.arena.sets import Problem, draw
+from taciturn_research.arena.sound import DEFAULT_ADVISED, advised_size
+from taciturn_research.arena.summary import Cell
+from taciturn_research.arena.verdict import judge, tally
 
 WITHOUT_NOISE = 1e9
 REGRESSION = DATA_SETS["diabetes"]

@@ -10,16 +10,17 @@ from scipy.special import softmax
 from scipy.stats import kendalltau
 from typer.testing import CliRunner
 
-from taciturn.audit import AuditResult, Pair, catalogue, neighbours
-from taciturn.audit.catalogue import ENTRIES, KINDS, Entry, ExactCase, SampledCase, entry, find_entries
-from taciturn.audit.catalogue import mechanisms as mechanism_entries
-from taciturn.audit.neighbours import NULL_LABEL
-from taciturn.audit.run import audit_all, audit_entry
-from taciturn.cli import app
-from taciturn.cli.auditing import verdict_table
+from taciturn.app.cli.main import app
+from taciturn.audit import AuditResult, Pair
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.fitting.blocks import blocks_by_slot, count_votes
+from taciturn.methods.selection.run import blocks_by_slot, count_votes
+from taciturn_research import attacks
+from taciturn_research.attacks import ENTRIES, KINDS, Entry, ExactCase, SampledCase, entry, find_entries, neighbours
+from taciturn_research.attacks import mechanisms as mechanism_entries
+from taciturn_research.attacks.neighbours import NULL_LABEL
+from taciturn_research.attacks.run import audit_all, audit_entry
+from taciturn_research.cli.auditing import verdict_table
 
 RUNNER = CliRunner()
 BY_NAME = pytest.mark.parametrize("each", ENTRIES, ids=lambda each: each.name)
@@ -390,7 +391,7 @@ def test_a_short_run_prints_a_verdict_and_the_claim_that_was_asked_for():
 
 
 def test_the_command_fails_where_a_claim_is_refuted(monkeypatch):
-    monkeypatch.setattr(catalogue, "find_entries", lambda name: (BROKEN,))
+    monkeypatch.setattr(attacks, "find_entries", lambda name: (BROKEN,))
     result = invoke("Response")
     assert result.exit_code == 1
     assert "Audit of Response/broken: violated." in result.output

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, binomtest, norm
 
-from taciturn.audit import Pair, audit, engine, events
+from taciturn.audit import Pair, audit, engine, observing
 from taciturn.core.errors import DataError, ParameterError
 
 TRUTH = math.log(3.0)
@@ -49,7 +49,7 @@ def quick(monkeypatch):
 @pytest.mark.parametrize("tail", [0.025, 1e-7])
 def test_clopper_pearson_by_its_definition(tail):
     trials = 30
-    low, high = events.clopper_pearson(np.arange(trials + 1), trials, tail)
+    low, high = observing.clopper_pearson(np.arange(trials + 1), trials, tail)
     assert (low[0], high[trials]) == (0.0, 1.0)
     assert binom.sf(np.arange(trials), trials, low[1:]) == pytest.approx(np.full(trials, tail))
     assert binom.cdf(np.arange(trials), trials, high[:-1]) == pytest.approx(np.full(trials, tail))
@@ -67,7 +67,7 @@ def test_bounds_cover_the_truth_and_estimates_do_not(quick, monkeypatch):
         return sum(bound > TRUTH for bound in found) > binom.isf(1e-6, repeats, 0.05)
 
     assert not too_often_above(200)
-    monkeypatch.setattr(events, "clopper_pearson", plug_in)
+    monkeypatch.setattr(observing, "clopper_pearson", plug_in)
     assert too_often_above(60)
 
 
@@ -260,7 +260,7 @@ def test_an_event_is_not_bounded_by_the_runs_that_chose_it(quick, monkeypatch):
 
     def overfitting(first, second, make, bound_of):
         # Even and odd runs are the same ones: statistics are compared on the runs that made them.
-        return events.best_event(doubled(first), doubled(second), make, bound_of)
+        return observing.best_event(doubled(first), doubled(second), make, bound_of)
 
     monkeypatch.setattr(engine, "best_event", overfitting)
     assert verdicts() == {"no violation found"}, "a bad choice costs power alone"
@@ -281,10 +281,10 @@ def test_outcomes_are_put_together_where_each_is_rare():
 
 
 def test_sets_of_outcomes_in_words():
-    assert events.outcomes_in_words("it", [frozenset("ba")]) == "it is {'a', 'b'}"
-    assert events.outcomes_in_words("it", [1, (2, 3)]) == "it is one of 1, (2, 3)"
-    assert events.outcomes_in_words("it", list(range(7)), none=True) == "it is none of 0, 1, 2, 3, 4 and 2 more"
-    assert events.outcomes_in_words("it", [], none=True) == "it is anything"
+    assert observing.outcomes_in_words("it", [frozenset("ba")]) == "it is {'a', 'b'}"
+    assert observing.outcomes_in_words("it", [1, (2, 3)]) == "it is one of 1, (2, 3)"
+    assert observing.outcomes_in_words("it", list(range(7)), none=True) == "it is none of 0, 1, 2, 3, 4 and 2 more"
+    assert observing.outcomes_in_words("it", [], none=True) == "it is anything"
 
 
 # ------------------------------------------------------------------ what is refused

@@ -8,7 +8,7 @@ import pytest
 
 from taciturn.audit import sensitivity_search
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
 from taciturn.data.sensitivity import RELATIONS, correlation_scores
 from taciturn.data.target import class_signs, label_codes, numeric_target

@@ -2,8 +2,18 @@
 
 import numpy as np
 import pytest
-from benchmarks.measuring import growth_exponent, medians_in_turn, run_python
-from benchmarks.table import FASTER, HEADINGS, SLOWER, cells_of, excused, met, section_of, with_sections
+
+from taciturn_research.benchmarks.measuring import growth_exponent, medians_in_turn, run_python
+from taciturn_research.benchmarks.table import (
+    FASTER,
+    HEADINGS,
+    SLOWER,
+    cells_of,
+    excused,
+    met,
+    section_of,
+    with_sections,
+)
 
 SIZES = (1_000, 3_000, 9_000, 100_000)
 

@@ -6,7 +6,7 @@ import pytest
 
 from taciturn.accounting import Budget, epsilon_of
 from taciturn.events import ComposedEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent, PureEvent
-from taciturn.planning.calibrated import PlannedRelease, calibrate_releases
+from taciturn.methods.releases import PlannedRelease, calibrate_releases
 
 PLANNED = (
     PlannedRelease("a median", "Gumbel", lambda b: ExponentialEvent(0.5 / b)),

@@ -7,7 +7,6 @@ import pytest
 
 from taciturn import Budget, Certificate, compose
 from taciturn.accounting import best_bound, epsilon_of
-from taciturn.certificate import Release, certify
 from taciturn.core.errors import CertificateError, ParameterError, TaciturnError
 from taciturn.events import (
     ApproximateEvent,
@@ -18,6 +17,8 @@ from taciturn.events import (
     ObjectivePerturbationEvent,
     PureEvent,
 )
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
 
 ASSUMED = "proved under a numerical assumption"
 OBJECTIVE = ObjectivePerturbationEvent(log_jacobian=0.1, shift=0.1, replaced=False)

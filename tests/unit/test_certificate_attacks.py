@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import norm
 
 from taciturn import Budget, Certificate, compose
-from taciturn.certificate import Release, certify
 from taciturn.events import ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent, PureEvent
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
 
 DATA = Path(__file__).parents[1] / "data"
 

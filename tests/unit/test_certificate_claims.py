@@ -10,7 +10,6 @@ import pytest
 
 from taciturn import Budget, Certificate, certificate_of, compose
 from taciturn.accounting import PrivacyFilter, epsilon_of
-from taciturn.certificate import Release, certify
 from taciturn.core.errors import CertificateError, TaciturnError
 from taciturn.events import (
     ApproximateEvent,
@@ -21,7 +20,9 @@ from taciturn.events import (
     ObjectivePerturbationEvent,
     PureEvent,
 )
-from taciturn.fitting.releases import list_spends
+from taciturn.methods.releases import list_spends
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
 
 INF = math.inf
 
@@ -332,7 +333,7 @@ def test_the_unit_and_the_head_of_an_account_are_checked():
 
 def test_copies_are_equal_and_not_accounted_for_again(monkeypatch):
     certificates = [*CASES.values(), make(NotPrivateEvent(), public={"part": {"x": [1, None]}})]
-    monkeypatch.setattr("taciturn.certificate.certificate.check_claim", lambda _: pytest.fail("accounted for again"))
+    monkeypatch.setattr("taciturn.privacy.certificate.check_claim", lambda _: pytest.fail("accounted for again"))
     for certificate in certificates:
         for made in (pickle.loads(pickle.dumps(certificate)), copy.copy(certificate), copy.deepcopy(certificate)):
             assert made == certificate

@@ -16,11 +16,11 @@ from taciturn import (
     SparseClassifier,
     compose,
 )
-from taciturn.certificate import Release, certify
-from taciturn.certificate.disclosures import DERIVED
 from taciturn.core.errors import CertificateError
-from taciturn.data.reading import ADMISSIBLE, PUBLIC_LABELS
+from taciturn.data.records import ADMISSIBLE, PUBLIC_LABELS
 from taciturn.events import GaussianEvent
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import DERIVED, Release
 
 PAGE = Path(__file__).parents[2] / "docs" / "verifying.md"
 

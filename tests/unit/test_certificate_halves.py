@@ -10,7 +10,6 @@ import pytest
 
 from taciturn import Budget, Certificate, compose
 from taciturn.accounting import PrivacyFilter, best_bound
-from taciturn.certificate import Release, certify
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.events import (
     ComposedEvent,
@@ -24,7 +23,9 @@ from taciturn.events import (
     fold,
     for_group,
 )
-from taciturn.fitting.releases import list_spends
+from taciturn.methods.releases import list_spends
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
 
 DELTA = 1e-6
 DETAILS = {"relation": "zero-out", "public": {}, "seeded": False, "arithmetic": "exact"}

@@ -14,10 +14,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from taciturn import Budget, CorrelationSelector, compose
-from taciturn.certificate import Release, certificate_of, certify
 from taciturn.core.errors import CertificateError, UnaccountedSearchWarning
 from taciturn.events import PureEvent
-from taciturn.scalers import BoundedScaler
+from taciturn.methods.scaling.estimator import BoundedScaler
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
+from taciturn.privacy.pipeline import certificate_of
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.0, 10.0, (300, 8))

@@ -17,10 +17,11 @@ import pytest
 import taciturn
 from taciturn import Budget, Certificate, compose, estimators, published, scalers, selectors
 from taciturn.accounting import best_bound
-from taciturn.certificate import Release, certify
+from taciturn.app.model_file import Model
 from taciturn.core.errors import CertificateError
 from taciturn.events import ExponentialEvent, for_group
-from taciturn.modelfile import Model
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
 
 DATA = Path(__file__).parents[1] / "data"
 CERTIFICATES = json.loads((DATA / "certificates_0_1.json").read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from taciturn import __version__
-from taciturn.cli import app
+from taciturn.app.cli.main import app
 
 RUNNER = CliRunner()
 COMMANDS = (
@@ -19,9 +19,10 @@ COMMANDS = (
     "select",
     "verify",
     "compare",
+    "budget",
+    "arena",
     "audit",
     "reproduce",
-    "budget",
 )
 OF_BUDGET = ("create", "show", "history", "verify", "export")
 
@@ -33,7 +34,9 @@ def test_version_and_the_list_of_commands():
     assert tuple(listed[: len(COMMANDS)]) == COMMANDS
 
 
-@pytest.mark.parametrize("command", [*COMMANDS[:-1], *(f"budget {command}" for command in OF_BUDGET)])
+@pytest.mark.parametrize(
+    "command", [*(each for each in COMMANDS if each != "budget"), *(f"budget {command}" for command in OF_BUDGET)]
+)
 def test_every_help_text_has_an_example_that_is_a_command_line_of_it(command):
     help_text = " ".join(RUNNER.invoke(app, [*command.split(), "--help"], env={"COLUMNS": "100"}).output.split())
     example = help_text.partition("Example: ")[2].partition(" Arguments:")[0].partition(" Options:")[0]
@@ -60,6 +63,37 @@ print("loaded", [name for name in heavy if name in sys.modules])
 def test_help_loads_nothing_heavy():
     run = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "loaded []"
+
+
+WITHOUT_RESEARCH = """
+import sys
+from taciturn.cli import further_commands, main
+further_commands.entry_points = lambda group: ()
+sys.argv = ["taciturn", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["arena", "audit", "reproduce"])
+def test_without_research_its_commands_say_how_to_get_them(command):
+    call = [sys.executable, "-c", WITHOUT_RESEARCH, command, "list"]
+    run = subprocess.run(call, capture_output=True, text=True, check=False)
+    sentence = f"taciturn: {command} is a command of taciturn-research; run pip install taciturn-research.\n"
+    assert (run.returncode, run.stdout, run.stderr) == (1, "", sentence)
+    run = subprocess.run([*call[:3], "--help"], capture_output=True, text=True, check=True)
+    assert "  compare " in run.stdout
+    assert f"  {command} " not in run.stdout
+
+
+def test_a_command_of_another_distribution_is_imported_when_it_is_called():
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom taciturn.app.cli.main import app\n"
+        "for words in (['show', '--help'], ['audit', '--help']):\n"
+        "    assert CliRunner().invoke(app, words).exit_code == 0\n"
+        "    print(sorted(name for name in sys.modules if name.startswith('taciturn_research.')))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["[]", "['taciturn_research.cli', 'taciturn_research.cli.auditing']"]
 
 
 @pytest.mark.slow

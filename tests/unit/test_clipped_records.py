@@ -10,19 +10,16 @@ import pytest
 import scipy.sparse as sp
 
 import taciturn.data.design as designs
-import taciturn.fitting.compiled_sums as compiled
-from taciturn.core.lattice import ONE
+import taciturn.methods.clipped_records as compiled
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.fitting import outer_products, threads
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.gradient_descent import (
-    Constraint,
-    GradientDescent,
-)
-from taciturn.fitting.row_norms import row_norms, squared_row_norms
-from taciturn.fitting.sums import KeptShares
+from taciturn.engines import Block
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.sources import Block
+from taciturn.methods import clipped_records
+from taciturn.methods import descent as threads
+from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms, squared_row_norms
+from taciturn.methods.descent import Constraint, GradientDescent
+from taciturn.methods.sums import KeptShares
 
 N, D, WEIGHT = 40, 5, 90_001
 GRAM_ROW_SQUARED = (1 << 26) - 3
@@ -267,7 +264,7 @@ def test_layouts_orders_and_blocks_change_nothing(monkeypatch, kind, centred, co
             patch.setattr(designs, "_CACHED_ENTRIES", 3 * D)
             patch.setattr(designs, "exact_block_rows", lambda bound: 7)
             patch.setattr(compiled, "exact_block_rows", lambda bound: 7)
-            patch.setattr(outer_products, "_BLOCK_ENTRIES", 3 * D)
+            patch.setattr(clipped_records, "_BLOCK_ENTRIES", 3 * D)
             patch.setattr(threads, "n_threads", lambda: 3)
             patch.setattr(threads, "_LEAST_SHARE", 2 * D)
             for layout in LAYOUTS:

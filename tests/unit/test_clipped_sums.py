@@ -9,11 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 import taciturn.data.design as designs
-from taciturn.core.lattice import ONE
-from taciturn.data.admission import PresentRecords
-from taciturn.fitting.clipped_records import Clipping
-from taciturn.fitting.gradient_descent import Constraint, GradientDescent
-from taciturn.fitting.sums import (
+from taciturn.core.validation import ONE
+from taciturn.data.records import PresentRecords
+from taciturn.engines import ArraySource
+from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
+from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.descent import Constraint, GradientDescent
+from taciturn.methods.sums import (
     ClippedRowSum,
     CorrelationSum,
     CumulativeCounts,
@@ -29,8 +31,6 @@ from taciturn.fitting.sums import (
     ResidualMoments,
     RowNorms,
 )
-from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
-from taciturn.sources import ArraySource
 
 N_ROWS, N_FEATURES = 50, 6
 COLUMNS = np.array([0, 2, 5])

@@ -5,13 +5,15 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks import peer_fits
-from benchmarks.bench_peers import BASELINE, OURS, ratio, rows_of
-from benchmarks.compare import features, speed
-from benchmarks.compare.blocks import differing
-from benchmarks.compare.probing.common import attempt, has_names, no_name_with, partly
-from benchmarks.compare.probing.models import DIFFPRIVLIB, TACITURN
-from benchmarks.peer_fits import METHODS, TABLES, TASKS, PeerMethod, Shape, table, timed
+
+from taciturn_research.benchmarks import peer_fits
+from taciturn_research.benchmarks.bench_peers import BASELINE, OURS, ratio, rows_of
+from taciturn_research.benchmarks.compare import features, speed
+from taciturn_research.benchmarks.compare.blocks import differing
+from taciturn_research.benchmarks.compare.probing.common import attempt, has_names, no_name_with, partly
+from taciturn_research.benchmarks.compare.probing.models import DIFFPRIVLIB, TACITURN
+from taciturn_research.benchmarks.peer_fits import METHODS, TABLES, TASKS, PeerMethod, Shape, table, timed
+from taciturn_research.places import REPOSITORY
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Features
@@ -78,7 +80,7 @@ def test_documents_have_an_answer_a_fact_and_a_source_that_is_there():
             assert answer in features.ANSWERS
             assert seen
             if source.startswith("docs/") or source.endswith(".md"):
-                assert (features.ROOT / source).exists()
+                assert (REPOSITORY / source).exists()
 
 
 def test_our_own_probes_still_get_the_stored_answers():

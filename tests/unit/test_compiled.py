@@ -19,8 +19,8 @@ import pytest
 import taciturn
 from taciturn.core.rng import Stream
 from taciturn.kernels.compiled import compiled
-from taciturn.kernels.strips import _acceptance
-from taciturn.mechanisms.rounded_gaussian import rounded_normals
+from taciturn.kernels.gaussian import _acceptance
+from taciturn.privacy.mechanisms import rounded_normals
 
 PACKAGE = Path(taciturn.__file__).parent
 ACCEPTANCE = math.exp(-0.5 * 6.5 / 512.0) * 2.0**32

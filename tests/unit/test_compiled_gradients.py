@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.fitting import compiled_sums, threads
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.row_norms import squared_row_norms
 from taciturn.kernels import gradients
 from taciturn.losses import HuberLoss, LogisticLoss, ScalarLoss, SoftmaxLoss, SquaredLoss
+from taciturn.methods import clipped_records, descent
+from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
 
 N = 700
 KINDS = {
@@ -71,9 +70,9 @@ def test_twins_are_equal_to_the_bit(kind, joint):
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_and_steps_do_not_show(monkeypatch, kind):
     whole = [open_records(kind, 7, joint=True).sums(w) for w in some_coefficients(open_records(kind, 7))]
-    monkeypatch.setattr(threads, "_LEAST_SHARE", 1)
+    monkeypatch.setattr(descent, "_LEAST_SHARE", 1)
     for n_threads, n_rows in ((2, 128), (5, 1), (1, 3)):
-        monkeypatch.setattr(threads, "n_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(descent, "n_threads", lambda n=n_threads: n)
         monkeypatch.setattr(gradients, "_MOST_ROWS", n_rows)
         monkeypatch.setattr(gradients, "_LEAST_ROWS", 1)
         records = open_records(kind, 7, joint=True)
@@ -145,7 +144,7 @@ def test_sums_that_are_flushed_too_late_are_noticed(monkeypatch):
     heavy = {"weight": (1 << 37) - 5, "centred": False}
     assert all(agree(open_records("huber", 5, **heavy)))
     # Sums of all rows, of up to 2**53 each.
-    monkeypatch.setattr(compiled_sums, "exact_block_rows", lambda bound: N)
+    monkeypatch.setattr(clipped_records, "exact_block_rows", lambda bound: N)
     assert not all(agree(open_records("huber", 5, **heavy)))
 
 
@@ -160,7 +159,7 @@ def test_bounds_of_rows_that_are_ignored_are_noticed(monkeypatch):
     exact = numba.njit(error_model="numpy")(gradients.weigh_rows.py_func)
     monkeypatch.setattr(gradients, "weigh_rows", weigh)
     # Without a cache, which would have the code of the kernel as it is.
-    monkeypatch.setattr(compiled_sums, "gradient_sums", numba.njit(gradients.gradient_sums.py_func))
+    monkeypatch.setattr(clipped_records, "gradient_sums", numba.njit(gradients.gradient_sums.py_func))
     # Clipped together, where the row alone says how large a weight may be.
     assert not all(agree(open_records("huber", 5, joint=True)))
 

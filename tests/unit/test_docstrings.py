@@ -2,7 +2,7 @@
 
 import pytest
 
-from taciturn.fitting.docstrings import FRAGMENTS, fill
+from taciturn.methods.docstrings import FRAGMENTS, fill
 
 TEXT = """A class.
 

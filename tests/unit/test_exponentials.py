@@ -5,8 +5,8 @@ import numba
 import numpy as np
 import pytest
 
-from taciturn.kernels import exponentials
-from taciturn.kernels.exponentials import exponential_numpy, log_sum_exp, logistic_numpy, softmax_numpy
+from taciturn.kernels import gradients
+from taciturn.kernels.gradients import exponential_numpy, log_sum_exp, logistic_numpy, softmax_numpy
 
 rng = np.random.default_rng(0)
 HALVINGS = np.log(2.0) * np.arange(0.0, 1020.0, 0.5)
@@ -45,8 +45,8 @@ def test_the_logistic_function_is_within_its_bound_on_both_sides():
 
 
 def test_fewer_terms_are_noticed(monkeypatch):
-    monkeypatch.setattr(exponentials, "_C13", 0.0)
-    monkeypatch.setattr(exponentials, "_TERMS", (0.0, 0.0, *exponentials._TERMS[2:]))
+    monkeypatch.setattr(gradients, "_C13", 0.0)
+    monkeypatch.setattr(gradients, "_TERMS", (0.0, 0.0, *gradients._TERMS[2:]))
     errors = relative_errors(exponential_numpy(NEGATIVE), NEGATIVE.tolist(), lambda x: mpmath.exp(mpmath.mpf(x)))
     assert max(errors) > 2.0**-52
 
@@ -92,7 +92,7 @@ TWINS = {"exponential": (exponential_numpy, False), "logistic": (logistic_numpy,
 @pytest.mark.parametrize("name", TWINS)
 def test_the_compiled_twin_has_the_same_bits(name):
     twin, both_sides = TWINS[name]
-    x, kernel = sample(both_sides), getattr(exponentials, name)
+    x, kernel = sample(both_sides), getattr(gradients, name)
     apply = over_arrays(kernel)
     in_vectors = apply(x)
     assert same_bits(in_vectors, twin(x))
@@ -116,7 +116,7 @@ def _fuses():
 @pytest.mark.skipif(not _fuses(), reason="nothing is fused on this processor")
 def test_fused_operations_are_noticed():
     x = sample(False)
-    assert not same_bits(over_arrays(exponentials.exponential, fastmath={"contract"})(x), exponential_numpy(x))
+    assert not same_bits(over_arrays(gradients.exponential, fastmath={"contract"})(x), exponential_numpy(x))
 
 
 def test_the_library_of_the_system_is_noticed():
@@ -146,6 +146,6 @@ def test_logarithms():
     x = np.concatenate(
         (rng.uniform(1.0, 9.0, 2000), 1.0 + 10.0 ** rng.uniform(-15, 0, 500), 2.0 ** np.arange(1.0, 60.0))
     )
-    errors = relative_errors(exponentials._logarithm(x), x.tolist(), lambda v: mpmath.log(mpmath.mpf(v)))
+    errors = relative_errors(gradients._logarithm(x), x.tolist(), lambda v: mpmath.log(mpmath.mpf(v)))
     assert max(errors) <= 2.0**-51
-    assert exponentials._logarithm(np.ones(1)).tolist() == [0.0]
+    assert gradients._logarithm(np.ones(1)).tolist() == [0.0]

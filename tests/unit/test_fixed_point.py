@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.lattice import ONE, sum_magnitude
-from taciturn.data.design import Design
-from taciturn.data.fixed_point import clip_rows, exact_block_rows, round_weights, to_lattice
+from taciturn.core.validation import ONE, sum_magnitude
+from taciturn.data.design import Design, clip_rows, exact_block_rows, round_weights, to_lattice
 
 
 def test_lattice_values_are_integers_within_the_bound():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, mannwhitneyu
 
-from taciturn.kernels.kendall import concordance, ranks_of, scaled_tau, sparse_ranks_of
+from taciturn.kernels.ranks import concordance, ranks_of, scaled_tau, sparse_ranks_of
 
 
 def all_pairs(a, b):

@@ -10,10 +10,9 @@ import pytest
 
 import taciturn
 from taciturn import Account, Certificate, compose, private_score
-from taciturn.accounts.chain import LedgerEntry, replay_entries
-from taciturn.accounts.contents import check_entries
+from taciturn.app.verify import check_head
 from taciturn.core.errors import AccountError
-from taciturn.study.ledgers import check_head
+from taciturn.privacy.ledger import LedgerEntry, check_entries, replay_entries
 
 N = 4000
 CLASSES = {"classes": (0, 1)}

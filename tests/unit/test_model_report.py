@@ -22,12 +22,12 @@ from reported import (
 )
 
 from taciturn import Budget, Certificate, FrankWolfeClassifier, FrankWolfeRegressor
-from taciturn.certificate import Release, certify, compose
-from taciturn.drawing.formats import format_odds, format_odds_estimate, format_ratio
+from taciturn.app.model_file import Model
+from taciturn.app.report.model import explain_guarantee, model_report
+from taciturn.charts import format_odds, format_odds_estimate, format_ratio
 from taciturn.events import GaussianEvent, PureEvent
-from taciturn.modelfile import Model
-from taciturn.report import model_report
-from taciturn.report.guarantee import explain_guarantee
+from taciturn.privacy.certificate import certify, compose
+from taciturn.privacy.claim import Release
 from taciturn.tables import TableBounds, TableSchema
 
 # ------------------------------------------------------------------ the report on a model

@@ -19,11 +19,11 @@ from sklearn.svm import LinearSVC
 
 from taciturn import SparseClassifier, SparseRegressor, private_score
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.lattice import ONE
-from taciturn.data.prediction_cells import ClassCells, ErrorCells, MarginCells, margin_edges
+from taciturn.core.validation import ONE
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.fitting.score_cells import LinearOutputs
-from taciturn.planning.score import count_bins
+from taciturn.data.target import ClassCells, ErrorCells, MarginCells, margin_edges
+from taciturn.methods.scores.plan import count_bins
+from taciturn.methods.scores.run import LinearOutputs
 
 INF = float("inf")
 BOUNDS = (0.0, 100.0)

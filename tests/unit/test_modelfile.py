@@ -19,10 +19,11 @@ from sklearn.base import is_classifier
 
 import taciturn
 from taciturn import certificate_of, compose, estimators, load
-from taciturn.core import strict_json
+from taciturn.app import model_file
+from taciturn.app.model_file import Model
+from taciturn.app.verify import VerificationError, verify_folder
+from taciturn.core import validation
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
-from taciturn.modelfile import Model, values
-from taciturn.study import VerificationError, verify_folder
 from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-file.md"
@@ -403,19 +404,19 @@ def test_parts_that_do_not_go_together_are_refused():
 
 def test_work_on_a_long_list_is_bounded(monkeypatch):
     """By the number of values before a text is parsed, and by the length of a list before its values are looked at."""
-    monkeypatch.setattr(strict_json, "_MOST_VALUES", 5)
-    assert strict_json.parse_strictly("[1, 2, 3, 4, 5]") == [1, 2, 3, 4, 5]
-    assert strict_json.parse_strictly("[1, 2, 3, 4, 5, 6]") is None
-    monkeypatch.setattr(values, "_leaves", lambda value: pytest.fail("its values were looked at"))
+    monkeypatch.setattr(validation, "_MOST_VALUES", 5)
+    assert validation.parse_strictly("[1, 2, 3, 4, 5]") == [1, 2, 3, 4, 5]
+    assert validation.parse_strictly("[1, 2, 3, 4, 5, 6]") is None
+    monkeypatch.setattr(model_file, "_leaves", lambda value: pytest.fail("its values were looked at"))
     for value, shape in (([0.0] * 1000, (3,)), ([[0.0] * 1000], (1, 3)), ([[0.0] * 3] * 1000, (1, 3)), ([], (3,))):
         with pytest.raises(DataError, match="of another shape"):
-            values.read_numbers("coefficients", value, shape)
+            model_file.read_numbers("coefficients", value, shape)
 
 
 def test_a_model_file_is_parsed_once_to_be_shown(tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
-    from taciturn.cli import app
+    from taciturn.app.cli.main import app
 
     (tmp_path / "model.json").write_text('{"format": "taciturn model", "version": 2}')
     parsed, parse = [], json.loads

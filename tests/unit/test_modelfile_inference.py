@@ -14,9 +14,9 @@ from scipy.stats import norm
 
 import taciturn
 from taciturn import load
+from taciturn.app.model_file import Model
 from taciturn.core.errors import CertificateError, ParameterError, TaciturnError
-from taciturn.estimators.inference import Inference
-from taciturn.modelfile import Model
+from taciturn.methods.inference.summary import Inference
 from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
 N = 6000

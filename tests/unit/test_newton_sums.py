@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from taciturn.core.lattice import ONE
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import gram_matrix
-from taciturn.fitting.clipped_records import ClippedRecords, Clipping
-from taciturn.fitting.matrix_sums import InformationMatrix, ScoreMatrix
+from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.sources import ArraySource
+from taciturn.methods.clipped_records import ClippedRecords, Clipping
+from taciturn.methods.sums import InformationMatrix, ScoreMatrix
 
 ROW_SQUARED = 1 << 26
 

@@ -9,9 +9,8 @@ import pytest
 from reported import EVIL, Tree, as_published, certificate_of_fit, without_noise
 
 from taciturn import SparseClassifier, private_score
-from taciturn.certificate import compose
-from taciturn.certificate.words import in_short, in_words, list_facts
-from taciturn.drawing.odds import posterior_range
+from taciturn.charts import posterior_range
+from taciturn.privacy.certificate import compose, in_short, in_words, list_facts
 
 CERTIFICATES = {
     "proved": certificate_of_fit(),

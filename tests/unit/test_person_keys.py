@@ -22,16 +22,24 @@ from taciturn import (
     SparseRegressor,
     private_score,
 )
-from taciturn.core.lattice import ONE
-from taciturn.data.admission import PresentRecords
+from taciturn.core.validation import ONE
 from taciturn.data.persons import PERSON_WEIGHT, PersonRows, canonical_key, read_persons
-from taciturn.fitting.clipped_records import Clipping
-from taciturn.fitting.correlation import CorrelationSums
-from taciturn.fitting.matrix_sums import InformationMatrix, ScoreMatrix
-from taciturn.fitting.quantiles import ColumnCounts
-from taciturn.fitting.sums import CumulativeCounts, CurvatureSum, GradientSum, GramMatrix, RowNorms, TargetSum
+from taciturn.data.records import PresentRecords
+from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss
-from taciturn.sources import ArraySource
+from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.scaling.run import ColumnCounts
+from taciturn.methods.selection.run import CorrelationSums
+from taciturn.methods.sums import (
+    CumulativeCounts,
+    CurvatureSum,
+    GradientSum,
+    GramMatrix,
+    InformationMatrix,
+    RowNorms,
+    ScoreMatrix,
+    TargetSum,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 

@@ -6,17 +6,17 @@ import pytest
 from taciturn.accounting import Budget, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
+from taciturn.data.records import PresentRecords
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import numeric_target
+from taciturn.engines import ArraySource
 from taciturn.events import ComposedEvent
-from taciturn.fitting.frank_wolfe import count_nonzero, run_frank_wolfe
-from taciturn.fitting.top_k import select_top_k
 from taciturn.losses import SquaredLoss
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
-from taciturn.planning import ClippedCount, plan_frank_wolfe, plan_top_k
-from taciturn.planning.frank_wolfe import number_of_steps
-from taciturn.sources import ArraySource
+from taciturn.methods.frank_wolfe.plan import ClippedCount, number_of_steps, plan_frank_wolfe
+from taciturn.methods.frank_wolfe.run import count_nonzero, run_frank_wolfe
+from taciturn.methods.selection.plan import plan_top_k
+from taciturn.methods.selection.run import select_top_k
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 KINDS = {

@@ -28,7 +28,7 @@ from taciturn import (
 )
 from taciturn.core.errors import CertificateError, DataError, ParameterError
 from taciturn.data.sensitivity import RELATIONS
-from taciturn.fitting import score as score_sums
+from taciturn.methods.scores import run as score_sums
 
 # The function has the name of its module.
 INF = float("inf")

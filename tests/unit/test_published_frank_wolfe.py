@@ -15,7 +15,7 @@ from taciturn.core.rng import Stream
 from taciturn.datasets import make_sparsifier_logistic
 from taciturn.events import LaplaceMaxEvent, NotPrivateEvent, PureEvent
 from taciturn.losses import LogisticLoss, SquaredLoss
-from taciturn.published import MultinomialPrivateLasso, PrivateLasso, Sparsifier, sparsifier
+from taciturn.published import MultinomialPrivateLasso, PrivateLasso, Sparsifier, frank_wolfe
 
 LOSSES = {"logistic": LogisticLoss(), "squared": SquaredLoss()}
 
@@ -133,7 +133,7 @@ def test_noise_moves_the_count_but_not_that_of_the_appendix(literal, monkeypatch
     assert 4 < exact < 20
     counts = []
     for noise in (-1e6, 1e6):
-        monkeypatch.setattr(sparsifier, "double_geometric", lambda rate, stream, noise=noise: noise)
+        monkeypatch.setattr(frank_wolfe, "double_geometric", lambda rate, stream, noise=noise: noise)
         counts.append(kept(Sparsifier(**settings).fit(X, y)))
     assert counts == ([exact, exact] if literal else [4, 20])
 
@@ -141,7 +141,7 @@ def test_noise_moves_the_count_but_not_that_of_the_appendix(literal, monkeypatch
 def test_the_count_is_clipped_noised_scaled_and_clipped(monkeypatch):
     X, y = data(d=30)
     rates = []
-    monkeypatch.setattr(sparsifier, "double_geometric", lambda rate, stream: rates.append(rate) or 3.0)
+    monkeypatch.setattr(frank_wolfe, "double_geometric", lambda rate, stream: rates.append(rate) or 3.0)
     settings = settings_of_many_coefficients(epsilon_count=0.5)
     # Twenty non-zeros in truth: clipped to the range before the noise and after it.
     assert Sparsifier(count_range=(2, 10), **settings).fit(X, y).count_ == 10

@@ -15,9 +15,7 @@ from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import GaussianEvent, LaplaceMaxEvent, NotPrivateEvent, PureEvent
 from taciturn.losses import LogisticLoss, SquaredLoss
-from taciturn.published.adp_screen import ADPScreen
-from taciturn.published.rnm_screen import RNMScreen
-from taciturn.published.screening_rule import ByGram, ByMargins, ScreeningRule, mean_loss, random_start
+from taciturn.published.screening import ADPScreen, ByGram, ByMargins, RNMScreen, ScreeningRule, mean_loss, random_start
 
 INFINITY = float("inf")
 LOSSES = {"squared": SquaredLoss(), "logistic": LogisticLoss()}

@@ -7,12 +7,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import ObjectivePerturbationEvent, PureEvent
-from taciturn.published.two_stage import TwoStage, smallest_in_ball
-from taciturn.published.two_stage_selector import TwoStageSelector
+from taciturn.privacy.certificate import Certificate
+from taciturn.published.two_stage import TwoStage, TwoStageSelector, smallest_in_ball
 
 
 def data(loss="squared", n=900, d=15, seed=0):

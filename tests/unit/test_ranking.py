@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from taciturn.mechanisms.ranking import Ranking
+from taciturn.privacy.mechanisms import Ranking
 
 
 @pytest.mark.parametrize("bands_per_unit", [0.0, 0.5, 3.0])

@@ -11,7 +11,7 @@ from data_files import FEATURES, LABELS, TINY, arff_text, libsvm_text, made_up, 
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.datasets import DATASETS, MICROARRAYS, find_dataset, load_dataset
-from taciturn.datasets.real.formats import Npz
+from taciturn.datasets.real import Npz
 
 pytestmark = pytest.mark.usefixtures("no_data_anywhere")
 

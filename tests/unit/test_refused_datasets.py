@@ -10,7 +10,7 @@ from data_files import COMPRESSED, FEATURES, LABELS, TINY, arff_text, delimited_
 
 from taciturn.core.errors import DataError
 from taciturn.datasets import DATASETS, load_dataset
-from taciturn.datasets.real.formats import Arff, Delimited, Libsvm
+from taciturn.datasets.real import Arff, Delimited, Libsvm
 
 pytestmark = pytest.mark.usefixtures("no_data_anywhere")
 

@@ -20,13 +20,12 @@ from taciturn import (
     private_score,
 )
 from taciturn.audit import ReplayError, replay
-from taciturn.audit.bits import differing_facts
-from taciturn.audit.distances import shares_of_limits
+from taciturn.audit.engine import shares_of_limits
+from taciturn.audit.observing import differing_facts
 from taciturn.core.errors import DataError, ParameterError, WeakBudgetWarning
 from taciturn.core.guard import warn_caller
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import Sensitivity
-from taciturn.fitting import paths
 from taciturn.mechanisms import (
     CanonicalLipschitz,
     ExponentialMechanism,
@@ -39,8 +38,9 @@ from taciturn.mechanisms import (
     PrivateQuantile,
     RoundedGaussian,
     TwoSidedGeometric,
-    transcript,
 )
+from taciturn.methods.frank_wolfe import run as frank_wolfe_run
+from taciturn.privacy import transcript
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 
@@ -142,7 +142,7 @@ def test_sound_models_leave_no_difference_and_use_their_sensitivity(model):
 
 
 def test_the_first_fit_of_a_process_is_like_all_others():
-    paths.warm_up.cache_clear()
+    frank_wolfe_run.warm_up.cache_clear()
     found = replay(FrankWolfeClassifier(classes=(0, 1), n_steps=3), *tables(), relation="zero-out")
     assert found.differences == ()
     assert len(found.releases) == 3
@@ -181,7 +181,7 @@ def test_keys_keep_records_in_their_blocks():
     ("function", "relation", "number"), [("target_parts", "replace-one", 1), ("correlation_scores", "zero-out", 2)]
 )
 def test_a_sensitivity_of_half_the_size_is_found(monkeypatch, function, relation, number):
-    import taciturn.planning.top_k as module
+    import taciturn.methods.selection.plan as module
 
     declared = getattr(module, function)
 

@@ -7,12 +7,14 @@ import pytest
 
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.audit import replay
-from taciturn.audit.costs import uncovered
-from taciturn.certificate import Release, certify, compose
+from taciturn.audit.observing import uncovered
 from taciturn.core.rng import Stream
 from taciturn.events import Event, ExponentialEvent, GaussianEvent, PureEvent
-from taciturn.fitting.releases import list_spends
-from taciturn.mechanisms import TwoSidedGeometric, transcript
+from taciturn.mechanisms import TwoSidedGeometric
+from taciturn.methods.releases import list_spends
+from taciturn.privacy import transcript
+from taciturn.privacy.certificate import certify, compose
+from taciturn.privacy.claim import Release
 
 DETAILS = {"relation": "zero-out", "public": {}, "seeded": False, "arithmetic": "exact"}
 VALUE = np.zeros(1)

@@ -19,9 +19,9 @@ from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 
-import taciturn.fitting.admm as admm
-import taciturn.fitting.gradient_descent as gradient_descent
-import taciturn.fitting.objective_perturbation as objective_perturbation
+import taciturn.methods.descent as gradient_descent
+import taciturn.methods.objective.blocks as admm
+import taciturn.methods.objective.run as objective_perturbation
 from taciturn import (
     ADMMClassifier,
     BlockVoteSelector,
@@ -36,17 +36,17 @@ from taciturn import (
     private_score,
 )
 from taciturn.accounting import Budget
-from taciturn.accounting.filter import PrivacyFilter, chain_cost
 from taciturn.audit import ReplayError, replay
-from taciturn.audit.bits import differing_facts
-from taciturn.audit.costs import uncovered
-from taciturn.certificate import Release
-from taciturn.certificate.issue import certify
+from taciturn.audit.observing import differing_facts, uncovered
 from taciturn.core.errors import CertificateError, DataError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.events import ExponentialEvent, GaussianEvent, PureEvent
-from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian, TwoSidedGeometric, transcript
+from taciturn.mechanisms import ExponentialMechanism, GumbelTopK, RoundedGaussian, TwoSidedGeometric
+from taciturn.privacy import transcript
+from taciturn.privacy.certificate import certify
+from taciturn.privacy.claim import Release
+from taciturn.privacy.filter import PrivacyFilter, chain_cost
 
 
 def tables(n=60, d=5, seed=0):
@@ -529,7 +529,9 @@ def test_secrets_that_are_declared_are_no_noise(monkeypatch):
     model = BlockVoteSelector(relation="add-remove", n_blocks=5, n_features_to_select=2, delta=1e-5)
     pair = {"X": X, "y": X[:, 0]}, {"X": X[:-1], "y": X[:-1, 0]}
     assert replay(model, *pair, relation="add-remove").differences == ()
-    monkeypatch.setattr("taciturn.fitting.blocks.coupling", lambda: transcript.transcribed(transcript._OPEN.get()))
+    monkeypatch.setattr(
+        "taciturn.methods.selection.run.coupling", lambda: transcript.transcribed(transcript._OPEN.get())
+    )
     found = replay(model, *pair, relation="add-remove")
     assert kinds(found) == {"draw"}
     assert "random_blocks" in str(found)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from reported import EVIL, REPORTS, as_published, at_length, certificate_of_fit, without_noise
 
-from taciturn.report import model_report
+from taciturn.app.report.model import model_report
 
 fcntl = pytest.importorskip("fcntl")
 CHROMIUM = Path("/usr/bin/chromium")
@@ -388,8 +388,8 @@ def test_a_sheet_stays_one_sheet_whatever_the_certificate_holds(browser, tmp_pat
     # It is not cut off either: the signature stands on it.
     browser.show(page, width=674, media="print")
     assert browser.ask("document.querySelector('.signature').getBoundingClientRect().bottom") < 1010
-    monkeypatch.setattr("taciturn.report.sheet._LONGEST", 10_000)
-    monkeypatch.setattr("taciturn.report.sheet._cut.__defaults__", (10_000,))
+    monkeypatch.setattr("taciturn.app.report.model._LONGEST", 10_000)
+    monkeypatch.setattr("taciturn.app.report.model._cut.__defaults__", (10_000,))
     page.write_text(model_report(at_length()), encoding="utf-8")
     browser.show(page)
     assert sheets(browser) > 1

@@ -10,13 +10,22 @@ import numpy as np
 import pytest
 from reported import Tree, drawings
 
-from taciturn.accounting.attacks import highest_power
-from taciturn.drawing.charts import Bar, coefficient_chart, find_scale, odds_chart
-from taciturn.drawing.forest import Estimate, forest_chart
-from taciturn.drawing.formats import format_number, format_percent, round_safely
-from taciturn.drawing.odds import posterior_range
-from taciturn.drawing.svg import shorten, text_width
-from taciturn.report import Page
+from taciturn.app.report.page import Page
+from taciturn.charts import (
+    Bar,
+    Estimate,
+    coefficient_chart,
+    find_scale,
+    forest_chart,
+    format_number,
+    format_percent,
+    odds_chart,
+    posterior_range,
+    round_safely,
+    shorten,
+    text_width,
+)
+from taciturn.privacy.calibration import highest_power
 
 # ------------------------------------------------------------------ bars
 

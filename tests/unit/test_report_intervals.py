@@ -9,9 +9,9 @@ import pytest
 from reported import EVIL, QUOTED, Tree, drawings, faults_of, inferred, no_errors, regression
 from scipy.stats import norm
 
-from taciturn.core.visible import visible
-from taciturn.drawing.forest import Estimate, find_reach, forest_chart
-from taciturn.report import model_report
+from taciturn.app.report.model import model_report
+from taciturn.charts import Estimate, find_reach, forest_chart
+from taciturn.core.errors import visible
 
 NAMES = {0: "age", 1: EVIL, 3: "region=north", 4: "region=south"}
 # Half the width of the bounds in tests/unit/reported.py.

@@ -6,8 +6,9 @@ import re
 import pytest
 from reported import EVIL, PNG, QUOTED, REPORTS, Tree, faults_of, kitchen_sink, regression
 
+from taciturn.app.report.model import model_report
+from taciturn.app.report.page import Page
 from taciturn.core.errors import ParameterError
-from taciturn.report import Page, model_report
 
 
 @pytest.mark.parametrize("name", REPORTS)

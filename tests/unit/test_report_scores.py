@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 from reported import EVIL, Tree, classification, made_score, regression
 
-from taciturn.drawing.formats import format_estimate
-from taciturn.drawing.squares import square_point
-from taciturn.report import model_report
+from taciturn.app.report.model import model_report
+from taciturn.charts import format_estimate, square_point
 
 LABELS = ["no", EVIL]
 

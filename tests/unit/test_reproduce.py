@@ -7,15 +7,24 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from taciturn.cli import app
+from taciturn.app.cli.main import app
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.datasets import DATASETS
-from taciturn.reproduce import EXPERIMENTS, run_experiment
-from taciturn.reproduce.experiment import SYNTHETIC, Case, Claim, Experiment, Finding, Picture, Published, Table
-from taciturn.reproduce.numbers import Numbers, Summary
-from taciturn.reproduce.records import source_digest
-from taciturn.reproduce.verdicts import judge_claim, judge_items, judge_number
+from taciturn_research.reproduce import EXPERIMENTS, run_experiment
+from taciturn_research.reproduce.experiment import (
+    SYNTHETIC,
+    Case,
+    Claim,
+    Experiment,
+    Finding,
+    Picture,
+    Published,
+    Table,
+)
+from taciturn_research.reproduce.numbers import Numbers, Summary
+from taciturn_research.reproduce.records import source_digest
+from taciturn_research.reproduce.verdicts import judge_claim, judge_items, judge_number
 
 
 def nothing(dataset, **options):
@@ -266,7 +275,7 @@ def test_without_data_one_experiment_is_refused_and_all_are_skipped(tmp_path, no
     out = str(tmp_path / "out")
     absent = replace(PLAIN, name="absent", cases=(Case("alon", dataset="alon"), Case("su", dataset="su")))
     twice = replace(absent, name="twice")
-    for module in ("taciturn.reproduce", "taciturn.reproduce.catalogue"):
+    for module in ("taciturn_research.reproduce", "taciturn_research.reproduce.catalogue"):
         monkeypatch.setattr(f"{module}.EXPERIMENTS", (absent, twice, PLAIN))
     with pytest.raises(DataError, match="none of its data sets can be used. data set 'alon': expected a file alon.npz"):
         CliRunner().invoke(app, ["reproduce", "absent", "-o", out], catch_exceptions=False)
@@ -282,9 +291,9 @@ def test_without_data_one_experiment_is_refused_and_all_are_skipped(tmp_path, no
 
 def test_help_does_not_load_the_experiments():
     code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom taciturn.cli import app\n"
+        "import sys\nfrom typer.testing import CliRunner\nfrom taciturn.app.cli.main import app\n"
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
-        "print([name for name in ('taciturn.reproduce', 'sklearn', 'matplotlib') if name in sys.modules])"
+        "print([name for name in ('taciturn_research.reproduce', 'sklearn', 'matplotlib') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from taciturn.datasets import Dataset
-from taciturn.reproduce.dpight import EXPERIMENTS, claims, figure_1, rates, text
-from taciturn.reproduce.dpight.common import DP_IGHT, EPSILONS, FRANK_WOLFE, IGHT, TWO_STAGE
-from taciturn.reproduce.numbers import Numbers
-from taciturn.reproduce.verdicts import judge_claim, judge_number
+from taciturn_research.reproduce.dpight import EXPERIMENTS, claims, figure_1, rates, text
+from taciturn_research.reproduce.dpight.common import DP_IGHT, EPSILONS, FRANK_WOLFE, IGHT, TWO_STAGE
+from taciturn_research.reproduce.numbers import Numbers
+from taciturn_research.reproduce.verdicts import judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow

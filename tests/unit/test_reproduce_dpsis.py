@@ -10,10 +10,18 @@ from taciturn import BlockVoteSelector, CorrelationSelector
 from taciturn.datasets import DATASETS, Dataset, load_dataset, make_dpsis_instability
 from taciturn.metrics import top_great_good
 from taciturn.published import DPSIS, TwoStageSelector
-from taciturn.reproduce.dpsis import EXPERIMENTS, accuracy, claims, common, instability, order_statistics, table_1
-from taciturn.reproduce.dpsis.selections import BLOCK_VOTE, CORRELATION, DP_SIS, TWO_STAGE, choose, score
-from taciturn.reproduce.numbers import Numbers, sign_test
-from taciturn.reproduce.verdicts import judge_claim, judge_number
+from taciturn_research.reproduce.dpsis import (
+    EXPERIMENTS,
+    accuracy,
+    claims,
+    common,
+    instability,
+    order_statistics,
+    table_1,
+)
+from taciturn_research.reproduce.dpsis.selections import BLOCK_VOTE, CORRELATION, DP_SIS, TWO_STAGE, choose, score
+from taciturn_research.reproduce.numbers import Numbers, sign_test
+from taciturn_research.reproduce.verdicts import judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from reproduced import EXPERIMENT, NEW, OLD, TRIALS, Reader, needs_matplotlib, numbers_of_trial, text_of
 
-from taciturn.reproduce import pages
-from taciturn.reproduce.experiment import (
+from taciturn_research.reproduce import pages
+from taciturn_research.reproduce.experiment import (
     Picture,
 )
-from taciturn.reproduce.numbers import Numbers
-from taciturn.reproduce.pages import web
-from taciturn.reproduce.pages.blocks import Image
-from taciturn.reproduce.pages.figures import draw_picture
-from taciturn.reproduce.pages.markdown import escaped
-from taciturn.reproduce.pages.points import points_of
-from taciturn.reproduce.pages.web import web_page
+from taciturn_research.reproduce.numbers import Numbers
+from taciturn_research.reproduce.pages import web
+from taciturn_research.reproduce.pages.blocks import Image
+from taciturn_research.reproduce.pages.figures import draw_picture
+from taciturn_research.reproduce.pages.markdown import escaped
+from taciturn_research.reproduce.pages.points import points_of
+from taciturn_research.reproduce.pages.web import web_page
 
 # ------------------------------------------------------------------ figures
 

@@ -26,24 +26,24 @@ from reproduced import (
     text_of,
 )
 
-from taciturn.reproduce import pages
-from taciturn.reproduce.experiment import (
+from taciturn_research.reproduce import pages
+from taciturn_research.reproduce.experiment import (
     NOT_PRIVATE_SCALING,
     SYNTHETIC,
     Case,
     Picture,
     Table,
 )
-from taciturn.reproduce.numbers import Numbers
-from taciturn.reproduce.pages import write_report
-from taciturn.reproduce.pages.arrange import number, own_grids, side_by_side
-from taciturn.reproduce.pages.blocks import Grid, Heading
-from taciturn.reproduce.pages.markdown import escaped
-from taciturn.reproduce.pages.points import points_of
-from taciturn.reproduce.pages.results import read_results
-from taciturn.reproduce.pages.web import web_page
-from taciturn.reproduce.records import Record, Records
-from taciturn.reproduce.verdicts import judge_items
+from taciturn_research.reproduce.numbers import Numbers
+from taciturn_research.reproduce.pages import write_report
+from taciturn_research.reproduce.pages.arrange import number, own_grids, side_by_side
+from taciturn_research.reproduce.pages.blocks import Grid, Heading
+from taciturn_research.reproduce.pages.markdown import escaped
+from taciturn_research.reproduce.pages.points import points_of
+from taciturn_research.reproduce.pages.results import read_results
+from taciturn_research.reproduce.pages.web import web_page
+from taciturn_research.reproduce.records import Record, Records
+from taciturn_research.reproduce.verdicts import judge_items
 
 # ------------------------------------------------------------------ both pages
 
@@ -339,7 +339,7 @@ def test_a_failure_leaves_the_old_report(tmp_path, monkeypatch):
 
 
 def test_without_matplotlib_the_report_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("taciturn.reproduce.pages.figures.find_spec", lambda name: None)
+    monkeypatch.setattr("taciturn_research.reproduce.pages.figures.find_spec", lambda name: None)
     record_trials(tmp_path)
     write_report((EXPERIMENT,), tmp_path)
     sentence = "No figures: matplotlib is not installed"

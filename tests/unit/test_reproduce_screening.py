@@ -16,11 +16,11 @@ from taciturn.datasets import DATASETS, Dataset, make_screening_linear
 from taciturn.losses import SquaredLoss
 from taciturn.metrics import nonzeros_under_uniform_screening
 from taciturn.published import ADPScreen, RNMScreen
-from taciturn.published.screening_rule import ScreeningRule, mean_loss, random_start, screened_frank_wolfe
-from taciturn.reproduce.numbers import Numbers, sign_test
-from taciturn.reproduce.screening import EXPERIMENTS, adp, claims, printed, real, synthetic, theorem
-from taciturn.reproduce.screening.measures import Curve, explained_share, recorded_steps, support_rates
-from taciturn.reproduce.screening.printed import (
+from taciturn.published.screening import ScreeningRule, mean_loss, random_start, screened_frank_wolfe
+from taciturn_research.reproduce.numbers import Numbers, sign_test
+from taciturn_research.reproduce.screening import EXPERIMENTS, adp, claims, printed, real, synthetic, theorem
+from taciturn_research.reproduce.screening.measures import Curve, explained_share, recorded_steps, support_rates
+from taciturn_research.reproduce.screening.printed import (
     DP_FW,
     NP_FW,
     NP_FW_SCREENED,
@@ -29,8 +29,8 @@ from taciturn.reproduce.screening.printed import (
     STEPWISE,
     row_keys,
 )
-from taciturn.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED, lasso_weights, pose, scaled
-from taciturn.reproduce.screening.synthetic import RNM
+from taciturn_research.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED, lasso_weights, pose, scaled
+from taciturn_research.reproduce.screening.synthetic import RNM
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow

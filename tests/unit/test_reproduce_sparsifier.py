@@ -13,12 +13,29 @@ from taciturn.core.rng import Stream
 from taciturn.datasets import Dataset, load_dataset
 from taciturn.losses import LogisticLoss
 from taciturn.published import Sparsifier
-from taciturn.published.private_lasso import noisy_frank_wolfe
-from taciturn.reproduce.numbers import Numbers
-from taciturn.reproduce.sparsifier import EXPERIMENTS, appendix, claims, curves, methods, printed, reference, tables
-from taciturn.reproduce.sparsifier.printed import FEWER, LASSO, PRINTED_SETS, REFERENCE, SPARSIFIER, STOPPED
-from taciturn.reproduce.sparsifier.samples import SETS, RawRecords, Sample, by_columns, read, standardised, unit_rows
-from taciturn.reproduce.verdicts import judge_claim, judge_number
+from taciturn.published.frank_wolfe import noisy_frank_wolfe
+from taciturn_research.reproduce.numbers import Numbers
+from taciturn_research.reproduce.sparsifier import (
+    EXPERIMENTS,
+    appendix,
+    claims,
+    curves,
+    methods,
+    printed,
+    reference,
+    tables,
+)
+from taciturn_research.reproduce.sparsifier.printed import FEWER, LASSO, PRINTED_SETS, REFERENCE, SPARSIFIER, STOPPED
+from taciturn_research.reproduce.sparsifier.samples import (
+    SETS,
+    RawRecords,
+    Sample,
+    by_columns,
+    read,
+    standardised,
+    unit_rows,
+)
+from taciturn_research.reproduce.verdicts import judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.data.admission import PresentRecords
-from taciturn.fitting.sums import (
+from taciturn.core.validation import ONE
+from taciturn.data.records import PresentRecords
+from taciturn.engines import ArraySource
+from taciturn.losses import HuberLoss, LogisticLoss
+from taciturn.mechanisms import PrivateQuantile
+from taciturn.methods.sums import (
     CumulativeCounts,
     KeptShares,
     RowNorms,
@@ -18,10 +21,7 @@ from taciturn.fitting.sums import (
     largest_row_norm,
     private_median,
 )
-from taciturn.losses import HuberLoss, LogisticLoss
-from taciturn.mechanisms import PrivateQuantile
-from taciturn.mechanisms.quantile import cumulative_counts
-from taciturn.sources import ArraySource
+from taciturn.privacy.mechanisms import cumulative_counts
 
 N_ROWS, N_FEATURES = 60, 5
 CENTRE = np.array([ONE, -ONE // 2, 0, 17, 4000], dtype=float)

@@ -7,8 +7,8 @@ from scipy.special import expit
 
 from taciturn import FrankWolfeRegressor, ScreenedClassifier, ScreenedRegressor
 from taciturn.core.errors import ParameterError
-from taciturn.fitting.safe_rule import column_norms, safe_rule_scores
-from taciturn.published.screening_rule import ScreeningRule
+from taciturn.methods.frank_wolfe.run import column_norms, safe_rule_scores
+from taciturn.published.screening import ScreeningRule
 
 N_PROBLEMS, N, D = 200, 40, 12
 

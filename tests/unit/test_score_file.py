@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from taciturn import SparseClassifier, SparseRegressor, private_score
+from taciturn.app.model_file import ScoreFile
 from taciturn.core.errors import CertificateError, DataError, TaciturnError
-from taciturn.core.strict_json import parse_strictly
-from taciturn.modelfile import ScoreFile
+from taciturn.core.validation import parse_strictly
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (600, 3))

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from taciturn.core.lattice import ONE
 from taciturn.core.rng import Stream
-from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
-from taciturn.fitting.paths import PATHS, open_path
+from taciturn.core.validation import ONE
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
+from taciturn.methods.frank_wolfe.run import PATHS, FrankWolfeProblem, open_path
 
 SPARSE = ("sublinear", "columns", "margins")
 CLIP, RADIUS, N_STEPS = 0.5, 3.0, 60

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from taciturn import SparseRegressor
-from taciturn.core.arrays import FloatArray
-from taciturn.fitting.shrinkage import posterior_means
-from taciturn.fitting.weight_noise import LinearDescent, WeightNoise, propagate
+from taciturn.core.validation import FloatArray
+from taciturn.methods.descent import LinearDescent, WeightNoise, propagate
+from taciturn.methods.sparse.run import posterior_means
 
 STEPS = (0.3, 0.3, 0.25, 0.2, 0.2, 0.2, 0.2)
 SCALES, CURVATURES = np.array([1.0, 0.5, 0.25]), np.array([0.0, 1.5, 4.0])
@@ -107,7 +107,7 @@ def comparisons(model: SparseRegressor) -> int:
 def test_a_fit_with_few_true_columns_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     model, truth = fitted(10_000, 200)
     assert comparisons(model) == 1
-    monkeypatch.setattr("taciturn.fitting.sparse.shrinkage_share", lambda *_: 0.0)
+    monkeypatch.setattr("taciturn.methods.sparse.run.shrinkage_share", lambda *_: 0.0)
     plain, _ = fitted(10_000, 200)
     assert comparisons(plain) == 0
     assert np.sum(np.square(model.coef_ - truth)) < 0.5 * np.sum(np.square(plain.coef_ - truth))

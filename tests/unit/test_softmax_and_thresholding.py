@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import ParameterError
-from taciturn.fitting.top_k import keep_largest_columns
-from taciturn.kernels.softmax import softmax_residuals, softmax_residuals_numpy
+from taciturn.kernels.gradients import softmax_residuals, softmax_residuals_numpy
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
+from taciturn.methods.selection.run import keep_largest_columns
 
 
 def test_the_lipschitz_constant_of_the_squared_loss_grows_with_the_ball():

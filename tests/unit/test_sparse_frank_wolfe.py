@@ -9,22 +9,16 @@ import scipy.sparse as sp
 from taciturn.accounting import Budget
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
+from taciturn.core.validation import ONE
 from taciturn.data.sensitivity import lattice_gradient_scores
 from taciturn.datasets import make_power_law_sparse
-from taciturn.estimators.frank_wolfe import _NOISY_DELTA, _NOISY_EPSILON
-from taciturn.fitting import frank_wolfe_path
-from taciturn.fitting.frank_wolfe_path import FrankWolfeProblem
-from taciturn.fitting.paths import PATHS, choose_path, open_path
-from taciturn.kernels.gram_frank_wolfe import fetch_column, halvings_of, no_columns
-from taciturn.kernels.residual_pieces import (
-    ONE,
-    curve_table,
-    exact_residual,
-    slope_part,
-)
-from taciturn.kernels.sparse_rows import schedule_of
+from taciturn.kernels.frank_wolfe import fetch_column, halvings_of, no_columns
+from taciturn.kernels.frank_wolfe_sparse import curve_table, exact_residual, schedule_of, slope_part
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss, SquaredLoss
-from taciturn.planning.frank_wolfe import plan_frank_wolfe
+from taciturn.methods.frank_wolfe import run as frank_wolfe_run
+from taciturn.methods.frank_wolfe.estimator import _NOISY_DELTA, _NOISY_EPSILON
+from taciturn.methods.frank_wolfe.plan import plan_frank_wolfe
+from taciturn.methods.frank_wolfe.run import PATHS, FrankWolfeProblem, choose_path, open_path
 
 
 def loss_named(name, clip=1.0):
@@ -265,7 +259,7 @@ def test_null_records_contribute_nothing_and_count(loss, path):
 
 def test_levels_never_fall_below_the_scores(monkeypatch):
     # Few words at a time: the run pauses before almost every proposal, and there the bounds must hold.
-    monkeypatch.setattr(frank_wolfe_path, "_WORDS", 15)
+    monkeypatch.setattr(frank_wolfe_run, "_WORDS", 15)
     pauses = 0
     for seed, loss, noise in ((0, "squared", 8.0), (1, "huber", 1.0), (2, "logistic", 0.3), (3, "logistic", 0.05)):
         X, rng = make_data(seed, density=0.1)

@@ -34,7 +34,7 @@ from taciturn import (
     certificate_of,
     compose,
 )
-from taciturn.certificate.steps import without_data
+from taciturn.privacy.pipeline import without_data
 
 N = 3000
 RNG = np.random.default_rng(0)

@@ -11,8 +11,17 @@ import numpy as np
 import pytest
 
 from taciturn.core.rng import Stream
-from taciturn.kernels.strips import acceptance, acceptance_numpy, propose, propose_numpy
-from taciturn.kernels.strips_exact import EXTRA_WORDS, MARGIN, N_STRIPS, resolve, strip_tables
+from taciturn.kernels.gaussian import (
+    EXTRA_WORDS,
+    MARGIN,
+    N_STRIPS,
+    acceptance,
+    acceptance_numpy,
+    propose,
+    propose_numpy,
+    resolve,
+    strip_tables,
+)
 
 ALL_ONES = 2**64 - 1
 
@@ -107,7 +116,7 @@ def test_tables_are_shared_and_cannot_be_written():
 def test_tables_do_not_depend_on_the_decimal_settings_of_the_program():
     script = (
         "import decimal; decimal.DefaultContext.prec = 3; decimal.setcontext(decimal.Context(prec=3))\n"
-        "from taciturn.kernels.strips_exact import strip_tables; print(hash(strip_tables().cumulative))"
+        "from taciturn.kernels.gaussian import strip_tables; print(hash(strip_tables().cumulative))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert int(done.stdout) == hash(strip_tables().cumulative)

@@ -26,15 +26,14 @@ from taciturn.tables import (
     TableSchema,
     Target,
     bounds_template,
+    columns,
     detect_table,
     open_partitions,
-    problems,
+    propose,
     read_batches,
     read_person_keys,
     read_schema,
     read_table,
-    template,
-    words,
 )
 
 # ------------------------------------------------------------------ bounds
@@ -409,8 +408,8 @@ def test_unknown_names_are_searched_for_once_each(monkeypatch, where):
     """The names of the table are looked at once, and as many similar names are searched for as are told."""
     stated = {f"x{number}": Column("number", 0, 1) for number in range(400)}
     schema = TableSchema((*(f"c{number}" for number in range(400)), "ill"), ("number",) * 401)
-    plain = counted(monkeypatch, problems, "_plain")
-    similar = counted(monkeypatch, problems.difflib, "get_close_matches")
+    plain = counted(monkeypatch, columns, "_plain")
+    similar = counted(monkeypatch, columns.difflib, "get_close_matches")
     if where == "missing":
         with pytest.raises(SeveralProblemsError, match="describe it in"):
             TableBounds(Target("ill", 0, 1), stated, missing=dict.fromkeys(schema.names[:400], 0.5))
@@ -424,20 +423,20 @@ def test_unknown_names_are_searched_for_once_each(monkeypatch, where):
 
 def test_the_indices_of_a_libsvm_file_are_no_names(monkeypatch):
     schema = TableSchema(("label", *map(str, range(1, 5001))), ("number",) * 5001, sparse=True)
-    plain = counted(monkeypatch, problems, "_plain")
+    plain = counted(monkeypatch, columns, "_plain")
     with pytest.raises(SeveralProblemsError, match="the name of a column"):
         TableBounds(Target("label", 0, 1), {"x": Column("number", -1, 1)}).for_table(schema)
     assert len(plain) < 10
-    persons = counted(monkeypatch, template, "names_a_person")
+    persons = counted(monkeypatch, propose, "names_a_person")
     assert 'name = "label"' in bounds_template(schema, "label")
     assert len(persons) < 10
 
 
 def test_long_names_are_not_compared(monkeypatch):
-    similar = counted(monkeypatch, problems.difflib, "get_close_matches")
-    assert problems.closest_name("a" * 10_000, ["a" * 9_999]) is None
+    similar = counted(monkeypatch, columns.difflib, "get_close_matches")
+    assert columns.closest_name("a" * 10_000, ["a" * 9_999]) is None
     assert not similar
-    assert problems.closest_name("aged", ["age", "b" * 10_000]) == "age"
+    assert columns.closest_name("aged", ["age", "b" * 10_000]) == "age"
     assert similar[0][1] == ["age"]
 
 
@@ -474,7 +473,7 @@ def test_a_long_value_is_not_written_out_to_be_shortened():
             Item.shown += 1
             return "x"
 
-    text = str(words.shorten([Item() for _ in range(10_000)]))
+    text = str(columns.shorten([Item() for _ in range(10_000)]))
     assert text.startswith("[x, x, ")
     assert len(text) == 60
     assert Item.shown <= 60

@@ -24,17 +24,8 @@ import taciturn.tables
 from taciturn import CorrelationSelector, FrankWolfeClassifier, certificate_of
 from taciturn.audit import replay
 from taciturn.core.errors import CertificateError, DataError, DataTypeError, ParameterError
-from taciturn.tables import (
-    Column,
-    TableBounds,
-    TableEncoder,
-    TableLayout,
-    Target,
-    arrow_tables,
-    read_batches,
-    read_schema,
-)
-from taciturn.tables.dates import read_day
+from taciturn.tables import Column, TableBounds, TableEncoder, TableLayout, Target, formats, read_batches, read_schema
+from taciturn.tables.columns import read_day
 
 # ------------------------------------------------------------------ memory
 
@@ -51,7 +42,7 @@ def two_threads():
 @pytest.mark.slow
 @pytest.mark.usefixtures("two_threads")
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow_tables, "_LEAST_BLOCK", 1 << 14)
+    monkeypatch.setattr(formats, "_LEAST_BLOCK", 1 << 14)
     path = tmp_path / "t.csv"
     stated = TableBounds(Target("y", -1, 1), {"x": Column("number", 0, 1e6)})
     n_rows = 500_000
@@ -67,8 +58,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
 
     assert max(share() for _ in read_batches(path, encoder)) < 0.5
     # The same measure finds a table that is held as a whole, and sees it given up with the batches.
-    selection = arrow_tables.ColumnSelection({"x": "number"})
-    _, batches = arrow_tables.whole_batches(arrow_tables.TableFile(path, "csv", ",", False), schema, selection)
+    selection = formats.ColumnSelection({"x": "number"})
+    _, batches = formats.whole_batches(formats.TableFile(path, "csv", ",", False), schema, selection)
     held = [next(batches) for _ in range(400)]
     assert share() > 0.8
     del held

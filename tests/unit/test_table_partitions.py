@@ -17,18 +17,16 @@ from taciturn.tables import (
     Column,
     TableBounds,
     Target,
-    arrow_tables,
-    libsvm,
+    formats,
     open_partitions,
     partitions,
     read_person_keys,
     read_schema,
     read_table,
     read_unbounded_table,
-    stored,
 )
-from taciturn.tables.files import TableFile
-from taciturn.tables.stored import FileStamp, StoredFile, cut_rows
+from taciturn.tables.formats import TableFile
+from taciturn.tables.partitions import FileStamp, StoredFile, cut_rows
 
 RNG = np.random.default_rng(3)
 
@@ -64,9 +62,9 @@ SPARSE_BOUNDS = TableBounds(Target("label", classes=(-1, 1)), {"3": Column("bool
 @pytest.fixture
 def small(monkeypatch):
     """Blocks and partitions of a few rows."""
-    monkeypatch.setattr(arrow_tables, "_LEAST_BLOCK", 3000)
+    monkeypatch.setattr(formats, "_LEAST_BLOCK", 3000)
     monkeypatch.setattr(partitions, "_CELLS", 400)
-    monkeypatch.setattr(libsvm, "_BLOCK", 300)
+    monkeypatch.setattr(formats, "_BLOCK", 300)
 
 
 def write_sparse(path, n_rows=80):
@@ -175,8 +173,8 @@ def test_row_groups_of_any_size_give_the_same_rows(tmp_path, small, monkeypatch,
     path = write(tmp_path, name, rows=-(-N // n_groups))
     expected = read_table(path, bounds(), "ill")[0]
     calls = []
-    batches = stored.GroupReader._batches
-    monkeypatch.setattr(stored.GroupReader, "_batches", lambda *args: calls.append(args) or batches(*args))
+    batches = partitions.GroupReader._batches
+    monkeypatch.setattr(partitions.GroupReader, "_batches", lambda *args: calls.append(args) or batches(*args))
     table = open_partitions(path, bounds())
     assert same_bits(whole(table)[0], expected)
     if n_groups == 1:
@@ -214,9 +212,9 @@ def test_the_cut_keeps_rows_in_order_and_partitions_bounded(files, most):
 def test_only_the_columns_of_the_features_are_read(tmp_path, monkeypatch):
     path = write(tmp_path, "t.parquet", MESSY)
     asked = []
-    read = stored.GroupReader.read
+    read = partitions.GroupReader.read
     monkeypatch.setattr(
-        stored.GroupReader, "read", lambda self, rows, names: asked.append(list(names)) or read(self, rows, names)
+        partitions.GroupReader, "read", lambda self, rows, names: asked.append(list(names)) or read(self, rows, names)
     )
     table = open_partitions(path, bounds(MESSY_BOUNDS))
     for columns, names in (
@@ -380,7 +378,7 @@ def test_a_table_of_parquet_files_is_checked_once_and_in_full(tmp_path, small, m
     table.check(seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
-    monkeypatch.setattr(stored.GroupReader, "read", None)
+    monkeypatch.setattr(partitions.GroupReader, "read", None)
     table.check()
 
 

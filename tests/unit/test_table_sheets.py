@@ -21,16 +21,14 @@ from taciturn.tables import (
     TableEncoder,
     TableLayout,
     TableSchema,
-    arrow_tables,
+    formats,
     open_partitions,
     read_batches,
     read_person_keys,
     read_schema,
     read_table,
-    sheets,
 )
-from taciturn.tables.files import table_file
-from taciturn.tables.streams import StoppableStream
+from taciturn.tables.formats import StoppableStream, table_file
 
 BOUNDS = """
 [target]
@@ -136,9 +134,9 @@ def test_every_format_gives_the_same_table(tmp_path, monkeypatch, name):
     bounds = TableBounds.from_toml(text)
     schema = read_schema(path)
     assert schema.names == (tuple(each.replace(" ", "_") for each in NAMES) if "dta" in name else NAMES)
-    monkeypatch.setattr(arrow_tables, "_LEAST_BLOCK", 4000)
-    monkeypatch.setattr(arrow_tables, "_CELLS", 400)
-    monkeypatch.setattr(sheets, "_ROWS", 17)
+    monkeypatch.setattr(formats, "_LEAST_BLOCK", 4000)
+    monkeypatch.setattr(formats, "_CELLS", 400)
+    monkeypatch.setattr(formats, "_ROWS", 17)
     wanted, ill = expected()
     for invalid in ("raise", "null"):
         X, y = read_table(path, bounds, "ill", invalid=invalid)
@@ -175,7 +173,7 @@ def test_a_hash_in_the_name_of_another_file_is_part_of_it(tmp_path):
 def test_cells_of_sheets_keep_every_bit():
     rng = np.random.default_rng(1)
     numbers = (rng.standard_normal(300) * 10.0 ** rng.integers(-300, 300, 300)).tolist()
-    written = b"".join([sheets._as_text([[number]]) for number in numbers]).decode().split()
+    written = b"".join([formats._as_text([[number]]) for number in numbers]).decode().split()
     assert np.array(written, dtype=float).tobytes() == np.array(numbers).tobytes()
 
 
@@ -217,7 +215,7 @@ def test_text_in_another_encoding_is_not_quoted(tmp_path):
 
 def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
     write_workbook(tmp_path / "t.xlsx")
-    monkeypatch.setattr(sheets, "machine_memory", lambda: 1000)
+    monkeypatch.setattr(formats, "machine_memory", lambda: 1000)
     with pytest.raises(DataError, match="expected a workbook that unpacks to at most 1,000 bytes, got a larger one"):
         read_schema(tmp_path / "t.xlsx")
 
@@ -227,7 +225,7 @@ def test_a_stray_cell_does_not_make_every_row_as_wide_as_the_sheet(tmp_path):
     book.active.append(["x", "y"])
     book.active["XFD3000"] = 1
     book.save(tmp_path / "t.xlsx")
-    rows = list(sheets._workbook_rows(tmp_path / "t.xlsx", "t", None, StoppableStream()))
+    rows = list(formats._workbook_rows(tmp_path / "t.xlsx", "t", None, StoppableStream()))
     assert len(rows) == 3000
     assert [len(row) for row in rows if row] == [2, 16384]
 
@@ -245,8 +243,8 @@ def repacked(path, **changes):
 
 
 def test_rows_behind_the_last_one_of_a_sheet_are_refused(tmp_path, monkeypatch):
-    assert sheets._LAST_ROW == 1_048_576
-    monkeypatch.setattr(sheets, "_LAST_ROW", 2000)
+    assert formats._LAST_ROW == 1_048_576
+    monkeypatch.setattr(formats, "_LAST_ROW", 2000)
     write_workbook(tmp_path / "t.xlsx")
     last = f'r="{N + 1}"'.encode()
     path = repacked(tmp_path / "t.xlsx", sheet1=lambda text: text.replace(last, b'r="123456789012"'))
@@ -281,7 +279,7 @@ def test_parts_that_unpack_to_hundreds_of_times_their_size_are_refused_before_th
 
 def test_what_is_held_in_memory_has_a_limit_that_sheets_have_not(tmp_path, monkeypatch):
     write_workbook(tmp_path / "t.xlsx")
-    monkeypatch.setattr(sheets, "_MOST_HELD", 15_000)
+    monkeypatch.setattr(formats, "_MOST_HELD", 15_000)
     assert read_schema(tmp_path / "t.xlsx").names == NAMES
     # The name of a part does not make it a sheet.
     path = repacked(
@@ -309,7 +307,7 @@ def drain(stream):
 
 
 def test_a_view_without_an_end_has_a_limit(tmp_path):
-    stream = sheets.SheetStream(make_view(tmp_path / "t.sqlite", ENDLESS), "t", "sqlite", None, most=100_000)
+    stream = formats.SheetStream(make_view(tmp_path / "t.sqlite", ENDLESS), "t", "sqlite", None, most=100_000)
     with pytest.raises(DataError, match="expected a table of at most 100,000 bytes as text, got a larger one, or a vi"):
         drain(stream)
     stream.close()
@@ -327,14 +325,14 @@ def test_cells_of_gigabytes_are_refused_before_they_are_made(tmp_path, cell):
 @pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_ends_a_query_that_never_has_a_row(tmp_path, monkeypatch):
     path = make_view(tmp_path / "t.sqlite", f"{ENDLESS} WHERE x < 0")
-    choose = sheets._choose
+    choose = formats._choose
 
     def interrupt(*arguments):
         # The file is open, and the query comes next.
         os.kill(os.getpid(), signal.SIGINT)
         return choose(*arguments)
 
-    monkeypatch.setattr(sheets, "_choose", interrupt)
+    monkeypatch.setattr(formats, "_choose", interrupt)
     with pytest.raises(KeyboardInterrupt):
         read_schema(path)
 
@@ -342,7 +340,7 @@ def test_an_interrupt_ends_a_query_that_never_has_a_row(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_ends_the_unpacking_of_a_workbook(tmp_path, monkeypatch):
     write_workbook(tmp_path / "t.xlsx")
-    read, reads = sheets._WatchedFile.read, []
+    read, reads = formats._WatchedFile.read, []
 
     def interrupt(self, size=-1):
         reads.append(size)
@@ -352,7 +350,7 @@ def test_an_interrupt_ends_the_unpacking_of_a_workbook(tmp_path, monkeypatch):
             assert self._stream._stopped.wait(60)
         return read(self, size)
 
-    monkeypatch.setattr(sheets._WatchedFile, "read", interrupt)
+    monkeypatch.setattr(formats._WatchedFile, "read", interrupt)
     with pytest.raises(KeyboardInterrupt):
         read_schema(tmp_path / "t.xlsx")
     assert len(reads) == 5
@@ -446,7 +444,7 @@ def test_a_model_knows_the_layout_of_its_table_and_typed_files_need_none(tmp_pat
 def test_a_database_that_is_locked_is_not_called_damaged(tmp_path, monkeypatch):
     path = tmp_path / "t.sqlite"
     connect = sqlite3.connect
-    monkeypatch.setattr(sheets.sqlite3, "connect", lambda *names, **options: connect(*names, timeout=0.0, **options))
+    monkeypatch.setattr(formats.sqlite3, "connect", lambda *names, **options: connect(*names, timeout=0.0, **options))
     with closing(connect(path, isolation_level=None)) as other:
         other.execute("CREATE TABLE t (age, ill)")
         other.execute("BEGIN EXCLUSIVE")
@@ -512,14 +510,14 @@ def test_types_of_a_stata_file_come_from_its_head_and_not_from_its_rows(tmp_path
     schema = read_schema(path)
     assert schema.names == ("answer", "ill", "name", "age", "seen")
     assert schema.kinds == ("category", "number", "category", "number", "date")
-    selection = arrow_tables.ColumnSelection(dict.fromkeys(schema.names, "as it is"))
+    selection = formats.ColumnSelection(dict.fromkeys(schema.names, "as it is"))
     file = table_file(path)
-    _, batches = arrow_tables.whole_batches(file, schema, selection)
+    _, batches = formats.whole_batches(file, schema, selection)
     (whole,) = batches
     assert whole.to_pydict()["name"] == ["a", None, "long " * 900]
     # A missing cell in one block changes the types of none.
-    monkeypatch.setattr(arrow_tables, "_CELLS", 1)
-    single = list(arrow_tables.stream_batches(file, schema, selection))
+    monkeypatch.setattr(formats, "_CELLS", 1)
+    single = list(formats.stream_batches(file, schema, selection))
     assert [batch.schema for batch in single] == [whole.schema] * 3
     assert [row for batch in single for row in batch.to_pylist()] == whole.to_pylist()
     # The rows are not there, and the schema is: what they hold refuses nothing before the charge.

@@ -15,7 +15,7 @@ import pytest
 from tables_on_disk import TABLE, N, bounds, write
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.tables import Column, TableBounds, Target, open_partitions, partitions, read_schema, read_table, spool
+from taciturn.tables import Column, TableBounds, Target, open_partitions, partitions, read_schema, read_table
 
 FORMATS = ["t.csv", "t.tsv.gz", "t.ipc"]
 
@@ -101,8 +101,8 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path, temporary, monkeypatch, fail
 def test_space_is_looked_for_first(tmp_path, temporary, monkeypatch):
     path = write(tmp_path, "t.csv")
     free = [path.stat().st_size]
-    usage = spool.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(spool.shutil, "disk_usage", lambda _: usage._replace(free=free[0]))
+    usage = partitions.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(partitions.shutil, "disk_usage", lambda _: usage._replace(free=free[0]))
     with pytest.raises(DataError, match='^"t.csv": expected free space for temporary files of its size'):
         open_partitions(path, bounds())
     assert not list(temporary.iterdir())
@@ -121,13 +121,13 @@ def test_a_view_without_an_end_does_not_fill_the_disk(tmp_path, temporary, monke
     )
     database.close()
     monkeypatch.setattr(partitions, "_CELLS", 10_000)
-    usage, looks = spool.shutil.disk_usage(tmp_path), []
+    usage, looks = partitions.shutil.disk_usage(tmp_path), []
 
     def filling(_):
         looks.append(1)
         return usage._replace(free=max(0, 1_000_000 - 100_000 * len(looks)))
 
-    monkeypatch.setattr(spool.shutil, "disk_usage", filling)
+    monkeypatch.setattr(partitions.shutil, "disk_usage", filling)
     stated = TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1)})
     with pytest.raises(DataError, match='^"t.sqlite": expected free space for temporary files of its size, got less'):
         open_partitions(tmp_path / "t.sqlite", stated)

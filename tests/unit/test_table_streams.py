@@ -18,20 +18,8 @@ from hypothesis import strategies as st
 from pyarrow import csv, feather
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.tables import (
-    Column,
-    TableBounds,
-    TableSchema,
-    Target,
-    arrow_tables,
-    libsvm,
-    read_schema,
-    read_table,
-    streams,
-)
-from taciturn.tables.arrow_tables import ColumnSelection
-from taciturn.tables.files import table_file
-from taciturn.tables.streams import StoppableStream, TableStream, _Quotes, interruptible
+from taciturn.tables import Column, TableBounds, TableSchema, Target, formats, read_schema, read_table
+from taciturn.tables.formats import ColumnSelection, StoppableStream, TableStream, _Quotes, interruptible, table_file
 
 BOUNDS = TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1), "t": Column("ignore")})
 SCHEMA = TableSchema(("y", "x", "t"), ("number", "number", "category"))
@@ -149,9 +137,9 @@ def test_a_gzip_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress((HEAD + ROW).encode() + ROW.encode() * 200_000))
     unpacked = len(HEAD) + len(ROW) * 200_001
     assert path.stat().st_size < unpacked / 200
-    monkeypatch.setattr(streams, "MOST_UNPACKED", unpacked)
+    monkeypatch.setattr(formats, "MOST_UNPACKED", unpacked)
     assert read_table(path, BOUNDS, "y")[0].shape == (200_001, 1)
-    monkeypatch.setattr(streams, "MOST_UNPACKED", unpacked - 1)
+    monkeypatch.setattr(formats, "MOST_UNPACKED", unpacked - 1)
     with pytest.raises(DataError, match=r"at most [\d,]+ bytes, got a larger one; unpack it"):
         read_table(path, BOUNDS, "y")
 
@@ -161,7 +149,7 @@ def test_an_endless_stream_of_zeros_stops_at_the_limit(tmp_path, monkeypatch):
     path = tmp_path / "zeros.svm.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(bytes(1 << 26))
-    monkeypatch.setattr(streams, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(formats, "MOST_UNPACKED", 1 << 20)
     stream = TableStream(path, "zeros", gzipped=True)
     with pytest.raises(DataError, match="at most 1,048,576 bytes"):
         drain(stream)
@@ -172,7 +160,7 @@ def test_an_endless_stream_of_zeros_stops_at_the_limit(tmp_path, monkeypatch):
 def test_a_table_larger_than_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text(HEAD + ROW * 100)
-    monkeypatch.setattr("taciturn.tables.files.machine_memory", lambda: 100)
+    monkeypatch.setattr("taciturn.tables.formats.machine_memory", lambda: 100)
     with pytest.raises(DataError, match="fits into memory, got a larger one; leave columns or rows out"):
         read_table(path, BOUNDS, "y")
     monkeypatch.undo()
@@ -185,8 +173,8 @@ def test_a_table_larger_than_memory_is_refused_before_it_is_read(tmp_path, monke
 
 def test_a_libsvm_line_without_end_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "t.svm"
-    monkeypatch.setattr(libsvm, "_BLOCK", 64)
-    monkeypatch.setattr(libsvm, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(formats, "_BLOCK", 64)
+    monkeypatch.setattr(formats, "_LONGEST_LINE", 1000)
     lines = "".join(f"1 {' '.join(f'{i}:1' for i in range(1, n))}\n" for n in (2, 5, 100, 3, 1))
     path.write_text(lines + "1 1:1")
     bounds = TableBounds(Target("label", -1, 1), defaults=Column("number", -1, 1))
@@ -281,8 +269,8 @@ def test_an_interrupt_while_the_reader_starts_stops_it_too(monkeypatch, begins):
     def never_begin(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(streams, "_WAIT", 0.05)
-    monkeypatch.setattr(streams.threading.Thread, "start", begin_late if begins else never_begin)
+    monkeypatch.setattr(formats, "_WAIT", 0.05)
+    monkeypatch.setattr(formats.threading.Thread, "start", begin_late if begins else never_begin)
     with pytest.raises(KeyboardInterrupt):
         interruptible(stream, lambda: calls.append(1))
     assert stream.stopped
@@ -311,6 +299,6 @@ def test_an_interrupt_ends_a_text_table_that_never_ends(tmp_path, monkeypatch, w
         return unpack(self, size) or ROW.encode() * 1000
 
     monkeypatch.setattr(gzip.GzipFile, "read", endless)
-    how = arrow_tables.whole_batches if whole else lambda *what: list(arrow_tables.stream_batches(*what))
+    how = formats.whole_batches if whole else lambda *what: list(formats.stream_batches(*what))
     with pytest.raises(KeyboardInterrupt):
         how(table_file(path), SCHEMA, ColumnSelection({"x": "number"}))

@@ -15,16 +15,15 @@ from tables_on_disk import FILES, ILL, TABLE, N, bounds, expected_features, read
 
 from taciturn import BoundedScaler, FrankWolfeClassifier
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.data.design import to_unit_range
 from taciturn.data.target import label_codes
-from taciturn.data.unit_range import to_unit_range
 from taciturn.tables import (
     Column,
     TableBounds,
     TableEncoder,
     TableSchema,
     Target,
-    arrow_tables,
-    libsvm,
+    formats,
     read_batches,
     read_schema,
     read_table,
@@ -47,8 +46,8 @@ def test_every_format_gives_the_same_table(tmp_path, monkeypatch, name):
     assert y[ILL != "perhaps"].tolist() == ILL[ILL != "perhaps"].tolist()
     assert set(y[ILL == "perhaps"]).isdisjoint({"yes", "no", "perhaps"})
     # In blocks of a few rows.
-    monkeypatch.setattr(arrow_tables, "_LEAST_BLOCK", 2000)
-    monkeypatch.setattr(arrow_tables, "_CELLS", 60)
+    monkeypatch.setattr(formats, "_LEAST_BLOCK", 2000)
+    monkeypatch.setattr(formats, "_CELLS", 60)
     encoder = TableEncoder(bounds=bounds()).fit(schema)
     blocks = list(read_batches(path, encoder))
     assert len(blocks) > 2
@@ -283,7 +282,7 @@ def test_the_target_must_be_the_one_of_the_bounds(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.libsvm", "t.svm", "t.libsvm.gz"])
 def test_sparse_tables(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(libsvm, "_BLOCK", 200)
+    monkeypatch.setattr(formats, "_BLOCK", 200)
     rng = np.random.default_rng(1)
     dense = np.where(rng.random((60, 9)) < 0.3, rng.normal(0, 2, (60, 9)), 0.0)
     dense[:, 2] = dense[:, 2] != 0.0

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import ParameterError
-from taciturn.core.lattice import ONE
+from taciturn.core.validation import ONE
 from taciturn.data.target import check_classes, check_y_bounds, class_signs, label_codes, numeric_target
 
 

@@ -7,9 +7,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from taciturn import SparseClassifier
-from taciturn.fitting import threads
-from taciturn.fitting.threads import add_shares, all_threads_if_large, n_threads, one_thread
-from taciturn.sources import ArraySource
+from taciturn.engines import ArraySource
+from taciturn.methods import descent
+from taciturn.methods.descent import add_shares, all_threads_if_large, n_threads, one_thread
 
 CELLS = np.random.default_rng(0).integers(-(2**20), 2**20, (1000, 3))
 
@@ -28,7 +28,7 @@ def many(monkeypatch):
     class Controller:
         lib_controllers = (Pool,)
 
-    monkeypatch.setattr(threads, "_thread_pools", Controller)
+    monkeypatch.setattr(descent, "_thread_pools", Controller)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     return Pool
@@ -67,8 +67,8 @@ def test_blas_has_one_thread_inside_and_sums_as_many_as_outside():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 1001])
 def test_shares_are_all_rows_once(monkeypatch, n):
-    monkeypatch.setattr(threads, "n_threads", lambda: n)
-    monkeypatch.setattr(threads, "_LEAST_SHARE", 1)
+    monkeypatch.setattr(descent, "n_threads", lambda: n)
+    monkeypatch.setattr(descent, "_LEAST_SHARE", 1)
     seen = []
 
     def part(start, stop):
@@ -81,8 +81,8 @@ def test_shares_are_all_rows_once(monkeypatch, n):
 
 
 def test_threads_keep_what_the_caller_says_of_floating_point_errors(monkeypatch):
-    monkeypatch.setattr(threads, "n_threads", lambda: 3)
-    monkeypatch.setattr(threads, "_LEAST_SHARE", 1)
+    monkeypatch.setattr(descent, "n_threads", lambda: 3)
+    monkeypatch.setattr(descent, "_LEAST_SHARE", 1)
 
     def part(start, stop):
         return (np.ones(2) / np.zeros(2)).astype(bool).astype(np.int64)
@@ -94,7 +94,7 @@ def test_threads_keep_what_the_caller_says_of_floating_point_errors(monkeypatch)
 
 
 def test_small_tables_are_one_share_and_errors_come_back(monkeypatch):
-    monkeypatch.setattr(threads, "n_threads", lambda: 4)
+    monkeypatch.setattr(descent, "n_threads", lambda: 4)
     shares = []
 
     def part(start, stop):

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression, lars_path, lasso_path
 
-from taciturn.certificate import Certificate
 from taciturn.core.errors import CertificateError, DataError, ParameterError
 from taciturn.core.rng import Stream
 from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.fitting.block_lasso import first_features
-from taciturn.published.two_stage_selector import TwoStageSelector, lasso_counts
+from taciturn.methods.selection.run import first_features
+from taciturn.privacy.certificate import Certificate
+from taciturn.published.two_stage import TwoStageSelector, lasso_counts
 
 
 def data(n=100, d=20, seed=0):

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from reported import Fitted, certificate_of_fit
 
-from taciturn.cli.model_screen import print_model
-from taciturn.cli.screen import print_error, print_line
-from taciturn.core.visible import visible
-from taciturn.report import model_report
+from taciturn.app.cli.screen import print_error, print_line
+from taciturn.app.cli.show import print_model
+from taciturn.app.report.model import model_report
+from taciturn.core.errors import visible
 from taciturn.tables import TableBounds, TableSchema
-from taciturn.tables.words import quoted
+from taciturn.tables.columns import quoted
 
 # The controls of the bidirectional algorithm (UAX 9, table 2), and the mark of Arabic.
 BIDI = [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A)), "\u200e", "\u200f", "\u061c"]

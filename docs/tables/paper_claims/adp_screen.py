@@ -16,7 +16,7 @@ from taciturn.accounting import Budget, calibrate, epsilon_of
 from taciturn.events import GaussianEvent
 from taciturn.losses import LogisticLoss
 from taciturn.published import ADPScreen
-from taciturn.published.screening_rule import ScreeningRule
+from taciturn.published.screening import ScreeningRule
 
 # The published setting, with one screening.
 N, D, RADIUS = 3000, 600, 5.0

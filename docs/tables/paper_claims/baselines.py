@@ -9,7 +9,7 @@ import numpy as np
 from paper_claims.claim import FALSE, HOLDS, UNPROVED, Claim, Finding, Paper, down, near, up
 from taciturn.accounting import epsilon_of
 from taciturn.published import PrivateADMM, TwoStage, TwoStageSelector
-from taciturn.published.two_stage_selector import lasso_counts
+from taciturn.published.two_stage import lasso_counts
 
 VOTES = "`BlockVoteSelector` ([selectors](selectors.md))"
 SELECTION = "unit/test_two_stage_selector.py"

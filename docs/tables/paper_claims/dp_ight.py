@@ -12,7 +12,7 @@ from taciturn.accounting import Budget, calibrate, epsilon_of
 from taciturn.datasets import make_ight_linear, make_ight_logistic
 from taciturn.events import GaussianEvent
 from taciturn.published.dpight import DPIGHT, printed_noise
-from taciturn.reproduce.dpight import figure_1
+from taciturn_research.reproduce.dpight import figure_1
 
 STEPS, ROWS = 100, 1000
 CLIPPED = "`HardThresholdRegressor`, `HardThresholdClassifier` clip records ([how](descent.md#clipping-by-weights))"

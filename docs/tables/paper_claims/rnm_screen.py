@@ -14,7 +14,7 @@ from taciturn.datasets import make_screening_linear
 from taciturn.events import LaplaceMaxEvent
 from taciturn.metrics import nonzeros_under_uniform_screening
 from taciturn.published import RNMScreen
-from taciturn.published.screening_rule import ScreeningRule
+from taciturn.published.screening import ScreeningRule
 
 # The published setting of RNM-Screen.
 N, D, RADIUS, STEPS = 3000, 600, 50.0, 1000

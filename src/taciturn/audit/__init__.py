@@ -12,12 +12,8 @@ else to the bit.
 An audit can refute a claim. It cannot prove one: "no violation found" is a statement about one pair and one event.
 """
 
-from taciturn.audit.engine import audit
-from taciturn.audit.exact import audit_exact
-from taciturn.audit.pair import Pair
-from taciturn.audit.replaying import Difference, Replay, ReplayError, replay
-from taciturn.audit.result import AuditResult
-from taciturn.audit.search import SearchResult, sensitivity_search
+from taciturn.audit.engine import AuditResult, Pair, SearchResult, audit, audit_exact, sensitivity_search
+from taciturn.audit.replay import Difference, Replay, ReplayError, replay
 
 __all__ = [
     "AuditResult",

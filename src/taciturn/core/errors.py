@@ -1,8 +1,12 @@
-"""What goes wrong, said in one sentence and without a value from the data."""
+"""Exceptions and warnings, and the logger."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
+
+# -----------------------------------------------------------------------------
+# What goes wrong, said in one sentence and without a value from the data.
 
 
 class TaciturnError(Exception):
@@ -96,3 +100,54 @@ class SuspiciousReleaseWarning(UserWarning):
 
 class UnaccountedSearchWarning(UserWarning):
     """A search compares scores that are not private, and chooses by them."""
+
+
+# -----------------------------------------------------------------------------
+# The progress of a computation under the logger ``taciturn``: its phases and public facts, never what depends on data.
+#
+# Whoever reads a log may not be allowed to see the data, so that a message is a release like any other. Messages and
+# their number follow from public facts; the times that :mod:`logging` adds to them are a side channel, as running time
+# is, and certificates say so.
+
+_LOGGER = logging.getLogger("taciturn")
+_LOGGER.addHandler(logging.NullHandler())
+
+
+def log_phase(what: str, phase: str, details: str = "") -> None:
+    """Log that a computation enters a phase, which the record has as ``phase``; ``details`` are public facts."""
+    said = f"{phase} {details}" if details else phase
+    _LOGGER.info("%s: %s", what, said, extra={"phase": phase})
+
+
+# -----------------------------------------------------------------------------
+# Text from files, as it is shown to people: nothing in it is invisible, or makes other text appear elsewhere.
+
+# Letters and marks that look like nothing: fillers, joiners, selectors of variants, an empty pattern of dots.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0") | frozenset(
+    map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+
+
+def visible(text: str) -> str:
+    r"""The text with escapes for what cannot be seen.
+
+    Column names, classes and file names are public, and whoever wrote them may have put in more than one sees: marks
+    that turn the order of what follows around, letters without a width, commands for a terminal. They are written as
+    Python, JSON and TOML write them. Tabs and ends of lines stay.
+
+    Examples
+    --------
+    >>> print(visible("dose\u202egnorw"), visible("caf\u00e9"), visible("\x1b[31mred"))
+    dose\u202egnorw café \u001b[31mred
+    """
+    if text.isprintable() and _BLANK.isdisjoint(text):
+        return text
+    return "".join(each if _shows(each) else _escape(ord(each)) for each in text)
+
+
+def _shows(each: str) -> bool:
+    return each in "\n\t" or (each.isprintable() and each not in _BLANK)
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -23,8 +23,6 @@ import numpy as np
 
 from taciturn.core.errors import DataError, DataTypeError
 
-__all__ = ["GUARDED_METHODS", "Guarded", "calling_frames", "guarded", "warn_caller"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

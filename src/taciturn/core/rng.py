@@ -29,12 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.core.arrays import FloatArray, IndexArray, IntArray, WordArray
 from taciturn.core.errors import ParameterError, StreamError
-from taciturn.core.validation import check_integer
-
-__all__ = ["Stream", "draws_noticed"]
-
+from taciturn.core.validation import FloatArray, IndexArray, IntArray, WordArray, check_integer
 
 _KEY_BYTES = 32
 # Values per pass. The buffers of a pass stay in the second-level cache.

@@ -1,45 +1,68 @@
-"""Checks of public parameters, and the filter that keeps data values out of error messages.
-
-The checks take exactly one keyword argument, so that a message always names the caller's parameter:
-``check_positive(epsilon=epsilon)``.
-"""
+"""Checks of public arguments, arrays, lattice numbers and JSON, with errors that never quote data."""
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError, DataTypeError, ParameterError, TaciturnError
 
-__all__ = [
-    "DIFFERENT_LENGTHS",
-    "NOT_FINITE",
-    "NOT_NUMBERS",
-    "NOT_ONE_COLUMN",
-    "NOT_REAL",
-    "NOT_TWO_DIMENSIONS",
-    "NO_COLUMNS",
-    "NO_RECORDS",
-    "as_real",
-    "check_choice",
-    "check_claimed_epsilon",
-    "check_delta",
-    "check_epsilon",
-    "check_finite",
-    "check_integer",
-    "check_positive",
-    "check_real",
-    "check_truth",
-    "check_x_bound",
-    "is_width",
-    "without_data_values",
-]
+# -----------------------------------------------------------------------------
+# Types of arrays, named once for the whole package.
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Int32Array = NDArray[np.int32]
+IndexArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+WordArray = NDArray[np.uint64]
+NumberArray = FloatArray | IntArray
+AnyArray = NDArray[np.generic]
+
+
+# -----------------------------------------------------------------------------
+# JSON that every program reads alike: no name twice in an object, no NaN, nothing nested or long beyond reason.
+
+_MOST_VALUES = 1 << 26
+"""Largest number of values, which take seconds and gigabytes: sixteen for each column of the widest libsvm file."""
+
+
+def parse_strictly(text: str) -> Any:
+    """The content of a text; None where it is not such JSON."""
+    # Commas stand between values. The parser cannot be interrupted.
+    if text.count(",") >= _MOST_VALUES:
+        return None
+    try:
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=without_duplicates)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def refuse_constant(constant: str) -> NoReturn:
+    """NaN and infinities are no JSON."""
+    raise ValueError(constant)
+
+
+def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two values for one name are read differently by different programs."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError(len(pairs))
+    return content
+
+
+# -----------------------------------------------------------------------------
+# Checks of public parameters, and the filter that keeps data values out of error messages.
+#
+# The checks take exactly one keyword argument, so that a message always names the caller's parameter:
+# ``check_positive(epsilon=epsilon)``.
 
 T = TypeVar("T")
 
@@ -265,3 +288,31 @@ def _described(name: str, original: str) -> str:
         if pattern.search(original):
             return f"{name}: {sentence}."
     return f"{name}: {NOT_NUMBERS}."
+
+
+# -----------------------------------------------------------------------------
+# The lattice of integer sums: its unit, and the room that 64 bits leave.
+#
+# Public numbers alone; :mod:`taciturn.data.design` puts data on the lattice.
+
+FRACTION_BITS = 16
+"""A value within a bound b is stored as the integer nearest to ``2**16 * value / b``."""
+
+ONE = 1 << FRACTION_BITS
+"""The lattice image of the bound itself."""
+
+_INT64 = 1 << 63
+
+
+def sum_magnitude(n_rows: int, weight_bound: int) -> int:
+    """The public bound on ``|sum_i r_i x_ij|``, refused where it could leave 64-bit integers."""
+    magnitude = check_integer(0, n_rows=n_rows) * ONE * check_integer(1, weight_bound=weight_bound)
+    if magnitude >= _INT64:
+        # The number of rows may be private.
+        raise ParameterError(
+            "weight_bound",
+            weight_bound,
+            "a bound at which sums over all rows fit 64-bit integers",
+            "use a coarser weight scale",
+        )
+    return magnitude

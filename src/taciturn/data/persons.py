@@ -26,21 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.core.arrays import IndexArray, IntArray
 from taciturn.core.errors import DataError
-
-__all__ = [
-    "PERSON_WEIGHT",
-    "KeyForms",
-    "NamedKeys",
-    "PersonKeys",
-    "PersonRows",
-    "canonical_key",
-    "column_of_keys",
-    "key_forms",
-    "read_persons",
-    "slots_in_parts",
-]
+from taciturn.core.validation import IndexArray, IntArray
 
 PERSON_WEIGHT = 720_720
 """The integer that stands for one person where its rows share a weight of one: divisible by all numbers up to 16."""

@@ -8,9 +8,6 @@ such a maximum is a release, and bounds have to be public instead.
 known facts about them and where their publishers keep them. Nothing is ever downloaded.
 """
 
-from taciturn.datasets.dpsis import make_dpsis_instability, make_dpsis_linear
-from taciturn.datasets.ight import make_ight_linear, make_ight_logistic
-from taciturn.datasets.power_law import make_power_law_sparse
 from taciturn.datasets.real import (
     DATA_VARIABLE,
     DATASETS,
@@ -20,7 +17,16 @@ from taciturn.datasets.real import (
     find_dataset,
     load_dataset,
 )
-from taciturn.datasets.screening import make_screening_linear, make_screening_logistic, make_sparsifier_logistic
+from taciturn.datasets.synthetic import (
+    make_dpsis_instability,
+    make_dpsis_linear,
+    make_ight_linear,
+    make_ight_logistic,
+    make_power_law_sparse,
+    make_screening_linear,
+    make_screening_logistic,
+    make_sparsifier_logistic,
+)
 
 __all__ = [
     "DATASETS",

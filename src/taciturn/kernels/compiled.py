@@ -17,8 +17,6 @@ from contextlib import suppress
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast, overload
 
-__all__ = ["Kernel", "compiled"]
-
 Result = TypeVar("Result")
 
 

@@ -37,28 +37,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.core.arrays import FloatArray, Int32Array, IntArray, WordArray
+from taciturn.core.validation import FloatArray, Int32Array, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
-
-__all__ = [
-    "DRY",
-    "LEFTOVER",
-    "RETRY",
-    "WEIGHT_ERROR",
-    "WORDS_PER_PROPOSAL",
-    "Sampler",
-    "best_vertex",
-    "choose_vertex",
-    "fit_table",
-    "level_of",
-    "lower_level",
-    "new_sampler",
-    "propose",
-    "raise_range",
-    "set_levels",
-    "set_range",
-    "settle",
-]
 
 WEIGHT_ERROR = 2.0**-43
 """Largest relative error of a vertex's weight, given its computed score. It enters a ratio of probabilities four

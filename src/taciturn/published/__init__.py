@@ -5,16 +5,12 @@ proved for the same run (``proved_epsilon``) and what is wrong (``errata``). The
 everyday name in ``taciturn`` itself.
 """
 
-from taciturn.published.adp_screen import ADPScreen
 from taciturn.published.dpight import DPIGHT
 from taciturn.published.dpsis import DPSIS
-from taciturn.published.multinomial import MultinomialPrivateLasso
+from taciturn.published.frank_wolfe import MultinomialPrivateLasso, PrivateLasso, Sparsifier
 from taciturn.published.private_admm import PrivateADMM
-from taciturn.published.private_lasso import PrivateLasso
-from taciturn.published.rnm_screen import RNMScreen
-from taciturn.published.sparsifier import Sparsifier
-from taciturn.published.two_stage import TwoStage
-from taciturn.published.two_stage_selector import TwoStageSelector
+from taciturn.published.screening import ADPScreen, RNMScreen
+from taciturn.published.two_stage import TwoStage, TwoStageSelector
 
 __all__ = [
     "DPIGHT",

@@ -1,4 +1,4 @@
-r"""DP-IGHT: gradient descent with hard thresholding and Gaussian noise, with the noise as printed."""
+"""DP-IGHT: gradient descent with hard thresholding and Gaussian noise, with the noise as printed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.certificate import Certificate, Release
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
-from taciturn.data.reading import PUBLIC_LABELS
-from taciturn.events import Event, GaussianEvent, NotPrivateEvent
-from taciturn.fitting.top_k import keep_largest_columns
-from taciturn.published._base import SwitchedModel, check_printed_delta, classifies, state_claim
-
-__all__ = ["DPIGHT", "printed_noise"]
+from taciturn.data.records import PUBLIC_LABELS
+from taciturn.methods.selection.run import keep_largest_columns
+from taciturn.privacy.certificate import Certificate
+from taciturn.privacy.claim import Release
+from taciturn.privacy.events import Event, GaussianEvent, NotPrivateEvent
+from taciturn.published.base import SwitchedModel, check_printed_delta, classifies, state_claim
 
 VARIANTS = ("theorem-5.2", "corollary-5.6", "corollary-5.8")
 

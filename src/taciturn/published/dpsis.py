@@ -1,4 +1,4 @@
-r"""DP-SIS: sure independence screening by the canonical Lipschitz mechanism, with the class sizes as printed."""
+"""DP-SIS: sure independence screening by the canonical Lipschitz mechanism, with the class sizes as printed."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from taciturn.certificate import Certificate, Release
-from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_claimed_epsilon, check_integer, check_real
-from taciturn.data.reading import read_records
+from taciturn.core.validation import FloatArray, IntArray, check_claimed_epsilon, check_integer, check_real
+from taciturn.data.records import read_records
 from taciturn.data.target import target_numbers
-from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.kernels.canonical import largest_noise
-from taciturn.published._base import Reproduction, state_claim
-from taciturn.selectors.base import FeatureMask
-
-__all__ = ["DPSIS", "printed_top_k"]
-
+from taciturn.kernels.ranks import largest_noise
+from taciturn.methods.selection.estimator import FeatureMask
+from taciturn.privacy.certificate import Certificate
+from taciturn.privacy.claim import Release
+from taciturn.privacy.events import NotPrivateEvent, PureEvent
+from taciturn.published.base import Reproduction, state_claim
 
 CLASS_SIZES = (
     "the class sizes let a subset stand in several classes, up to k of them and more the better its members rank, so "

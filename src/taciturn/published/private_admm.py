@@ -7,20 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.certificate import Certificate, Release
-from taciturn.core.arrays import FloatArray
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
-from taciturn.events import NotPrivateEvent, PureEvent
-from taciturn.fitting.admm import PENALTIES
-from taciturn.fitting.minimiser import minimise
+from taciturn.core.validation import FloatArray, check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.losses import LogisticLoss
-from taciturn.planning.precision import StoppingCriterion
-from taciturn.published._base import SwitchedModel, state_claim
-
-__all__ = ["PrivateADMM", "gamma_noise"]
-
+from taciturn.methods.objective.blocks import PENALTIES
+from taciturn.methods.objective.plan import StoppingCriterion
+from taciturn.methods.objective.run import minimise
+from taciturn.privacy.certificate import Certificate
+from taciturn.privacy.claim import Release
+from taciturn.privacy.events import NotPrivateEvent, PureEvent
+from taciturn.published.base import SwitchedModel, state_claim
 
 INFERRED = "the constants are inferred from later users of the method and from a derivation, not read in the article"
 ONE_DRAW = (

@@ -1,20 +1,667 @@
-"""Public facts about one column: its type, and its bounds, categories or classes."""
+"""Columns of a table: their types, dates, texts, missing cells, and the problems found in them."""
 
 from __future__ import annotations
 
+import difflib
+import json
 import math
+import re
+import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date
-from typing import Any
+from datetime import date, datetime
+from decimal import Decimal
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar
 
-from taciturn.core.validation import is_width
-from taciturn.tables.dates import PARTS, check_format, to_day
-from taciturn.tables.texts import normal_text
-from taciturn.tables.words import refusal
+import numpy as np
 
-__all__ = ["KEYS", "Column", "Target", "find_repeated"]
+from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError, TaciturnError, visible
+from taciturn.core.validation import check_truth, is_width
+
+# -----------------------------------------------------------------------------
+# Names and values in messages about tables: short, on one line, and never a cell.
+
+_LONGEST = 60
+
+
+def shorten(value: object) -> object:
+    """Shorten a public value for a message."""
+    if isinstance(value, list | tuple) and len(value) > _LONGEST:
+        # Longer than a message even so.
+        value = value[:_LONGEST]
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a very long number"
+    if len(text) <= _LONGEST:
+        return value
+    return (value if isinstance(value, str) else text)[: _LONGEST - 3] + "..."
+
+
+def quoted(name: str, longest: int | None = _LONGEST) -> str:
+    """Quote a name as TOML and JSON do, and shorten it to ``longest`` characters."""
+    short = name if longest is None or len(name) <= longest else name[: longest - 3] + "..."
+    # JSON does not escape the delete character, which TOML refuses, nor invisible characters.
+    return visible(json.dumps(short, ensure_ascii=False))
+
+
+def refusal(place: str, value: object, expected: str, remedy: str) -> ParameterError:
+    """Make the error about a public value that cannot be used; long values are shortened."""
+    return ParameterError(place, shorten(value), expected, remedy)
+
+
+# -----------------------------------------------------------------------------
+# Problems that are told together, so that a table or a bounds file is mended once and not once per run.
+
+_MOST_NAMES = 10
+_MOST_TOLD = 20
+# Names are not searched for among more, nor similar ones among more or among longer ones, which would take seconds.
+_MOST_KNOWN, _MOST_COMPARED, _LONGEST_COMPARED = 50_000, 2000, 100
+
+
+class Problems:
+    """Errors that are gathered one by one and raised together."""
+
+    def __init__(self) -> None:
+        self.found: list[TaciturnError] = []
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Keep an error of the block for :meth:`raise_all`."""
+        try:
+            yield
+        except SeveralProblemsError as error:
+            self.found += error.errors
+        except TaciturnError as error:
+            self.found.append(error)
+
+    def raise_all(self) -> None:
+        """Raise what was found: one error as it is, several as one."""
+        if len(self.found) == 1:
+            raise self.found[0]
+        if self.found:
+            rest = len(self.found) - _MOST_TOLD
+            told = self.found[:_MOST_TOLD]
+            if rest > 0:
+                told.append(DataError(f"table: expected none of the above, got {rest:,} more; mend these first."))
+            raise SeveralProblemsError(told)
+
+
+class KnownNames:
+    """Names among which the one that was probably meant is searched for, in bounded work for any number of searches.
+
+    No more similar names are proposed than problems are told.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._plain = {_plain(other): other for other in names} if len(names) <= _MOST_KNOWN else {}
+        short = [plain for plain in self._plain if len(plain) <= _LONGEST_COMPARED]
+        self._short = short if len(short) <= _MOST_COMPARED else []
+        self._searches = 0
+
+    def closest(self, name: str, *, alike: bool = True) -> str | None:
+        """The name that was probably meant, as :func:`closest_name` finds it."""
+        plain = _plain(name)
+        if (same := self._plain.get(plain)) is not None:
+            return same
+        if not alike or len(plain) > _LONGEST_COMPARED or self._searches >= _MOST_TOLD:
+            return None
+        self._searches += 1
+        similar = difflib.get_close_matches(plain, self._short, n=1)
+        return self._plain[similar[0]] if similar else None
+
+
+def closest_name(name: str, names: Collection[str], *, alike: bool = True) -> str | None:
+    """The name that was probably meant: the same but for capitals, spaces and signs, or with ``alike`` a similar one.
+
+    Examples
+    --------
+    >>> from taciturn.tables.columns import closest_name
+    >>> closest_name("Age", ["age", "dose"]), closest_name("Body mass", ["body_mass"]), closest_name("x", ["age"])
+    ('age', 'body_mass', None)
+    """
+    return KnownNames(names).closest(name, alike=alike)
+
+
+def did_you_mean(name: str | None) -> str:
+    """The beginning of a remedy, if there is a name to propose."""
+    return "" if name is None else f"did you mean {quoted(name)}? "
+
+
+def listed_names(names: list[str]) -> str:
+    """Names in quotes, the first ten of them."""
+    rest = len(names) - _MOST_NAMES
+    return ", ".join(map(quoted, names[:_MOST_NAMES])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _plain(name: str) -> str:
+    """A name without capitals, spaces and signs; as it is if nothing is left."""
+    return re.sub(r"[\W_]+", "", name).casefold() or name
+
+
+# -----------------------------------------------------------------------------
+# Canonical text of categories and labels, the same for a text table and for a typed one.
+
+# A number with leading zeros is a code, and stays as it is.
+_DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
+_WHOLE = 2.0**53
+# Whole decimals with more digits than any code are compared as doubles: one could have a billion of them.
+_MOST_DIGITS = 100
+
+
+def normal_text(value: Any) -> str:
+    """Return the canonical text by which categories and labels are compared.
+
+    A text table has "1.0", "1" or "True" where a typed table has a number or a truth value; both must be equal. So must
+    decimals of all scales: one decimal with a fraction gives all others of its column a scale.
+
+    Examples
+    --------
+    >>> from taciturn.tables.columns import normal_text
+    >>> [normal_text(value) for value in ("1.0", 1, 1.0, "1.50", 1.5, "True", False, "007", "north")]
+    ['1', '1', '1', '1.5', '1.5', 'true', 'false', '007', 'north']
+    >>> from decimal import Decimal
+    >>> [normal_text(Decimal(text)) for text in ("1", "1.00", "1.50")]
+    ['1', '1', '1.5']
+    """
+    if isinstance(value, str):
+        if value.lower() in ("true", "false"):
+            return value.lower()
+        if not _DECIMAL.fullmatch(value):
+            return value
+        value = float(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and value.adjusted() < _MOST_DIGITS and value == value.to_integral_value()
+        value = int(value) if whole else float(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
+        return str(int(value))
+    return str(value)
+
+
+# -----------------------------------------------------------------------------
+# Cells as numbers, truth values and text by public rules. Every function here looks at one cell.
+#
+# Functions named ``read_...`` take a cell of any kind, such as one of an object column of pandas. The type that the
+# bounds state decides how it is read, never the other cells of its column.
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
+_NUMBERS: Any = Real | Decimal | np.bool_
+
+_TRUE = ("true", "1", "yes", "y", "ja", "j", "oui", "si", "sí", "sim")
+_FALSE = ("false", "0", "no", "n", "nein", "non", "não", "nao", "nee")
+TRUTHS = dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
+"""Words for true and false, in small letters: a fixed list, so that no table is asked for its words."""
+
+_LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(.*)", re.DOTALL)
+
+
+def parse_number(text: str, decimal: str = ".") -> float:
+    """The number that a cell states, or NaN.
+
+    Examples
+    --------
+    >>> from taciturn.tables.columns import parse_number
+    >>> parse_number("1,5", ","), parse_number("1.5", ","), parse_number("forty")
+    (1.5, nan, nan)
+    """
+    if decimal != ".":
+        text = "" if "." in text else text.replace(decimal, ".")
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def parse_censored(text: str, decimal: str = ".") -> float:
+    """The number that a cell states, or that follows a sign such as "<" in it; NaN if there is none.
+
+    Examples
+    --------
+    >>> from taciturn.tables.columns import parse_censored
+    >>> parse_censored("<5"), parse_censored("> 0,5", ","), parse_censored("7"), parse_censored("low")
+    (5.0, 0.5, 7.0, nan)
+    """
+    limit = _LIMIT.fullmatch(text)
+    return parse_number(limit[1] if limit else text, decimal)
+
+
+def truth_code(text: str) -> int:
+    """1 or 0 for a word that means true or false, and -1 for every other text.
+
+    Examples
+    --------
+    >>> from taciturn.tables.columns import truth_code
+    >>> [truth_code(text) for text in ("Yes", "NEIN", " true", "1", "maybe")]
+    [1, 0, 1, 1, -1]
+    """
+    found = TRUTHS.get(text.strip().lower())
+    return -1 if found is None else int(found)
+
+
+# ------------------------------------------------------------------ cells of any kind
+
+
+def never_raises(otherwise: S) -> Callable[[Callable[P, R]], Callable[P, R | S]]:
+    """Make a function return ``otherwise`` where it raises: a cell may be an object whose every method does."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R | S]:
+        @wraps(function)
+        def inside(*args: P.args, **kwargs: P.kwargs) -> R | S:
+            try:
+                return function(*args, **kwargs)
+            except Exception:
+                return otherwise
+
+        return inside
+
+    return decorate
+
+
+@never_raises(False)
+def is_missing(cell: Any) -> bool:
+    """Whether a cell stands for a missing value: None, NaN, or the missing values of numpy and pandas."""
+    if cell is None:
+        return True
+    if isinstance(cell, float | np.floating):
+        return math.isnan(cell)
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(cell))
+    # Whoever has such a cell has imported pandas.
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (cell is pandas.NA or cell is pandas.NaT)
+
+
+@never_raises(math.nan)
+def read_number(cell: Any, parse: Callable[[str], float] | None = None) -> float:
+    """The number that a cell is, or NaN; a number beyond all doubles is infinite.
+
+    Text is parsed where there is a rule for it, and is no number otherwise.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> from taciturn.tables.columns import read_number
+    >>> [read_number(cell) for cell in (True, Decimal("1.50"), -10**400, "1.5", b"1")]
+    [1.0, 1.5, -inf, nan, nan]
+    """
+    if isinstance(cell, str):
+        return math.nan if parse is None else parse(str.__str__(cell))
+    if not isinstance(cell, _NUMBERS) or isinstance(cell, np.timedelta64):
+        return math.nan
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+
+
+@never_raises(-1)
+def read_truth(cell: Any) -> int:
+    """1 or 0 for a cell that means true or false, as a word, a number or a truth value, and -1 for every other one."""
+    if isinstance(cell, str):
+        return truth_code(str.__str__(cell))
+    return {0.0: 0, 1.0: 1}.get(read_number(cell), -1)
+
+
+@never_raises(None)
+def read_text(cell: Any) -> str | None:
+    """The text by which a cell is compared with categories; None unless it is text, a number or a truth value.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> from taciturn.tables.columns import read_text
+    >>> [read_text(cell) for cell in ("north", 1, 1.0, Decimal("1.0"), True, b"1")]
+    ['north', '1', '1', '1', 'true', None]
+    """
+    if isinstance(cell, str):
+        return str.__str__(cell)
+    if isinstance(cell, bool | np.bool_):
+        return normal_text(bool(cell))
+    if isinstance(cell, np.timedelta64):
+        return None
+    if isinstance(cell, Integral):
+        return str(int(cell))
+    if isinstance(cell, Decimal):
+        return normal_text(cell)
+    return normal_text(float(cell)) if isinstance(cell, Real) else None
+
+
+# -----------------------------------------------------------------------------
+# Dates by a public rule: text and typed cells as days, each cell by itself.
+
+PARTS = ("year", "month")
+"""Parts of a date that can be features."""
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?", re.DOTALL)
+_SAMPLES = (datetime(1999, 12, 31), datetime(2004, 2, 29), datetime(2021, 3, 1))
+
+
+def to_day(value: Any) -> date | None:
+    """A day of TOML or JSON as a date; None for everything else."""
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    return parse_day(value, None) if isinstance(value, str) else None
+
+
+def parse_day(text: str, format: str | None) -> date | None:
+    """The day that a cell states; None if it states none.
+
+    Examples
+    --------
+    >>> from taciturn.tables.columns import parse_day
+    >>> [str(parse_day(text, "%d.%m.%Y")) for text in ("31.12.2020", "31.02.2020", "2020-12-31")]
+    ['2020-12-31', 'None', 'None']
+    >>> str(parse_day("2020-12-31 23:59", None))
+    '2020-12-31'
+    """
+    text = text.strip()
+    try:
+        if format is not None:
+            return datetime.strptime(text, format).date()
+        return date.fromisoformat(text[:10]) if _ISO.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+@never_raises(None)
+def read_day(cell: Any, format: str | None) -> date | None:
+    """The day of a cell of any kind, in the time that the cell itself states; None if it states none."""
+    if isinstance(cell, str):
+        return parse_day(str.__str__(cell), format)
+    if isinstance(cell, np.datetime64):
+        # A number of days for years that dates do not have.
+        cell = cell.astype("datetime64[D]").item()
+    day = to_day(cell)
+    # An object may call itself a moment and have something else for its day.
+    return day if type(day) is date else None
+
+
+def check_format(place: str, format: Any) -> None:
+    """Raise if a format does not tell year, month and day."""
+    if format is None:
+        return
+    try:
+        told = isinstance(format, str) and all(
+            parse_day(day.strftime(format), format) == day.date() for day in _SAMPLES
+        )
+    except (ValueError, re.error):
+        told = False
+    if not told:
+        raise refusal(place, format, "a format with year, month and day", 'write it as "%d.%m.%Y" or "%m/%d/%Y"')
+
+
+# -----------------------------------------------------------------------------
+# How the file of a table is written: ``[table]`` in ``bounds.toml``.
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""Delimiters of text tables, with their names."""
+
+STATED_NAMES = "the first line of the table holds names and no record, though names in it may look like values"
+"""What a certificate assumes where ``header`` is stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    r"""How the file of a table is written, where its name does not say so.
+
+    Parameters
+    ----------
+    delimiter : {",", ";", "\t", "|"}, default=None
+        Between the cells of a text table. None: tabs in a file named .tsv, commas in others.
+    decimal : {".", ","}, default="."
+        The decimal point of a text table.
+    name : str, default=None
+        The table of an SQLite file, or the sheet of a workbook. None: the only one.
+    header : bool, default=False
+        Whether the first line of a text table or sheet is stated to hold names, whatever they look like. Otherwise
+        names that look like values are refused, since they would publish the first record. Certificates assume it.
+    """
+
+    delimiter: str | None = None
+    decimal: str = "."
+    name: str | None = None
+    header: bool = False
+
+    def checked(self) -> TableLayout:
+        """Return the layout; raise if a fact cannot be used."""
+        if self.delimiter is not None and self.delimiter not in tuple(DELIMITERS):
+            raise refusal(
+                "table.delimiter", self.delimiter, 'one of ",", ";", "\\t" and "|"', "write the table with one of them"
+            )
+        if self.decimal not in (".", ","):
+            raise refusal("table.decimal", self.decimal, '"." or ","', "write numbers with one of them")
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):
+            raise refusal("table.name", self.name, "the name of a table or sheet", "write it in quotes")
+        check_truth(header=self.header)
+        return self
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a certificate has to assume of a table that is read so."""
+        return (STATED_NAMES,) if self.header else ()
+
+    def to_content(self) -> dict[str, Any]:
+        """The stated keys, without those that have their defaults."""
+        stated = {"delimiter": self.delimiter, "decimal": self.decimal, "name": self.name, "header": self.header}
+        return {key: value for key, value in stated.items() if value not in (None, ".", False)}
+
+
+# -----------------------------------------------------------------------------
+# What stands for missing cells: a value of the column, a feature that says that the cell is missing, or both.
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What stands for a missing cell of one column.
+
+    Parameters
+    ----------
+    value : object, default=None
+        A value of the column. None: the features of the column are 0, which is the middle of the bounds of a number.
+    indicator : bool, default=False
+        Whether the column has one more feature, named "age missing" for a column "age", with 1 where a cell is missing.
+    """
+
+    value: Any = None
+    indicator: bool = False
+
+
+def checked_fill(place: str, stated: Any, check: Callable[[str, Any], Any]) -> Fill:
+    """Read an entry of ``[missing]``; ``check`` returns a value of the column, or raises."""
+    if isinstance(stated, dict):
+        for key in stated:
+            if key not in ("value", "indicator"):
+                raise refusal(place, key, "no key but value, indicator", "check the spelling")
+        stated = Fill(stated.get("value"), stated.get("indicator", False))
+    if not isinstance(stated, Fill):
+        return Fill(check(place, stated))
+    if not isinstance(stated.indicator, bool) or (stated.value is None and not stated.indicator):
+        raise refusal(
+            f"{place}.indicator", stated.indicator, "true, or a value beside it", "write {indicator = true}, or a value"
+        )
+    return Fill(None if stated.value is None else check(place, stated.value), stated.indicator)
+
+
+def fill_to_content(fill: Fill) -> Any:
+    """The entry of ``[missing]`` in the types of JSON and TOML."""
+    if not fill.indicator:
+        return fill.value
+    return ({} if fill.value is None else {"value": fill.value}) | {"indicator": True}
+
+
+def is_fill_of(stated: Any, kind: str) -> bool:
+    """Whether a default for all columns is meant for those of a type: numbers for numbers, text for categories."""
+    value = stated.get("value") if isinstance(stated, dict) else stated.value if isinstance(stated, Fill) else stated
+    if value is None:
+        return True
+    kinds = {"number": (int, float), "boolean": (bool,), "category": (str,)}.get(kind, ())
+    return type(value) in kinds
+
+
+# -----------------------------------------------------------------------------
+# The schema of a table: names and kinds of its columns, never a value.
+
+LABEL = "label"
+"""Name of the target of a libsvm file, the number at the beginning of a line."""
+
+PUBLIC_COLUMNS = "the names and types of the table's columns are public"
+"""An assumption wherever a table with named columns is encoded: some of them are found by their types."""
+
+_PUBLIC_WIDTH = "the largest column number of the table is public"
+_PARSED = "the file can be parsed as a table; one that cannot is refused, and the refusal tells of it"
+
+MOST_COLUMNS = 50_000
+"""Largest number of columns of a dense table; libsvm files may have more."""
+
+_FEWEST_POSITIONS = 5
+"""Fewer whole numbers in a row than this may be the answers of a person."""
+
+_MONTHS = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+# Values with a letter in them: numbers with an exponent, days and times, truths and gaps, and addresses.
+_VALUE = re.compile(
+    rf"[<>≤≥=+\-\s]*[\d.,]*\d[e][+\-]?\d+|\d{{4}}-\d\d?-\d\d?[t\s].*|\d\d?:\d\d.*"
+    rf"|\d\d?[-./\s]*{_MONTHS}[-./,\s]*\d{{2,4}}|{_MONTHS}[-./\s]*\d\d?[-./,\s]+\d{{2,4}}"
+    r"|true|false|yes|nan|null|n/a|#n/a|\S+@\S+",
+    re.IGNORECASE,
+)
+_NO_VALUES = ("#", "%")
+_RENAMED = re.compile(r"(.*)\.\d+", re.DOTALL)
+_UNNAMED = re.compile(r"Unnamed: \d+")
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Names and kinds of the columns of a table, which count as public.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns, in the order of the table.
+    kinds : tuple of str
+        Kinds of the columns: "number", "boolean", "category" (text), "date" or "unknown".
+    sparse : bool, default=False
+        Whether the table stores nonzero cells only.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    sparse: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.sparse and len(self.names) > MOST_COLUMNS:
+            raise DataError(
+                f"table: expected at most {MOST_COLUMNS:,} columns, got {len(self.names):,}; write so wide a table as "
+                "a libsvm file, or leave columns out."
+            )
+        if len(set(self.names)) < len(self.names):
+            # The message gives positions: in a table without a header the names are cells.
+            first, second = _find_repeated(self.names)
+            raise DataError(
+                f"table: expected every column name once, got the same one for columns {first} and {second}; rename "
+                "one of them, or add a line of names if there is none."
+            )
+
+    def __repr__(self) -> str:
+        return f"TableSchema({len(self.names)} columns{', sparse' if self.sparse else ''})"
+
+
+def file_assumptions(invalid: str, layout: TableLayout | None, *, sparse: bool) -> tuple[str, ...]:
+    """What a release from a table on disk takes for granted, beyond what it assumes of single records.
+
+    A ``sparse`` table, one in a libsvm file, has as many columns as its largest column number says.
+    """
+    # With "raise" the certificate assumes more: that no record of the file is refused.
+    parsed = (_PARSED,) if invalid == "null" else ()
+    stated = () if layout is None else layout.assumptions
+    return PUBLIC_COLUMNS, *((_PUBLIC_WIDTH,) if sparse else ()), *parsed, *stated
+
+
+def _find_repeated(names: tuple[str, ...]) -> tuple[int, int]:
+    """Positions, from 1, of the first two columns with the same name."""
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names, start=1):
+        if name in seen:
+            return seen[name], position
+        seen[name] = position
+    raise AssertionError("unreachable")
+
+
+def find_value(names: Sequence[str]) -> int | None:
+    """The position, from 1, of the first name that looks like a value, or None.
+
+    Such names are those without a letter, which are numbers, days and empty cells, and numbers, days, times, truths,
+    gaps and addresses with letters in them; a name that is another one with a number behind it, as programs rename what
+    occurs twice; and "Unnamed: 3", as they rename what is empty. The name of the first column may be empty, since
+    indices of tables have none. Whole numbers in a row from 0 or 1, at least five, are positions of columns.
+
+    Examples
+    --------
+    >>> from taciturn.tables.columns import find_value
+    >>> find_value(["male", "63"]), find_value(["sex", "age"]), find_value(["0", "1", "2", "3", "4", "sex"])
+    (2, None, None)
+    """
+    present = set(names)
+    found = [
+        place
+        for place, name in enumerate(names)
+        if _is_value(name, present) and not (place == 0 and (not name or _UNNAMED.fullmatch(name)))
+    ]
+    numbers = [names[place] for place in found]
+    if len(numbers) >= _FEWEST_POSITIONS and any(
+        numbers == [str(first + at) for at in range(len(numbers))] for first in (0, 1)
+    ):
+        return None
+    return found[0] + 1 if found else None
+
+
+def _is_value(name: str, present: set[str]) -> bool:
+    text = name.strip()
+    if not any(map(str.isalpha, text)):
+        return text not in _NO_VALUES
+    renamed = _RENAMED.fullmatch(name)
+    return (
+        text == "NA"
+        or _VALUE.fullmatch(text) is not None
+        or _UNNAMED.fullmatch(text) is not None
+        or (renamed is not None and renamed[1] in present)
+    )
+
+
+def is_index(name: str) -> bool:
+    """Whether the name is an index of a libsvm file. Such a file has a column, maybe of zeros, for every index."""
+    return name.isdecimal() and name.isascii() and name == str(int(name[:20]))
+
+
+def kind_of(arrow_type: Any) -> str:
+    """Kind of a column of this Arrow type."""
+    from pyarrow import types
+
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_boolean(arrow_type):
+        return "boolean"
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+        return "number"
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type) or types.is_string_view(arrow_type):
+        return "category"
+    return "date" if types.is_temporal(arrow_type) else "unknown"
+
+
+# -----------------------------------------------------------------------------
+# Public facts about one column: its type, and its bounds, categories or classes.
 
 KEYS = {
     "number": ("lower", "upper", "censored"),
@@ -26,7 +673,7 @@ KEYS = {
 }
 """Types of columns, with the facts that each type may have."""
 
-_MONTHS = range(1, 13)
+_COLUMNS_MONTHS = range(1, 13)
 
 # Each code becomes a feature. Lists this long are written down, not counted through.
 _MOST_CODES = 1000
@@ -99,7 +746,7 @@ class Column:
         if self.type == "category":
             return [f"{name}={category}" for category in self.categories]
         if self.type == "date" and self.parts:
-            months = [f"{name} month={month}" for month in _MONTHS]
+            months = [f"{name} month={month}" for month in _COLUMNS_MONTHS]
             return [feature for part in self.parts for feature in ([f"{name} year"] if part == "year" else months)]
         return [] if self.type == "ignore" else [name]
 
@@ -107,7 +754,7 @@ class Column:
         """The feature with which others of the column are compared, as all of them are collinear with the intercept."""
         if self.type == "category":
             return self.features(name)[0]
-        return f"{name} month={_MONTHS[0]}" if "month" in self.parts else None
+        return f"{name} month={_COLUMNS_MONTHS[0]}" if "month" in self.parts else None
 
     @property
     def ranges(self) -> list[tuple[float, float]]:
@@ -115,7 +762,7 @@ class Column:
         if self.is_numeric:
             return [self.ends]
         if self.type == "date":
-            months = [(-1.0, 1.0)] * len(_MONTHS)
+            months = [(-1.0, 1.0)] * len(_COLUMNS_MONTHS)
             return [ends for part in self.parts for ends in ([self.ends] if part == "year" else months)]
         return [(-1.0, 1.0)] * len(self.features(""))
 

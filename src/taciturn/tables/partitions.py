@@ -1,26 +1,44 @@
-"""Tables on disk that are read one partition at a time, in bounded memory."""
+"""Tables in partitions: spooled, stored and encoded a part at a time."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
+import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from taciturn.core.arrays import FloatArray, IntArray
 from taciturn.core.errors import DataError
-from taciturn.core.validation import check_integer
+from taciturn.core.validation import FloatArray, IndexArray, IntArray, check_integer
 from taciturn.data.persons import canonical_key
-from taciturn.tables.arrow_tables import ColumnSelection
 from taciturn.tables.bounds import TableBounds
-from taciturn.tables.encoding import Encoding, target_numbers
-from taciturn.tables.folders import table_files
-from taciturn.tables.part_encoding import DensePart, EncodedPart, SparsePart
+from taciturn.tables.cells import Encoding, target_numbers, target_reader
+from taciturn.tables.columns import LABEL, TableSchema, file_assumptions, kind_of, refusal
+from taciturn.tables.formats import (
+    ColumnSelection,
+    SparseEncoding,
+    TableFile,
+    TableStream,
+    changed_file,
+    infer_types,
+    libsvm_blocks,
+    machine_memory,
+    numeric_target,
+    stream_batches,
+    table_files,
+    without_cells,
+)
 from taciturn.tables.reading import (
     check_has_keys,
     check_present,
@@ -32,16 +50,593 @@ from taciturn.tables.reading import (
     select_columns,
     unusable_columns,
 )
-from taciturn.tables.schema import LABEL, TableSchema, file_assumptions
-from taciturn.tables.spool import Spool, copy_table
-from taciturn.tables.stored import GroupReader, RowRange, StoredFile, cut_rows, split_ranges, store_facts
-from taciturn.tables.streams import machine_memory
-from taciturn.tables.words import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TablePartitions", "open_partitions"]
+
+# -----------------------------------------------------------------------------
+# Some of the features of a partition, encoded from stored columns as :func:`~taciturn.tables.read_table` does.
+
+EncodedPart = tuple[Any, NDArray[Any], list[Any] | None]
+"""Features, target, and the keys of persons."""
+
+_INDICES, _VALUES = "indices", "values"
+
+
+class DensePart:
+    """The features at some places, for tables with named columns.
+
+    Parameters
+    ----------
+    bounds : TableBounds
+        Bounds of the table, resolved for it.
+    columns : ndarray of int or None
+        Places of the features, in increasing order; None for all.
+    invalid : {"raise", "null"}
+        As in :func:`~taciturn.tables.read_table`.
+    found : sequence of str, default=()
+        Columns whose bounds were found privately, without the records whose number is infinite: such a cell is NaN.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns of the table that are read.
+    """
+
+    def __init__(self, bounds: TableBounds, columns: IntArray | None, invalid: str, found: Sequence[str] = ()) -> None:
+        self._kept: IntArray | None = None
+        if columns is not None:
+            widths = [len(bounds.column_features(name, column)) for name, column in bounds.used]
+            owners = np.repeat(np.arange(len(widths)), widths)
+            needed = np.unique(owners[columns])
+            # Places among the features of the columns that are read, which may have more than those asked for.
+            kept = np.searchsorted(np.flatnonzero(np.isin(owners, needed)), columns)
+            order = bounds.order or ()
+            bounds = replace(bounds, order=tuple(order[at] for at in needed.tolist()))
+            self._kept = None if kept.size == sum(widths[at] for at in needed.tolist()) else kept
+        target = self._target = bounds.target
+        self._person = bounds.person
+        self._encoding = Encoding(bounds, invalid=invalid)
+        self._fill = bounds.missing.get(target.name)
+        self._to_target = target_reader(target, self._fill, invalid=invalid)
+        named = () if self._person is None else (self._person,)
+        self.names = [*(bounds.order or ()), target.name, *named]
+        # The only feature of such a column, or the first one, where another says that a cell is missing.
+        places = {name: place for place, name in enumerate(bounds.feature_names)}
+        self._found = [(name, places[name]) for name in found if name in (bounds.order or ())]
+        self._target_found = target.name in found
+
+    def encode(self, batches: Sequence[pa.RecordBatch]) -> EncodedPart:
+        """Encode batches of the columns ``names``, in order, as one block of rows."""
+        X = np.empty((sum(batch.num_rows for batch in batches), self._encoding.n_features))
+        targets = []
+        keys: list[Any] | None = None if self._person is None else []
+        start = 0
+        for batch in batches:
+            columns = batch.columns
+            if keys is not None:
+                keys += columns.pop().to_pylist()
+            targets.append(self._targets(columns.pop()))
+            part = X[start : start + batch.num_rows]
+            self._encoding.fill(columns, part)
+            for name, place in self._found:
+                part[np.isinf(self._encoding.numbers(name, batch.column(name))), place] = np.nan
+            start += batch.num_rows
+        return X if self._kept is None else np.take(X, self._kept, axis=1), np.concatenate(targets), keys
+
+    def _targets(self, values: Any) -> NDArray[Any]:
+        targets = self._to_target(values)
+        if self._target_found:
+            targets[np.isinf(target_numbers(self._target, self._fill, values))] = np.nan
+        return targets
+
+
+class SparsePart:
+    """The features at some places, for libsvm tables; parameters as for :class:`DensePart`."""
+
+    names = (LABEL, _INDICES, _VALUES)
+
+    def __init__(self, bounds: TableBounds, columns: IntArray | None, invalid: str) -> None:
+        order = bounds.order or ()
+        chosen = order if columns is None else tuple(order[at] for at in columns.tolist())
+        self._target, self._fill, self._invalid = bounds.target, bounds.missing.get(bounds.target.name), invalid
+        self._encoding = SparseEncoding(replace(bounds, order=chosen), invalid=invalid) if chosen else None
+
+    def encode(self, batches: Sequence[pa.RecordBatch]) -> EncodedPart:
+        """Encode batches of :func:`sparse_batch`."""
+        parts, targets = [], []
+        for batch in batches:
+            labels, indices, values = (batch.column(name) for name in self.names)
+            targets.append(numeric_target(self._target, self._fill, labels.to_numpy(), invalid=self._invalid))
+            if self._encoding is None:
+                parts.append(sp.csr_matrix((batch.num_rows, 0)))
+                continue
+            starts = indices.offsets.to_numpy()
+            inside = slice(starts[0], starts[-1])
+            entries = values.values.to_numpy()[inside], indices.values.to_numpy()[inside], starts - starts[0]
+            width = int(entries[1].max(initial=0)) + 1
+            parts.append(self._encoding.encode(sp.csr_matrix(entries, shape=(batch.num_rows, width))))
+        return sp.vstack(parts, format="csr"), np.concatenate(targets), None
+
+
+def sparse_batch(rows: Any, labels: NDArray[Any]) -> pa.RecordBatch:
+    """Rows of a libsvm file as a record batch: the label, and lists of indices and of values."""
+    import pyarrow as pa
+
+    starts = pa.array(rows.indptr, pa.int32())
+    columns = [
+        pa.array(labels),
+        pa.ListArray.from_arrays(starts, pa.array(rows.indices, pa.int32())),
+        pa.ListArray.from_arrays(starts, pa.array(rows.data)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=list(SparsePart.names))
+
+
+# -----------------------------------------------------------------------------
+# Row groups of Parquet files and record batches of Arrow files, which are read one by one.
+
+_READ_SIZE = 1 << 16
+"""Bytes of a column that are read from a Parquet file at a time; without it the column of a row group is read whole."""
+
+_PAGE_MEMORY = 3 << 20
+"""Bytes that a Parquet file has in memory for each column while a row group is read: a page, packed and unpacked, and a
+list of distinct values. Writers make pages and lists of 1 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """Size and time of the last change of a file."""
+
+    size: int
+    changed: int
+    number: int
+
+    @classmethod
+    def take(cls, file: TableFile) -> FileStamp:
+        """The stamp of a file as it is now."""
+        found = without_cells(file, lambda: os.stat(file.path))
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+
+    def check(self, file: TableFile) -> None:
+        """Raise if the file has changed since."""
+        if FileStamp.take(file) != self:
+            raise DataError(changed_file(file.name))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A Parquet or Arrow file, its state when it was opened, and the rows of its row groups or record batches."""
+
+    file: TableFile
+    stamp: FileStamp
+    group_rows: tuple[int, ...]
+
+    @property
+    def column_memory(self) -> int:
+        """Bytes of memory for one column of doubles of the largest group while ranges of it are read, about."""
+        whole = 8 * max(self.group_rows, default=0)
+        # A record batch is read as a whole, a row group page by page.
+        return min(whole, _PAGE_MEMORY) if self.file.format == "parquet" else whole
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Rows that lie together in a file: ``n_rows`` of some groups in a row, after the first ``skip`` of them."""
+
+    place: int
+    groups: range
+    skip: int
+    n_rows: int
+
+
+def store_facts(file: TableFile) -> StoredFile | None:
+    """What the file says of its groups; None for an Arrow stream, which has to be read from its beginning."""
+    stamp = FileStamp.take(file)
+    if file.format == "parquet":
+        rows = without_cells(file, lambda: _parquet_group_rows(file))
+    else:
+        found = without_cells(file, lambda: _arrow_group_rows(file))
+        if found is None:
+            return None
+        rows = found
+    return StoredFile(file, stamp, rows)
+
+
+def _parquet_group_rows(file: TableFile) -> tuple[int, ...]:
+    from pyarrow import parquet
+
+    facts = parquet.read_metadata(file.path)
+    return tuple(facts.row_group(i).num_rows for i in range(facts.num_row_groups))
+
+
+def _arrow_group_rows(file: TableFile) -> tuple[int, ...] | None:
+    import pyarrow as pa
+
+    reader = _open_arrow_file(file, [])
+    if reader is None:
+        return None
+    # The number of rows is known from any column: the first one whose cells have a fixed size is read soonest.
+    kinds = [kind_of(kind) for kind in reader.schema.types]
+    at = next((i for i, kind in enumerate(kinds) if kind in ("number", "boolean", "date")), 0)
+    reader = pa.ipc.open_file(pa.OSFile(str(file.path)), options=pa.ipc.IpcReadOptions(included_fields=[at]))
+    return tuple(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
+
+
+def _open_arrow_file(file: TableFile, fields: list[int]) -> Any:
+    """A reader of some columns, or of all for none; None if the file is an Arrow stream."""
+    import pyarrow as pa
+
+    try:
+        # Not mapped into memory: the system would end the process if the file became shorter meanwhile.
+        source = pa.OSFile(str(file.path))
+        return pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(included_fields=fields))
+    except pa.ArrowInvalid:
+        source.seek(0)
+        pa.ipc.open_stream(source)
+        return None
+
+
+def cut_rows(files: Sequence[StoredFile], most: int) -> list[tuple[RowRange, ...]]:
+    """Divide the rows of files into partitions of at most ``most`` rows, in order.
+
+    Neighbouring groups that fit into a partition together are merged. A larger group is cut into ranges of equal size.
+    The rule takes the numbers of rows in the groups, and no cell.
+    """
+    partitions: list[tuple[RowRange, ...]] = []
+    merged: list[RowRange] = []
+
+    def finish() -> None:
+        if merged:
+            partitions.append(tuple(merged))
+            merged.clear()
+
+    for place, stored in enumerate(files):
+        for group, n_rows in enumerate(stored.group_rows):
+            if sum(rows.n_rows for rows in merged) + n_rows > most:
+                finish()
+            if n_rows > most:
+                n_parts = -(-n_rows // most)
+                size = -(-n_rows // n_parts)
+                for start in range(0, n_rows, size):
+                    part = RowRange(place, range(group, group + 1), start, min(size, n_rows - start))
+                    partitions.append((part,))
+            elif n_rows and merged and merged[-1].place == place:
+                last = merged.pop()
+                merged.append(RowRange(place, range(last.groups.start, group + 1), 0, last.n_rows + n_rows))
+            elif n_rows:
+                merged.append(RowRange(place, range(group, group + 1), 0, n_rows))
+    finish()
+    return partitions
+
+
+def split_ranges(ranges: Sequence[RowRange], n_rows: int) -> tuple[tuple[RowRange, ...], tuple[RowRange, ...]]:
+    """The first ``n_rows`` rows of some ranges, and the others."""
+    first: list[RowRange] = []
+    others: list[RowRange] = []
+    for rows in ranges:
+        n_first = min(n_rows, rows.n_rows)
+        n_rows -= n_first
+        if n_first:
+            first.append(replace(rows, n_rows=n_first))
+        if n_first < rows.n_rows:
+            others.append(replace(rows, skip=rows.skip + n_first, n_rows=rows.n_rows - n_first))
+    return tuple(first), tuple(others)
+
+
+class GroupReader:
+    """Reads row ranges of files. Each thread needs its own.
+
+    It keeps the last file open, and the place where the last range ended: ranges of one large group that are asked for
+    in order are read in one pass over the group. ``texts`` are columns of text, whose cells Parquet hands out as places
+    in a list of distinct ones.
+    """
+
+    def __init__(self, files: Sequence[StoredFile], texts: Sequence[str]) -> None:
+        self._files, self._texts = files, list(texts)
+        self._parquet: tuple[int, Any] | None = None
+        self._cursor: tuple[Any, _Cursor] | None = None
+
+    def read(self, rows: RowRange, names: Sequence[str]) -> list[pa.RecordBatch]:
+        """Read columns of a range, in batches."""
+        stored = self._files[rows.place]
+        stored.stamp.check(stored.file)
+        return without_cells(stored.file, lambda: self._read(rows, list(names)), names)
+
+    def _read(self, rows: RowRange, names: list[str]) -> list[pa.RecordBatch]:
+        key = rows.place, rows.groups, names
+        # Dropped first: it holds what it has read ahead.
+        kept, self._cursor = self._cursor, None
+        if kept is not None and kept[0] == key and kept[1].position <= rows.skip:
+            cursor = kept[1]
+        else:
+            cursor = _Cursor(self._batches(rows, names))
+        found = cursor.take(rows.skip, rows.n_rows)
+        if cursor.position < sum(self._files[rows.place].group_rows[group] for group in rows.groups):
+            self._cursor = key, cursor
+        return found
+
+    def _batches(self, rows: RowRange, names: list[str]) -> Iterator[pa.RecordBatch]:
+        file = self._files[rows.place].file
+        if file.format == "parquet":
+            opened = self._open_parquet(rows.place, file)
+            # Parquet takes a name for every column that begins with it and a dot, hence the second selection.
+            batches = opened.iter_batches(batch_size=rows.n_rows, row_groups=list(rows.groups), columns=names)
+            return (batch.select(names) for batch in batches)
+        return _arrow_batches(file, rows, names)
+
+    def _open_parquet(self, place: int, file: TableFile) -> Any:
+        from pyarrow import parquet
+
+        if self._parquet is None or self._parquet[0] != place:
+            # Arrow would read all columns of a row group into memory before it decodes the first.
+            options = {"pre_buffer": False, "buffer_size": _READ_SIZE}
+            opened = parquet.ParquetFile(file.path, read_dictionary=self._texts, **options)
+            self._parquet = place, opened
+        return self._parquet[1]
+
+
+def _arrow_batches(file: TableFile, rows: RowRange, names: list[str]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    with pa.OSFile(str(file.path)) as source:
+        places = {name: place for place, name in enumerate(pa.ipc.open_file(source).schema.names)}
+        options = pa.ipc.IpcReadOptions(included_fields=[places[name] for name in names])
+        reader = pa.ipc.open_file(source, options=options)
+        for group in rows.groups:
+            batch = reader.get_batch(group).select(names)
+            # Dictionary indices come from the file, and those of a damaged file may be out of range.
+            batch.validate(full=True)
+            yield batch
+
+
+class _Cursor:
+    """A place in a sequence of batches."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._rest: Any = None
+        self.position = 0
+
+    def take(self, start: int, n_rows: int) -> list[pa.RecordBatch]:
+        """The rows from ``start`` on, which is not before the present place."""
+        taken = []
+        stop = start + n_rows
+        while self.position < stop:
+            batch = next(self._batches) if self._rest is None else self._rest
+            self._rest = None
+            first, last = max(start - self.position, 0), min(stop - self.position, batch.num_rows)
+            if first < last:
+                taken.append(batch.slice(first, last - first))
+            if last < batch.num_rows:
+                self._rest = batch.slice(last)
+            self.position += last
+        return taken
+
+
+# -----------------------------------------------------------------------------
+# A copy of a text table in Arrow's format, in a private temporary folder, for tables that are read many times.
+
+_PACKED_RATIO = 4
+"""Typical size of a text table against that of its gzip file."""
+
+
+class _NoSpaceError(DataError):
+    """There is no space for temporary files, whatever the table holds."""
+
+
+class Spool:
+    """A private temporary folder with parts of a table as Arrow files.
+
+    The folder belongs to this process and this user. It is removed by :meth:`close`, when the object is collected, and
+    when the process ends by itself or by an exception; not when the system ends the process.
+
+    Parameters
+    ----------
+    files : sequence of TableFile
+        The files whose rows are to be written. Free space for as many bytes is checked.
+    """
+
+    def __init__(self, files: Sequence[TableFile]) -> None:
+        self._name = files[0].name
+        needed = sum(file.path.stat().st_size * (_PACKED_RATIO if file.is_packed else 1) for file in files)
+        try:
+            parent = tempfile.gettempdir()
+            free = shutil.disk_usage(parent).free
+            # Only the owner may look into it.
+            folder = tempfile.mkdtemp(prefix="taciturn-", dir=parent) if free > needed else None
+        except OSError:
+            folder = None
+        if folder is None:
+            raise _NoSpaceError(self._no_space())
+        self._folder = Path(folder)
+        self._finalizer = weakref.finalize(self, _remove, folder, os.getpid())
+        self.files: list[StoredFile] = []
+
+    @property
+    def closed(self) -> bool:
+        """Whether the folder is removed."""
+        return not self._finalizer.alive
+
+    def close(self) -> None:
+        """Remove the folder."""
+        self._finalizer()
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Write rows as one file with one record batch."""
+        import pyarrow as pa
+
+        table = _merge(batches)
+        path = self._folder / f"{len(self.files):06d}.arrow"
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        try:
+            # The size of the file says little about a packed table, and nothing about a view of a database.
+            written = shutil.disk_usage(self._folder).free > table.nbytes
+            if written:
+                with pa.ipc.new_file(path, table.schema, options=options) as writer:
+                    writer.write_table(table)
+        except OSError:
+            written = False
+        if not written:
+            raise _NoSpaceError(self._no_space())
+        file = TableFile(path, "arrow", ",", gzipped=False)
+        self.files.append(StoredFile(file, FileStamp.take(file), (table.num_rows,)))
+
+    def write_groups(self, pieces: Iterable[tuple[int, pa.RecordBatch]]) -> list[tuple[int, ...]]:
+        """Write pieces of rows, each to the file with its number; return the places of the files of each number.
+
+        Pieces of one number that have different types are in files of their own.
+        """
+        import pyarrow as pa
+
+        opened: dict[tuple[int, Any], tuple[Path, Any, list[int]]] = {}
+        try:
+            with ExitStack() as writers:
+                for number, piece in pieces:
+                    # A file has one list of distinct texts, and pieces have their own.
+                    texts = {place for place, kind in enumerate(piece.schema.types) if pa.types.is_dictionary(kind)}
+                    columns = [
+                        each.dictionary_decode() if place in texts else each for place, each in enumerate(piece.columns)
+                    ]
+                    plain = pa.RecordBatch.from_arrays(columns, names=piece.schema.names)
+                    key = number, plain.schema
+                    if key not in opened:
+                        path = self._folder / f"{len(opened):06d}.arrow"
+                        options = pa.ipc.IpcWriteOptions(compression="lz4")
+                        writer = writers.enter_context(pa.ipc.new_file(path, plain.schema, options=options))
+                        opened[key] = path, writer, []
+                    _, writer, lengths = opened[key]
+                    writer.write_batch(plain)
+                    lengths.append(plain.num_rows)
+            written = True
+        except OSError:
+            written = False
+        if not written:
+            raise DataError(self._no_space())
+        places: dict[int, list[int]] = {}
+        for (number, _), (path, _, lengths) in opened.items():
+            file = TableFile(path, "arrow", ",", gzipped=False)
+            places.setdefault(number, []).append(len(self.files))
+            self.files.append(StoredFile(file, FileStamp.take(file), tuple(lengths)))
+        return [tuple(places[number]) for number in sorted(places)]
+
+    def _no_space(self) -> str:
+        return (
+            f"{self._name}: expected free space for temporary files of its size, got less; set TMPDIR to a folder on "
+            "another disk, or write the table as Parquet."
+        )
+
+
+def _merge(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Batches as one, with one list of distinct texts for each column of texts."""
+    import pyarrow as pa
+
+    columns = []
+    for place, kind in enumerate(batches[0].schema.types):
+        pieces = [batch.column(place) for batch in batches]
+        if pa.types.is_dictionary(kind):
+            # Arrow does not merge lists with a null in them, and CSV tables have such.
+            texts = pa.concat_arrays([piece.dictionary_decode() for piece in pieces])
+            columns.append(texts.dictionary_encode())
+        else:
+            columns.append(pa.concat_arrays(pieces))
+    return pa.Table.from_arrays(columns, names=batches[0].schema.names)
+
+
+def _remove(folder: str, process: int) -> None:
+    # A process that was forked has a copy of the object, and does not own the folder.
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _regroup(batches: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[list[pa.RecordBatch]]:
+    """The same rows in groups of ``n_rows``, but for the last."""
+    waiting: list[Any] = []
+    room = n_rows
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            piece = batch.slice(start, room)
+            waiting.append(piece)
+            start += piece.num_rows
+            room -= piece.num_rows
+            if not room:
+                yield waiting
+                waiting, room = [], n_rows
+    if waiting:
+        yield waiting
+
+
+def _typed_batches(
+    files: Sequence[TableFile],
+    schema: TableSchema,
+    selection: ColumnSelection,
+    progress: Callable[[float], None] | None,
+) -> Generator[pa.RecordBatch, None, None]:
+    """Read files from the first row to the last; tell ``progress`` how much of a text table is read, from 0 to 1."""
+    for file in files:
+        stamp = FileStamp.take(file)
+        stream = file.open() if file.is_text or file.format == "libsvm" else None
+        batches = (
+            (sparse_batch(rows, labels) for rows, labels in libsvm_blocks(file, stream))
+            if file.format == "libsvm"
+            else stream_batches(file, schema, selection, stream)
+        )
+        try:
+            for batch in batches:
+                yield batch
+                if progress is not None and isinstance(stream, TableStream):
+                    progress(stream.fraction)
+        finally:
+            if stream is not None:
+                stream.close()
+        stamp.check(file)
+
+
+def copy_table(
+    files: Sequence[TableFile],
+    schema: TableSchema,
+    bounds: TableBounds,
+    selection: ColumnSelection,
+    most: int,
+    progress: Callable[[float], None] | None,
+) -> Spool:
+    """Copy a table that can be read from the beginning only, and check every cell on the way.
+
+    ``selection`` are the columns of the copy, and ``most`` is the largest number of rows in one of its files.
+    """
+    invalid = selection.invalid
+    part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
+    spool = Spool(files)
+    try:
+        if not schema.sparse:
+            selection = infer_types(files[0], schema, selection)
+        with closing(_typed_batches(files, schema, selection, progress)) as batches:
+            for rows in _groups(batches, files[0].format, most):
+                part.encode(rows)
+                spool.write(rows)
+        return spool
+    except DataError as error:
+        refused = error
+        spool.close()
+        if isinstance(error, _NoSpaceError):
+            raise
+    except BaseException:
+        spool.close()
+        raise
+    raise_problems(files, schema, bounds, invalid=invalid)
+    raise refused
+
+
+def _groups(batches: Iterable[pa.RecordBatch], format: str, most: int) -> Iterator[list[pa.RecordBatch]]:
+    if format == "libsvm":
+        # Blocks of such a file have a bounded number of entries, which rows have not.
+        return ([batch] for batch in batches)
+    return _regroup(batches, most)
+
+
+# -----------------------------------------------------------------------------
+# Tables on disk that are read one partition at a time, in bounded memory.
 
 _CELLS = 1 << 20
 """Largest number of cells of a partition: 8 MiB of doubles. Smaller ones are slower, larger ones hardly faster."""
@@ -455,3 +1050,49 @@ def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> 
                 f"{facts.file.name}: expected row groups or record batches that can be read in half of the memory, got "
                 "a larger one; write the table in groups of fewer rows, or allow more memory."
             )
+
+
+# -----------------------------------------------------------------------------
+# Columns of numbers of a table on disk as they are, for bounds that are found privately.
+
+
+class NumberPartitions:
+    """Some columns of numbers of a table in partitions, neither clipped nor scaled, and without a target.
+
+    Where cells of a column may be missing without a value in their place (``{indicator = true}``), a missing one is NaN
+    and takes nothing else out, and all numbers of a record with another cell that cannot be used are NaN. It can be
+    pickled and holds no cell. What it reads is as sensitive as the table.
+
+    Parameters
+    ----------
+    table : TablePartitions
+        The table.
+    names : sequence of str
+        Its columns of numbers, as :meth:`TablePartitions.read_numbers` takes them.
+    """
+
+    sparse = False
+
+    def __init__(self, table: TablePartitions, names: Sequence[str]) -> None:
+        self._table = table
+        self.names = list(names)
+        self.n_rows, self.n_features = table.n_rows, len(self.names)
+        self.offsets: IntArray = table.offsets
+        self.assumptions = table.assumptions
+        fills = [table.bounds.fill_of(name) for name in self.names]
+        self._lacking = [fill is not None and fill.value is None for fill in fills]
+
+    def read(self, index: int, columns: IndexArray | None = None) -> tuple[FloatArray, None, list[Any] | None]:
+        """Read the numbers of one partition, all columns or some by their places, and the keys of its persons."""
+        names = self.names if columns is None else [self.names[place] for place in columns]
+        keys = None
+        if self._table.bounds.person is not None or not names:
+            _, y, keys = self._table.read(index, np.zeros(0, dtype=np.intp))
+            if not names:
+                return np.zeros((len(y), 0)), None, keys
+        if not any(self._lacking):
+            return self._table.read_numbers(index, names), None, keys
+        numbers = self._table.read_numbers(index, self.names)
+        wrong = np.where(self._lacking, np.isinf(numbers), ~np.isfinite(numbers))
+        numbers[wrong.any(axis=1)] = np.nan
+        return numbers if columns is None else numbers[:, columns], None, keys

@@ -1,38 +1,151 @@
-"""Read a table file into encoded features: whole for a fit, in blocks for predictions."""
+"""Tables read whole, the diagnosis of unreadable ones, and the encoder for data frames."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from taciturn.core.arrays import FloatArray
-from taciturn.core.errors import DataError
-from taciturn.core.validation import check_choice
+from taciturn.core.errors import DataError, DataTypeError, TaciturnError
+from taciturn.core.guard import Guarded
+from taciturn.core.validation import BoolArray, FloatArray, check_choice
 from taciturn.data.persons import NamedKeys
-from taciturn.tables.arrow_tables import ColumnSelection, arrow_schema, stream_batches, whole_batches
 from taciturn.tables.bounds import TableBounds, missing_column
-from taciturn.tables.columns import Column
-from taciturn.tables.diagnosis import raise_file_problems
-from taciturn.tables.encoding import Encoding, target_numbers, target_reader, widened
-from taciturn.tables.files import TableFile, larger_than_memory, table_file
-from taciturn.tables.folders import folder_schema, table_files
-from taciturn.tables.layouts import TableLayout
-from taciturn.tables.libsvm import SparseEncoding, libsvm_blocks, libsvm_schema, numeric_target
-from taciturn.tables.problems import Problems
-from taciturn.tables.schema import LABEL, TableSchema
-from taciturn.tables.streams import machine_memory
-from taciturn.tables.words import quoted, refusal
+from taciturn.tables.cells import Cells, Encoding, missing_value, target_numbers, target_reader, widened
+from taciturn.tables.columns import (
+    LABEL,
+    PUBLIC_COLUMNS,
+    Column,
+    Problems,
+    TableLayout,
+    TableSchema,
+    is_missing,
+    kind_of,
+    quoted,
+    refusal,
+)
+from taciturn.tables.formats import (
+    ColumnSelection,
+    SparseEncoding,
+    TableFile,
+    arrow_schema,
+    folder_schema,
+    larger_than_memory,
+    libsvm_blocks,
+    libsvm_schema,
+    machine_memory,
+    numeric_target,
+    stream_batches,
+    table_file,
+    table_files,
+    whole_batches,
+    wrong_numbers,
+)
 
-if TYPE_CHECKING:
-    from taciturn.tables.encoder import TableEncoder
+# -----------------------------------------------------------------------------
+# Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
 
-__all__ = ["read_batches", "read_person_keys", "read_schema", "read_table", "read_unbounded_table"]
+
+def raise_file_problems(
+    file: TableFile, schema: TableSchema, bounds: TableBounds, selection: ColumnSelection, *, strict: bool
+) -> None:
+    """Read a table again, in text where its cells are text, and raise everything that is wrong with its columns.
+
+    ``selection`` has the columns that enter the model and then maybe the target, as for ``invalid="null"``.
+    """
+    try:
+        found = _Findings(bounds, file if file.is_text else None, strict=strict)
+        for batch in stream_batches(file, schema, selection):
+            columns = batch.columns
+            if bounds.target.name in selection.types:
+                found.look_at_target(columns.pop())
+            found.look_at(columns)
+    except TaciturnError:
+        # The file as a whole cannot be read, which the first refusal said.
+        return
+    found.problems.raise_all()
+
+
+def raise_column_problems(bounds: TableBounds, batches: Iterable[Sequence[Any]], *, strict: bool) -> None:
+    """Raise everything that is wrong with the columns of a table in memory, given in blocks of rows."""
+    found = _Findings(bounds, None, strict=strict)
+    for columns in batches:
+        found.look_at(columns)
+    found.problems.raise_all()
+
+
+class _Findings:
+    """What is wrong with columns: once for each column that it has missing cells, and once that it has wrong ones.
+
+    ``text`` is the file of a table of text, in which a number that is NaN was no number, and a missing one is null.
+    """
+
+    def __init__(self, bounds: TableBounds, text: TableFile | None, *, strict: bool) -> None:
+        self.problems = Problems()
+        self._bounds, self._text, self._strict = bounds, text, strict
+        self._encoding = Encoding(bounds, invalid="raise" if strict else "null")
+        target = bounds.target
+        fill = bounds.missing.get(target.name)
+        self._to_target = target_reader(target, fill, invalid="raise" if strict else "null")
+        self._told: set[str] = set()
+
+    def look_at(self, columns: Sequence[Any]) -> None:
+        """Look at a block of the columns that enter the model."""
+        for at, ((name, column), values) in enumerate(zip(self._bounds.used, columns, strict=True)):
+            if self._is_wrong_number(column, values):
+                self._tell(wrong_numbers(self._text, name))  # type: ignore[arg-type]
+            else:
+                try:
+                    self._encoding.check(at, values)
+                except DataError as error:
+                    self._tell(str(error))
+            if self._strict and self._bounds.fill_of(name) is None and _has_gaps(values, text=self._text is not None):
+                self._tell(missing_value(name))
+
+    def look_at_target(self, values: Any) -> None:
+        """Look at a block of the target."""
+        target = self._bounds.target
+        if target.task == "regress" and self._is_wrong_number(Column("number"), values):
+            self._tell(wrong_numbers(self._text, target.name))  # type: ignore[arg-type]
+            return
+        try:
+            self._to_target(values)
+        except DataError as error:
+            self._tell(str(error))
+
+    def _is_wrong_number(self, column: Column, values: Any) -> bool:
+        """Whether a plain number of a table of text is none."""
+        if self._text is None or not self._strict or column.type != "number" or column.censored:
+            return False
+        return bool(np.isnan(values.drop_null().to_numpy(zero_copy_only=False)).any())
+
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self.problems.found.append(DataError(sentence))
+
+
+def _has_gaps(values: Any, *, text: bool) -> bool:
+    """Whether cells are missing; numbers of a typed table may be NaN instead."""
+    from pyarrow import compute, types
+
+    if isinstance(values, Cells):
+        return any(map(is_missing, values.distinct()[0]))
+    if types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    nan_is_null = not text and types.is_floating(values.type)
+    return bool(compute.any(compute.is_null(values, nan_is_null=nan_is_null)).as_py())
+
+
+# -----------------------------------------------------------------------------
+# Read a table file into encoded features: whole for a fit, in blocks for predictions.
 
 Path = str | os.PathLike[str]
 
@@ -422,3 +535,251 @@ def _libsvm_pairs(
     for rows, labels in libsvm_blocks(file):
         y = numeric_target(target, fill, labels, invalid=invalid) if with_target else None
         yield encoding.encode(rows), y
+
+
+# -----------------------------------------------------------------------------
+# Encode a table with named columns as the matrix of features that a model takes.
+
+# Rows that are encoded at a time: the columns of a block fit into the processor's cache.
+_ROWS = 1 << 13
+
+_STATED = "the bounds were chosen without looking at these data"
+_READABLE = (
+    "every cell of the table can be read as its column is stated, or is missing where the bounds say what to fill in; "
+    "a table with any other cell is refused, and the refusal tells of it"
+)
+
+
+class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
+    """Encode the columns of a table by public facts about them.
+
+    Numbers are clipped to their bounds and mapped linearly to [-1, 1], as by :class:`taciturn.BoundedScaler`, and so
+    are dates, as days since a public day. Truth values become 0 and 1. A column of categories becomes one 0/1 feature
+    per listed category; an unlisted category gives zeros. Text that the bounds give a rule for (dates, "<5", decimal
+    commas, yes and no) is read by it, cell by cell. What is wrong with a table is told of all columns at once.
+
+    **Privacy.** Costs nothing: no fitted attribute depends on a value of the table, only on the names and types of its
+    columns, and each record is encoded by itself. The types are those that the table declares. Columns without one,
+    such as those of objects in pandas, are read cell by cell as the bounds state, whatever their other cells are.
+    Values beyond the bounds and unlisted categories cause no warning, since their number would be a release. With
+    ``invalid="raise"`` one cell that cannot be read refuses the table; the certificate of a pipeline states the
+    assumption that there is none (:func:`~taciturn.privacy.pipeline.certificate_of`).
+
+    Parameters
+    ----------
+    bounds : TableBounds
+        Public bounds of the columns.
+    invalid : {"raise", "null"}, default="raise"
+        What becomes of a cell that is missing without a stated value to fill in, or that is no value of its column.
+        "raise" refuses the table, which tells of the record. "null" leaves NaN among the features of its record, so
+        that an estimator with the same setting makes it a null record.
+
+    Attributes
+    ----------
+    bounds_ : TableBounds
+        The same bounds, resolved for the table (:meth:`TableBounds.for_table`).
+    n_features_in_ : int
+        Number of columns that enter the model.
+    feature_names_in_ : ndarray of str
+        Names of these columns. ``get_feature_names_out`` returns the names of the features.
+    used_ : ndarray of bool, or None
+        The features that a model uses: tables need the columns of these alone, and other features are 0. None after
+        :meth:`fit`: all.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from taciturn.tables import TableBounds, TableEncoder
+    >>> bounds = TableBounds.from_toml('''
+    ... target = {name = "ill", classes = ["no", "yes"]}
+    ... [columns]
+    ... age = {type = "number", lower = 0, upper = 100}
+    ... region = {type = "category", categories = ["north", "south"]}
+    ... ''')
+    >>> table = pa.table({"age": [25, 130], "region": ["south", "elsewhere"], "ill": ["no", "no"]})
+    >>> encoder = TableEncoder(bounds=bounds).fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'region=north', 'region=south']
+    >>> encoder.transform(table)
+    array([[-0.5,  0. ,  1. ],
+           [ 1. ,  0. ,  0. ]])
+    """
+
+    def __init__(self, *, bounds: TableBounds, invalid: str = "raise") -> None:
+        self.bounds = bounds
+        self.invalid = invalid
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Check the bounds against the names of the columns.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow Table or RecordBatch, or TableSchema
+            Only names and types are used.
+        y : None
+            Ignored.
+        """
+        check_choice(("raise", "null"), invalid=self.invalid)
+        if not isinstance(self.bounds, TableBounds):
+            raise DataTypeError("bounds: expected a TableBounds, got something else; read them with from_toml.")
+        self.bounds_ = self.bounds.for_table(_schema_of(X)).require_bounds()
+        names = self.bounds_.order or ()
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.used_: BoolArray | None = None
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Encode a table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, pyarrow Table or RecordBatch
+            A table with the columns that enter the model, in any order; other columns are ignored. A model that was
+            read from a file needs the columns whose coefficients are not all zero.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Doubles in [-1, 1], and NaN for cells that cannot be used with ``invalid="null"``.
+        """
+        check_is_fitted(self)
+        bounds, places = self.bounds_, None
+        if self.used_ is not None:
+            bounds, places = bounds.of_features(self.used_)
+        encoding = Encoding(bounds, invalid=self.invalid)
+        columns = _columns_of(X, bounds.order or ())
+        out = np.zeros((len(columns[0]), encoding.n_features))
+        start = 0
+        try:
+            for block in _blocks(columns):
+                stop = start + len(block[0])
+                encoding.fill(block, out[start:stop])
+                start = stop
+            return out if places is None else widened(out, places, len(self.bounds_.feature_names))
+        except DataError as error:
+            refused = error
+        raise_column_problems(bounds, _blocks(columns), strict=self.invalid == "raise")
+        raise refused
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to be assumed of a table for the encoder to cost nothing, in words, for the certificate."""
+        return (_STATED, PUBLIC_COLUMNS) if self.invalid == "null" else (_STATED, PUBLIC_COLUMNS, _READABLE)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the features, such as "age" and "region=north".
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored: the names of the columns are known.
+        """
+        check_is_fitted(self)
+        return np.array(self.bounds_.feature_names, dtype=object)
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "TableEncoder needs pyarrow; run pip install 'taciturn[cli]'.", name="pyarrow"
+        ) from None
+    return pyarrow
+
+
+def _is_pandas(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")
+
+
+def _schema_of(X: Any) -> TableSchema:
+    """Names and declared kinds of the columns of a table in memory; no cell is looked at."""
+    if isinstance(X, TableSchema):
+        return X
+    if _is_pandas(X):
+        columns = [_pandas_column(X.iloc[:0, i]) for i in range(X.shape[1])]
+        kinds = ("unknown" if isinstance(column, Cells) else kind_of(column.type) for column in columns)
+        return TableSchema(tuple(map(str, X.columns)), tuple(kinds))
+    declared = {field.name: kind_of(field.type) for field in _as_arrow(X).schema}
+    names = _names_of(X)
+    return TableSchema(names, tuple(declared.get(name, "unknown") for name in names))
+
+
+def _columns_of(X: Any, names: tuple[str, ...]) -> list[Any]:
+    """The named columns of a table in memory, in that order: Arrow arrays, or :class:`Cells` without a type."""
+    given = _names_of(X)
+    schema = TableSchema(given, ("unknown",) * len(given))
+    places = {name: i for i, name in enumerate(given)}
+    for name in names:
+        if name not in places:
+            raise DataError(missing_column(name, schema))
+    if _is_pandas(X):
+        return [_pandas_column(X.iloc[:, places[name]]) for name in names]
+    table, untyped = _as_arrow(X), _polars_objects(X)
+    return [Cells(_objects(X[name])) if name in untyped else table.column(name) for name in names]
+
+
+def _names_of(X: Any) -> tuple[str, ...]:
+    if _is_pandas(X) or _polars_objects(X):
+        return tuple(map(str, X.columns))
+    return tuple(_as_arrow(X).schema.names)
+
+
+def _blocks(columns: list[Any]) -> Iterator[list[Any]]:
+    """The columns in blocks of rows."""
+    pa = _pyarrow()
+    # Nulls hold the places of cells without a type.
+    typed = [pa.nulls(len(column)) if isinstance(column, Cells) else column for column in columns]
+    start = 0
+    for batch in pa.table(typed, names=list(map(str, range(len(columns))))).to_batches(max_chunksize=_ROWS):
+        rows = slice(start, start + batch.num_rows)
+        pairs = zip(columns, batch.columns, strict=True)
+        yield [column[rows] if isinstance(column, Cells) else part for column, part in pairs]
+        start = rows.stop
+
+
+def _as_arrow(X: Any) -> Any:
+    """The columns of a table that have a type."""
+    pa = _pyarrow()
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
+    if not hasattr(X, "__arrow_c_stream__"):
+        raise DataTypeError(
+            "X: expected a table with named columns, got something else; pass a DataFrame of pandas or polars or a "
+            "pyarrow Table."
+        )
+    untyped = _polars_objects(X)
+    return pa.table(X.drop(list(untyped)) if untyped else X)
+
+
+def _polars_objects(X: Any) -> set[str]:
+    """Names of the columns of Python objects of a polars table: Arrow is given their addresses."""
+    if type(X).__module__.partition(".")[0] != "polars":
+        return set()
+    return {name for name, kind in X.schema.items() if str(kind) == "Object"}
+
+
+def _pandas_column(column: Any) -> Any:
+    """One column as Arrow, with NaN as a gap, where its type declares what every cell is; else its cells."""
+    if _declares_type(column):
+        return _pyarrow().array(column, from_pandas=True)
+    if hasattr(column.dtype, "categories"):
+        return Cells(_objects(column.cat.categories), column.cat.codes.to_numpy(dtype=np.intp))
+    return Cells(column.to_numpy(dtype=object))
+
+
+def _declares_type(column: Any) -> bool:
+    """Whether Arrow has a type for every column of this pandas type, which no cell can change."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "biufmM"
+    if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow":
+        return True
+    # Moments with a time zone, and columns with a mask for missing values. Text of Python need not be UTF-8.
+    return dtype.kind == "M" or (dtype.kind in "biuf" and hasattr(column.array, "__arrow_array__"))
+
+
+def _objects(cells: Iterable[Any]) -> NDArray[Any]:
+    # One by one: numpy would look into cells that are lists.
+    return np.fromiter(cells, dtype=object)

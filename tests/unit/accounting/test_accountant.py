@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from taciturn.accounting import Bound, Budget, best_bound, delta_of, epsilon_of, gdp, rdp, satisfies
-from taciturn.accounting.pieces import pieces_of
+from taciturn.accounting import Bound, Budget, best_bound, delta_of, epsilon_of, satisfies
 from taciturn.core.errors import ParameterError
 from taciturn.events import (
     ApproximateEvent,
@@ -17,6 +16,8 @@ from taciturn.events import (
     NotPrivateEvent,
     PureEvent,
 )
+from taciturn.privacy import gdp, rdp
+from taciturn.privacy.budget import pieces_of
 
 
 def test_a_budget_is_a_checked_value():

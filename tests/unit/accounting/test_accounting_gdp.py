@@ -6,9 +6,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from taciturn.accounting import gdp
-from taciturn.accounting.budget import Budget
-from taciturn.accounting.pieces import pieces_of
 from taciturn.core.errors import ParameterError
 from taciturn.events import (
     ApproximateEvent,
@@ -21,6 +18,8 @@ from taciturn.events import (
     PermuteAndFlipEvent,
     PureEvent,
 )
+from taciturn.privacy import gdp
+from taciturn.privacy.budget import Budget, pieces_of
 
 
 def exact_nu_squared(steps: int) -> mpmath.mpf:

@@ -13,10 +13,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from taciturn.accounting import Budget, calibrate, delta_of, epsilon_of, gdp, pure, rdp
-from taciturn.accounting.objective import log_moment
-from taciturn.accounting.pieces import Objective, pieces_of
-from taciturn.certificate import Certificate, Release, certify
+from taciturn.accounting import Budget, calibrate, delta_of, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.events import (
     ComposedEvent,
@@ -27,6 +24,10 @@ from taciturn.events import (
     event_to_dict,
     for_group,
 )
+from taciturn.privacy import gdp, pure, rdp
+from taciturn.privacy.budget import Objective, log_moment, pieces_of
+from taciturn.privacy.certificate import Certificate, certify
+from taciturn.privacy.claim import Release
 
 CASES = [(0.1, 0.1), (0.3, 0.25), (0.02, 0.5), (0.7, 1.0), (0.4, 2.0)]
 

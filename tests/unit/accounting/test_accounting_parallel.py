@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from taciturn.accounting import Budget, best_bound, calibrate, delta_of, gdp, proves, satisfies
-from taciturn.accounting.filter import chain_cost
+from taciturn.accounting import Budget, best_bound, calibrate, delta_of, proves, satisfies
 from taciturn.core.errors import ParameterError
 from taciturn.events import (
     ApproximateEvent,
@@ -19,6 +18,8 @@ from taciturn.events import (
     PureEvent,
     for_group,
 )
+from taciturn.privacy import gdp
+from taciturn.privacy.filter import chain_cost
 
 DELTA = 1e-6
 OBJECTIVE = ObjectivePerturbationEvent(0.1, 0.2, replaced=False)

@@ -12,10 +12,10 @@ from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr
 from scipy.stats import norm
 
-from taciturn.accounting import Budget, calibrate, gdp
-from taciturn.accounting.objective import polynomial, vertices
-from taciturn.accounting.pieces import pieces_of
+from taciturn.accounting import Budget, calibrate
 from taciturn.events import GaussianEvent, ObjectivePerturbationEvent, for_group
+from taciturn.privacy import gdp
+from taciturn.privacy.budget import pieces_of, polynomial, vertices
 
 CASES = [(0.1, 0.1), (0.3, 0.25), (0.02, 0.5), (0.7, 1.0), (0.4, 2.0)]
 

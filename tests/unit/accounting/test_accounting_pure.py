@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from taciturn.accounting import pure
-from taciturn.accounting.pieces import pieces_of
 from taciturn.events import (
     ComposedEvent,
     ExponentialEvent,
@@ -18,6 +16,8 @@ from taciturn.events import (
     PermuteAndFlipEvent,
     PureEvent,
 )
+from taciturn.privacy import pure
+from taciturn.privacy.budget import pieces_of
 
 
 def enumerated_delta(epsilons: list[float], epsilon: float) -> float:

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
-from taciturn.accounting import rdp
-from taciturn.accounting.pieces import pieces_of
 from taciturn.events import (
     ComposedEvent,
     ExponentialEvent,
@@ -19,6 +17,8 @@ from taciturn.events import (
     NotPrivateEvent,
     PureEvent,
 )
+from taciturn.privacy import rdp
+from taciturn.privacy.budget import pieces_of
 
 RANGES = [1e-6, 1e-3, 0.02, 0.5, 1.0, 4.0, 50.0, 900.0]
 

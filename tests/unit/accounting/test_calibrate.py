@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from taciturn.accounting import Budget, calibrate, epsilon_of, gdp, satisfies
-from taciturn.accounting.search import first_private, last_private
+from taciturn.accounting import Budget, calibrate, epsilon_of, satisfies
 from taciturn.core.errors import ParameterError
 from taciturn.events import (
     ApproximateEvent,
@@ -16,6 +15,8 @@ from taciturn.events import (
     NotPrivateEvent,
     PureEvent,
 )
+from taciturn.privacy import gdp
+from taciturn.privacy.budget import first_private, last_private
 
 BUDGET = Budget(1.0, 1e-5)
 

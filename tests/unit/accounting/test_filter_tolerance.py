@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import brentq
 
 from taciturn.accounting import Budget, PrivacyFilter
-from taciturn.accounting.filter import chain_cost, chain_holds
-from taciturn.accounting.gdp import selection_step
 from taciturn.events import ExponentialEvent, GaussianEvent
+from taciturn.privacy.filter import chain_cost, chain_holds
+from taciturn.privacy.gdp import selection_step
 
 EVENTS = {"gaussian": GaussianEvent, "selection": ExponentialEvent}
 

@@ -13,13 +13,13 @@ from scipy.special import log_ndtr, ndtr
 
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, best_bound, calibrate, satisfies
-from taciturn.accounting.filter import Spend, chain_holds
-from taciturn.accounting.gdp import mu_squared, nu, selection_step
-from taciturn.accounting.pieces import pieces_of
-from taciturn.certificate import Certificate, certify
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.events import ComposedEvent, ExponentialEvent, GaussianEvent, NotPrivateEvent, for_group
-from taciturn.fitting.releases import list_spends
+from taciturn.methods.releases import list_spends
+from taciturn.privacy.budget import pieces_of
+from taciturn.privacy.certificate import Certificate, certify
+from taciturn.privacy.filter import Spend, chain_holds
+from taciturn.privacy.gdp import mu_squared, nu, selection_step
 
 INF = math.inf
 BUDGETS = st.builds(Budget, st.floats(0.05, 20.0), st.sampled_from([1e-9, 1e-6, 1e-3]))

@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
-from taciturn.accounting import Budget, accountant, best_bound, calibrate, delta_of, epsilon_of, satisfies
-from taciturn.accounting.accountant import remaining_delta
-from taciturn.accounting.pieces import pieces_of
-from taciturn.certificate import Certificate, Release, certify, compose
+from taciturn.accounting import Budget, best_bound, calibrate, delta_of, epsilon_of, satisfies
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.events import (
     ApproximateEvent,
@@ -32,6 +29,11 @@ from taciturn.events import (
     for_group,
 )
 from taciturn.mechanisms import DISTANCE_PER_VALUE, RoundedGaussian
+from taciturn.privacy import calibration
+from taciturn.privacy.budget import pieces_of
+from taciturn.privacy.calibration import remaining_delta
+from taciturn.privacy.certificate import Certificate, certify, compose
+from taciturn.privacy.claim import Release
 
 DELTA = 1e-6
 VALUE = 2.0**-118
@@ -99,7 +101,7 @@ def test_the_charge_at_an_epsilon_of_a_part_would_not_do(monkeypatch):
     plan = GaussianEvent(math.sqrt(n) / mu, eta) * n
     assert attacked_delta(mu, 60.0, n * eta) > DELTA
     assert epsilon_of(plan, DELTA) > 60.0
-    monkeypatch.setattr(accountant, "remaining_delta", of_parts)
+    monkeypatch.setattr(calibration, "remaining_delta", of_parts)
     assert epsilon_of(plan, DELTA) == pytest.approx(60.0, rel=1e-6)
 
 

@@ -9,11 +9,9 @@ import pytest
 
 from taciturn import Account, AccountError
 from taciturn.accounting import Budget
-from taciturn.accounts import chain
-from taciturn.accounts.chain import LedgerEntry, entry_from_json, replay_entries
-from taciturn.accounts.contents import check_entries
-from taciturn.accounts.price import Price, totals_of
 from taciturn.events import PureEvent
+from taciturn.privacy import ledger
+from taciturn.privacy.ledger import LedgerEntry, Price, check_entries, entry_from_json, replay_entries, totals_of
 
 FIT = (PureEvent(0.2), Budget(0.2, 0.0))
 DEARER = (PureEvent(0.3), Budget(0.3, 0.0))
@@ -127,7 +125,7 @@ def test_a_verifier_that_skips_the_hash_before_accepts_another_order(account):
     def numbers_alone(entry, before, account):
         assert entry.sequence == (1 if before is None else before.sequence + 1)
 
-    with patch.object(chain, "_check_place", numbers_alone):
+    with patch.object(ledger, "_check_place", numbers_alone):
         replay_entries(exchanged(account.entries()))
 
 
@@ -225,7 +223,7 @@ def test_reservations_have_to_say_what_they_are_for(details, price):
 
 def test_two_reservations_never_have_one_head(memory, monkeypatch):
     """Not even in a ledger and in a copy of it that was restored within the same second."""
-    monkeypatch.setattr("taciturn.accounts.account._clock", lambda: "2026-01-01T00:00:00+00:00")
+    monkeypatch.setattr("taciturn.privacy.account._clock", lambda: "2026-01-01T00:00:00+00:00")
     accounts = [Account.create(f"sqlite:///{memory / name}", "people", epsilon=3, delta=1e-5, n=10) for name in "ab"]
     heads = {entry.hash for account in accounts for entry in account.entries()}
     assert len(heads) == 2

@@ -13,10 +13,10 @@ from reservations import SMALL_FIT, TERMS, fail_after, posix, reserve, run_progr
 
 from taciturn import Account, AccountError, AccountWarning
 from taciturn.accounting import Budget
-from taciturn.accounts import postgresql as postgresql_module
-from taciturn.accounts import sqlite as sqlite_module
-from taciturn.accounts.ledger import open_ledger
 from taciturn.events import PureEvent
+from taciturn.privacy import databases as postgresql_module
+from taciturn.privacy import databases as sqlite_module
+from taciturn.privacy.ledger import open_ledger
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_a_log_beside_a_damaged_account_stays(account, memory):
 
 def test_a_server_that_stays_busy(postgresql, monkeypatch):
     account = Account.create(postgresql.url, os.urandom(4).hex(), **TERMS)
-    monkeypatch.setattr(postgresql_module, "_PATIENCE", 50)
+    monkeypatch.setattr(postgresql_module, "_POSTGRESQL_PATIENCE", 50)
     with open_ledger(account.url).writing(account.name), pytest.raises(AccountError, match="lock timeout"):
         reserve(account)
     assert states(account) == []

@@ -14,8 +14,8 @@ from reservations import TERMS, fail_after, posix, reserve, run_program, states
 from sklearn.base import clone
 
 from taciturn import Account, AccountError, BudgetExceededError, SparseClassifier
-from taciturn.accounts import account as account_module
-from taciturn.accounts import sqlite as sqlite_module
+from taciturn.privacy import account as account_module
+from taciturn.privacy import databases as sqlite_module
 
 
 @pytest.fixture
@@ -215,8 +215,8 @@ def test_an_interrupt_in_reserve_never_gives_back_what_is_recorded(account, mome
         raise KeyboardInterrupt
 
     target = {
-        "before the entry": patch("taciturn.accounts.ledger.Pages.append", stop),
-        "after the entry": patch("taciturn.accounts.account.Reservation", stop),
+        "before the entry": patch("taciturn.privacy.ledger.Pages.append", stop),
+        "after the entry": patch("taciturn.privacy.account.Reservation", stop),
         "after the commit": patch.object(
             sqlite_module.SQLiteLedger, "writing", lambda ledger, name: Interrupted(writing(ledger, name))
         ),

@@ -8,11 +8,10 @@ import pytest
 
 from taciturn import Account, AccountError, ParameterError
 from taciturn.accounting import Budget
-from taciturn.accounting.gdp import gaussian_cost
-from taciturn.accounts import open_account
-from taciturn.accounts.location import check_name, check_url, location_of, sqlite_path
-from taciturn.accounts.price import Price, prices_of, totals_of
 from taciturn.events import ApproximateEvent, GaussianEvent
+from taciturn.privacy.account import open_account
+from taciturn.privacy.gdp import gaussian_cost
+from taciturn.privacy.ledger import Price, check_name, check_url, location_of, prices_of, sqlite_path, totals_of
 
 
 @pytest.mark.parametrize("noise", [0.31, 1.0, 7.7, 37.7, 1234.5])

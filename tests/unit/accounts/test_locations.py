@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from taciturn import Account, AccountError, ParameterError, SparseRegressor
-from taciturn.accounts import open_account
-from taciturn.accounts.location import hide_password
-from taciturn.accounts.sqlite import _file_system
+from taciturn.privacy.account import open_account
+from taciturn.privacy.databases import _file_system
+from taciturn.privacy.ledger import hide_password
 
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "n": 100}
 
@@ -67,7 +67,7 @@ def test_network_file_systems_are_refused_where_the_system_tells(tmp_path, monke
     assert _file_system(folder / "study.db", mounts) == "nfs4"
     assert _file_system(tmp_path / "study.db", mounts) == "ext4"
     assert _file_system(tmp_path / "study.db", tmp_path / "none") == ""
-    monkeypatch.setattr("taciturn.accounts.sqlite._file_system", lambda path: _file_system(path, mounts))
+    monkeypatch.setattr("taciturn.privacy.databases._file_system", lambda path: _file_system(path, mounts))
     Account.create(f"sqlite:///{tmp_path / 'study.db'}", "a", **TERMS)
     with pytest.raises(AccountError, match="network file system 'nfs4'"):
         Account.create(f"sqlite:///{folder / 'study.db'}", "a", **TERMS)

@@ -7,17 +7,6 @@ import pytest
 
 from taciturn import Budget, CertificateError, ParameterError
 from taciturn.accounting import PrivacyFilter
-from taciturn.accounting.filter import chain_holds
-from taciturn.accounting.gdp import delta_of_mu
-from taciturn.accounts.price import (
-    DELTA_UNITS,
-    DISTANCE_UNITS,
-    EPSILON_UNITS,
-    GAUSSIAN_UNITS,
-    Price,
-    prices_of,
-    totals_of,
-)
 from taciturn.events import (
     ApproximateEvent,
     ExponentialEvent,
@@ -26,6 +15,17 @@ from taciturn.events import (
     ObjectivePerturbationEvent,
     ParallelEvent,
     PureEvent,
+)
+from taciturn.privacy.filter import chain_holds
+from taciturn.privacy.gdp import delta_of_mu
+from taciturn.privacy.ledger import (
+    DELTA_UNITS,
+    DISTANCE_UNITS,
+    EPSILON_UNITS,
+    GAUSSIAN_UNITS,
+    Price,
+    prices_of,
+    totals_of,
 )
 
 # ------------------------------------------------------------------ totals

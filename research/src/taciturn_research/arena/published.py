@@ -1,0 +1,194 @@
+"""The published methods as competitors: at their claimed epsilon, with the best of a few settings on the test data.
+
+They get for free what their papers leave open: the features are scaled for them, targets are mapped to [-1, 1], those
+without intercept get a constant column on real data (and may keep one coefficient more for it), and k is the true one
+wherever they take one. Noise is for the papers' constants: a gradient of at most 1 for the squared loss, which is
+what they claim and less than what is true.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from taciturn.published import DPIGHT, ADPScreen, PrivateADMM, PrivateLasso, RNMScreen, Sparsifier, TwoStage
+from taciturn_research.arena.methods import DELTA, Fitted, Method, Setting, fitted, prepared, shortened
+from taciturn_research.arena.sets import DataSet, Problem
+
+__all__ = ["PUBLISHED"]
+
+BOTH = ("regression", "classification")
+
+# Beyond so many columns a thousand steps, each with noise for every vertex, are left to the full setting.
+MANY_COLUMNS = 20_000
+
+
+def _loss(data_set: DataSet) -> str:
+    return "logistic" if data_set.task == "classification" else "squared"
+
+
+def _private_lasso(data_set: DataSet, problem: Problem, epsilon: float, seed: int, **setting: Any) -> Fitted:
+    X, X_test, _ = prepared(data_set, problem)
+    model = PrivateLasso(epsilon=epsilon, delta=DELTA, loss=_loss(data_set), random_state=seed, **setting)
+    return fitted(model.fit(X, problem.y), X_test, problem.X.shape[1])
+
+
+def _sparsifier(data_set: DataSet, problem: Problem, epsilon: float, seed: int, **setting: Any) -> Fitted:
+    """The paper's shares of .95 and .05; its count is told to be k or k + 1, so that few steps decide between them."""
+    X, X_test, constants = prepared(data_set, problem)
+    k = data_set.k + constants
+    model = Sparsifier(
+        epsilon_optimise=0.95 * epsilon,
+        epsilon_count=0.05 * epsilon,
+        delta=DELTA,
+        count_range=(k, k + 1),
+        n_count_steps=10,
+        loss=_loss(data_set),
+        random_state=seed,
+        **setting,
+    )
+    return fitted(model.fit(X, problem.y), X_test, problem.X.shape[1])
+
+
+def _adp_screen(data_set: DataSet, problem: Problem, epsilon: float, seed: int, **setting: Any) -> Fitted:
+    """Two halves of the budget, and one screening, after the last step: with more of them nothing is left."""
+    X, X_test, _ = prepared(data_set, problem)
+    model = ADPScreen(
+        epsilon_optimise=epsilon / 2.0,
+        delta_optimise=DELTA / 2.0,
+        epsilon_screen=epsilon / 2.0,
+        delta_screen=DELTA / 2.0,
+        screen_at="last",
+        loss=_loss(data_set),
+        random_state=seed,
+        **setting,
+    )
+    return fitted(model.fit(X, problem.y), X_test, problem.X.shape[1])
+
+
+def _rnm_screen(data_set: DataSet, problem: Problem, epsilon: float, seed: int, **setting: Any) -> Fitted:
+    """The paper's shares: .98 of epsilon and .75 of delta for the steps."""
+    X, X_test, _ = prepared(data_set, problem)
+    model = RNMScreen(
+        epsilon_optimise=0.98 * epsilon,
+        delta_optimise=0.75 * DELTA,
+        epsilon_screen=0.02 * epsilon,
+        delta_screen=0.25 * DELTA,
+        random_state=seed,
+        **setting,
+    )
+    return fitted(model.fit(X, problem.y), X_test, problem.X.shape[1])
+
+
+def _dp_ight(data_set: DataSet, problem: Problem, epsilon: float, seed: int, step: float, n_steps: int) -> Fitted:
+    """Rows are scaled down to the public bound, as the paper does; ``step`` is in units of a public step."""
+    X, X_test, constants = prepared(data_set, problem)
+    row_bound = math.hypot(data_set.row_bound, constants)
+    flatness = 4.0 if data_set.task == "classification" else 1.0
+    model = DPIGHT(
+        epsilon=epsilon,
+        delta=DELTA,
+        gradient_bound=row_bound,
+        n_nonzero=data_set.k + constants,
+        n_steps=n_steps,
+        step_size=step * flatness * math.sqrt(X.shape[1]) / row_bound**2,
+        loss=_loss(data_set),
+        random_state=seed,
+    )
+    return fitted(model.fit(shortened(X, row_bound), problem.y), X_test, problem.X.shape[1])
+
+
+def _two_stage(data_set: DataSet, problem: Problem, epsilon: float, seed: int, **setting: Any) -> Fitted:
+    X, X_test, constants = prepared(data_set, problem)
+    model = TwoStage(
+        epsilon=epsilon,
+        delta=DELTA,
+        n_nonzero=data_set.k + constants,
+        loss=_loss(data_set),
+        random_state=seed,
+        **setting,
+    )
+    return fitted(model.fit(X, problem.y), X_test, problem.X.shape[1])
+
+
+def _private_admm(
+    data_set: DataSet, problem: Problem, epsilon: float, seed: int, strength: float, coupling: float
+) -> Fitted:
+    """Rows are scaled down to the public bound and divided by it; the coupling is raised to what the noise needs."""
+    X, X_test, constants = prepared(data_set, problem)
+    row_bound = math.hypot(data_set.row_bound, constants)
+    n_steps = 10
+    model = PrivateADMM(
+        epsilon=epsilon,
+        strength=strength,
+        coupling=max(coupling, 1.4 * n_steps / (X.shape[0] * epsilon)),
+        n_steps=n_steps,
+        random_state=seed,
+    )
+    return fitted(model.fit(shortened(X, row_bound) / row_bound, problem.y), X_test, problem.X.shape[1])
+
+
+# Radius and number of steps together, since the best number falls with the budget; the papers make a thousand.
+_QUICK_BALLS = {
+    "regression": ((0.3, 10), (1, 10), (1, 30), (3, 30), (3, 100)),
+    "classification": ((1, 30), (10, 30), (10, 100), (30, 1000)),
+}
+_FULL_BALLS = {
+    "regression": ((0.3, 10), (1, 10), (3, 10), (1, 30), (3, 30), (1, 100), (3, 100), (3, 1000)),
+    "classification": ((1, 30), (3, 30), (10, 30), (3, 100), (10, 100), (30, 100), (10, 1000), (30, 1000)),
+}
+_QUICK_STEPS = {
+    "regression": ((0.1, 10), (0.3, 10), (1, 10), (3, 10), (0.3, 50)),
+    "classification": ((0.1, 10), (1, 10), (5, 10), (0.3, 50), (2, 50)),
+}
+_FULL_STEPS = {
+    "regression": ((0.1, 10), (0.3, 10), (1, 10), (3, 10), (0.1, 50), (0.3, 50), (1, 50), (0.3, 200)),
+    "classification": ((0.1, 10), (1, 10), (5, 10), (0.3, 50), (1, 50), (3, 50), (10, 50), (0.3, 200)),
+}
+_QUICK_STAGES = {
+    "regression": ((0.03, 0.1), (0.03, 0.3), (0.03, 1), (0.003, 1)),
+    "classification": ((0.1, 1), (0.03, 1), (0.01, 1), (0.003, 1)),
+}
+_FULL_STAGES = {
+    "regression": ((0.1, 0.1), (0.03, 0.1), (0.1, 0.3), (0.03, 0.3), (0.01, 0.3), (0.1, 1), (0.03, 1), (0.003, 1)),
+    "classification": tuple((alpha, 1) for alpha in (0.3, 0.1, 0.05, 0.03, 0.01, 0.003, 0.001, 0.0003)),
+}
+_QUICK_PENALTIES = ((1e-4, 0.01), (1e-2, 0.01), (1e-4, 0.1), (1e-2, 0.1))
+_FULL_PENALTIES = tuple((strength, coupling) for coupling in (0.003, 0.01, 0.1, 1.0) for strength in (1e-4, 1e-2))
+
+
+def _settings(keys: tuple[str, str], pairs: tuple[tuple[float, float], ...]) -> tuple[Setting, ...]:
+    return tuple(dict(zip(keys, pair, strict=True)) for pair in pairs)
+
+
+def _balls(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
+    pairs = (_QUICK_BALLS if quick else _FULL_BALLS)[data_set.task]
+    if quick and data_set.n_columns > MANY_COLUMNS:
+        pairs = tuple(pair for pair in pairs if pair[1] < 1000)
+    return _settings(("radius", "n_steps"), pairs)
+
+
+def _steps(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
+    return _settings(("step", "n_steps"), (_QUICK_STEPS if quick else _FULL_STEPS)[data_set.task])
+
+
+def _stages(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
+    return _settings(("alpha", "radius"), (_QUICK_STAGES if quick else _FULL_STAGES)[data_set.task])
+
+
+def _penalties(data_set: DataSet, quick: bool) -> tuple[Setting, ...]:
+    return _settings(("strength", "coupling"), _QUICK_PENALTIES if quick else _FULL_PENALTIES)
+
+
+_published = partial(Method, family="published")
+
+PUBLISHED = (
+    _published("PrivateLasso", tasks=BOTH, fit=_private_lasso, grid=_balls),
+    _published("Sparsifier", tasks=BOTH, fit=_sparsifier, grid=_balls),
+    _published("ADPScreen", tasks=BOTH, fit=_adp_screen, grid=_balls),
+    _published("RNMScreen", tasks=("regression",), fit=_rnm_screen, grid=_balls),
+    _published("DPIGHT", tasks=BOTH, fit=_dp_ight, grid=_steps),
+    _published("TwoStage", tasks=BOTH, fit=_two_stage, grid=_stages),
+    _published("PrivateADMM", tasks=("classification",), fit=_private_admm, grid=_penalties),
+)

@@ -1,0 +1,235 @@
+"""Runs what is not on disk yet: a search for each method's best setting, then all seeds at the best."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from threadpoolctl import threadpool_limits
+
+from taciturn.core.errors import DataError, ParameterError
+from taciturn.metrics import support_f1
+from taciturn_research.arena.catalogue import DATA_SETS, METHODS, read_additions
+from taciturn_research.arena.elsewhere import FitFailedError
+from taciturn_research.arena.measures import measure
+from taciturn_research.arena.methods import Method
+from taciturn_research.arena.non_private import NON_PRIVATE
+from taciturn_research.arena.results import Config, Result, Results
+from taciturn_research.arena.sets import DataSet, Problem, draw
+
+__all__ = ["Plan", "best_setting", "fit", "run", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is run.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether small grids and the quick limits on rows are used.
+    epsilons : tuple of float
+        Budgets.
+    seeds, search_seeds, few_seeds : int
+        How many seeds at the best setting, in the search for it, and for methods that are marked as ``few``.
+    """
+
+    quick: bool
+    epsilons: tuple[float, ...]
+    seeds: int = 10
+    search_seeds: int = 3
+    few_seeds: int = 3
+
+    def seeds_of(self, method: Method) -> int:
+        """How many seeds a method is judged on."""
+        return min(self.seeds, self.few_seeds) if method.few else self.seeds
+
+    def epsilons_of(self, method: Method) -> tuple[float | None, ...]:
+        """The budgets of a method; None alone without privacy."""
+        return self.epsilons if method.private else (None,)
+
+
+QUICK = Plan(quick=True, epsilons=(0.5, 1.0, 5.0))
+FULL = Plan(quick=False, epsilons=(0.3, 0.5, 1.0, 3.0, 5.0, 10.0), seeds=20, search_seeds=5, few_seeds=20)
+
+
+@lru_cache(maxsize=1)
+def _problem(data_set: str, seed: int, rows: int | None, folder: Path | None) -> Problem:
+    return draw(DATA_SETS[data_set], seed, rows, folder)
+
+
+def fit(config: Config, folder: Path | None, reference: list[int] | None, additions: tuple[Path, ...] = ()) -> Result:
+    """Fit one method once.
+
+    Parameters
+    ----------
+    config : Config
+        Which, and on what.
+    folder : Path or None
+        Where filed data sets are.
+    reference : list of int or None
+        The support that takes the place of the truth where that is not known.
+    additions : tuple of Path, default=()
+        Files that add data sets or methods.
+    """
+    # A worker process knows nothing of what the first process has added.
+    for path in additions:
+        read_additions(path)
+    data_set, method = DATA_SETS[config.data_set], METHODS[config.method]
+    problem = _problem(config.data_set, config.seed, config.rows, folder)
+    # One thread, so that results and times do not depend on the number of workers.
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        try:
+            found = method.fit(data_set, problem, config.epsilon, config.seed, **json.loads(config.setting))
+        except (ParameterError, FitFailedError) as refusal:
+            return Result(config, error=None, f1=None, nonzeros=0, seconds=0.0, refusal=str(refusal))
+        seconds = time.perf_counter() - start
+    truth = problem.truth if problem.truth is not None else mask_of(reference, found.support.size)
+    return Result(
+        config,
+        **measure(data_set, problem, found.predicted),
+        f1=None if truth is None else support_f1(truth, found.support),
+        nonzeros=int(found.support.sum()),
+        seconds=round(seconds, 4),
+        support=np.flatnonzero(found.support).tolist() if method is NON_PRIVATE else None,
+    )
+
+
+def mask_of(features: list[int] | None, n_columns: int) -> np.ndarray | None:
+    """A mask of the features; None for None."""
+    return None if features is None else np.isin(np.arange(n_columns), features)
+
+
+def skipped(method: Method, data_set: DataSet) -> str | None:
+    """Why a method is not run on a data set, or None if it is."""
+    if data_set.task not in method.tasks:
+        return f"no {data_set.task}"
+    return method.refuses(data_set)
+
+
+def _configs(data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, seeds: int) -> list[list[Config]]:
+    """The configurations of each setting, by seed."""
+    rows = data_set.training_rows(plan.quick)
+    settings = [json.dumps(setting, sort_keys=True) for setting in method.grid(data_set, plan.quick)]
+    return [[Config(data_set.name, method.name, epsilon, s, seed, rows) for seed in range(seeds)] for s in settings]
+
+
+def best_setting(
+    results: Results, data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, measured: str = "error"
+) -> tuple[str, int | None] | None:
+    """The setting of the lowest mean of a measure in the search, and the limit on rows; None before it is finished."""
+    sums = []
+    for configs in _configs(data_set, method, plan, epsilon, plan.search_seeds):
+        if any(config not in results for config in configs):
+            return None
+        values = [getattr(results[config], measured) for config in configs]
+        sums.append((math.fsum(math.inf if value is None else value for value in values), configs[0]))
+    best = min(sums, key=lambda found: found[0])[1]
+    return best.setting, best.rows
+
+
+def run(
+    plan: Plan,
+    data_sets: Sequence[DataSet],
+    methods: Sequence[Method],
+    results: Results,
+    *,
+    folder: Path | None = None,
+    jobs: int = 2,
+    console: Console | None = None,
+    additions: tuple[Path, ...] = (),
+) -> list[str]:
+    """Run what is missing, data set by data set; every finished fit is written down at once.
+
+    A fit's numbers depend on its configuration alone, neither on ``jobs`` nor on interruptions.
+
+    Parameters
+    ----------
+    plan : Plan
+        How much.
+    data_sets, methods : sequences
+        What.
+    results : Results
+        What is there already, and where new results go.
+    folder : Path, default=None
+        Where filed data sets are.
+    jobs : int, default=2
+        Number of worker processes.
+    console : Console, default=None
+        Where the progress bar is drawn; None draws none.
+    additions : tuple of Path, default=()
+        Files that add data sets or methods, which worker processes read too.
+
+    Returns
+    -------
+    list of str
+        A sentence for each data set that is not there.
+    """
+    absent = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
+    with parallel as workers, Progress(*columns, console=console, disable=console is None) as progress:
+        for data_set in data_sets:
+            try:
+                data_set.records(0, folder)
+            except DataError as error:
+                absent.append(str(error))
+                continue
+            willing = [method for method in methods if skipped(method, data_set) is None]
+            for phase in (_references, _search, _final):
+                wanted = dict.fromkeys(phase(results, data_set, willing, plan))
+                configs = [config for config in wanted if config not in results]
+                # Fits on the same records follow each other: a worker keeps those of one seed.
+                configs.sort(key=lambda config: config.seed)
+                bar = progress.add_task(f"{data_set.name}, {phase.__name__[1:]}", total=len(configs))
+                tasks = (delayed(fit)(config, folder, _reference(results, config), additions) for config in configs)
+                for result in workers(tasks):
+                    results.add(result)
+                    progress.advance(bar)
+                progress.remove_task(bar)
+    return absent
+
+
+def _reference(results: Results, config: Config) -> list[int] | None:
+    twin = replace(config, method=NON_PRIVATE.name, epsilon=None, setting="{}")
+    return results[twin].support if twin in results else None
+
+
+def _references(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+    return _configs(data_set, NON_PRIVATE, plan, None, plan.seeds)[0]
+
+
+def _search(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+    for method in methods:
+        if method is not NON_PRIVATE:
+            for epsilon in plan.epsilons_of(method):
+                for configs in _configs(data_set, method, plan, epsilon, plan.search_seeds):
+                    yield from configs
+
+
+def _final(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+    """All seeds at the best setting; methods of practice have one for the error and one for the log-loss."""
+    for method in methods:
+        if method is NON_PRIVATE:
+            continue
+        both = data_set.task == "classification" and method.family == "practice"
+        for epsilon, measured in product(plan.epsilons_of(method), ("error", "log_loss") if both else ("error",)):
+            best = best_setting(results, data_set, method, plan, epsilon, measured)
+            if best is None:
+                raise RuntimeError(f"{method.name} on {data_set.name}: the search is not finished")
+            setting, rows = best
+            for seed in range(plan.seeds_of(method)):
+                yield Config(data_set.name, method.name, epsilon, setting, seed, rows)

@@ -1,0 +1,107 @@
+"""Scores of a model with constant predictions: the law of its accuracy, samples of its squared error and histogram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from taciturn.accounting import Budget
+from taciturn.audit.engine import Pair
+from taciturn.methods.scores.function import ModelScore, PrivateScore, private_score
+from taciturn.methods.scores.plan import ScorePlan, plan_score
+from taciturn.privacy.certificate import Certificate
+from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase
+from taciturn_research.attacks.laws import Law, law_of
+from taciturn_research.attacks.neighbours import mislabelled_record, residual_jump
+
+__all__ = ["SCORES"]
+
+Table = tuple[np.ndarray, np.ndarray]
+
+_TRIALS = 3_000
+_N_OTHERS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRun:
+    """A private score of a model, with its plan and certificate."""
+
+    model: Any
+    epsilon: float
+    relation: str
+    metric: str = "auto"
+
+    def release(self, data: Table, random_state: int) -> PrivateScore | ModelScore:
+        """Score the records, with a public number of records."""
+        score: PrivateScore | ModelScore = private_score(
+            self.model,
+            *data,
+            metric=self.metric,  # type: ignore[call-overload]
+            epsilon=self.epsilon,
+            relation=self.relation,
+            n_public=_N_OTHERS + 1,
+            random_state=random_state,
+        )
+        return score
+
+    def __call__(self, data: Table, random_state: int) -> np.ndarray:
+        score = self.release(data, random_state)
+        return np.array([score.value] if isinstance(score, PrivateScore) else score.counts)
+
+    def certificate(self, pair: Pair) -> Certificate:
+        """Certificate of the score."""
+        return self.release(pair.first, 0).certificate
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyLaw:
+    """The law of the accuracy of a model that always predicts 0, with the noise of the plan."""
+
+    plan: ScorePlan
+
+    def __call__(self, data: Table) -> Law:
+        _, y = data
+        ends: dict[Any, int] = {"less": 0, "more": y.size}
+        values: Law = {}
+        for count, probability in law_of(self.plan.mechanism, int(np.sum(y == 0))).items():
+            right = ends[count] if count in ends else int(count)
+            value = min(max(right, 0), y.size) / y.size
+            values[value] = values.get(value, 0.0) + probability
+        return values
+
+
+def _accuracy_law(epsilon: float) -> ExactCase:
+    # The model predicts the differing record correctly, and all others wrongly.
+    pair = mislabelled_record(_N_OTHERS, "zero-out")
+    model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
+    claim = ScoreRun(model, epsilon, pair.relation).certificate(pair)
+    plan = plan_score(Budget(epsilon, 0.0), "accuracy", finest=1, counts=False, relation=pair.relation, n_values=1)
+    return ExactCase(AccuracyLaw(plan), pair, claim.delta, claim.epsilon)
+
+
+def _squared_error(epsilon: float) -> SampledCase:
+    pair = residual_jump(1.0, _N_OTHERS, 1, "add-remove")
+    model = DummyRegressor(strategy="constant", constant=1.0).fit([[0.0]], [1.0])
+    model.y_bounds = (-1.0, 1.0)
+    run = ScoreRun(model, epsilon, pair.relation)
+    claim = run.certificate(pair)
+    return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
+
+
+def _all_measures(epsilon: float) -> SampledCase:
+    pair = mislabelled_record(_N_OTHERS, "zero-out")
+    model = DummyClassifier(strategy="constant", constant=0).fit([[0.0], [0.0]], [0, 1])
+    run = ScoreRun(model, epsilon, pair.relation, "all")
+    claim = run.certificate(pair)
+    return SampledCase(run, pair, claim.delta, claim.epsilon, "auto", _TRIALS)
+
+
+SCORES = (
+    Entry("private_score/exact", "score", "law of an accuracy", _accuracy_law),
+    Entry("private_score/sampled", "score", "a mean squared error", _squared_error),
+    Entry("private_score/all", "score", "the histogram of all measures", _all_measures),
+)
+"""Every score."""

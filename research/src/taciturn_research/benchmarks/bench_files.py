@@ -1,0 +1,92 @@
+"""``taciturn fit`` on files that are larger than it may hold: against reading them, and what it holds in memory.
+
+Readers go through a file as a stream and keep nothing. Times are processor times of whole processes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from taciturn_research.benchmarks.bench_table import FIT
+from taciturn_research.benchmarks.measuring import Row, Usage, run_python
+
+__all__ = ["rows"]
+
+CSV_ROWS, PARQUET_ROWS, N_COLUMNS, N_BATCHES = 2_000_000, 1_250_000, 100, 20
+MEMORY_TARGET = 1.0
+_BOUNDS = """[target]
+name = "label"
+classes = [0, 1]
+[defaults]
+lower = -1
+upper = 1
+"""
+
+ARROW_CSV = "from pyarrow import csv\nfor batch in csv.open_csv(sys.argv[1]):\n    batch.num_rows\n"
+POLARS_CSV = "import polars as pl\npl.scan_csv(sys.argv[1]).select(pl.all().sum()).collect(engine='streaming')\n"
+ARROW_PARQUET = "import pyarrow.dataset as ds\nfor batch in ds.dataset(sys.argv[1]).to_batches():\n    batch.num_rows\n"
+CASES = (
+    ("CSV", CSV_ROWS, (("pyarrow's stream", ARROW_CSV, 1.5), ("polars' scan", POLARS_CSV, None))),
+    ("Parquet", PARQUET_ROWS, (("pyarrow's stream", ARROW_PARQUET, 3.0),)),
+)
+"""File format, records, and readers with how many times their time a fit may take; None where a number is all."""
+
+
+def rows() -> Iterator[Row]:
+    """A row a reader, and the peak memory in gigabytes."""
+    for kind, n_rows, readers in CASES:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            table, bounds = folder / f"table.{kind.lower()}", folder / "bounds.toml"
+            _write(table, n_rows)
+            bounds.write_text(_BOUNDS, encoding="utf-8")
+            size = f"{kind} of {table.stat().st_size / 1e9:.2f} GB"
+            read = {reader: run_python(code, str(table)) for reader, code, _ in readers}
+            ours = _fit(table, bounds, folder / "model")
+        for reader, _, target in readers:
+            yield {
+                "case": f"taciturn fit, {size}, against {reader}",
+                "ratio": ours.cpu / read[reader].cpu,
+                "target": target,
+                "what": "processor time of ours / of the reader",
+            }
+        yield {
+            "case": f"taciturn fit, {size}, peak memory",
+            "ratio": ours.peak / 1e9,
+            "target": MEMORY_TARGET,
+            "what": "gigabytes",
+        }
+
+
+def _fit(table: Path, bounds: Path, output: Path) -> Usage:
+    arguments = ["fit", str(table), "--bounds", str(bounds), "-o", str(output)]
+    if (
+        "--memory"
+        in subprocess.run(
+            [sys.executable, "-m", "taciturn", "fit", "--help"], check=True, capture_output=True, text=True
+        ).stdout
+    ):
+        arguments += ["--memory", "1GB"]
+    return run_python(FIT, *arguments)
+
+
+def _write(path: Path, n_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"x{i}" for i in range(N_COLUMNS)]
+    schema = pa.schema([(name, pa.float64()) for name in names] + [("label", pa.int64())])
+    writer = csv.CSVWriter(str(path), schema) if path.suffix == ".csv" else pq.ParquetWriter(str(path), schema)
+    step = n_rows // N_BATCHES
+    with writer:
+        for _ in range(N_BATCHES):
+            X = rng.uniform(-1.0, 1.0, (step, N_COLUMNS)).round(7)
+            y = 0.6 * X[:, 0] - 0.4 * X[:, 7] + 0.2 * X[:, 50] + 0.3 * rng.normal(size=step)
+            writer.write_table(pa.table([*X.T, (y > 0).astype(np.int64)], schema=schema))

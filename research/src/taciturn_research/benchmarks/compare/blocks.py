@@ -1,0 +1,61 @@
+"""Generated parts of pages, between two marks: written or checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["Marks", "MissingMarksError", "differing", "renewed", "table_marks", "write"]
+
+Marks = tuple[str, str]
+"""The mark before a generated part, and the one after it."""
+
+
+class MissingMarksError(ValueError):
+    """A page has no place for a generated part."""
+
+
+def table_marks(name: str) -> Marks:
+    """The marks that the pages in ``docs`` use."""
+    return f"<!-- table:{name} -->", "<!-- /table -->"
+
+
+def renewed(text: str, parts: Mapping[Marks, str]) -> str:
+    """The page with every generated part replaced.
+
+    Parameters
+    ----------
+    text : str
+        The page.
+    parts : mapping of Marks to str
+        What stands between which marks.
+
+    Raises
+    ------
+    MissingMarksError
+        If marks are missing.
+    """
+    for (begin, end), part in parts.items():
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise MissingMarksError(f"the marks {begin} and {end} are missing")
+        text = f"{before}{begin}\n\n{part}\n\n{end}{after}"
+    return text
+
+
+def write(path: Path, parts: Mapping[Marks, str]) -> None:
+    """Put the parts into a page."""
+    path.write_text(_renewed_page(path, parts), encoding="utf-8")
+
+
+def differing(path: Path, parts: Mapping[Marks, str]) -> bool:
+    """Whether a page holds anything else between the marks."""
+    return path.read_text(encoding="utf-8") != _renewed_page(path, parts)
+
+
+def _renewed_page(path: Path, parts: Mapping[Marks, str]) -> str:
+    try:
+        return renewed(path.read_text(encoding="utf-8"), parts)
+    except MissingMarksError as error:
+        raise MissingMarksError(f"{path.name}: {error}") from None

@@ -1,0 +1,192 @@
+"""The page on utility: the default beside every peer of the arena, from its stored means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from taciturn_research.arena.reasons import reason_for_size
+from taciturn_research.benchmarks.compare.arena import (
+    DEFAULT,
+    PEERS,
+    PRACTICE,
+    SUMMARY,
+    Cells,
+    Contest,
+    Peer,
+    Score,
+    contests,
+    read,
+    score,
+)
+from taciturn_research.benchmarks.compare.blocks import Marks, table_marks
+from taciturn_research.benchmarks.compare.drawing import Dot, Strip, strips
+from taciturn_research.places import REPOSITORY
+
+__all__ = ["SHORT", "by_peer", "parts", "pictures"]
+
+PAGE = REPOSITORY / "docs" / "compare-utility.md"
+README = REPOSITORY / "README.md"
+PICTURE = REPOSITORY / "docs" / "compare-utility.svg"
+RESULTS = SUMMARY.with_name("results.md")
+README_MARKS: Marks = ("<!-- peers: begin -->", "<!-- peers: end -->")
+
+# Losses of this ratio have their reasons on the page, whether they are clear or not.
+LARGE_LOSS = 1.1
+COLOURS = {0.5: "#b2182b", 1.0: "#e08214", 5.0: "#2166ac"}
+
+# README has no more than eight rows; there the two forms of AdaSSP share one.
+SHORT = (
+    *(peer for peer in PEERS if "AdaSSP" not in peer.name and peer.name != "our first edition"),
+    Peer("AdaSSP, the better of its two forms", ("AdaSSP", "boosted AdaSSP")),
+    PEERS[-1],
+)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def parts() -> dict[Path, dict[Marks, str]]:
+    """Every generated part, by page."""
+    cells = read()
+    return {
+        PAGE: {
+            table_marks("compare_peers"): by_peer(cells),
+            table_marks("compare_epsilons"): by_epsilon(cells),
+            table_marks("compare_sets"): by_set(cells),
+            table_marks("compare_reasons"): reasons(cells),
+            table_marks("compare_paired"): paired(RESULTS.read_text(encoding="utf-8")),
+        },
+        README: {README_MARKS: by_peer(cells, SHORT)},
+    }
+
+
+def by_peer(cells: Cells, peers: Sequence[Peer] = PEERS) -> str:
+    """All cells, a row per peer."""
+    return table(_HEADS, [_row(peer.name, score(contests(cells, peer.methods))) for peer in peers])
+
+
+def by_epsilon(cells: Cells) -> str:
+    """A row per peer and epsilon."""
+    rows = []
+    for peer in PEERS:
+        found = contests(cells, peer.methods)
+        for epsilon in sorted({contest.epsilon for contest in found}):
+            total = score([contest for contest in found if contest.epsilon == epsilon])
+            rows.append([f"{epsilon:g}", *_row(peer.name, total)])
+    return table(["epsilon", *_HEADS], rows)
+
+
+def by_set(cells: Cells) -> str:
+    """Errors of the default and of the best peer of practice, a row per data set."""
+    found = {(contest.data_set, contest.epsilon): contest for contest in contests(cells, PRACTICE)}
+    epsilons = sorted({epsilon for _, epsilon in found})
+    heads = ["data set"]
+    for epsilon in epsilons:
+        heads += [f"default, epsilon {epsilon:g}", "best peer"]
+    rows = []
+    for data_set in dict.fromkeys(name for name, _ in found):
+        row = [data_set]
+        for epsilon in epsilons:
+            row += _errors(found[data_set, epsilon]) if (data_set, epsilon) in found else ("", "")
+        rows.append(row)
+    return table(heads, rows)
+
+
+def reasons(cells: Cells) -> str:
+    """Cells in which the best peer of practice is clearly better, or by a tenth; the largest losses first."""
+    found = [c for c in contests(cells, PRACTICE) if c.higher and (c.clear or c.ratio >= LARGE_LOSS)]
+    rows = [
+        [
+            contest.place,
+            _number(contest.ours.error),
+            f"{_number(contest.theirs.error)} ({contest.theirs.method})",
+            f"{contest.ratio:.2f}",
+            "yes" if contest.clear else "no",
+            f'`"{size}"`',
+            reason_for_size(contest.data_set, size),
+        ]
+        for contest in sorted(found, key=lambda contest: -contest.ratio)
+        for size in (size_used(cells, contest),)
+    ]
+    return table(["cell", "default", "best peer", "ratio", "clearly higher", "size", "reason"], rows)
+
+
+def size_used(cells: Cells, contest: Contest) -> str:
+    """Which size was advised in a cell: the one that has the same mean."""
+    means = cells[contest.data_set, contest.epsilon]
+    return "all" if means["default, all"].error == contest.ours.error else "auto"
+
+
+def paired(results: str) -> str:
+    """The arena's own counts for the default, which compare seed by seed."""
+    lines = [line for line in results.splitlines() if line.startswith((f"| {DEFAULT} |", "| ours | against |"))]
+    heads, rule = lines[0], "|" + " --- |" * (lines[0].count("|") - 1)
+    # The head is repeated by no other table of the report.
+    return "\n".join([heads, rule, *dict.fromkeys(lines[1:])])
+
+
+def pictures() -> dict[Path, str]:
+    """The strip of ratios of every peer."""
+    cells = read()
+    rows = []
+    for peer in PEERS:
+        found = contests(cells, peer.methods)
+        dots = tuple(
+            Dot(contest.ratio, COLOURS[contest.epsilon], _label(contest), strong=contest.higher and contest.clear)
+            for contest in found
+        )
+        total = score(found)
+        rows.append(Strip(_SHORT_NAMES.get(peer.name, peer.name), dots, f"{total.lower} of {total.cells} lower"))
+    largest = max(dot.value for row in rows for dot in row.dots)
+    key = [*((colour, f"epsilon {epsilon:g}", False) for epsilon, colour in COLOURS.items())]
+    key.append(("#ffffff", "with a rim: clearly higher", True))
+    drawn = strips(
+        rows,
+        title="Test error of the default / that of the peer, a dot per data set and epsilon; below 0.1 at the left end",
+        sides=("the default is better", "the peer is better"),
+        key=key,
+        # Losses take the room: how far below a tenth a ratio is matters less than every one above 1.
+        ends=(0.1, max(2.5, largest)),
+    )
+    return {PICTURE: drawn}
+
+
+_HEADS = ("against", "cells", "lower", "clearly lower", "higher", "clearly higher", "median ratio", "worst cell")
+_SHORT_NAMES = {
+    "best peer of practice in each cell": "best peer of practice",
+    "best published method in each cell": "best published method",
+}
+
+
+def _row(name: str, total: Score) -> list[str]:
+    worst = total.worst
+    return [
+        name,
+        str(total.cells),
+        f"{total.lower} ({total.lower / total.cells:.0%})",
+        str(total.clearly_lower),
+        str(total.higher),
+        str(total.clearly_higher),
+        f"{total.median_ratio:.2f}",
+        f"{worst.place}: {worst.ratio:.2f} ({_number(worst.ours.error)} against {_number(worst.theirs.error)})",
+    ]
+
+
+def _errors(contest: Contest) -> tuple[str, str]:
+    word = " (**clearly higher**)" if contest.clear else " (higher)"
+    ours = _number(contest.ours.error) + (word if contest.higher else "")
+    return ours, f"{_number(contest.theirs.error)} ({contest.theirs.method})"
+
+
+def _label(contest: Contest) -> str:
+    errors = f"{_number(contest.ours.error)} against {_number(contest.theirs.error)} ({contest.theirs.method})"
+    return f"{contest.place}: {errors}"
+
+
+def _number(error: float) -> str:
+    """All digits that are stored."""
+    return f"{error:.4g}"

@@ -1,0 +1,43 @@
+from .app.model_file import load as load
+from .core.errors import AccountError as AccountError
+from .core.errors import AccountWarning as AccountWarning
+from .core.errors import BudgetExceededError as BudgetExceededError
+from .core.errors import CertificateError as CertificateError
+from .core.errors import DataError as DataError
+from .core.errors import DefaultBoundsWarning as DefaultBoundsWarning
+from .core.errors import ParameterError as ParameterError
+from .core.errors import SuspiciousReleaseWarning as SuspiciousReleaseWarning
+from .core.errors import TaciturnError as TaciturnError
+from .core.errors import UnaccountedSearchWarning as UnaccountedSearchWarning
+from .core.errors import WeakBudgetWarning as WeakBudgetWarning
+from .core.errors import WeakGuaranteeWarning as WeakGuaranteeWarning
+from .engines.partitions import open_table as open_table
+from .methods.frank_wolfe.estimator import FrankWolfeClassifier as FrankWolfeClassifier
+from .methods.frank_wolfe.estimator import FrankWolfeRegressor as FrankWolfeRegressor
+from .methods.frank_wolfe.estimator import SparsifiedClassifier as SparsifiedClassifier
+from .methods.frank_wolfe.estimator import SparsifiedRegressor as SparsifiedRegressor
+from .methods.hard_threshold.estimator import HardThresholdClassifier as HardThresholdClassifier
+from .methods.hard_threshold.estimator import HardThresholdRegressor as HardThresholdRegressor
+from .methods.objective.estimator import ADMMClassifier as ADMMClassifier
+from .methods.objective.estimator import ObjectivePerturbationClassifier as ObjectivePerturbationClassifier
+from .methods.objective.estimator import ObjectivePerturbationRegressor as ObjectivePerturbationRegressor
+from .methods.objective.estimator import TwoStageClassifier as TwoStageClassifier
+from .methods.objective.estimator import TwoStageRegressor as TwoStageRegressor
+from .methods.scaling.estimator import BoundedScaler as BoundedScaler
+from .methods.scaling.estimator import PrivateScaler as PrivateScaler
+from .methods.scores.function import private_score as private_score
+from .methods.screening.estimator import ScreenedClassifier as ScreenedClassifier
+from .methods.screening.estimator import ScreenedRegressor as ScreenedRegressor
+from .methods.selection.estimator import BlockVoteSelector as BlockVoteSelector
+from .methods.selection.estimator import CorrelationSelector as CorrelationSelector
+from .methods.selection.estimator import KendallSelector as KendallSelector
+from .methods.sparse.estimator import SparseClassifier as SparseClassifier
+from .methods.sparse.estimator import SparseRegressor as SparseRegressor
+from .privacy.account import Account as Account
+from .privacy.budget import Budget as Budget
+from .privacy.certificate import Certificate as Certificate
+from .privacy.certificate import compose as compose
+from .privacy.pipeline import certificate_of as certificate_of
+
+__all__: list[str]
+__version__: str

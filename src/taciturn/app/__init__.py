@@ -1,0 +1,1 @@
+"""The tool around the library: commands, reports, model files and verification."""

@@ -1,0 +1,853 @@
+"""Tables and methods as commands take them: options, opened tables, progress of passes."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import typer
+
+from taciturn.app.cli.output import OutputFolder
+from taciturn.app.cli.screen import check_memory_limit, pass_bar, print_note, share_bar, stage
+from taciturn.core.errors import (
+    AccountError,
+    DataError,
+    ParameterError,
+    SuspiciousReleaseWarning,
+    TaciturnError,
+    WeakBudgetWarning,
+    WeakGuaranteeWarning,
+)
+from taciturn.core.validation import IndexArray, IntArray
+from taciturn.engines.interface import BlockBuilder, BlockFunction, Partition, answer_of
+from taciturn.engines.partitions import OpenTable, PartitionedSource, PartitionFacts
+from taciturn.methods.registry import find_class, method_names
+from taciturn.tables.columns import refusal
+
+if TYPE_CHECKING:
+    from taciturn.privacy.certificate import Certificate
+    from taciturn.tables.bounds import TableBounds
+    from taciturn.tables.columns import TableSchema
+
+
+# -----------------------------------------------------------------------------
+# Names of models and selectors on the command line.
+
+Task = Literal["regress", "classify"]
+
+# Typer reads the names from these annotations, and a type checker sees text.
+if TYPE_CHECKING:
+    Method = str
+    SelectionMethod = str
+else:
+    Method = Literal[tuple(method_names("regressor", "classifier"))]
+    SelectionMethod = Literal[tuple(method_names("selector"))]
+
+_KINDS = {"regress": "regressor", "classify": "classifier"}
+
+
+def methods_for(task: Task) -> list[str]:
+    """Methods for a task."""
+    return method_names(_KINDS[task])
+
+
+def new_estimator(method: str, task: Task, nonzero: int | str | None, **parameters: Any) -> Any:
+    """Make a model that is not fitted yet; None for ``nonzero`` keeps the default of the method."""
+    kind = find_class(method, _KINDS[task])
+    if kind is None:
+        raise ParameterError("method", method, f"one of {', '.join(methods_for(task))}", f"choose one that can {task}")
+    known = inspect.signature(kind).parameters
+    if nonzero is not None:
+        if "n_nonzero" not in known:
+            raise ParameterError("nonzero", nonzero, f"nothing for the method {method}", "leave the option out")
+        parameters["n_nonzero"] = nonzero
+    # Tables are encoded as numbers in [-1, 1].
+    return kind(x_bound=1.0, **parameters)
+
+
+def add_inference(
+    parameters: dict[str, Any],
+    method: str,
+    *,
+    inference: bool,
+    confidence: float | None,
+    columns: str | None,
+    nonzero: int | str | None,
+    bounds: TableBounds,
+) -> None:
+    """Add the parameters of standard errors and of fixed columns, which the default model alone has."""
+    for option, value in (("inference", inference), ("columns", columns)):
+        if value and method != "auto":
+            raise ParameterError("method", method, f"auto with --{option}", "choose auto, or leave the option out")
+    if confidence is not None and not inference:
+        raise ParameterError("confidence", confidence, "--inference beside it", "add --inference, or leave it out")
+    if columns is not None:
+        if nonzero is not None:
+            raise ParameterError("nonzero", nonzero, "nothing beside --columns", "leave one of the two out")
+        parameters["columns"] = find_features(columns, bounds)
+    if inference:
+        parameters["inference"] = True
+        if confidence is not None:
+            from taciturn.core.validation import check_real
+
+            check_real(0.5, 1.0, closed="left", confidence=confidence)
+            parameters["confidence_level"] = confidence
+
+
+def find_features(columns: str, bounds: TableBounds) -> list[int]:
+    """The places of the features that a list of names with commas between them stands for.
+
+    A name is that of a column of the table or of a feature. A column stands for its features, also the one that says
+    that a cell is missing, but for the first of its categories: all of these are collinear with the intercept.
+    """
+    features = bounds.feature_names
+    places = {feature: [place] for place, feature in enumerate(features)}
+    for name, column in bounds.used:
+        own = bounds.column_features(name, column)
+        if name in own or name not in places:
+            places[name] = [places[feature][0] for feature in own if feature != column.reference(name)]
+    found: list[int] = []
+    # As a line of a CSV file, so that quotes allow names with commas.
+    for name in next(csv.reader([columns], skipinitialspace=True), []):
+        if name not in places:
+            raise refusal("columns", name, "the name of a column or feature of the model", "check its spelling")
+        found += places[name]
+    if not found or len(set(found)) < len(found):
+        raise refusal("columns", columns, "at least one feature, and each of them once", "change the list")
+    return sorted(found)
+
+
+def check_two_classes(classes: Any) -> None:
+    """Raise if there are more than two classes, of which a model has no standard errors."""
+    if len(classes) > 2:
+        raise ParameterError(
+            "inference", True, f"two classes (got {len(classes)})", "fit one class against the rest, or without it"
+        )
+
+
+def check_persons(model: Any, bounds: TableBounds) -> None:
+    """Raise if the bounds name persons and the method has no guarantee for them, before anything is read or spent."""
+    if bounds.person is not None and model.persons_refused is not None:
+        raise ParameterError(
+            "method",
+            type(model).__name__,
+            f"one for persons, as the bounds file has [person], and here {model.persons_refused}",
+            "choose auto, or correlation for a selection, or take [person] out",
+        )
+
+
+def warm_up(model: Any, X: Any) -> None:
+    """Compile what a fit to this table calls, before a file says that the budget is being spent."""
+    import scipy.sparse as sp
+
+    with stage("preparing"):
+        model.warm_up(sparse=getattr(X, "is_sparse", sp.issparse(X)))
+
+
+def new_selector(method: str, **parameters: Any) -> Any:
+    """Make a selector that is not fitted yet; parameters that it does not have are ignored."""
+    kind = find_class(method, "selector")
+    known = inspect.signature(kind).parameters
+    # Tables are encoded as numbers in [-1, 1].
+    parameters = {"x_bound": 1.0} | parameters
+    return kind(**{name: value for name, value in parameters.items() if name in known})
+
+
+# -----------------------------------------------------------------------------
+# Options that several commands share.
+
+
+def checked_budget(epsilon: float | None) -> float | None:
+    """Check the whole budget before anything is read; the parts of a budget that is too large may pass the check."""
+    if epsilon is not None:
+        # The check loads numpy, before the command itself checks the memory limit.
+        check_memory_limit()
+        from taciturn.core.validation import check_epsilon
+
+        check_epsilon(epsilon=epsilon)
+    return epsilon
+
+
+TableFile = Annotated[
+    Path,
+    typer.Argument(
+        help="CSV, TSV or libsvm file, also .gz; Parquet, Feather, Arrow, .xlsx, .dta or SQLite.", show_default=False
+    ),
+]
+Target = Annotated[str | None, typer.Option(help="Column to predict. [default: the target of the bounds file]")]
+TaskOption = Annotated[
+    Task | None, typer.Option(help="regress or classify. [default: the one that the bounds file implies]")
+]
+Bounds = Annotated[
+    Path | None, typer.Option(help="Public bounds of the columns (TOML); taciturn init writes a template.")
+]
+Epsilon = Annotated[float, typer.Option(callback=checked_budget, help="Privacy budget, from 1e-9 to 30, or inf.")]
+Delta = Annotated[float, typer.Option(help="Probability beyond epsilon, in [0, 1).")]
+PrivateBounds = Annotated[
+    float | None, typer.Option(help="Share of the budget, in (0, 1), that finds bounds that the bounds file lacks.")
+]
+Relation = Annotated[Literal["zero-out", "add-remove", "replace-one"], typer.Option(help="The neighbouring relation.")]
+NPublic = Annotated[int | None, typer.Option(min=1, help="Public number of records, for add-remove.")]
+Invalid = Annotated[
+    Literal["raise", "null"],
+    typer.Option(
+        help="A record with an unusable cell: raise refuses the table, null leaves the record out of all sums."
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed for reproduction; whoever knows it can remove the noise.")]
+Public = Annotated[
+    bool,
+    typer.Option("--public", help="Let others read the files. [default: the owner alone, permissions 0600]"),
+]
+Sign = Annotated[
+    Path | None,
+    typer.Option(help="Private Ed25519 key (PEM file) that signs the files. [default: they are not signed]"),
+]
+
+
+# -----------------------------------------------------------------------------
+# Passes of a fit over a table that is read in partitions: how many there will be, and a bar that counts them.
+
+
+class StreamEngine:
+    """Reads partitions one after the other in this process, and tells a bar how far it is.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes of memory for the process.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self.watch: Callable[[int, int], None] | None = None
+
+    def __call__(self, partitions: Sequence[Any], facts: Any) -> Any:
+        """The source of some partitions."""
+        from taciturn.engines.partitions import StreamedSource, held_memory
+
+        return StreamedSource(partitions, facts, memory=held_memory(self._memory), watch=self._tell)
+
+    def _tell(self, done: int, n_partitions: int) -> None:
+        if self.watch is not None:
+            self.watch(done, n_partitions)
+
+
+@contextmanager
+def show_passes(what: str, engine: Any, estimator: Any, table: Any) -> Iterator[None]:
+    """Show the passes that a fit makes over an open table, and the time that is left; elsewhere that it runs."""
+    if not isinstance(engine, StreamEngine):
+        with stage(f"{what} on dask"):
+            yield
+        return
+    with pass_bar(what, lambda: expected_passes(estimator, table)) as engine.watch:
+        try:
+            yield
+        finally:
+            engine.watch = None
+
+
+def expected_passes(estimator: Any, table: Any) -> int | None:
+    """About how many passes over a table a fit makes: as many as over one of the same public facts without records.
+
+    No record of the table is read, and neither noise nor budget of the fit is used. Passes depend on what is released,
+    so that the fit may make some more or fewer. None where that cannot be told.
+    """
+    parameters = estimator.get_params(deep=False) | {"random_state": 0, "account": None}
+    rehearsed = RehearsedTable(table)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            type(estimator)(**parameters).fit(rehearsed)
+    except Exception:
+        # Whatever is wrong is told by the fit itself.
+        return None
+    return rehearsed.n_passes
+
+
+# -----------------------------------------------------------------------------
+# Public facts about a table, known before its rows are read: bounds, target, task, and bounds still to be found.
+
+_MOST_BOUNDS = 1 << 24
+"""Largest size of a bounds file in bytes: hundreds for each column of the widest admissible table."""
+
+_PROVISIONAL = (-1.0, 1.0)
+"""Bounds of a column until its bounds are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """Public facts about a table.
+
+    The bounds are resolved for the table; those of the columns ``to_find`` are provisional. These are columns of
+    numbers without public bounds, in the order of the table, the target last if it is one of them.
+    """
+
+    bounds: TableBounds
+    task: Task
+    to_find: tuple[str, ...]
+    schema: TableSchema
+
+    def with_found(self, lower: Any, upper: Any) -> TableBounds:
+        """The bounds with those that were found privately in place of the provisional ones."""
+        bounds = self.bounds
+        found = dict(zip(self.to_find, zip(map(float, lower), map(float, upper), strict=True), strict=True))
+        if bounds.target.name in found:
+            low, high = found.pop(bounds.target.name)
+            bounds = replace(bounds, target=replace(bounds.target, lower=low, upper=high))
+        columns = dict(bounds.columns)
+        for name, (low, high) in found.items():
+            columns[name] = replace(columns[name], lower=low, upper=high)
+        return replace(bounds, columns=columns)
+
+
+def gather_table_facts(
+    table: Path, target: str | None, task: Task | None, bounds_file: Path | None, *, find: bool
+) -> TableFacts:
+    """Combine the options, the bounds file and the header of the table.
+
+    With ``find``, bounds that the bounds file does not state may be found privately; otherwise it must state all.
+    """
+    from taciturn.tables.bounds import TableBounds, missing_column
+    from taciturn.tables.columns import Target
+    from taciturn.tables.reading import read_schema
+
+    stated = None
+    if bounds_file is not None:
+        text = read_text(bounds_file, "bounds", _MOST_BOUNDS)
+        stated = TableBounds.from_toml(text, folder=bounds_file.parent)
+    if stated is None and not find:
+        raise ParameterError(
+            "bounds",
+            None,
+            "public bounds of the columns",
+            "write a template with taciturn init and fill it in, or give --private-bounds a share of the budget",
+        )
+    with stage(f"reading the columns of {table.name}"):
+        schema = read_schema(table, None if stated is None else stated.layout)
+    if stated is None:
+        if target is None:
+            raise ParameterError("target", None, "the name of a column", "name one with --target")
+        stated = TableBounds(target=Target(target))
+    elif target is not None and target != stated.target.name:
+        raise ParameterError(
+            "target", target, f"the column that the bounds file names, {stated.target.name!r}", "change one of the two"
+        )
+    task = _choose_task(task, stated)
+    if not schema.sparse and stated.target.name not in schema.names:
+        # Checked first: the other messages name columns, and in a table without a header these names are cells.
+        raise DataError(missing_column(stated.target.name, schema))
+    to_find: tuple[str, ...] = ()
+    if find:
+        stated, to_find = _add_provisional_bounds(stated, task, schema)
+    elif task == "regress" and stated.target.lower is None:
+        raise ParameterError("target", stated.target.name, "bounds in the bounds file", "state lower and upper")
+    return TableFacts(stated.for_table(schema).require_bounds(), task, to_find, schema)
+
+
+def _choose_task(task: Task | None, stated: TableBounds) -> Task:
+    """The task that the option names or the bounds file implies; raise if they contradict."""
+    from_bounds: Task | None = None
+    if stated.target.classes:
+        from_bounds = "classify"
+    elif stated.target.lower is not None:
+        from_bounds = "regress"
+    if task is None and from_bounds is None:
+        raise ParameterError("task", None, "regress or classify", "choose one with --task, or describe the target")
+    if task is not None and from_bounds is not None and task != from_bounds:
+        raise ParameterError("task", task, f"{from_bounds}, as the bounds file describes the target", "change one")
+    return task or from_bounds or "regress"
+
+
+def _add_provisional_bounds(
+    stated: TableBounds, task: Task, schema: TableSchema
+) -> tuple[TableBounds, tuple[str, ...]]:
+    """The bounds with provisional ones for every column of numbers that they do not describe, and these columns."""
+    from taciturn.tables.columns import Column, Problems
+
+    columns, to_find, target, problems = dict(stated.columns), [], stated.target, Problems()
+    lower, upper = _PROVISIONAL
+    for name, kind in zip(schema.names, schema.kinds, strict=True):
+        if name in (target.name, stated.person):
+            continue
+        if name in columns:
+            if not columns[name].is_bounded:
+                columns[name] = replace(columns[name], lower=lower, upper=upper)
+                to_find.append(name)
+        elif stated.defaults is not None and kind == "number":
+            continue
+        elif kind == "number":
+            columns[name] = Column("number", *_PROVISIONAL)
+            to_find.append(name)
+        elif kind == "boolean":
+            columns[name] = Column("boolean")
+        else:
+            with problems.gathering():
+                raise DataError(
+                    f"column {name[:60]!r}: expected numbers or truth values where nothing is stated, got a {kind} "
+                    'column; describe it or leave it out (type = "ignore") in a bounds file.'
+                )
+    problems.raise_all()
+    if task == "regress" and target.lower is None:
+        target = replace(target, lower=lower, upper=upper)
+        to_find.append(target.name)
+    # At once, because what is filled in for missing cells need not lie within provisional bounds.
+    found = tuple(to_find)
+    return replace(stated, target=target, columns=columns, found_privately=found), found
+
+
+def read_text(path: Path, what: str, most: int) -> str:
+    """Read a UTF-8 file of at most ``most`` bytes; raise with one sentence if that fails."""
+    from taciturn.tables.formats import check_readable
+
+    check_readable(what, path)
+    try:
+        size = path.stat().st_size
+        if size <= most:
+            with path.open("rb") as file:
+                # At most the size that was checked: the file may be growing.
+                return file.read(size).decode("utf-8-sig")
+        problem = f"more than {most:,} bytes"
+    except UnicodeDecodeError:
+        problem = "not UTF-8"
+    except OSError as error:
+        problem = (error.strerror or "an error").lower()
+    raise DataError(f"{what} {path.name!r}: expected a text file that can be read ({problem}); check the name.")
+
+
+# -----------------------------------------------------------------------------
+# A table with the public facts of another and without its records, which counts the passes of a fit over it.
+
+
+class RehearsedTable(OpenTable):
+    """The public facts of an open table, with no record in it.
+
+    Parameters
+    ----------
+    table : OpenTable
+        The table; none of its partitions is read.
+    """
+
+    def __init__(self, table: OpenTable) -> None:
+        self.names, self.n_features = table.names, table.n_features
+        self.has_target, self.has_persons, self.is_sparse = table.has_target, False, table.is_sparse
+        self.classes, self.y_bounds, self.x_bound, self.invalid = (
+            table.classes, table.y_bounds, table.x_bound, table.invalid,
+        )  # fmt: skip
+        self._n_rows = table.shape[0]
+        self.n_passes = 0
+
+    @property
+    def lengths(self) -> IntArray:
+        """One partition of all rows."""
+        return np.array([self._n_rows], dtype=np.int64)
+
+    def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
+        """What a function gives for two labels, where the table states none."""
+        return [function(np.array([0, 1]))]
+
+    def each_key_forms(self) -> list[Any]:
+        """There are no persons."""
+        return []
+
+    def count(self) -> None:
+        """Count one more pass."""
+        self.n_passes += 1
+
+    def _source(
+        self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts
+    ) -> PartitionedSource:
+        return _Rehearsal([Partition(builder, None, 0)], facts, self.count)
+
+
+class _Rehearsal(PartitionedSource):
+    """One partition whose block is empty, and which tells of each pass over it."""
+
+    def __init__(self, partitions: Any, facts: PartitionFacts, count: Callable[[], None]) -> None:
+        super().__init__(partitions, facts)
+        self._count = count
+
+    def each(self, function: BlockFunction) -> Iterator[Any]:
+        """The answer of the empty block."""
+        self._count()
+        X, y = np.zeros((0, self.n_features)), np.zeros(0)
+        yield answer_of(function, self.partitions[0].build(X, y))
+
+    def _part(self, rows: Any, facts: PartitionFacts) -> _Rehearsal:
+        return _Rehearsal(self.partitions, facts, self._count)
+
+
+# -----------------------------------------------------------------------------
+# Tables in memory, encoded for a fit, and the bounds by which they are encoded.
+
+
+@dataclass(slots=True)
+class EncodedTable:
+    """A table in memory: encoded features, the target, and public facts.
+
+    The bounds by which the features are encoded are provisional until :meth:`find_bounds` has found them; until then
+    ``unbounded`` holds the columns whose bounds are to be found, neither clipped nor scaled. ``persons`` are the keys
+    of the persons that rows are about, where the bounds name their column.
+    """
+
+    X: Any
+    y: Any
+    bounds: TableBounds
+    facts: TableFacts
+    invalid: str
+    unbounded: Any = None
+    persons: Any = None
+
+    @property
+    def task(self) -> Task:
+        """The learning task."""
+        return self.facts.task
+
+    def target_parameters(self, estimator: Any = None) -> dict[str, Any]:
+        """Parameters of an estimator that describe the target: its public bounds, or its public classes.
+
+        They are left out if ``estimator`` does not have them: a selector that ranks targets needs no bounds.
+        """
+        target = self.bounds.target
+        described = (
+            {"classes": target.classes} if self.task == "classify" else {"y_bounds": (target.lower, target.upper)}
+        )
+        return described if estimator is None or described.keys() <= estimator.get_params().keys() else {}
+
+    def labels(self) -> list[Any]:
+        """The labels in the table, which count as public where the bounds file lists no classes."""
+        import numpy as np
+
+        labels: list[Any] = np.unique(self.y).tolist()
+        return labels
+
+    def pay_for_bounds(
+        self, folder: OutputFolder, share: float, epsilon: float, delta: float, **budget: Any
+    ) -> Certificate | None:
+        """Write down that the whole budget is about to be spent, and find bounds with a share of it, if any."""
+        folder.begin(epsilon=epsilon, delta=delta, relation=budget["relation"])
+        if not share:
+            return None
+        with stage("finding bounds"):
+            spent = self.find_bounds(epsilon=share * epsilon, delta=share * delta, **budget)
+        folder.add_release(spent)
+        return spent
+
+    def find_bounds(self, **budget: Any) -> Certificate:
+        """Find bounds privately and encode the columns by them; return the certificate of that release."""
+        from taciturn.methods.scaling.estimator import PrivateScaler
+
+        to_find = self.facts.to_find
+        try:
+            with warnings.catch_warnings():
+                # The fit that follows warns of the whole budget.
+                warnings.simplefilter("ignore", WeakGuaranteeWarning)
+                scaler = PrivateScaler(**self._admission(), **budget).fit(self.unbounded, persons=self.persons)
+        except AccountError:
+            raise
+        except TaciturnError:
+            scaler = None
+        if scaler is None:
+            raise ParameterError(
+                "private_bounds",
+                f"a budget of epsilon {budget['epsilon']:g}",
+                f"more of it, or more records, to find the bounds of {len(to_find)} columns",
+                "state bounds in a bounds file, or give more to it",
+            )
+        self.bounds = self.facts.with_found(scaler.lower_, scaler.upper_)
+        self._encode(scaler)
+        self.unbounded = None
+        certificate: Certificate = scaler.certificate_
+        return certificate
+
+    def _encode(self, scaler: Any) -> None:
+        """Encode the columns whose bounds were found."""
+        import numpy as np
+
+        to_find, name = self.facts.to_find, self.bounds.target.name
+        scaled = scaler.transform(self.unbounded)
+        places = {feature: place for place, feature in enumerate(self.bounds.feature_names)}
+        for at, column in enumerate(to_find):
+            if column != name:
+                # Where a cell is missing, the feature is the middle of the bounds, and another one says so.
+                middle = np.isnan(scaled[:, at]) & self._may_lack(column)
+                self.X[:, places[column]] = np.where(middle, 0.0, scaled[:, at])
+        if name in to_find:
+            self.y = self.unbounded[:, to_find.index(name)]
+
+    def _may_lack(self, column: str) -> bool:
+        """Whether cells of a column may be missing without a value in their place."""
+        fill = self.facts.bounds.fill_of(column)
+        return fill is not None and fill.value is None
+
+    def _admission(self) -> dict[str, Any]:
+        """How the search for bounds treats missing cells: one that has no value is left out, not its record."""
+        lacking = [self._may_lack(column) for column in self.facts.to_find]
+        if not any(lacking):
+            return {"invalid": self.invalid}
+        self._leave_out(lacking)
+        return {"invalid": "null", "missing": "cell"}
+
+    def _leave_out(self, lacking: list[bool]) -> None:
+        """Leave a record with a cell that cannot be used out of the search in all columns, and out of the fit."""
+        import numpy as np
+
+        wrong = np.where(lacking, np.isinf(self.unbounded), ~np.isfinite(self.unbounded)).any(axis=1)
+        self.unbounded[wrong] = np.nan
+        self.X[wrong] = np.nan
+
+    def fit(self, estimator: Any) -> None:
+        """Fit an estimator, with its warnings as notes."""
+        with warnings_as_notes():
+            self._run(estimator)
+
+    def _run(self, estimator: Any) -> None:
+        with stage("fitting"):
+            estimator.fit(self.X, self.y, persons=self.persons)
+
+    def close(self) -> None:
+        """Nothing has to be given back of a table in memory."""
+
+    def compose_certificates(self, spent: Certificate | None, certificate: Certificate) -> Certificate:
+        """The certificate of bounds and fit together, with the assumptions about a table on disk."""
+        from taciturn.privacy.certificate import compose
+        from taciturn.tables.columns import file_assumptions
+
+        assumptions = file_assumptions(self.invalid, self.bounds.layout, sparse=self.facts.schema.sparse)
+        held = certificate.assumptions
+        if spent is not None:
+            certificate = compose(spent, certificate)
+            # Bounds that were found privately do depend on the data, and are paid for.
+            held = tuple(
+                text.replace("the bounds were", "the bounds not found privately were")
+                for text in certificate.assumptions
+            )
+        # A table in partitions has given them to the certificate of the fit already, in another place.
+        assumed = (*(text for text in dict.fromkeys(held) if text not in assumptions), *assumptions)
+        return replace(certificate, assumptions=assumed, public=with_person(certificate, self.bounds))
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings of public facts and of releases as notes; drop all others, which may tell of the data."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for kind in (WeakBudgetWarning, WeakGuaranteeWarning, SuspiciousReleaseWarning):
+            warnings.simplefilter("always", kind)
+        yield
+    for warning in caught:
+        print_note(str(warning.message))
+
+
+def with_person(certificate: Certificate, bounds: TableBounds) -> dict[str, Any]:
+    """The public facts of a certificate, with the column that names the persons it is about."""
+    return dict(certificate.public) | ({} if bounds.person is None else {"person column": bounds.person})
+
+
+def check_share(private_bounds: float | None, facts: TableFacts) -> float:
+    """The share of the budget that finds bounds: zero if all bounds are stated."""
+    if private_bounds is None:
+        return 0.0
+    if not 0.0 < private_bounds < 1.0:
+        raise ParameterError("private_bounds", private_bounds, "a number in (0, 1)", "give it a share of the budget")
+    return private_bounds if facts.to_find else 0.0
+
+
+def read_encoded_table(table: Path, facts: TableFacts, *, invalid: str) -> EncodedTable:
+    """Read a whole table; whatever can be wrong with it is found here, before any budget is spent."""
+    from taciturn.tables.reading import read_person_keys, read_table, read_unbounded_table
+
+    bounds, schema, unbounded = facts.bounds, facts.schema, None
+    if not facts.to_find:
+        X, y = read_table(table, bounds, bounds.target.name, schema=schema, invalid=invalid)
+    elif schema.sparse:
+        raise DataError(
+            "table: expected stated bounds for a libsvm file, whose columns are too many to find them; write "
+            "[defaults] with lower and upper in the bounds file."
+        )
+    else:
+        X, y, unbounded = read_unbounded_table(table, bounds, facts.to_find, schema, invalid=invalid)
+    if facts.task == "classify" and bounds.target.classes is None:
+        check_labels(bounds.target.name, y)
+    return EncodedTable(X, y, bounds, facts, invalid, unbounded, read_person_keys(table, bounds, schema=schema))
+
+
+def check_labels(name: str, y: Any) -> None:
+    """Raise if a target without stated classes holds fractions, or one class only."""
+    import numpy as np
+
+    y = np.asarray(y)
+    if y.dtype.kind == "f" and not np.equal(np.mod(y, 1.0), 0.0).all():
+        raise DataError(
+            f"target {name[:60]!r}: expected labels, got numbers with fractions; list the classes in the bounds file, "
+            "or fit with --task regress."
+        )
+    if len(np.unique(y)) < 2:
+        raise DataError(
+            f"target {name[:60]!r}: expected at least two classes, got one where none are stated; list the classes in "
+            "the bounds file."
+        )
+
+
+# -----------------------------------------------------------------------------
+# Tables for a fit: in memory where the method or the table asks for it, and else read in partitions.
+
+Memory = Annotated[
+    str | None,
+    typer.Option(help="Memory for the command, such as 1GB; larger tables are streamed. [default: half of all]"),
+]
+Dask = Annotated[
+    str | None, typer.Option(help="Address of a dask scheduler whose workers read the table, such as tcp://host:8786.")
+]
+
+_DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+# A packed text table unpacks to about this many times its size.
+_UNPACKED = 4
+
+
+def parse_memory(memory: str | None) -> int:
+    """Bytes of memory; half of the machine's for None."""
+    from taciturn.tables.formats import machine_memory
+
+    if memory is None:
+        return machine_memory() // 2
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([KMGT]?)(I?)B?", memory.strip().upper())
+    units = _BINARY if found is not None and found[3] else _DECIMAL
+    if found is None or found[2] not in units:
+        raise refusal("memory", memory, "a size such as 800MB or 1.5GB", "change it or leave it out")
+    return int(float(found[1]) * units[found[2]])
+
+
+@dataclass(slots=True)
+class OpenedTable(EncodedTable):
+    """A table on disk that a fit reads in partitions; ``X`` is the open table, which has its target and persons.
+
+    ``engine`` runs its partitions, and ``disconnect`` ends what the engine needs.
+    """
+
+    engine: Any = None
+    disconnect: Callable[[], None] | None = None
+
+    def labels(self) -> list[Any]:
+        """The labels in the table, which count as public where the bounds file lists no classes."""
+        from taciturn.engines.partitions import PartitionedTarget, target_labels
+
+        labels: list[Any] = target_labels(PartitionedTarget(self.X)).tolist()
+        return labels
+
+    def _encode(self, scaler: Any) -> None:
+        from taciturn.engines.partitions import FileTable
+
+        self.X = FileTable(self.X.partitions.with_bounds(self.bounds, found=self.facts.to_find), self.engine)
+
+    def _leave_out(self, lacking: list[bool]) -> None:
+        """Partitions are read with the cells of such records missing, by :class:`~taciturn.tables.NumberPartitions`."""
+
+    def _run(self, estimator: Any) -> None:
+        refused = None
+        with show_passes("fitting", self.engine, estimator, self.X):
+            try:
+                estimator.fit(self.X)
+            except DataError as error:
+                refused = error
+        if refused is not None:
+            self.X.partitions.raise_problems()
+            raise refused
+        # As after a fit to the arrays of a table in memory; the names are in the bounds of the model.
+        vars(estimator).pop("feature_names_in_", None)
+
+    def close(self) -> None:
+        """Remove the copy of a text table, and leave the cluster."""
+        self.X.close()
+        if self.disconnect is not None:
+            self.disconnect()
+
+
+def check_opening(model: Any, facts: TableFacts, table: Path, memory: str | None, dask: str | None) -> None:
+    """Raise if the method needs all records in memory and the options or the size of the table forbid it."""
+    limit = parse_memory(memory)
+    if model.partitions_refused is None:
+        return
+    remedy = "choose auto, hard-threshold or, for a selection, correlation"
+    if dask is not None:
+        raise ParameterError("dask", dask, f"a method that reads tables in partitions (not {_name(model)})", remedy)
+    # How many rows a person has is private, and must not refuse a table.
+    if facts.bounds.person is None and _size(table, facts) > limit:
+        raise DataError(
+            f"table: expected one that fits the memory for {_name(model)}, which needs all records at once, got a "
+            f"larger one; {remedy}, which stream it."
+        )
+
+
+def open_records(
+    table: Path, facts: TableFacts, model: Any, *, invalid: str, memory: str | None, dask: str | None
+) -> EncodedTable:
+    """The records of a table for a fit: in memory, or read in partitions where the method can.
+
+    Rows of persons may be scattered over a table, which costs a copy of it where it is read in partitions, so that a
+    table of persons is read so only where it has to be. No size of it is refused: how many rows a person has is
+    private. The result has to be closed.
+    """
+    limit = parse_memory(memory)
+    whole = model.partitions_refused is not None
+    if facts.bounds.person is not None:
+        whole = whole or _size(table, facts) <= limit
+    if dask is None and whole and not table.is_dir():
+        with stage(f"reading {table.name}"):
+            return read_encoded_table(table, facts, invalid=invalid)
+    from taciturn.engines.partitions import FileTable, PartitionedTable
+    from taciturn.tables.partitions import NumberPartitions
+
+    engine, disconnect = _connect(dask) if dask is not None else (StreamEngine(limit), None)
+    with share_bar(f"reading {table.name}") as progress:
+        opened = FileTable.of_files(
+            table, facts.bounds, engine, schema=facts.schema, invalid=invalid, memory=limit, progress=progress
+        )
+        if facts.to_find:
+            # Else a cell that cannot be used would be found when the bounds are paid for.
+            opened.partitions.check(progress, facts.to_find)
+    unbounded = None
+    if facts.to_find:
+        numbers, persons = NumberPartitions(opened.partitions, facts.to_find), opened.has_persons
+        unbounded = PartitionedTable(numbers, engine=engine, has_target=False, has_persons=persons)
+        unbounded.person_column = opened.person_column
+    records = OpenedTable(opened, None, facts.bounds, facts, invalid, unbounded, None, engine, disconnect)
+    if facts.task == "classify" and facts.bounds.target.classes is None:
+        check_labels(facts.bounds.target.name, records.labels())
+    return records
+
+
+def _connect(address: str) -> tuple[Any, Callable[[], None]]:
+    """The engine on a cluster, and what leaves the cluster."""
+    from taciturn.engines.dask import DaskSource, connect
+
+    with stage("connecting to dask"):
+        return DaskSource, connect(address)
+
+
+def _size(table: Path, facts: TableFacts) -> int:
+    """About the bytes of a table as doubles: by its rows and features, or by the size of its text."""
+    from taciturn.tables.formats import table_files
+    from taciturn.tables.partitions import store_facts
+
+    size = 0
+    for file in table_files(table, facts.bounds.layout):
+        stored = store_facts(file) if file.has_groups else None
+        if stored is not None:
+            size += 8 * sum(stored.group_rows) * len(facts.bounds.feature_names)
+        else:
+            size += file.path.stat().st_size * (_UNPACKED if file.is_packed else 1)
+    return size
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__

@@ -1,0 +1,1 @@
+"""Reports of models and accounts as one self-contained HTML file."""

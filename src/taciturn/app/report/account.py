@@ -1,0 +1,343 @@
+"""The report of an account."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from taciturn.app.report.page import Page
+from taciturn.charts import NARROW, Drawing, Layout, Markup, draw_ticks, element, in_both_widths, round_safely
+from taciturn.core.errors import AccountError, visible
+from taciturn.privacy.account import (
+    AccountState,
+    Charge,
+    Pot,
+    affordable_epsilon,
+    charges_of,
+    cumulate,
+    pots_of,
+    state_of,
+)
+from taciturn.privacy.ledger import LedgerEntry, check_entries
+
+# -----------------------------------------------------------------------------
+# What an account guarantees, in sentences.
+
+_USUAL_DELTA = 1e-6
+
+
+def explain_account(state: AccountState) -> tuple[str, str, str]:
+    """Three sentences: the guarantee, that fits may be chosen along the way, and what is not covered."""
+    whose = "one record" if state.unit == "record" else "all records of one person"
+    change = f"leaving {whose} out of the data"
+    if state.relation == "replace-one":
+        change = f"replacing {whose} by any others" if state.unit == "person" else "replacing one record by any other"
+    beyond = f", up to an additional probability of {state.delta:.6g}" if state.delta else ""
+    return (
+        f"Everything that this account ever pays for is together differentially private (epsilon = "
+        f"{state.epsilon:.6g}, delta = {state.delta:.6g}, relation: {state.relation}): {change} changes the "
+        f"probability of any outcome by a factor of at most {round_safely(math.exp(state.epsilon), up=True)}{beyond}.",
+        "This also holds if each fit, its budget included, is chosen after looking at earlier results.",
+        "It covers what the account pays for and nothing else: a fit, a score or a look at the data outside the "
+        "account is not in it.",
+    )
+
+
+def list_affordable(state: AccountState) -> list[tuple[float, str]]:
+    """The largest epsilon of a Gaussian fit that can still be paid for, at the usual delta and at the account's."""
+    deltas = dict.fromkeys(delta for delta in (_USUAL_DELTA, state.delta) if delta)
+    return [(delta, round_safely(affordable_epsilon(state.left, delta), up=False)) for delta in deltas]
+
+
+def format_charge(charge: Charge, state: AccountState) -> str:
+    """The share of its pot that a charge is; of the second pot, that of epsilon or delta, whichever is larger."""
+    share = max(pot.share(charge.price) for pot in pots_of(state))
+    return f"{format_share(share)} of 2nd" if charge.price.epsilon else format_share(share)
+
+
+def format_share(share: float) -> str:
+    """A share of a pot as a percentage with one decimal; a small one does not become nothing.
+
+    Examples
+    --------
+    >>> [format_share(share) for share in (0.0, 0.00001, 0.12345, 1.0)]
+    ['0%', '<0.1%', '12.3%', '100%']
+    """
+    if 0.0 < share < 0.001:
+        return "<0.1%"
+    return f"{100.0 * share:.1f}".removesuffix(".0") + "%"
+
+
+# -----------------------------------------------------------------------------
+# The budget of an account as inline SVG: what is left of each pot, what each fit took, and when.
+
+MOST_FITS = 40
+"""Fits that a chart shows."""
+
+_WIDE = Layout(640.0, 205.0, 75.0, 24.0)
+_NARROW = replace(NARROW, row=38.0)
+_BAR, _TOP = 14.0, 24.0
+_HIGH, _AXIS = 180.0, 52.0
+_KINDS = {"spent": "plus", "reserved": "minus", "left": "region"}
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def pots_chart(pots: Sequence[Pot], title: str) -> Drawing:
+    """Draw one bar for each pot: spent, reserved and left."""
+
+    def draw(layout: Layout) -> Drawing:
+        first = _TOP + 10.0
+        shapes = _legend(layout)
+        for row, pot in enumerate(pots):
+            top, x = first + layout.row * row, layout.left
+            shapes += layout.labels(top, pot.title, f"{format_share(pot.shares[2])} left")
+            for share, (name, kind) in zip(pot.shares, _KINDS.items(), strict=True):
+                width = share * layout.span
+                shapes.append(_bar(x, layout.middle(top), width, kind, f"{pot.title}: {format_share(share)} {name}"))
+                x += width
+        return Drawing(title, layout.width, first + layout.row * len(pots) + 6.0, Markup("".join(shapes)))
+
+    return in_both_widths(draw, _WIDE, _NARROW)
+
+
+def fits_chart(charges: Sequence[Charge], pot: Pot, title: str) -> Drawing:
+    """Draw what each fit took of a pot; a bar begins where the one before it ends. The last 40 are shown.
+
+    A fit that gave its reservation back is drawn as an outline and takes nothing.
+    """
+    earlier, shown = charges[:-MOST_FITS], charges[-MOST_FITS:]
+    taken = sum(pot.share(charge.price) for charge in earlier if charge.state != "released")
+
+    def draw(layout: Layout) -> Drawing:
+        bottom, at = _TOP + layout.row * len(shown), taken
+        ticks = [(layout.left + share * layout.span, f"{share:.0%}", share == 0.0) for share in _SHARES]
+        shapes = draw_ticks(layout, ticks, _TOP, bottom)
+        for row, charge in enumerate(shown):
+            top, share = _TOP + layout.row * row, pot.share(charge.price)
+            kind = "estimate" if charge.state == "released" else _KINDS[charge.state]
+            name = f"{charge.sequence}: {visible(charge.what)}"
+            label, number = layout.labels(
+                top, name, "given back" if charge.state == "released" else format_share(share)
+            )
+            told = f"{name}, {format_share(share)} {charge.state}"
+            bar = _bar(layout.left + at * layout.span, layout.middle(top), share * layout.span, kind, told)
+            shapes += [label, bar, number]
+            at += 0.0 if charge.state == "released" else share
+        return Drawing(title, layout.width, bottom + 6.0, Markup("".join(shapes)))
+
+    return in_both_widths(draw, _WIDE, _NARROW)
+
+
+def dates_chart(charges: Sequence[Charge], pot: Pot, opened: str, title: str) -> Drawing:
+    """Draw the share of a pot that was spent or reserved against the date, in steps."""
+    steps = cumulate(charges, pot)
+    times = [datetime.fromisoformat(opened), *(time for time, _ in steps)]
+    first, last = min(times, key=datetime.timestamp), max(times, key=datetime.timestamp)
+    # A little beyond the last step, so that it can be seen.
+    length = max((last - first) * 1.05, timedelta(minutes=1))
+    bottom = _TOP + _HIGH
+
+    def height(share: float) -> float:
+        return bottom - _HIGH * share
+
+    def draw(layout: Layout) -> Drawing:
+        left, right = _AXIS, layout.width - 14.0
+
+        def place(time: datetime) -> float:
+            return left + (right - left) * ((time - first) / length)
+
+        shapes = []
+        for share in _SHARES:
+            y = height(share)
+            shapes.append(element("line", x1=left, x2=right, y1=y, y2=y, class_="grid" if share else "axis"))
+            shapes.append(element("text", f"{share:.0%}", x=left - 7.0, y=y + 4.0, class_="small number"))
+        path, reached = f"M{left:.2f} {bottom:.2f}", 0.0
+        for time, share in steps:
+            path += f"L{place(time):.2f} {height(reached):.2f}L{place(time):.2f} {height(share):.2f}"
+            reached = share
+        path += f"L{right:.2f} {height(reached):.2f}"
+        shapes += [
+            element("path", d=f"{path}L{right:.2f} {bottom:.2f}Z", class_="region"),
+            element("path", d=path, class_="curve"),
+        ]
+        most = layout.ticks - 1
+        for number in range(most):
+            time = first + length * (number / (most - 1))
+            x = place(time)
+            edge = " number" if number == most - 1 else " middle" if number else ""
+            shapes.append(element("line", x1=x, x2=x, y1=bottom, y2=bottom + 5.0, class_="axis"))
+            shapes.append(element("text", _date(time, length), x=x, y=bottom + 20.0, class_=f"small{edge}"))
+        return Drawing(title, layout.width, bottom + 30.0, Markup("".join(shapes)))
+
+    return in_both_widths(draw, _WIDE, _NARROW)
+
+
+def _date(time: datetime, length: timedelta) -> str:
+    utc = time.astimezone(UTC)
+    return f"{utc:%Y-%m-%d}" if length > timedelta(days=5) else f"{utc:%m-%d %H:%M}"
+
+
+def _bar(x: float, middle: float, width: float, kind: str, told: str) -> Markup:
+    shape = element("rect", x=x, y=middle - _BAR / 2.0, width=width, height=_BAR, class_=kind)
+    return element("g", element("title", told), shape)
+
+
+def _legend(layout: Layout) -> list[Markup]:
+    shapes, x = [], layout.left
+    for name, kind in _KINDS.items():
+        shapes.append(element("rect", x=x, y=6.0, width=12.0, height=12.0, class_=kind))
+        shapes.append(element("text", name, x=x + 18.0, y=16.5, class_="small"))
+        x += 95.0
+    return shapes
+
+
+# -----------------------------------------------------------------------------
+# The page of an account: what it guarantees, what is spent by fit and by date, and whether its chain is intact.
+
+_PARTS = ("spent", "reserved", "left")
+_STATES = {"spent": "spent", "reserved": "reserved", "released": "given back"}
+
+
+def account_page(entries: Sequence[LedgerEntry]) -> str:
+    """Write the page of an account as one HTML file.
+
+    It holds nothing that the ledger does not: prices, times and the classes that were fitted. A ledger that is damaged
+    gets a page that says so and lists the entries as they stand.
+
+    Parameters
+    ----------
+    entries : sequence of LedgerEntry
+        All entries of an account.
+
+    Returns
+    -------
+    str
+        The text of the file.
+    """
+    try:
+        found = check_entries(entries)
+    except AccountError as error:
+        return _damaged_page(entries, str(error))
+    state, charges = state_of(found[0], found), charges_of(found)
+    page = Page(f"Privacy account \u201c{state.name}\u201d")
+    page.paragraph(
+        f"{len(charges):,} {'fit' if len(charges) == 1 else 'fits'} on a budget of epsilon = {state.epsilon:.6g}, "
+        f"delta = {state.delta:.6g}; opened {_minute(found[0].clock)}, last entry {_minute(found[-1].clock)}."
+    )
+    page.section("The guarantee")
+    page.points(explain_account(state), ordered=True)
+    page.facts(_terms(state))
+    page.section("Spent, reserved and left")
+    _draw(page, state, charges, found[0].clock)
+    page.section("Every charge")
+    _list_charges(page, state, charges)
+    page.section("The chain")
+    _describe_chain(page, state)
+    return page.render()
+
+
+def _terms(state: AccountState) -> list[tuple[str, str]]:
+    terms = [
+        ("relation", state.relation),
+        ("unit", state.unit if state.person_column is None else f"{state.unit}, by the column {state.person_column}"),
+        (f"number of {state.unit}s", "private" if state.n is None else f"at most {state.n:,}"),
+        ("first pot", f"a total Gaussian parameter of mu = {state.total.mu:.4g}" if state.total.gaussian else "none"),
+    ]
+    epsilon, delta = state.approximate
+    terms.append(("second pot", f"epsilon = {epsilon:.6g}, delta = {delta:.6g}" if epsilon else "none"))
+    return terms
+
+
+def _draw(page: Page, state: AccountState, charges: Sequence[Charge], opened: str) -> None:
+    pots = pots_of(state)
+    told = "; ".join(
+        f"{pot.title}: " + ", ".join(map(" ".join, zip(map(format_share, pot.shares), _PARTS, strict=True)))
+        for pot in pots
+    )
+    page.figure(
+        pots_chart(pots, "Spent, reserved and left"),
+        f"A bar for each pot. {told}.",
+        "A reservation of a fit that is running, or that did not end, counts as spent.",
+    )
+    affordable = list_affordable(state)
+    if state.total.gaussian:
+        said = " or ".join(f"epsilon = {epsilon} at delta = {delta:.6g}" for delta, epsilon in affordable)
+        page.paragraph(f"A Gaussian fit can still take {said} from the first pot.")
+    if not charges:
+        page.paragraph("Nothing has been charged yet.")
+        return
+    for pot in pots:
+        if any(pot.share(charge.price) for charge in charges):
+            _draw_pot(page, pot, charges, opened)
+
+
+def _draw_pot(page: Page, pot: Pot, charges: Sequence[Charge], opened: str) -> None:
+    concerned = [charge for charge in charges if pot.share(charge.price)]
+    count = f"the last {MOST_FITS} fits" if len(concerned) > MOST_FITS else "all fits"
+    page.section(f"By fit and by date: {pot.title}", level=3)
+    page.figure(
+        fits_chart(concerned, pot, f"By fit: {pot.title}"),
+        f"A bar for each of {count}, which begins where the one before it ends; the table below has the numbers.",
+        f"Shares of the {pot.title} that {count} took, each beginning where the one before ends. An outline is a "
+        "reservation that was given back before data were read.",
+    )
+    page.figure(
+        dates_chart(charges, pot, opened, f"By date: {pot.title}"),
+        f"A line that rises in steps to {format_share(pot.shares[0] + pot.shares[1])} of the total.",
+        "Spent or reserved until then, by the clocks of the computers that fitted (UTC).",
+    )
+
+
+def _list_charges(page: Page, state: AccountState, charges: Sequence[Charge]) -> None:
+    rows = [
+        (
+            _minute(charge.clock),
+            str(charge.sequence),
+            charge.what,
+            f"{charge.epsilon:.6g}",
+            f"{charge.delta:.6g}",
+            format_charge(charge, state),
+            _STATES[charge.state],
+        )
+        for charge in charges
+    ]
+    header = ("time (UTC)", "entry", "what", "epsilon", "delta", "share of its pot", "state")
+    page.table(header, rows, f"All {len(rows):,} charges", numeric={1, 3, 4, 5})
+    page.paragraph(
+        "Shares are of squared Gaussian parameters in the first pot, and of epsilon or delta in the second, whichever "
+        "is larger. Fits add up in these units; their epsilons do not."
+    )
+
+
+def _describe_chain(page: Page, state: AccountState) -> None:
+    page.paragraph(
+        f"Verified when this page was written: all {state.entries:,} entries are in their order, each hash covers its "
+        "entry and the one before, and the sums never exceed the totals."
+    )
+    page.code_block(state.head, "The head of the chain: the hash of the last entry")
+    page.paragraph(
+        "Keep the head in another place. A ledger that was edited, cut or set back to an older copy does not hold the "
+        "heads that stand on later certificates: taciturn budget verify checks them, also on a JSONL export."
+    )
+
+
+def _damaged_page(entries: Sequence[LedgerEntry], problem: str) -> str:
+    page = Page("Privacy account: the ledger is damaged")
+    page.banner(problem)
+    page.section("Entries as they stand")
+    page.table(
+        ("entry", "time", "account", "kind", "reservation", "details", "hash"),
+        [
+            (str(e.sequence), e.clock, e.account, e.kind, str(e.reservation), e.details, f"{e.hash[:12]}...")
+            for e in entries
+        ],
+        "Nothing of this can be relied on",
+        numeric={0, 4},
+    )
+    return page.render()
+
+
+def _minute(clock: str) -> str:
+    return clock[:16].replace("T", " ")

@@ -1,1 +1,0 @@
-"""Charts as inline SVG, elements of HTML, and numbers as text, for pages and notebooks."""

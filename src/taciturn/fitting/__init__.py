@@ -1,1 +1,0 @@
-"""Executors: a plan and a source of records become releases. Solvers are here too; none of them sees epsilon."""

@@ -1,0 +1,41 @@
+"""Mechanisms: what may be shown data, each with its cost as an event and a proof."""
+
+from taciturn.privacy.mechanisms import (
+    DISTANCE_PER_VALUE,
+    LARGEST_SCORE,
+    CanonicalLipschitz,
+    ExponentialMechanism,
+    FloatGaussian,
+    GumbelTopK,
+    LaplaceNoisyMax,
+    LaplaceTopK,
+    Mechanism,
+    PeelingTopK,
+    PermuteAndFlip,
+    PrivateQuantile,
+    RoundedGaussian,
+    TopK,
+    TwoSidedGeometric,
+    first_k_of,
+    log_binomial,
+)
+
+__all__ = [
+    "DISTANCE_PER_VALUE",
+    "LARGEST_SCORE",
+    "CanonicalLipschitz",
+    "ExponentialMechanism",
+    "FloatGaussian",
+    "GumbelTopK",
+    "LaplaceNoisyMax",
+    "LaplaceTopK",
+    "Mechanism",
+    "PeelingTopK",
+    "PermuteAndFlip",
+    "PrivateQuantile",
+    "RoundedGaussian",
+    "TopK",
+    "TwoSidedGeometric",
+    "first_k_of",
+    "log_binomial",
+]

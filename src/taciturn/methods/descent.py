@@ -1,0 +1,498 @@
+"""Private gradient descent: its plan, its threads and its steps."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from taciturn.core.rng import Stream
+from taciturn.core.validation import BoolArray, FloatArray, IndexArray, IntArray
+from taciturn.privacy.mechanisms import GumbelTopK, RoundedGaussian
+
+# -----------------------------------------------------------------------------
+# How one descent of the default model clips its records and how long it goes on, from public facts.
+#
+# A descent has p columns, the constant's among them, and spends a Gaussian parameter :math:`\mu_g` on gradients. Row
+# and derivative are clipped together, to R times c, where R is a private quantile of the row norms and c a multiple of
+# what a derivative typically is. Both *open* as noise falls below sampling error, so that the estimand is maximum
+# likelihood (least squares) in the limit; until then a tighter clip needs less noise than it costs.
+#
+# Noise adds :math:`\sigma = R c / \mu_g` to the gradient, all steps together, whatever their number. What regularises
+# is the *time* :math:`\tau`, the sum of the steps' lengths: a direction of curvature h is fitted to a share of :math:`1
+# - e^{-h \tau}`, like a ridge penalty of :math:`1 / \tau`, and noise moves a weight by :math:`\tau \sigma` at most. A
+# preconditioner shortens the way through steep directions and changes nothing else.
+
+MOST_STEPS = 150
+"""Steps of a descent with noise."""
+
+LEAST_CLIP = 0.6
+"""What residuals are clipped at while noise prevails, in units of their size."""
+
+NOISELESS_STEPS = 500
+"""Steps of a descent without privacy."""
+
+# Steps are at least so many, as curvature changes on the way.
+_LEAST_STEPS = 8
+# Entries that all steps with the same clips read together.
+_MOST_ENTRIES = 5e8
+_MOST_MOMENTUM = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class DescentRule:
+    r"""Clips and time of a descent.
+
+    Parameters
+    ----------
+    norm_quantile : float
+        The quantile of row norms that is R.
+    clip : float
+        c, in units of what a derivative typically is: one for labels, the residual size for numbers.
+    time : float
+        :math:`\tau R^2 / \mu_g`.
+    """
+
+    norm_quantile: float
+    clip: float
+    time: float
+
+
+def rule_for_labels(n_rows: int, mu: float, width: int, *, selects: bool = False) -> DescentRule:
+    """The rule for derivatives of at most one, as those of the logistic loss are.
+
+    A descent that selects columns ends before it follows directions of little curvature, where labels are nearly
+    certain or rare; one that is used has to.
+    """
+    if math.isinf(mu):
+        return DescentRule(1.0, math.inf, math.inf)
+    signal = n_rows * mu / width
+    clip = min(max(0.25 * (signal / 100.0) ** 0.6, 0.25), 1.0)
+    time = 4.0 * min(signal ** (0.45 if signal > 1.0 else 0.3), 8.0 if selects else 40.0)
+    return DescentRule(_norm_quantile(n_rows, mu, width), clip, time)
+
+
+def rule_for_numbers(n_rows: int, mu: float, width: int) -> DescentRule:
+    """The rule for residuals."""
+    if math.isinf(mu):
+        return DescentRule(1.0, math.inf, math.inf)
+    clip = LEAST_CLIP * max(1.0, math.sqrt(n_rows * mu * mu / width / 20.0))
+    signal = n_rows * mu / (4.0 * width)
+    time = min(max(1.5 * signal ** (0.35 if signal > 1.0 else 0.5), 0.1), 12.0)
+    return DescentRule(_norm_quantile(n_rows, mu, width), clip, time / clip)
+
+
+def _norm_quantile(n_rows: int, mu: float, width: int) -> float:
+    """The median at first; as the budget grows hardly any row is long."""
+    return min(max(0.5, 1.0 - 50.0 * width / (n_rows * mu)), 0.98)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRule:
+    """So many steps of a length in units of one over the largest curvature, with momentum."""
+
+    n_steps: int
+    step: float
+    momentum: float
+
+
+def step_rule(time: float, n_entries: float) -> StepRule:
+    """Steps that take a time in units of one over the largest curvature, infinite without privacy.
+
+    There are fewer of them, with more momentum, where each reads very many entries.
+    """
+    if math.isinf(time):
+        return StepRule(NOISELESS_STEPS, 1.0, _MOST_MOMENTUM)
+    most = min(max(_MOST_ENTRIES / n_entries, _LEAST_STEPS), MOST_STEPS)
+    n_steps = round(min(max(math.ceil(time), _LEAST_STEPS), most))
+    if time <= n_steps:
+        return StepRule(n_steps, time / n_steps, 0.0)
+    return StepRule(n_steps, 1.0, min(1.0 - n_steps / time, _MOST_MOMENTUM))
+
+
+# -----------------------------------------------------------------------------
+# How many threads matrix products and compiled sums get.
+#
+# Products of small blocks are done sooner by one thread than they could be shared out: BLAS wakes all of its threads
+# for them, which then wait at full speed. Where there are enough rows, they are shared out instead, a part to each
+# thread, and every thread multiplies by itself. Sums of integers are the same for any number of threads.
+
+# Multiplications that take about a tenth of a second.
+_SMALL = 1e9
+# Entries of a share that is worth a thread: about a millisecond of work.
+_LEAST_SHARE = 1 << 21
+
+# What may be used inside of one_thread, where BLAS is told to use one.
+_allowed: ContextVar[int | None] = ContextVar("allowed threads", default=None)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Matrix products in one thread, so that no worker computes otherwise than another."""
+    before = _allowed.set(n_threads())
+    try:
+        with _thread_pools().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _allowed.reset(before)
+
+
+def one_thread_if_small(n_rows: int, n_columns: int) -> AbstractContextManager[Any]:
+    """One thread for Gram matrices of this size, unless they are worth sharing."""
+    return one_thread() if float(n_rows) * n_columns * n_columns < _SMALL else nullcontext()
+
+
+def all_threads_if_large(n_columns: int) -> AbstractContextManager[Any]:
+    """Inside of :func:`one_thread`, for a decomposition of so many columns: as many as outside if it is large."""
+    if float(n_columns) ** 3 < _SMALL:
+        return nullcontext()
+    context: AbstractContextManager[Any] = _thread_pools().limit(limits=n_threads(), user_api="blas")
+    return context
+
+
+def n_threads() -> int:
+    """How many threads may run: the least of the processors of this process, ``OMP_NUM_THREADS`` and BLAS's limit.
+
+    Facts about the machine and its settings, never about data.
+    """
+    allowed = _allowed.get()
+    if allowed is not None:
+        return allowed
+    stated = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
+    limits += [int(stated)] if stated.isdigit() else []
+    limits += [pool.num_threads for pool in _thread_pools().lib_controllers if pool.user_api == "blas"]
+    return max(1, min(limits))
+
+
+def add_shares(part: Callable[[int, int], IntArray], n_rows: int, n_columns: int) -> IntArray:
+    """The sum of ``part(start, stop)`` over shares of the rows, one to each thread; one share of a small table."""
+    n_shares = min(n_threads(), max(1, n_rows * n_columns // _LEAST_SHARE))
+    if n_shares == 1:
+        return part(0, n_rows)
+    edges = [n_rows * share // n_shares for share in range(n_shares + 1)]
+    # Opened anew each time: threads that wait for work do not outlive a fork.
+    with ThreadPoolExecutor(n_shares) as pool:
+        # In the context of the caller, so that what it says of floating-point errors holds in every thread.
+        shares = [pool.submit(copy_context().run, part, start, stop) for start, stop in pairwise(edges)]
+        first, *others = (share.result() for share in shares)
+    for other in others:
+        first += other
+    return first
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+# -----------------------------------------------------------------------------
+# The law of the errors that the noise of a descent leaves in its weights.
+#
+# Noise enters at every step, and what happens to it afterwards is known: the lengths of the steps, momentum, metric and
+# average are public or released. Near the optimum a descent is linear, so that the errors are normal, and their
+# variance is a sum over steps. Everything here is post-processing.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightNoise:
+    """Variances of independent errors along orthonormal directions, the columns of ``directions``.
+
+    Directions of None are the coordinates, and a single variance is that of all.
+    """
+
+    variances: FloatArray
+    directions: FloatArray | None
+
+    def deviations(self, n_columns: int) -> FloatArray:
+        """Standard deviations of the weights of the first columns."""
+        if self.directions is None:
+            return np.sqrt(np.broadcast_to(self.variances, n_columns))
+        deviations: FloatArray = np.sqrt(np.square(self.directions[:n_columns]) @ self.variances)
+        return deviations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearDescent:
+    """A descent as if it were linear: per direction, what gradients are multiplied by and how they change per weight.
+
+    Directions are as in :class:`WeightNoise`.
+    """
+
+    scales: FloatArray
+    curvatures: FloatArray
+    directions: FloatArray | None = None
+
+    def noise(
+        self, steps: Sequence[float], momentum: float, deviation: float, before: WeightNoise | None
+    ) -> WeightNoise:
+        """The law after so many steps with noise of a deviation on each coordinate, given that of their start."""
+        kept, added = propagate(steps, momentum, self.scales, self.curvatures)
+        variances = deviation**2 * added
+        if before is not None:
+            variances = variances + np.square(kept) * before.variances
+        return WeightNoise(variances, self.directions)
+
+
+def propagate(
+    steps: Sequence[float], momentum: float, scales: FloatArray, curvatures: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What the mean of the second half of a linear descent keeps of an error of its start, and the variance of noise.
+
+    Both are per direction, and the noise of a gradient has a variance of one.
+    """
+    n_steps = len(steps)
+    # Row t has the error by the noise of step t, the last row that of the start.
+    errors, velocities = np.zeros((2, n_steps + 1, scales.size))
+    errors[-1] = 1.0
+    means, n_averaged = np.zeros_like(errors), 0
+    for t, step in enumerate(steps):
+        gradients = curvatures * errors
+        gradients[t] += 1.0
+        velocities = momentum * velocities - step * scales * gradients
+        errors = errors + velocities
+        if 2 * t >= n_steps - 1:
+            n_averaged += 1
+            means += (errors - means) / n_averaged
+    return means[-1], np.square(means[:-1]).sum(axis=0)
+
+
+# -----------------------------------------------------------------------------
+# Gradient descent on released sums: the one loop of all methods that make noisy gradient steps.
+#
+# One step is :math:`v \leftarrow \beta v - \eta \tilde g`, :math:`w \leftarrow \Pi(w + v)`, where :math:`\tilde g` is a
+# released sum of clipped gradients and :math:`\Pi` a projection. All but the releases is post-processing. How much
+# noise they add, and what that costs, is the plan's business.
+
+# Deviations of noise that are not taken for curvature.
+_DOUBT = 4.0
+# Public offsets of proposals stay within this, which leaves room for sums beside them.
+_LARGEST_OFFSET = 2.0**60
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What iterates are projected on: ``n_nonzero`` columns, an L2 ball, both, or all weights.
+
+    Of the columns the first ``n_features`` count; a further one, the intercept, is never constrained.
+    """
+
+    n_features: int
+    n_nonzero: int | None = None
+    radius: float | None = None
+
+    def project(self, weights: FloatArray, known: BoolArray | None = None) -> FloatArray:
+        """Thresholded among the known columns, then scaled into the ball; may change its argument."""
+        kept = self.threshold(weights, known)
+        if self.radius is not None:
+            features = kept[:, : self.n_features]
+            features *= min(1.0, self.radius / max(float(np.linalg.norm(features)), self.radius))
+        return kept
+
+    def threshold(self, weights: FloatArray, known: BoolArray | None = None) -> FloatArray:
+        """The columns with the largest absolute sums among those known, and the intercept."""
+        if self.n_nonzero is None:
+            return weights
+        d, k = self.n_features, self.n_nonzero
+        kept = np.zeros_like(weights)
+        kept[:, d:] = weights[:, d:]
+        if known is not None and np.count_nonzero(known[:d]) <= k:
+            columns = np.flatnonzero(known[:d])
+        elif k >= d:
+            columns = np.arange(d)
+        else:
+            # Peeling leaves no more than k, so all are known here.
+            sizes = np.abs(weights[:, :d])
+            sizes = sizes[0] if len(sizes) == 1 else sizes.sum(axis=0)
+            columns = np.argpartition(sizes, d - k)[d - k :]
+        kept[:, columns] = weights[:, columns]
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Iterate:
+    """Where step ``t`` begins, the released gradient there, and the columns of which it is known."""
+
+    t: int
+    weights: FloatArray
+    gradient: FloatArray
+    known: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class CurvatureStep:
+    """Steps from the released curvature along the first direction, adapted to what two released gradients show of it.
+
+    The constraint keeps the columns along which the first step goes. ``curvature`` releases the curvature along a
+    direction, as a share of the largest there can be, of which ``least_share`` is a lower bound. The step ``shortest``
+    can never overshoot, and ``deviation`` is that of the noise of a coordinate of the gradient.
+    """
+
+    constraint: Constraint
+    curvature: Callable[[FloatArray, Stream], float]
+    least_share: float
+    shortest: float
+    deviation: float
+
+    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
+        """One over the curvature, as far as it is known, after a step of length ``step`` from ``before``."""
+        if step is None or before is None:
+            direction = self.constraint.threshold(-here.gradient, here.known)
+            norm = float(np.linalg.norm(direction))
+            share = self.curvature(direction / norm if norm > 0.0 else direction, stream.spawn("curvature"))
+            return self.shortest / min(max(share, self.least_share), 1.0)
+        noise = self.deviation if here.t == 1 else math.inf
+        return max(_adapted(step, here, before, noise), self.shortest)
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkingStep:
+    """Steps of a length that is a guess, and one over the curvature as soon as two released gradients show more.
+
+    Along noise, of which most directions consist, a guess that is too long shows at once: the steepest direction grows
+    until it prevails.
+    """
+
+    first: float
+
+    def length(self, step: float | None, here: Iterate, before: Iterate | None, stream: Stream) -> float:
+        """The step, after one of length ``step`` from ``before``; it never grows."""
+        if step is None or before is None:
+            return self.first
+        # Noise lets curvature along a move seem larger by about this much.
+        doubt = _DOUBT * math.sqrt(2.0 / here.gradient.size)
+        shorter = _adapted(step, here, before, math.inf)
+        return shorter if step > (1.0 + doubt) * shorter else step
+
+
+@dataclass(frozen=True, slots=True)
+class GradientDescent:
+    r"""The iteration, given the noise on sums, how long steps are and what iterates are projected on.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of steps.
+    unit : float
+        The gradient is this times the sums.
+    noise : RoundedGaussian or None
+        The noise on sums that are released; None for none.
+    step : float, CurvatureStep or ShrinkingStep
+        :math:`\eta`.
+    constraint : Constraint
+        :math:`\Pi`.
+    momentum : float, default=0.0
+        :math:`\beta`, in [0, 1).
+    average : bool, default=False
+        Whether to return the mean of the second half of the iterates rather than the last one.
+    metric : ndarray of shape (width, width), default=None
+        What gradients are multiplied by: the inverse of a preconditioner. None: nothing.
+    top_k : GumbelTopK, default=None
+        Peeling: chooses the columns with the largest proposals, and only their sums and the intercept's are released.
+        None: all are.
+    """
+
+    n_steps: int
+    unit: float
+    noise: RoundedGaussian | None
+    step: float | CurvatureStep | ShrinkingStep
+    constraint: Constraint
+    momentum: float = 0.0
+    average: bool = False
+    metric: FloatArray | None = None
+    top_k: GumbelTopK | None = None
+
+    def run(
+        self,
+        sums: Callable[[FloatArray], IntArray],
+        start: FloatArray,
+        stream: Stream,
+        watch: Callable[[float], None] | None = None,
+    ) -> FloatArray:
+        """The weights, one row per output, the intercept last.
+
+        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise. ``watch`` receives
+        the length of each step.
+        """
+        current, velocity = start.copy(), np.zeros_like(start)
+        mean, n_averaged = np.zeros_like(start), 0
+        step, before = None if isinstance(self.step, CurvatureStep | ShrinkingStep) else self.step, None
+        for t in range(self.n_steps):
+            # From zero the proposal is a multiple of the sums whatever the step is.
+            taken = self.unit if step is None else step * self.unit
+            noisy, known = self.release(sums(current), current, taken, stream)
+            here = Iterate(t, current, np.multiply(noisy, self.unit, out=noisy), known)
+            rule = self.step
+            step = rule.length(step, here, before, stream) if isinstance(rule, CurvatureStep | ShrinkingStep) else rule
+            if watch is not None:
+                watch(step)
+            move = -step * (here.gradient if self.metric is None else here.gradient @ self.metric)
+            velocity = self.momentum * velocity + move if self.momentum else move
+            current, before = self.constraint.project(current + velocity, known), here
+            if self.average and 2 * t >= self.n_steps - 1:
+                n_averaged += 1
+                mean += (current - mean) / n_averaged
+        if not self.average:
+            return current
+        # A mean of projected weights is in the ball, which is convex, but not sparse.
+        return mean if self.constraint.n_nonzero is None else self.constraint.project(mean)
+
+    def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
+        """Noisy sums, zero where nothing was released, and the columns of which something was.
+
+        The iterate is ``current``, and a step takes ``unit`` times the sums from it.
+        """
+        known = np.ones(sums.shape[1], dtype=bool)
+        if self.noise is None:
+            return sums.astype(np.float64), known
+        if self.top_k is None:
+            return self.noise.release(sums, stream.spawn("gradient")).astype(np.float64), known
+        limit = _LARGEST_OFFSET / len(sums)
+        offsets = np.rint(np.clip(current / unit, -limit, limit)).astype(np.int64)
+        n_features = self.constraint.n_features
+        scores = np.abs(offsets - sums).sum(axis=0)[:n_features]
+        known[:n_features] = False
+        known[self.top_k.release(scores, stream.spawn("columns"))] = True
+        noisy = np.zeros(sums.shape)
+        noisy[:, known] = self.noise.release(np.ascontiguousarray(sums[:, known]), stream.spawn("gradient"))
+        return noisy, known
+
+
+def columns_by_weight(weights: FloatArray) -> IndexArray:
+    """Columns by the sum of absolute weights over outputs, the heaviest first; ties go to the lower column."""
+    return np.argsort(-np.abs(weights).sum(axis=0), kind="stable")
+
+
+def heaviest_columns(weights: FloatArray, k: int) -> IndexArray:
+    """The k heaviest columns, in increasing order."""
+    return np.sort(columns_by_weight(weights)[:k])
+
+
+def _adapted(step: float, here: Iterate, before: Iterate, noise: float) -> float:
+    """The step after a look at how the gradient changed along the last move, where both ends of it are known.
+
+    It becomes one over the curvature seen: at once where that is more than assumed, and by at most a factor of four
+    where it is less even with two standard deviations of its noise added. The latter is for the first move alone, whose
+    curvature is known: there it is a sign of clipped derivatives, later it may be one of an unusual direction, and an
+    infinite ``noise`` rules it out.
+    """
+    columns = np.flatnonzero((here.weights != before.weights).any(axis=0) & here.known & before.known)
+    move = here.weights[:, columns] - before.weights[:, columns]
+    size = float(np.sum(np.square(move)))
+    if size == 0.0:
+        return step
+    seen = float(np.sum(move * (here.gradient[:, columns] - before.gradient[:, columns]))) / size
+    at_most = seen + 2.0 * noise * math.sqrt(2.0 / size)
+    if seen * step > 1.0:
+        return 1.0 / seen
+    return step if at_most * step >= 1.0 else min(1.0 / max(at_most, 0.25 / step), 4.0 * step)

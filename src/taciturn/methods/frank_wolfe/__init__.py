@@ -1,0 +1,1 @@
+"""Private Frank-Wolfe, and the sparsifier on top of it."""

@@ -1,0 +1,337 @@
+"""Plans of private Frank-Wolfe and of the medians that centre its target."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.validation import ONE
+from taciturn.data.sensitivity import clipped_count, gradient_scores, record_sum
+from taciturn.kernels.vertex_sampler import LEFTOVER
+from taciturn.losses import HuberLoss, Loss
+from taciturn.methods.releases import ListedReleases, PlannedRelease, calibrate_releases
+from taciturn.privacy.budget import Budget
+from taciturn.privacy.claim import Release
+from taciturn.privacy.events import Event, ExponentialEvent
+from taciturn.privacy.gdp import mu_of_budget
+from taciturn.privacy.mechanisms import ExponentialMechanism, TwoSidedGeometric
+
+# -----------------------------------------------------------------------------
+# Plans for two medians of a numeric target: where its middle is, and how far from it targets are.
+#
+# Everything is in units of a target mapped to [-1, 1]. The strength of a fit is :math:`M = n \mu`, half of that under
+# replace-one: the number of records in units of the noise on a sum over them. Constants are measured in
+# research's ``study_siblings``.
+
+CLIP_PER_MEDIAN = 0.35
+"""Residuals are clipped at this share of the median distance of the target from its middle.
+
+Noise falls with the clip. The correlation of clipped residuals with a column falls by less: to 0.8 of that of normal
+residuals as they are, where only signs are left.
+"""
+
+# Below this strength the noise of a median is as large as the spread of the target: the middle is that of its range.
+_LEAST_STRENGTH = 200.0
+# Pure budgets in units of those with a delta, at the least number of steps.
+_PURE_STEPS = 20.0
+
+
+def signal_strength(budget: Budget, n_rows: int | None, relation: str) -> float:
+    """The number of records in units of the noise on sums; infinite where it is private."""
+    if n_rows is None or math.isinf(budget.epsilon):
+        return math.inf
+    mu = mu_of_budget(budget) if budget.delta > 0.0 else budget.epsilon / (2.0 * math.sqrt(_PURE_STEPS))
+    return n_rows * mu / record_sum(1.0, "linf", relation).value
+
+
+def radius_per_median(strength: float, n_columns: int) -> float:
+    r"""The radius of an L1 ball in units of the median distance: :math:`(M / 180)^{1.3}`, and 40 at most.
+
+    A ball that is too large for the number of steps that the budget allows is filled with noise. With few columns it is
+    :math:`4 \sqrt d` at most, since no more than d coefficients share the target.
+    """
+    return max(min(math.pow(min(strength, 1e6) / 180.0, 1.3), 40.0, 4.0 * math.sqrt(n_columns)), 1e-3)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMedians:
+    """The medians that are released before the first step.
+
+    Parameters
+    ----------
+    centred : bool
+        Whether the median of the target is released, and taken from it.
+    scales_radius : bool
+        Whether the radius of the ball is in units of the median distance, as the residual clip is.
+    share : float
+        What each of them costs, as a share of the sum of squared costs, or of epsilon without a delta.
+    """
+
+    centred: bool
+    scales_radius: bool
+    share: float
+
+    @classmethod
+    def at(cls, strength: float, *, intercept: bool, scales_radius: bool) -> TargetMedians:
+        """The medians that a strength allows. Their ranks are known to a few per cent, which takes more where M is low.
+
+        Without an intercept nothing could make up for a middle that was taken from the target.
+        """
+        share = min(max((20.0 / max(strength, 1.0)) ** 2, 0.01), 0.1)
+        return cls(intercept and strength >= _LEAST_STRENGTH, scales_radius, share)
+
+    def planned(self, budget: Budget, others: float) -> tuple[PlannedRelease, ...]:
+        r"""The releases, for others whose ranges have ``others`` as sum of squares, or as sum without a delta.
+
+        One selection of range e counts :math:`\pi e^2 / 8`, many :math:`e^2 / 4` each.
+        """
+        words = ("the median of the target",) * self.centred + ("the median distance of the target from its middle",)
+        total = others * self.share / (1.0 - self.share * len(words))
+        selection_range = math.sqrt(2.0 / math.pi * total) if budget.delta > 0.0 else total
+        return tuple(PlannedRelease(what, "Gumbel", lambda b: ExponentialEvent(selection_range / b)) for what in words)
+
+
+# -----------------------------------------------------------------------------
+# Plans for Frank-Wolfe over an L1 ball.
+
+NOISELESS_STEPS = 5000
+"""Frank-Wolfe steps without privacy, where nothing limits them but time."""
+
+SMALLEST_RADIUS, LARGEST_RADIUS = 1e-9, float(1 << 14)
+"""Radii for which derivatives fit 32-bit integers and scores keep their digits."""
+
+_CENTRED_CONSTANT = ONE // 8
+
+SELECTION_LEFTOVER = LEFTOVER
+"""Bound on the total variation distance of one sampled selection from its law, for the event of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedCount:
+    """A count, clipped to a public range of integers and released with two-sided geometric noise.
+
+    Ends that are not integers would show in the fractional part whether clipping was active. Sensitivity:
+    ``data.sensitivity.clipped_count``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Cost of the release; infinite for none of the noise.
+    """
+
+    low: int
+    high: int
+    relation: str
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        integral = all(isinstance(end, int) and not isinstance(end, bool) for end in (self.low, self.high))
+        if not integral or not 1 <= self.low <= self.high:
+            raise ParameterError(
+                "count_range", (self.low, self.high), "two integers 1 <= low <= high", "round the ends inwards"
+            )
+
+    @property
+    def planned(self) -> tuple[PlannedRelease, ...]:
+        """For the certificate; a range of one number releases nothing."""
+        what = f"a count of coefficients between {self.low:,} and {self.high:,}"
+        if self.low == self.high:
+            return ()
+        return (
+            PlannedRelease(
+                what, "two-sided geometric", lambda b: self.mechanism.event, scale_of=lambda event: 1.0 / self.epsilon
+            ),
+        )
+
+    @property
+    def mechanism(self) -> TwoSidedGeometric:
+        """The noise, where the range has more than one number and epsilon is finite."""
+        return TwoSidedGeometric(int(clipped_count(self.low, self.high, self.relation).value), self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class FrankWolfePlan(ListedReleases):
+    """How many Frank-Wolfe steps will be made, and with how much noise.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of one record. Where medians of the target are released first, its clip is in units of their distance.
+    radius : float
+        Radius of the L1 ball in units of scaled features, or also in units of that distance.
+    noise_scale : float
+        Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
+    n_outputs : int
+        Rows of the coefficient matrix: 1, or the number of classes.
+    counting : ClippedCount or None
+        How the coefficients of the noiseless solution are counted, where they are.
+    medians : TargetMedians or None
+        What is found out about the target first, if anything is.
+    """
+
+    ordered: ClassVar[bool] = True
+    arithmetic: ClassVar[str] = "exact"
+
+    budget: Budget
+    loss: Loss
+    radius: float
+    n_steps: int
+    noise_scale: float
+    relation: str
+    n_rows: int | None
+    n_outputs: int
+    intercept: bool
+    releases: tuple[Release, ...]
+    counting: ClippedCount | None = None
+    medians: TargetMedians | None = None
+
+    @property
+    def constant(self) -> int:
+        """The entry of the intercept column in lattice units, 0 for none.
+
+        Where the middle of the target is taken from it, little is left for an intercept, and a column at the bound of
+        the features would have steps in this direction drown all others.
+        """
+        if not self.intercept:
+            return 0
+        return _CENTRED_CONSTANT if self.medians is not None and self.medians.centred else ONE
+
+    @property
+    def median_range(self) -> float:
+        """The range of the selection that a median of the target is; the first release is one."""
+        event = self.releases[0].event
+        if not isinstance(event, ExponentialEvent):
+            raise TypeError("expected a selection")
+        return event.epsilon
+
+
+def plan_frank_wolfe(
+    budget: Budget,
+    loss: Loss,
+    *,
+    radius: float,
+    relation: str,
+    n_rows: int | None,
+    n_features: int,
+    n_outputs: int,
+    intercept: bool,
+    n_steps: int | str,
+    auto_clip: bool = False,
+    auto_radius: bool = False,
+    count: ClippedCount | None = None,
+) -> FrankWolfePlan:
+    """Plan private Frank-Wolfe over an L1 ball.
+
+    An infinite epsilon means no noise. ``n_steps="auto"`` is a function of public facts; a ``count`` shares the budget,
+    and so do the medians of :func:`plan_target`, whose arguments ``auto_clip`` and ``auto_radius`` are.
+    """
+    private = not math.isinf(budget.epsilon)
+    n_vertices = 2 * n_outputs * (n_features + intercept)
+    target = plan_target(budget, loss, radius, relation, n_rows, n_features, intercept, auto_clip, auto_radius)
+    loss, radius, medians = target
+    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius, None if medians is None else relation)
+    step = planned_steps(budget, n_vertices, relation, 1.0, steps)
+    first = () if medians is None else medians.planned(budget, float(steps))
+    releases = calibrate_releases(budget, (*first, step, *(() if count is None else count.planned)))
+    return FrankWolfePlan(
+        budget if private else Budget(math.inf, 0.0),
+        loss,
+        radius,
+        steps,
+        influences(releases[len(first)], relation),
+        relation,
+        n_rows,
+        n_outputs,
+        intercept,
+        releases,
+        count,
+        medians,
+    )
+
+
+def plan_target(
+    budget: Budget,
+    loss: Loss,
+    radius: float,
+    relation: str,
+    n_rows: int | None,
+    n_features: int,
+    intercept: bool,
+    auto_clip: bool,
+    auto_radius: bool,
+) -> tuple[Loss, float, TargetMedians | None]:
+    """The loss, the radius and the medians of the target that scale them, if the residual clip follows from these.
+
+    Without privacy nothing is released, and the loss and the radius are those given.
+    """
+    if not auto_clip or math.isinf(budget.epsilon):
+        return loss, radius, None
+    strength = signal_strength(budget, n_rows, relation)
+    if auto_radius:
+        radius = radius_per_median(strength, n_features + intercept)
+    return (
+        HuberLoss(CLIP_PER_MEDIAN),
+        radius,
+        TargetMedians.at(strength, intercept=intercept, scales_radius=auto_radius),
+    )
+
+
+def planned_steps(
+    budget: Budget, n_vertices: int, relation: str, selection_range: float, n_steps: int
+) -> PlannedRelease:
+    """Steps as planned selections; without a delta every vertex gets noise, and no sampler is off its law."""
+    what = f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
+    distance = SELECTION_LEFTOVER if budget.delta > 0.0 else 0.0
+    return planned_selection(what, relation, selection_range, distance, n_steps)
+
+
+def planned_selection(what: str, relation: str, selection_range: float, distance: float, count: int) -> PlannedRelease:
+    """Selections by gradient, each with a bounded range of ``selection_range / b`` at a common noise scale b."""
+    sensitivity = gradient_scores(1.0, 1.0, relation)
+
+    def scale_of(event: Event) -> float:
+        if not isinstance(event, ExponentialEvent):
+            raise TypeError(f"{type(event).__name__} is no selection")
+        return ExponentialMechanism(sensitivity, event.epsilon).scale / sensitivity.value
+
+    return PlannedRelease(what, "Gumbel", lambda b: ExponentialEvent(selection_range / b, distance), count, scale_of)
+
+
+def influences(release: Release, relation: str) -> float:
+    """The noise of a selection by gradient in units of the largest influence of one record under zero-out."""
+    return release.scale * gradient_scores(1.0, 1.0, relation).value
+
+
+def number_of_steps(
+    n_steps: int | str,
+    budget: Budget,
+    n_rows: int | None,
+    n_vertices: int,
+    radius: float,
+    scaled: str | None = None,
+) -> int:
+    r"""The number of steps that is asked for, or for "auto" the one that does best, from public facts alone.
+
+    :math:`T = 0.315\,(n \mu r / \log V)^{2/3}` for V vertices and a budget of :math:`\mu`-GDP, within 20 and 640: the
+    form of Talwar, Thakurta and Zhang with a constant measured in research's ``study_steps``. Without a public
+    number of records it is 80, the best single number of the same study; without a delta, 20.
+
+    Where residuals are clipped by medians of the target, ``scaled`` is the neighbouring relation. Then noise is small
+    against them whatever their units are, and :math:`T = 0.27\,M / \log V` for a
+    :func:`~taciturn.methods.frank_wolfe.plan.signal_strength` of M, within the same ends
+    (research's ``study_siblings``).
+    """
+    if n_steps != "auto":
+        return int(n_steps)
+    if math.isinf(budget.epsilon):
+        return NOISELESS_STEPS
+    if n_rows is None:
+        return 80
+    if scaled is not None:
+        steps = 0.27 * signal_strength(budget, n_rows, scaled) / math.log(n_vertices)
+    else:
+        signal = n_rows * mu_of_budget(budget) * radius / math.log(n_vertices)
+        steps = 0.315 * math.pow(signal, 2.0 / 3.0)
+    return round(min(max(steps, 20.0), 640.0))

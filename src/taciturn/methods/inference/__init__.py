@@ -1,0 +1,1 @@
+"""Standard errors, confidence intervals and p-values."""

@@ -1,0 +1,1 @@
+"""Objective perturbation, private ADMM, and the two-stage method."""

@@ -1,0 +1,654 @@
+"""Plans of objective perturbation, of private ADMM, and of the two-stage method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.data.sensitivity import approximate_minimiser, block_votes, check_relation, objective_tilt
+from taciturn.losses import ScalarLoss
+from taciturn.methods.releases import ListedReleases
+from taciturn.methods.selection.plan import BlockVotePlan, TopKPlan, number_of_blocks
+from taciturn.privacy.budget import Budget
+from taciturn.privacy.calibration import calibrate
+from taciturn.privacy.claim import Release
+from taciturn.privacy.events import (
+    ComposedEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    NotPrivateEvent,
+    ObjectivePerturbationEvent,
+)
+from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
+
+# -----------------------------------------------------------------------------
+# The precision to which the minimiser of a perturbed objective is found, from public facts alone.
+#
+# .. math:: J(\theta) = \sum_{i \le n} \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2}\|\theta\|^2 + b \cdot \theta,
+#           \qquad \|x_i\| \le R, \quad |\phi'| R \le G, \quad \phi'' R^2 \le \beta, \quad \phi \ge 0, \quad \|b\| \le
+#           B,
+#
+# in d dimensions. n is an upper bound on the number of records; B is the bound on the noise (:func:`noise_bound`) plus
+# the norm of the public part of b. Where a solver stops, and the noise that covers the remaining error, are functions
+# of these numbers, never of b or of the data.
+#
+# **Norm of the minimiser.** Its gradient vanishes, and :math:`J(\theta^*) \le J(0) \le n \phi_0` with :math:`\phi_0 =
+# \max_y \phi(0; y)`. So
+#
+# .. math:: \|\theta^*\| \le W = \frac{1}{\Lambda} \min\bigl(nG + B,\; B + \sqrt{B^2 + 2 \Lambda n \phi_0}\bigr),
+#
+# and every point where J is at most J(0) is within 2W: losses fall by at most :math:`n G \|\theta\|` from J(0).
+#
+# **Error of computed gradients.** *Numerical assumption*: sums, products and roots of doubles are rounded as IEEE 754
+# says, and :math:`\phi'` is computed to 8 units in its last place. Let :math:`u = 2^{-53}`, :math:`du < 10^{-3}`,
+# :math:`n \le 2^{32}` and :math:`\|\theta\| \le 2W`. For any order of summation,
+#
+# * a margin is off by at most :math:`1.01\, d u \cdot R \cdot 2W` (Cauchy and Schwarz), hence :math:`\phi'` by that
+#   times :math:`\max \phi''`, and by 8u of its own bound: the gradient by :math:`2.02\, u n \beta d W + 8 u n G`;
+# * sums over blocks of 256 rows lose :math:`1.01 \cdot 256\, u n G`; adding up fewer than :math:`2^{25}` of them with
+#   their own losses, :math:`1.1\, u (nG + 2 \Lambda W + B)`; and :math:`\Lambda\theta` is off by :math:`2 u \Lambda W`.
+#
+# A step of gradient descent, :math:`\theta - g/L` with :math:`L = n\beta + \Lambda`, is rounded by :math:`2.03\, u W +
+# 3.1\, u (nG + 2\Lambda W + B) / L`, which is L times as much in terms of the gradient. Altogether, gradient and step
+# are off by at most
+#
+# .. math:: u\,[2.03\, n\beta(d+1) W + 274\, nG + 13\, \Lambda W + 5 B] \le e_0 = T / 3.5, \qquad
+#           T = 8u\,[n \beta (d+1) W + 140\, nG + 6 \Lambda W + 3 B] .
+#
+# **The tolerance** is :math:`t = 2^{-30} G + 2^{-44} B + T`. A point is accepted if and only if it is within 2W and its
+# computed gradient within 0.7 t. (What rounding does to a norm, a relative du, is within the slack of what follows.)
+#
+# * *Accepted points are good*: with the b that was drawn the gradient is at most
+#   :math:`0.7 t + e_0`. The exact normal variable is nearer than :math:`2^{-49} B` to the b that was drawn: rounding
+#   it to a lattice of step :math:`2^{-50} \sigma` takes at most :math:`2^{-51} \sigma \sqrt d`, products and a sum
+#   :math:`4uB`. And :math:`0.7 t + T/3.5 + 2^{-49} B \le t`.
+# * *There are good points, and they are found*: by :func:`taciturn.methods.objective.run.descend`, as
+#   :math:`(\sqrt2 + 1) e_0 < 0.7 \cdot 3.5\, e_0 \le 0.7 t`. Since :math:`L W / e_0 \le 3.5 / 16u`, it takes at most
+#   :math:`2 (L/\Lambda) \ln(L^2 W^2 / 2 e_0^2) < 140\, L / \Lambda` steps. So nothing is ever returned that is not
+#   within
+#   the tolerance. (Newton's steps are tried first, and are not known to have failed.) \square
+#
+# **The output noise** covers that two computed points with the same minimiser may be :math:`2t/\Lambda` apart. Where it
+# would move the prediction for a row of norm R by more than a tenth of the range of the target, or by a tenth of a log
+# odds, and would also exceed the least effect of b itself on a coefficient, :math:`\sigma / L`, the model would be
+# useless, and the setting is refused.
+
+MAGNITUDE = 1 << 62
+"""Bound on the released integers before noise."""
+
+MOST_RECORDS = 2**32
+"""The analysis of summation errors covers no more records."""
+
+_UNIT = 2.0**-53
+_PER_SLOPE, _PER_TERM = 2.0**-30, 2.0**-44
+_STEPS_PER_CONDITION = 140.0
+# Without privacy a solver stops where rounding usually lets it: nothing has to be proved.
+_NOISELESS_PER_RECORD = 2.0**-42
+
+# Gradient descent would take 140 times as many steps; Newton's method takes a few.
+_LARGEST_CONDITION = 2.0**30
+_MOST_MOVED = 0.1
+# The lattice is so much finer than the noise that rounding to it costs an eighth of the noise at most.
+_LATTICE_BITS = 3
+_LARGEST_SCALE = 55
+
+# By how many standard deviations the norm of the linear term may exceed its mean, and how likely more is.
+_BEYOND = 13.0
+_BEYOND_PROBABILITY = 2.0**-121
+
+
+def noise_bound(noise_scale: float, n_columns: int) -> float:
+    r"""The norm that b does not exceed, :math:`\sigma (\sqrt d + 13)`, but with a probability below :math:`2^{-121}`.
+
+    *Proof.* The norm is a Lipschitz function of normal variables with a mean of at most :math:`\sqrt d`; it exceeds
+    its mean by 13 with probability at most :math:`e^{-13^2/2} < 2^{-121}` (Gaussian concentration).
+    """
+    return noise_scale * (math.sqrt(n_columns) + _BEYOND)
+
+
+def noise_distance(n_columns: int) -> float:
+    """Total variation distance of the sampled b from a normal vector within :func:`noise_bound`."""
+    return n_columns * DISTANCE_PER_VALUE + _BEYOND_PROBABILITY
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingCriterion:
+    """When a solver stops: a point is accepted if its gradient and its own norm are small enough.
+
+    Parameters
+    ----------
+    tolerance : float
+        Bound on the norm of the exact gradient.
+    largest_norm : float, default=inf
+        Bound on the norm of a point. Beyond it the rounding of gradients is not covered.
+    smoothness : float, default=1.0
+        Bound on the eigenvalues of J's Hessian.
+    descent_steps : int, default=0
+        Number of steps of gradient descent that meet the criterion from zero, whatever the data. 0: the result of
+        Newton's steps is taken as it is, which is for fits without privacy.
+    """
+
+    tolerance: float
+    largest_norm: float = math.inf
+    smoothness: float = 1.0
+    descent_steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How precisely a minimiser is found and released.
+
+    Parameters
+    ----------
+    step : float
+        Step of the output lattice, a power of two.
+    output : RoundedGaussian
+        The noise on that lattice.
+    """
+
+    criterion: StoppingCriterion
+    step: float
+    output: RoundedGaussian
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise on a coefficient."""
+        return float(self.step * 2.0**self.output.log2_scale)
+
+
+def stopping_criterion(
+    loss: ScalarLoss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
+) -> StoppingCriterion:
+    """The stopping criterion of a private minimiser, as derived above; ``bound`` is B."""
+    slope = loss.lipschitz(math.inf) * row_bound
+    curvature = n_records * loss.smoothness * row_bound * row_bound
+    at_zero = float(loss.value(np.zeros(1), np.ones(1))[0])
+    level = bound + math.sqrt(bound * bound + 2.0 * regularisation * n_records * at_zero)
+    reach = min(n_records * slope + bound, level) / regularisation
+    rounding = curvature * (n_columns + 1) * reach + 140.0 * n_records * slope + 6.0 * regularisation * reach
+    tolerance = _PER_SLOPE * slope + _PER_TERM * bound + 8.0 * _UNIT * (rounding + 3.0 * bound)
+    largest = (curvature + regularisation) * (1.0 + 2.0**-40)
+    return StoppingCriterion(
+        tolerance, 2.0 * reach, largest, math.ceil(_STEPS_PER_CONDITION * largest / regularisation)
+    )
+
+
+def noiseless_criterion(loss: ScalarLoss, row_bound: float, n_records: int, bound: float) -> StoppingCriterion:
+    """The stopping criterion without privacy: the result is taken as it is."""
+    per_record = _PER_SLOPE + _NOISELESS_PER_RECORD * n_records
+    return StoppingCriterion(loss.lipschitz(math.inf) * row_bound * per_record + _PER_TERM * bound)
+
+
+def resolve(
+    criterion: StoppingCriterion, regularisation: float, n_columns: int, noise_multiplier: float, relation: str
+) -> Resolution:
+    """Choose the output lattice for a criterion, and noise on it of at least ``noise_multiplier`` sensitivities."""
+    scale = max(5, math.frexp(noise_multiplier * math.sqrt(n_columns))[1] + _LATTICE_BITS)
+    if scale > _LARGEST_SCALE:
+        raise ParameterError(
+            "noise", noise_multiplier, "noise that integers of 64 bits leave room for", "raise epsilon or delta"
+        )
+    exponent = math.frexp(criterion.tolerance / regularisation)[1] - scale - 1
+    while True:
+        step = math.ldexp(1.0, exponent)
+        sensitivity = approximate_minimiser(criterion.tolerance, regularisation, step, n_columns, relation)
+        output = RoundedGaussian(sensitivity.value, scale, MAGNITUDE)
+        # On a coarse lattice its own step is all that counts, and the noise is eight times that.
+        if output.event.noise_multiplier >= noise_multiplier:
+            return Resolution(criterion, step, output)
+        exponent += 1
+
+
+def is_resolved(resolution: Resolution, row_bound: float, noise_scale: float, most_moved: float = _MOST_MOVED) -> bool:
+    """Whether the output noise moves predictions by little, or coefficients by less than the linear term does."""
+    return resolution.deviation <= max(most_moved / row_bound, noise_scale / resolution.criterion.smoothness)
+
+
+def check_resolved(
+    name: str, value: float | str, resolution: Resolution, *, row_bound: float, noise_scale: float
+) -> None:
+    """Refuse a ``value`` of the parameter ``name`` at which double precision does not tell minimisers apart."""
+    condition = resolution.criterion.descent_steps / _STEPS_PER_CONDITION
+    if condition > _LARGEST_CONDITION or not is_resolved(resolution, row_bound, noise_scale):
+        raise ParameterError(
+            name,
+            value,
+            "a number at which double precision resolves the minimiser (the noise that covers its rounding would move "
+            f"predictions by {resolution.deviation * row_bound:.2g})",
+            "raise it, or lower row_bound",
+        )
+
+
+# -----------------------------------------------------------------------------
+# Plans for the minimiser of a perturbed objective, alone or composed with earlier releases.
+
+MOST_PER_PUBLIC_ROW = 2
+"""Under add-remove, the assumed bound on the number of records over the public number."""
+
+# Output noise costs one part in 400 of the plan's squared parameter.
+_OUTPUT_NOISE = 20.0
+# The largest effect of output noise on predictions that "auto" accepts.
+_MOVED_BY_AUTO = 0.01
+_NOISELESS_REGULARISATION = 1.0
+# Beyond these bounds products of doubles would overflow or underflow.
+_SMALLEST, _LARGEST = 2.0**-200, 2.0**200
+# The norm of coefficients that "auto" expects, in units of L sqrt(d) / R for a Lipschitz constant L: predicted numbers
+# stay within the target's range, logarithms of odds reach several units (research: study_two_stage.md).
+_HUBER_COEFFICIENTS, _LOGISTIC_COEFFICIENTS = 0.3, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectivePlan(ListedReleases):
+    r"""How the minimiser of a perturbed objective will be released.
+
+    Parameters
+    ----------
+    loss : ScalarLoss
+        :math:`\phi`.
+    regularisation : float
+        :math:`\Lambda`.
+    noise_scale : float
+        :math:`\sigma`, standard deviation of the linear term; 0 without privacy.
+    scale : float
+        :math:`\sigma` in units of the largest change of the gradient between neighbours; 0 without privacy.
+    n_records : int
+        Upper bound on the number of records.
+    n_outputs : int
+        How many objectives, each on all records, are minimised.
+    """
+
+    arithmetic: ClassVar[str] = "float64"
+    ordered: ClassVar[bool] = True
+
+    budget: Budget
+    loss: ScalarLoss
+    row_bound: float
+    regularisation: float
+    noise_scale: float
+    scale: float
+    relation: str
+    n_records: int
+    n_features: int
+    intercept: bool
+    n_outputs: int
+    releases: tuple[Release, ...]
+
+    @property
+    def n_coefficients(self) -> int:
+        """Columns of the model, an intercept's included."""
+        return self.n_features + self.intercept
+
+    def resolution(self, offset: float = 0.0) -> Resolution:
+        """How precisely a minimiser is found and released, next to a known linear term of this norm."""
+        bound = noise_bound(self.noise_scale, self.n_coefficients) + offset
+        criterion = stopping_criterion(
+            self.loss, self.row_bound, self.regularisation, self.n_records, self.n_coefficients, bound
+        )
+        return resolve(criterion, self.regularisation, self.n_coefficients, _OUTPUT_NOISE * self.scale, self.relation)
+
+    @property
+    def facts(self) -> dict[str, float]:
+        """For the certificate: where the solver stops, and the noise that covers the remaining error."""
+        if self.noise_scale == 0.0:
+            return {"gradient_tolerance": noiseless_criterion(self.loss, self.row_bound, self.n_records, 0.0).tolerance}
+        found = self.resolution()
+        return {"gradient_tolerance": found.criterion.tolerance, "output_noise": found.deviation}
+
+
+def objective_event(
+    loss: ScalarLoss, regularisation: float, row_bound: float, shift: float, relation: str, n_columns: int
+) -> ObjectivePerturbationEvent:
+    """The cost of releasing a minimiser whose b moves by up to ``shift`` standard deviations between neighbours.
+
+    Labels of the logistic loss are 0 or 1, never between.
+    """
+    curvature = loss.smoothness * row_bound * row_bound
+    return ObjectivePerturbationEvent(
+        math.log1p(curvature / regularisation),
+        shift,
+        relation == "replace-one",
+        distance=noise_distance(n_columns),
+        fixed_sign=loss.fixed_sign,
+    )
+
+
+def check_regularisation(regularisation: float | str) -> None:
+    """Refuse anything but "auto" or a positive number."""
+    if isinstance(regularisation, str):
+        check_choice(("auto",), "a finite number > 0", regularisation=regularisation)
+    else:
+        check_positive(regularisation=regularisation)
+
+
+def plan_objective_perturbation(
+    budget: Budget,
+    loss: ScalarLoss,
+    *,
+    row_bound: float,
+    relation: str,
+    n_rows: int | None,
+    n_features: int,
+    intercept: bool = False,
+    n_outputs: int = 1,
+    n_blocks: int = 1,
+    regularisation: float | str = "auto",
+    name: str = "regularisation",
+    before: Callable[[float], Event] | None = None,
+) -> ObjectivePlan:
+    r"""Plan objective perturbation.
+
+    A larger :math:`\Lambda` spends less of epsilon on the ratio of Jacobians, :math:`\ln(1 + \beta/\Lambda)`, and
+    leaves more of it to the noise, but shrinks the coefficients. The error of the minimiser is
+    :math:`H^{-1}(b + \Lambda w)`, H being the Hessian: "auto" minimises :math:`E\|b\|^2 + \Lambda^2 \|w\|^2` for
+    coefficients w of the size that a loss of this Lipschitz constant L and rows of this norm suggest,
+    :math:`q L \sqrt{d} / R` with q = 0.3 for Huber's loss and q = 3 for the logistic. Both terms then
+    grow alike with d and with R, and what remains is
+
+    .. math:: \min_\lambda \; \frac{1}{\tau(\lambda)^2} + (q \lambda)^2, \qquad \Lambda = \lambda R^2,
+
+    :math:`1 / \tau` being the noise scale for the budget, in units of the sensitivity of the gradient.
+
+    An infinite epsilon means no noise, and :math:`\Lambda = 1` for "auto". Each of ``n_blocks`` blocks of records has
+    an objective and a sampler of its own: one record is in one block, but a group of records can be in several, so that
+    the distances of all samplers count. ``name`` is what error messages call :math:`\Lambda`. ``before`` is the event
+    of earlier releases under the same budget, as a function of the noise scale in units of the largest change of the
+    gradient.
+    """
+    check_regularisation(regularisation)
+    relation = check_relation(relation)
+    if n_rows is None:
+        raise ParameterError(
+            "n_public",
+            None,
+            "a public number of records under add-remove, which determines the precision of the solver",
+            "pass one",
+        )
+    # The certificate assumes that a private number of records is at most twice the public one.
+    records = MOST_PER_PUBLIC_ROW * n_rows if relation == "add-remove" else n_rows
+    if records > MOST_RECORDS:
+        raise ParameterError(
+            "n_public", n_rows, f"at most {MOST_RECORDS // 2:,}, for which sums are exact enough", "lower it"
+        )
+    shape = n_features, intercept, n_outputs
+    n_coefficients = n_features + intercept
+    what = "the minimiser of an objective with a random linear term"
+    if math.isinf(budget.epsilon):
+        exact = Release(what, "none", 0.0, NotPrivateEvent(), n_outputs)
+        ridge = _NOISELESS_REGULARISATION if regularisation == "auto" else float(regularisation)
+        return ObjectivePlan(
+            Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, 0.0, relation, records, *shape, (exact,)
+        )
+    if budget.delta == 0.0:
+        raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
+    check_real(_SMALLEST, _LARGEST, residual_clip=loss.lipschitz(math.inf))
+    if not isinstance(regularisation, str) and not _SMALLEST <= regularisation <= _LARGEST:
+        raise ParameterError(name, regularisation, f"a number in [{_SMALLEST:.3g}, {_LARGEST:.3g}]", "choose one there")
+    sensitivity = objective_tilt(loss.lipschitz(math.inf), row_bound, relation)
+    curvature = loss.smoothness * row_bound * row_bound
+
+    def events(scale: float, ridge: float) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
+        objective = objective_event(loss, ridge, row_bound, 1.0 / scale, relation, n_coefficients)
+        # The records of a group can lie in all blocks: the distances of all samplers count.
+        output = GaussianEvent(_OUTPUT_NOISE * scale, n_blocks * (n_coefficients * DISTANCE_PER_VALUE))
+        return replace(objective, distance=n_blocks * objective.distance), output
+
+    def scale_of(ridge: float) -> float:
+        def whole(scale: float) -> Event:
+            parts = [event * n_outputs for event in events(scale, ridge)]
+            return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
+
+        return calibrate(budget, whole)
+
+    def plan_of(ridge: float) -> ObjectivePlan:
+        scale = scale_of(ridge)
+        objective, output = events(scale, ridge)
+        releases = (
+            Release(what, "Gaussian", scale, objective, n_outputs),
+            Release(
+                "by how much the computed minimiser misses it", "Gaussian", output.noise_multiplier, output, n_outputs
+            ),
+        )
+        noise_scale = scale * sensitivity.value
+        return ObjectivePlan(budget, loss, row_bound, ridge, noise_scale, scale, relation, records, *shape, releases)
+
+    # Below this the Jacobians alone would exceed the budget.
+    least = curvature / math.expm1(min(budget.epsilon / n_outputs, 700.0))
+    if regularisation == "auto":
+        ridge = _best_regularisation(scale_of, least, loss, sensitivity.value / loss.lipschitz(math.inf), row_bound)
+        plan = plan_of(ridge)
+        # With very many records or columns double precision resolves the minimiser only for a larger one.
+        while not is_resolved(plan.resolution(), row_bound, plan.noise_scale, _MOVED_BY_AUTO):
+            plan = plan_of(2.0 * plan.regularisation)
+    else:
+        ridge = float(regularisation)
+        if ridge <= least * 1.001:
+            raise ParameterError(name, regularisation, f"more than {least:.6g}, which this epsilon needs", "raise it")
+        plan = plan_of(ridge)
+    found = plan.resolution()
+    check_resolved(name, regularisation, found, row_bound=row_bound, noise_scale=plan.noise_scale)
+    return plan
+
+
+def _best_regularisation(
+    scale_of: Callable[[float], float], least: float, loss: ScalarLoss, unit: float, row_bound: float
+) -> float:
+    """The regularisation that minimises noise plus shrinkage, to three digits, above the least admissible one."""
+    size = (_LOGISTIC_COEFFICIENTS if loss.labelled else _HUBER_COEFFICIENTS) / row_bound
+
+    def cost(log_ridge: float) -> float:
+        ridge = math.exp(log_ridge)
+        return (unit * scale_of(ridge)) ** 2 + (size * ridge) ** 2
+
+    low = math.log(1.01 * least)
+    high = max(low, 2.0 * math.log(row_bound)) + 10.0
+    return math.exp(float(minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-3}).x))
+
+
+# -----------------------------------------------------------------------------
+# Plans for private ADMM.
+
+ADMM_STEPS = 10
+"""Default number of iterations with privacy: each of them spends a share of the budget."""
+NOISELESS_ADMM_STEPS = 200
+"""Iterations without privacy."""
+
+HALF_START = 1.5
+r"""Half thresholding sets :math:`|a| \le 1.5 \kappa^{2/3}` to zero."""
+
+# The share of epsilon that the Jacobians of all iterations take.
+_JACOBIAN_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class ADMMPlan(ListedReleases):
+    r"""How consensus ADMM will run.
+
+    Parameters
+    ----------
+    minimisers : ObjectivePlan
+        The local problems of all iterations, with :math:`\rho` for their regularisation.
+    kappa : float
+        Its strength in the proximal map.
+    """
+
+    arithmetic: ClassVar[str] = ObjectivePlan.arithmetic
+    ordered: ClassVar[bool] = True
+
+    minimisers: ObjectivePlan
+    n_blocks: int
+    n_steps: int
+    penalty: str
+    kappa: float
+    releases: tuple[Release, ...]
+
+    @property
+    def budget(self) -> Budget:
+        """What all iterations together may cost."""
+        return self.minimisers.budget
+
+
+def penalty_level(penalty: str, threshold: float) -> float:
+    """The kappa at which the proximal map of a penalty sets everything up to ``threshold`` to zero."""
+    return threshold if penalty == "l1" else float((threshold / HALF_START) ** 1.5)
+
+
+def plan_admm(
+    budget: Budget,
+    loss: ScalarLoss,
+    *,
+    row_bound: float,
+    relation: str,
+    n_rows: int | None,
+    n_features: int,
+    intercept: bool,
+    n_blocks: int,
+    n_steps: int | str,
+    penalty: str,
+    strength: float | str,
+    coupling: float | str,
+) -> ADMMPlan:
+    r"""Plan private consensus ADMM.
+
+    One record is in one block, so that an iteration costs one perturbed objective with :math:`\Lambda = \rho`, whatever
+    the number of blocks. (Several records can be in several blocks: fewer in each, which costs no more, but all of the
+    blocks' samplers may then be off their laws, and their distances are charged.)
+
+    "auto" takes the :math:`\rho` at which the Jacobians of all iterations, each :math:`\ln(1 + \beta/\rho)`, take a
+    quarter of epsilon. The value that is thresholded holds the gradient and the noise over :math:`\rho`; the "auto"
+    strength sets to zero what these reach by chance where a feature has no effect,
+
+    .. math:: \text{threshold} = \frac{1}{\rho} \sqrt{2 \ln d \Bigl(\frac{\sigma^2}{B} + \frac{n R^2 s^2}{d B^2}\Bigr)},
+
+    s being the standard deviation of the loss's derivative (1/2 for the logistic one) and rows of length R being spread
+    evenly over the d features.
+
+    The budget is for all iterations together; an infinite epsilon means no noise. ``strength`` is the weight of the
+    penalty beside the mean loss, ``coupling`` is :math:`\rho`.
+    """
+    private = not math.isinf(budget.epsilon)
+    steps = (ADMM_STEPS if private else NOISELESS_ADMM_STEPS) if n_steps == "auto" else int(n_steps)
+    curvature = loss.smoothness * row_bound * row_bound
+    if coupling != "auto":
+        rho = float(coupling)
+    elif private:
+        rho = curvature / math.expm1(min(_JACOBIAN_SHARE * budget.epsilon / steps, 700.0))
+    else:
+        # As much as the typical curvature of a feature.
+        rho = curvature * (n_rows or 1) / (n_features * n_blocks)
+    minimisers = plan_objective_perturbation(
+        budget,
+        loss,
+        row_bound=row_bound,
+        relation=relation,
+        n_rows=n_rows,
+        n_features=n_features,
+        intercept=intercept,
+        n_outputs=steps,
+        n_blocks=n_blocks,
+        regularisation=rho,
+        name="coupling",
+    )
+    records = n_rows or 1
+    if strength == "auto":
+        by_chance = 0.25 * records * row_bound * row_bound / (n_features * n_blocks * n_blocks)
+        noise = minimisers.noise_scale * minimisers.noise_scale / n_blocks
+        threshold = math.sqrt(2.0 * math.log(max(n_features, 2)) * (noise + by_chance)) / rho
+        kappa = penalty_level(penalty, threshold)
+    else:
+        kappa = float(strength) * records / (rho * n_blocks)
+    words = {"the minimiser of an objective with a random linear term": "a local minimiser per iteration"}
+    releases = tuple(replace(release, what=words.get(release.what, release.what)) for release in minimisers.releases)
+    return ADMMPlan(minimisers, n_blocks, steps, penalty, kappa, releases)
+
+
+# -----------------------------------------------------------------------------
+# Plans for a selection of features by votes, followed by objective perturbation on the selected ones.
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStagePlan(ListedReleases):
+    """How features will be selected, and how a model will be fitted to them."""
+
+    arithmetic: ClassVar[str] = ObjectivePlan.arithmetic
+    ordered: ClassVar[bool] = True
+
+    votes: BlockVotePlan
+    objective: ObjectivePlan
+    releases: tuple[Release, ...]
+
+    @property
+    def budget(self) -> Budget:
+        """What both stages together may cost."""
+        return self.objective.budget
+
+
+def check_selection_share(selection_share: float) -> None:
+    """Refuse a share outside (0, 1)."""
+    check_real(0.0, 1.0, closed="left", selection_share=selection_share)
+    check_positive(selection_share=selection_share)
+
+
+def plan_two_stage(
+    budget: Budget,
+    loss: ScalarLoss,
+    *,
+    n_features: int,
+    k: int,
+    selection_share: float,
+    row_bound: float,
+    relation: str,
+    n_rows: int | None,
+    intercept: bool = False,
+    n_blocks: int | str = "auto",
+    n_outputs: int = 1,
+    regularisation: float | str = "auto",
+) -> TwoStagePlan:
+    r"""Plan a selection of k features by Gumbel noise on votes, and objective perturbation on those.
+
+    One accountant covers both. Of the plan's squared privacy parameter, apart from what the Jacobians take,
+    :math:`k e^2 / 4` belongs to k selections of range e and :math:`\tau^2` to an objective of shift :math:`\tau`; the
+    first is a share s of both for
+
+    .. math:: e = 2 \tau \sqrt{\frac{s}{1 - s} \cdot \frac{\text{number of objectives}}{k}} .
+
+    A selection of all features costs nothing. ``n_blocks`` is as for :func:`number_of_blocks`, and what the fit needs
+    as for :func:`plan_objective_perturbation`.
+    """
+    check_selection_share(selection_share)
+    k = check_integer(1, n_features, k=k)
+    blocks = number_of_blocks(n_blocks, n_rows)
+    selects = k < n_features
+    ratio = 2.0 * math.sqrt(selection_share / (1.0 - selection_share) * n_outputs / k)
+    objective = plan_objective_perturbation(
+        budget,
+        loss,
+        row_bound=row_bound,
+        relation=relation,
+        n_rows=n_rows,
+        n_features=k,
+        intercept=intercept,
+        n_outputs=n_outputs,
+        regularisation=regularisation,
+        before=(lambda scale: ExponentialEvent(ratio / scale) * k) if selects else None,
+    )
+    what = f"which {k:,} of {n_features:,} features get the most votes"
+    if not selects:
+        selection = TopKPlan(k, objective.budget, "all", None, ())
+    elif objective.scale == 0.0:
+        exact = Release(what, "none", 0.0, NotPrivateEvent())
+        selection = TopKPlan(k, objective.budget, "exact", None, (exact,))
+    else:
+        sensitivity = block_votes(relation)
+        noise = GumbelTopK(sensitivity, k, ratio / objective.scale)
+        release = Release(what, "Gumbel", noise.scale / sensitivity.value, ExponentialEvent(noise.epsilon), k)
+        selection = TopKPlan(k, objective.budget, "gumbel", noise, (release,))
+    votes = BlockVotePlan(selection, relation, blocks, loss.labelled, n_outputs)
+    return TwoStagePlan(votes, objective, (*selection.releases, *objective.releases))

@@ -1,0 +1,497 @@
+"""Releases on the lattice: listed and calibrated by a plan, drawn and recorded by a fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.core.validation import ONE, FloatArray, IntArray, sum_magnitude
+from taciturn.data.sensitivity import (
+    GRAM_WEIGHTS,
+    MOST_PRIVATE_ROWS,
+    Sensitivity,
+    cell_counts,
+    curvature_sum,
+    derivative_sum,
+    gram_matrix,
+    jointly_clipped_sum,
+    loss_differences,
+    proposal_scores,
+)
+from taciturn.engines.interface import Source, Task
+from taciturn.losses import HuberLoss, Loss
+from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.diagnostics import REMARKS, Suspicion, crowds_at_ceiling
+from taciturn.methods.sums import (
+    ClippedRowSum,
+    CumulativeCounts,
+    EntryCorrelationSum,
+    ExcessLossSums,
+    GramMatrix,
+    RowNorms,
+    RowStatistic,
+    largest_row_norm,
+)
+from taciturn.privacy.budget import Budget
+from taciturn.privacy.calibration import calibrate
+from taciturn.privacy.claim import Release, event_of_releases
+from taciturn.privacy.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
+from taciturn.privacy.filter import PrivacyFilter, Spend
+from taciturn.privacy.mechanisms import (
+    DISTANCE_PER_VALUE,
+    ExponentialMechanism,
+    GumbelTopK,
+    PrivateQuantile,
+    RoundedGaussian,
+    first_k_of,
+    rounding_charge,
+)
+
+# -----------------------------------------------------------------------------
+# Noise on integers: lattices on which a wanted noise is a power of two, so that nothing is rounded up.
+
+LARGEST_WEIGHT = 16 * ONE
+"""The largest integer that may stand for a derivative at its bound: sums of more would leave 64 bits."""
+
+GRAM_ROW_SQUARED = 1 << 26
+"""The largest squared norm of a row in a Gram matrix, in integers."""
+
+_WEIGHT_BITS = 16
+_LARGEST_SCALE = 54
+
+
+def gradient_noise(
+    loss: Loss, row_squared: int, relation: str, noise_multiplier: float, entry_bound: int = ONE
+) -> tuple[int, RoundedGaussian]:
+    """The integer that stands for a derivative at its bound, and the noise on sums of rows times such integers.
+
+    ``row_squared`` bounds the squared norm of a row in lattice units, ``noise_multiplier`` is noise over sensitivity,
+    and ``entry_bound`` bounds the entries of a row, for the room that sums need.
+    """
+    factor = loss.squared_l2_factor
+    weight_bound, log2_scale = _on_lattice(
+        derivative_sum(row_squared, 1, factor, relation).value * noise_multiplier, LARGEST_WEIGHT * ONE // entry_bound
+    )
+    sensitivity = derivative_sum(row_squared, weight_bound, factor, relation).value
+    magnitude = sum_magnitude(MOST_PRIVATE_ROWS, weight_bound * entry_bound // ONE)
+    return weight_bound, RoundedGaussian(sensitivity, log2_scale, magnitude)
+
+
+def joint_noise(product: float, relation: str, noise_multiplier: float) -> tuple[int, int, RoundedGaussian]:
+    """The integer for a derivative at its bound, the bound on products, and the noise on jointly clipped sums.
+
+    ``product`` bounds the norm of a row times that of a derivative in units of its bound, in lattice units. Rows are
+    centred, so that their entries are at most twice the bound.
+    """
+    unit = jointly_clipped_sum(1, relation).value * product * noise_multiplier
+    weight_bound, log2_scale = _on_lattice(unit, LARGEST_WEIGHT // 2)
+    product_bound = math.floor(product * weight_bound)
+    sensitivity = jointly_clipped_sum(product_bound, relation).value
+    magnitude = sum_magnitude(MOST_PRIVATE_ROWS, 2 * weight_bound)
+    return weight_bound, product_bound, RoundedGaussian(sensitivity, log2_scale, magnitude)
+
+
+def gram_noise(relation: str, noise_multiplier: float) -> tuple[int, RoundedGaussian]:
+    """The squared norm of a row in a Gram matrix, and the noise on its weighted entries."""
+    row_squared, log2_scale = _on_lattice(gram_matrix(1, relation).value * noise_multiplier, GRAM_ROW_SQUARED, bits=25)
+    sensitivity = gram_matrix(row_squared, relation).value
+    return row_squared, RoundedGaussian(sensitivity, log2_scale, MOST_PRIVATE_ROWS * max(GRAM_WEIGHTS) * row_squared)
+
+
+def vector_noise(
+    sensitivity: Callable[[int, str], Sensitivity], relation: str, noise_multiplier: float
+) -> tuple[int, RoundedGaussian]:
+    """The integer that stands for a norm of one, and the noise on a sum of vectors of at most that norm.
+
+    ``sensitivity`` is that of the sum, for the integer and the relation.
+    """
+    unit, log2_scale = _on_lattice(sensitivity(1, relation).value * noise_multiplier, LARGEST_WEIGHT)
+    return unit, RoundedGaussian(sensitivity(unit, relation).value, log2_scale, MOST_PRIVATE_ROWS * unit)
+
+
+def term_noise(relation: str, noise_multiplier: float) -> tuple[int, RoundedGaussian]:
+    """The integer that stands for a term of one, and the noise on a sum of such terms in [0, 1]."""
+    term_bound, log2_scale = _on_lattice(noise_multiplier, LARGEST_WEIGHT)
+    sensitivity = curvature_sum(term_bound, relation).value
+    return term_bound, RoundedGaussian(sensitivity, log2_scale, MOST_PRIVATE_ROWS * term_bound)
+
+
+def _on_lattice(noise: float, largest: int, bits: int = _WEIGHT_BITS) -> tuple[int, int]:
+    """The largest weight, and the exponent of the noise, for noise of a given size per unit of that weight."""
+    noise *= 1.0 + 2.0**-40
+    log2_scale = min(max(bits + math.frexp(noise)[1], 5), _LARGEST_SCALE)
+    # Never more than sums have room for, which matters for budgets beyond all use.
+    weight_bound = min(math.floor(2.0**log2_scale / noise), largest)
+    if weight_bound < 1:
+        raise ParameterError("noise", noise, "noise that sums in 64 bits leave room for", "raise epsilon or delta")
+    return weight_bound, log2_scale
+
+
+# -----------------------------------------------------------------------------
+# Plans that know all their releases in advance.
+
+
+class ListedReleases:
+    """Base of the plans whose releases are fixed before the first one is made."""
+
+    __slots__ = ()
+
+    releases: tuple[Release, ...]
+
+    @property
+    def cost(self) -> Event:
+        """What everything that is released costs together."""
+        return event_of_releases(self.releases)
+
+
+# -----------------------------------------------------------------------------
+# Releases that share one noise scale: from a budget to the noise of each, and to the lines of the certificate.
+
+
+def _scale_in_sensitivities(event: Event) -> float:
+    """The noise scale of a Gaussian release, or of a selection among scores that move in both directions."""
+    if isinstance(event, GaussianEvent):
+        return event.noise_multiplier
+    if isinstance(event, ExponentialEvent):
+        return 2.0 / event.epsilon
+    raise TypeError(f"{type(event).__name__}: say what its noise scale is")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRelease:
+    """A :class:`~taciturn.privacy.claim.Release` whose noise is not known yet.
+
+    Parameters
+    ----------
+    event_at : callable
+        The cost of one release at a common scale b, such as ``lambda b: GaussianEvent(3.0 * b)``. It falls as b grows,
+        or does not depend on b.
+    scale_of : callable
+        The noise scale in units of the sensitivity, from the event. By default the multiplier of Gaussian noise, or
+        twice the inverse range of a selection.
+    """
+
+    what: str
+    noise: str
+    event_at: Callable[[float], Event]
+    count: int = 1
+    scale_of: Callable[[Event], float] = _scale_in_sensitivities
+
+
+def calibrate_releases(
+    budget: Budget, planned: Sequence[PlannedRelease], *, ordered: bool = True
+) -> tuple[Release, ...]:
+    """The planned releases, of which there is one at least, at the smallest common scale that stays within the budget.
+
+    A plan takes the parameters of its mechanisms from the events of these, so that the certificate lists what is drawn.
+    Without privacy (an infinite epsilon) all of them are without noise. What is ``ordered`` happens in this order;
+    otherwise the cost holds for every order.
+    """
+    if math.isinf(budget.epsilon):
+        return tuple(Release(each.what, "none", 0.0, NotPrivateEvent(), each.count) for each in planned)
+
+    def whole(b: float) -> Event:
+        events = [each.event_at(b) * each.count for each in planned]
+        return sum(events[1:], events[0])
+
+    scale = calibrate(budget, whole, ordered=ordered)
+    events = [each.event_at(scale) for each in planned]
+    return tuple(
+        Release(each.what, each.noise, each.scale_of(event), event, each.count)
+        for each, event in zip(planned, events, strict=True)
+    )
+
+
+# -----------------------------------------------------------------------------
+# Releases of the default model: each method pays for what it returns.
+
+# The lower end of the grid of a median row norm.
+_LEAST_NORM = 2.0**-6
+# Rows are expected to be about a quarter as long as they can be.
+_TYPICAL_NORM = 0.25
+# Neighbouring points of a grid for medians differ by this factor.
+_GRID_RATIO = 1.17
+_TERM_BOUND = 1 << 20
+# Rows less a centre have entries of up to twice the bound.
+_CENTRED_ENTRY = 2 * ONE
+
+
+class Ceiling(NamedTuple):
+    """What it means if a median is at the upper end of its grid: the kind of suspicion, and the public n."""
+
+    kind: str
+    n_records: int
+
+
+class Releases:
+    """Private answers to the few questions that a fit asks of a source.
+
+    The budget pays for every answer. Children of the stream are used up, one per answer.
+    """
+
+    def __init__(self, budget: PrivacyFilter, relation: str, source: Source, stream: Stream) -> None:
+        self._budget, self._relation, self._source, self._stream = budget, relation, source, stream
+        self._suspicions: dict[str, Suspicion] = {}
+
+    @property
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """What the answers say against bounds or classes, the first of each kind."""
+        return tuple(self._suspicions.values())
+
+    def suspect(self, suspicion: Suspicion | None) -> None:
+        """Keep what an answer says, if anything; without noise there is no released number that could tell."""
+        if suspicion is not None and self.private:
+            self._suspicions.setdefault(suspicion.kind, suspicion)
+
+    @property
+    def private(self) -> bool:
+        """Whether there is noise."""
+        return self._budget.private
+
+    @property
+    def remaining(self) -> float:
+        """The share of the budget that is not spent yet."""
+        return self._budget.remaining
+
+    def quantile(
+        self,
+        what: str,
+        share: float,
+        statistic: RowStatistic,
+        low: float,
+        high: float,
+        *,
+        quantile: float = 0.5,
+        typical: float | None = None,
+        noiseless: Callable[[], float] | None = None,
+        ceiling: Ceiling | None = None,
+    ) -> float:
+        """A quantile of a statistic on a geometric grid of public ends; without noise a number of its own, if given.
+
+        A prior prefers what is ``typical`` in the absence of information: its logarithm has a deviation of one. A
+        ``ceiling`` says what it means if values crowd at the upper end.
+        """
+        selection_range = self._budget.selection(what, share)
+        if not self._budget.private and noiseless is not None:
+            return noiseless()
+        n_points = max(2, math.ceil(math.log(high / low) / math.log(_GRID_RATIO)) + 1)
+        grid = np.geomspace(low, high, n_points)
+        prior = None if typical is None else tuple((-0.5 * np.square(np.log(grid / typical))).tolist())
+        mechanism = PrivateQuantile(
+            tuple(grid),
+            quantile,
+            self._relation,
+            selection_range if self._budget.private else 1.0,
+            prior,
+            self._source.rank_weight,
+        )
+        counts = self._source.total(CumulativeCounts(statistic, mechanism.grid))
+        if not self._budget.private:
+            return mechanism.grid[int(np.argmax(replace(mechanism, prior=None).count_scores(counts)))]
+        released = mechanism.release_counts(counts, self._child("quantile"))
+        if ceiling is not None and crowds_at_ceiling(mechanism, released, ceiling.n_records):
+            self.suspect(Suspicion(ceiling.kind, what))
+        return released
+
+    def row_norm(
+        self,
+        what: str,
+        share: float,
+        norms: RowNorms,
+        widest: float,
+        quantile: float = 0.5,
+        ceiling: Ceiling | None = None,
+    ) -> float:
+        """A quantile of the row norms of the records that are not null."""
+
+        def noiseless() -> float:
+            # A constant column lengthens rows, by the root of two at most. No row is clipped, so that none is left out:
+            # rows of zeros may be far from their centre.
+            largest = largest_row_norm(self._source, replace(norms, zeros=True))
+            return math.sqrt(2.0) * max(largest, _LEAST_NORM)
+
+        high = max(widest, 1.0)
+        return self.quantile(
+            what, share, norms, _LEAST_NORM, high, quantile=quantile, typical=_TYPICAL_NORM * high,
+            noiseless=noiseless, ceiling=ceiling,
+        )  # fmt: skip
+
+    def mean(self, what: str, share: float, terms: Task, n_values: int, n_rows: int) -> tuple[FloatArray, float]:
+        """The sum of vectors of norm at most one over ``n_rows``, and the deviation of its noise.
+
+        ``terms`` sums them in lattice units.
+        """
+        weight, noise = self.noise(HuberLoss(1.0), ONE * ONE, what, share, n_values)
+        sums = weight * self._source.total(terms)
+        unit = 1.0 / (float(weight) * ONE * n_rows)
+        return self._noisy(sums, noise, "mean") * unit, _deviation(noise) * unit
+
+    def row_mean(self, what: str, share: float, clipping: Clipping, n_rows: int) -> tuple[FloatArray, float]:
+        """The mean of clipped rows in lattice units, and the deviation of its noise."""
+        weight, noise = self.noise(HuberLoss(1.0), clipping.row_squared, what, share, clipping.n_features)
+        unit = 1.0 / (float(weight) * n_rows)
+        sums = self._source.total(ClippedRowSum(clipping, weight))
+        return self._noisy(sums, noise, "row mean") * unit, _deviation(noise) * unit
+
+    def gram_matrix(self, what: str, share: float, clipping: Clipping) -> tuple[FloatArray, float]:
+        """The Gram matrix of clipped rows in scaled units, and the deviation of the noise on its diagonal."""
+        return self.outer_products(
+            what, share, lambda row_squared: GramMatrix(clipping, row_squared), clipping.width, clipping.norm
+        )
+
+    def outer_products(
+        self,
+        what: str,
+        share: float,
+        terms: Callable[[int], Task],
+        width: int,
+        norm: float,
+        *,
+        finest: int = GRAM_ROW_SQUARED,
+    ) -> tuple[FloatArray, float]:
+        """A sum of outer products of vectors of at most a norm, and the deviation of the noise on its diagonal.
+
+        ``terms`` sums them, given the integer that stands for the squared norm, which is ``finest`` without privacy.
+        Off the diagonal the variance of the noise is half as large, as in a Gaussian orthogonal ensemble.
+        """
+        upper = np.triu_indices(width)
+        multiplier = self._budget.gaussian(what, share, distance=upper[0].size * DISTANCE_PER_VALUE)
+        if self._budget.private:
+            row_squared, noise = gram_noise(self._relation, multiplier)
+        else:
+            row_squared, noise = finest, None
+        weights = np.where(upper[0] == upper[1], *GRAM_WEIGHTS)
+        sums = self._source.total(terms(row_squared))[upper]
+        unit = norm**2 / row_squared
+        # Without noise the weights would only cost bits.
+        released = (
+            sums.astype(np.float64) if noise is None else self._noisy(sums * weights, noise, "Gram matrix") / weights
+        )
+        matrix = np.zeros((width, width))
+        matrix[upper] = released * unit
+        matrix += np.triu(matrix, 1).T
+        return matrix, _deviation(noise) / GRAM_WEIGHTS[0] * unit
+
+    def largest_correlations(
+        self, what: str, share: float, correlations: EntryCorrelationSum, k: int, entry: int, weight: int
+    ) -> IntArray:
+        """The places of k large absolute sums by Gumbel noise, for entries and weights within bounds."""
+        selection_range = self._budget.selection(what, share, k)
+        scores = np.abs(self._source.total(correlations)).sum(axis=1)
+        if not self._budget.private:
+            return first_k_of(scores, np.zeros(scores.size), k)
+        sensitivity = proposal_scores(entry, weight, self._relation)
+        return GumbelTopK(sensitivity, k, selection_range).release(scores, self._child("columns"))
+
+    def can_select(self, share: float, k: int) -> bool:
+        """Whether a share pays for k selections and what double precision costs them."""
+        return self._budget.range_of(share, k) > 4.0 * rounding_charge(k)
+
+    def noise(
+        self, loss: Loss, row_squared: int, what: str, share: float, values: int, count: int = 1
+    ) -> tuple[int, RoundedGaussian | None]:
+        """For sums of rows times derivatives: what stands for a derivative at its bound, and the noise.
+
+        ``count`` sums with ``values`` coordinates each cost ``share`` together.
+        """
+        multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
+        if not self._budget.private:
+            return ONE if loss.labelled else LARGEST_WEIGHT // 2, None
+        return gradient_noise(loss, row_squared, self._relation, multiplier, _CENTRED_ENTRY)
+
+    def joint_noise(
+        self, product: float, what: str, share: float, values: int, count: int = 1
+    ) -> tuple[int, int | None, RoundedGaussian | None]:
+        """For jointly clipped sums: what stands for a derivative at its bound, the bound on products, and the noise.
+
+        ``product`` is as in :func:`~taciturn.methods.releases.joint_noise`. Without noise nothing is clipped.
+        """
+        multiplier = self._budget.gaussian(what, share, count, values * DISTANCE_PER_VALUE)
+        if not self._budget.private:
+            return LARGEST_WEIGHT // 2, None, None
+        return joint_noise(product, self._relation, multiplier)
+
+    def moments(self, what: str, share: float, terms: Callable[[int], Task], n_values: int) -> tuple[FloatArray, float]:
+        """A sum of vectors of norm at most one, and the deviation of its noise.
+
+        ``terms`` sums them, given the integer that stands for one.
+        """
+        multiplier = self._budget.gaussian(what, share, distance=n_values * DISTANCE_PER_VALUE)
+        unit, noise = vector_noise(jointly_clipped_sum, self._relation, multiplier)
+        return self._noisy(self._source.total(terms(unit)), noise, "moments") / unit, _deviation(noise) / unit
+
+    def counts(self, what: str, share: float, cells: Callable[[int], Task], n_cells: int) -> tuple[FloatArray, float]:
+        """Numbers of records in cells of which each record is in one, and the deviation of their noise.
+
+        ``cells`` counts them, given the integer that stands for one.
+        """
+        multiplier = self._budget.gaussian(what, share, distance=n_cells * DISTANCE_PER_VALUE)
+        unit, noise = vector_noise(cell_counts, self._relation, multiplier)
+        return self._noisy(self._source.total(cells(unit)), noise, "counts") / unit, _deviation(noise) / unit
+
+    def best_model(
+        self,
+        what: str,
+        share: float,
+        clipping: Clipping,
+        models: tuple[FloatArray, ...],
+        reference: FloatArray,
+        penalties: FloatArray,
+        clips: tuple[float, float],
+        tolerance: float = 0.0,
+    ) -> int:
+        """The place of a model with a small sum of clipped excess losses over a reference, plus penalty.
+
+        Excess losses are clipped at twice the range of the selection, within two ends. Sums count from a tolerance on.
+        """
+        selection_range = self._budget.selection(what, share)
+        clip = min(max(2.0 * selection_range, clips[0]), clips[1])
+        unit = _TERM_BOUND / clip
+        sums = self._source.total(ExcessLossSums(clipping, models, reference, clip, unit))
+        scores = -np.maximum(sums, round(tolerance * unit)) - np.rint(penalties * unit).astype(np.int64)
+        if not self._budget.private:
+            return int(np.argmax(scores))
+        sensitivity = loss_differences(_TERM_BOUND, self._relation)
+        return ExponentialMechanism(sensitivity, selection_range).release(scores, self._child("size"))
+
+    def noisy_sums(self, sums: Task, noise: RoundedGaussian | None) -> FloatArray:
+        """Sums with the noise that was paid for."""
+        return self._noisy(self._source.total(sums), noise, "sums")
+
+    def _noisy(self, sums: IntArray, noise: RoundedGaussian | None, label: str) -> FloatArray:
+        released = sums if noise is None else noise.release(sums, self._child(label))
+        return released.astype(np.float64)
+
+    def _child(self, label: str) -> Stream:
+        return self._stream.spawn(label)
+
+
+def list_spends(
+    spends: Iterable[Spend], half: int | None = None, suspicions: Iterable[Suspicion] = ()
+) -> tuple[Release, ...]:
+    """What was bought from a privacy filter, for the certificate.
+
+    ``half`` is the half of the records that the filter paid for, 1 or 2; None for all records. Releases that say
+    something against bounds or classes are listed with that.
+    """
+    releases = []
+    remarks = {suspicion.what: REMARKS[suspicion.kind] for suspicion in suspicions}
+    for spend in spends:
+        what = f"{spend.what}: {remarks[spend.what]}" if spend.what in remarks else spend.what
+        if spend.mechanism == "none":
+            releases.append(Release(what, "none", 0.0, spend.event, spend.count, half=half))
+            continue
+        selection = spend.mechanism == "selection"
+        noise, scale = ("Gumbel", 2.0 / spend.parameter) if selection else ("Gaussian", spend.parameter)
+        releases.append(Release(what, noise, scale, spend.event, spend.count, spend.remaining, half))
+    return tuple(releases)
+
+
+def _deviation(noise: RoundedGaussian | None) -> float:
+    return 0.0 if noise is None else 2.0**noise.log2_scale

@@ -1,0 +1,1 @@
+"""Scalers with public or private bounds."""

@@ -1,0 +1,83 @@
+"""Bounds of columns from private quantiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taciturn.core.rng import Stream
+from taciturn.core.validation import FloatArray, IntArray
+from taciturn.engines.interface import Block, Source
+from taciturn.methods.scaling.plan import BoundsPlan
+from taciturn.privacy.mechanisms import PrivateQuantile, cumulative_counts
+
+# Half the width of a column whose bounds coincide, relative to their value.
+_LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCounts:
+    """Task: how many values of each column, and of its mirror image, are at most each point of a grid.
+
+    A cell that is NaN counts nowhere.
+
+    Parameters
+    ----------
+    grids : tuple of tuple of float
+        One per column, increasing.
+    """
+
+    grids: tuple[tuple[float, ...], ...]
+    columns: ClassVar[None] = None
+
+    def __call__(self, block: Block) -> IntArray:
+        """The counts of all columns in a row: see :meth:`split`."""
+        X = block.values(None)
+        weights = None if block.persons is None else block.persons.weights
+        counts = []
+        for j, grid in enumerate(self.grids):
+            there = ~np.isnan(X[:, j])
+            weighed = None if weights is None else weights[there]
+            counts += [cumulative_counts(values, grid, weighed) for values in (X[there, j], -X[there, j])]
+        return np.concatenate(counts)
+
+    def split(self, total: IntArray) -> list[tuple[IntArray, IntArray]]:
+        """For each column the counts of its values and those of its mirror image."""
+        sizes = [len(grid) + 1 for grid in self.grids for _ in range(2)]
+        parts = np.split(total, np.cumsum(sizes)[:-1])
+        return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def release_bounds(plan: BoundsPlan, source: Source, stream: Stream) -> tuple[FloatArray, FloatArray]:
+    """Release a lower and an upper bound of every column, the lower ones below the upper ones."""
+    task = ColumnCounts(tuple(quantile.grid for quantile in plan.quantiles))
+    counts = task.split(source.total(task))
+    bounds = np.empty((2, len(plan.quantiles)))
+    for j, (quantile, (values, mirrored)) in enumerate(zip(plan.quantiles, counts, strict=True)):
+        # The grid is symmetric: a lower bound, rounded down, is an upper bound of the mirror image, rounded up.
+        # A difference, since minus zero would be another zero.
+        lower = 0.0 - _release_upper(plan, quantile, mirrored, stream.spawn("lower bound"))
+        upper = _release_upper(plan, quantile, values, stream.spawn("upper bound"))
+        bounds[:, j] = _apart(lower, upper, _smallest(quantile.grid))
+    return bounds[0], bounds[1]
+
+
+def _release_upper(plan: BoundsPlan, quantile: PrivateQuantile, counts: IntArray, stream: Stream) -> float:
+    if plan.private:
+        return quantile.release_counts(counts, stream)
+    return quantile.grid[int(np.argmax(quantile.count_scores(counts)))]
+
+
+def _smallest(grid: tuple[float, ...]) -> float:
+    """The least positive point of a grid."""
+    return grid[len(grid) // 2 + 1]
+
+
+def _apart(lower: float, upper: float, smallest: float) -> tuple[float, float]:
+    """Order the bounds; widen them where they coincide, since nearly all values may be at that point."""
+    if lower == upper:
+        half = max(smallest, _LEAST_SHARE * abs(lower))
+        return lower - half, upper + half
+    return min(lower, upper), max(lower, upper)

@@ -1,0 +1,929 @@
+"""The function private_score and what it returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Literal, overload
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from taciturn.core.errors import DataError, ParameterError, TaciturnError, log_phase
+from taciturn.core.guard import guarded
+from taciturn.core.rng import Stream
+from taciturn.core.validation import (
+    DIFFERENT_LENGTHS,
+    NO_RECORDS,
+    NOT_ONE_COLUMN,
+    ONE,
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    NumberArray,
+    check_choice,
+    check_integer,
+    without_data_values,
+)
+from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, column_of_keys, read_persons
+from taciturn.data.records import (
+    PresentRecords,
+    admission_assumptions,
+    blanked,
+    check_lengths,
+    checked_layout,
+    count_rows,
+    finite_rows,
+    read_judged_table,
+    read_table,
+    read_target,
+)
+from taciturn.data.sensitivity import check_public_count, public_rows
+from taciturn.data.target import (
+    ClassCells,
+    ErrorCells,
+    LabelMap,
+    MarginCells,
+    NumberMap,
+    check_classes,
+    check_y_bounds,
+    label_codes,
+    margin_edges,
+    numeric_target,
+)
+from taciturn.engines.interface import ArraySource, BlockBuilder, Source
+from taciturn.engines.partitions import (
+    ONE_PARTITION,
+    OpenTable,
+    PartitionedSource,
+    TablePersons,
+    is_open,
+    open_arguments,
+)
+from taciturn.methods.base import (
+    ESTIMAND,
+    LinearPredictor,
+    check_common_parameters,
+    person_assumptions,
+    public_persons,
+    reserve_cost,
+)
+from taciturn.methods.diagnostics import REMARKS, suspect_counts, warn_of_scored_labels
+from taciturn.methods.scores.plan import count_bins, plan_score
+from taciturn.methods.scores.run import (
+    CONFIDENCE_LEVEL,
+    CalibrationBin,
+    CellCounts,
+    ClassRecall,
+    LinearOutputs,
+    Measure,
+    OutcomeCounts,
+    calibrate_deciles,
+    class_recalls,
+    measure_classes,
+    measure_errors,
+    measure_margins,
+    release_sums,
+    roc_curve,
+    total_error,
+)
+from taciturn.privacy.account import Account
+from taciturn.privacy.budget import Budget
+from taciturn.privacy.certificate import Certificate, certify, in_short
+from taciturn.privacy.claim import Release
+
+# -----------------------------------------------------------------------------
+# What a score releases: one number, or one histogram and all measures that are made of it.
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateScore:
+    """A released score.
+
+    Parameters
+    ----------
+    value : float
+        The noisy metric, clipped to the range that the metric has.
+    std : float
+        Standard deviation of the noise in the units of the metric, before clipping: a public fact. For balanced
+        accuracy, which divides by noisy sizes of classes, an upper estimate from these.
+    metric : str
+        Which one.
+    certificate : Certificate
+        The privacy statement of this release.
+    """
+
+    value: float
+    std: float
+    metric: str
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class ModelScore:
+    """Measures of a model on private records, each with an interval and beside its baseline.
+
+    All of them are computed from ``counts``, which was released once, and from public facts: whoever has these can
+    compute them again.
+
+    Parameters
+    ----------
+    cells : MarginCells or ClassCells or ErrorCells
+        The public cells of prediction and truth.
+    counts : tuple of float
+        The released numbers of records in them.
+    std : float
+        Standard deviation of the noise on each: a public fact.
+    labels : tuple
+        The classes; empty for numbers.
+    certificate : Certificate
+        The privacy statement of the release.
+    """
+
+    cells: MarginCells | ClassCells | ErrorCells
+    counts: tuple[float, ...]
+    std: float
+    labels: tuple[Any, ...]
+    certificate: Certificate
+
+    metric = "all"
+    confidence_level = CONFIDENCE_LEVEL
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModelScore) and self._stored == other._stored
+
+    def __hash__(self) -> int:
+        return hash((self.cells, self.counts))
+
+    @property
+    def _stored(self) -> tuple[Any, ...]:
+        return self.cells, self.counts, self.std, self.labels, self.certificate
+
+    @property
+    def _released(self) -> FloatArray:
+        return np.array(self.counts)
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """AUC, log loss, accuracy and calibration of two classes; R2 and errors of numbers; fewer of more classes."""
+        if isinstance(self.cells, MarginCells):
+            return measure_margins(self.cells, self._released, self.std)
+        if isinstance(self.cells, ClassCells):
+            return measure_classes(self.cells, self._released, self.std)
+        return measure_errors(self.cells, self._released, self.std)
+
+    @cached_property
+    def calibration(self) -> tuple[CalibrationBin, ...]:
+        """How often the second class occurs, by tenths of its predicted probability; empty but for two classes."""
+        return calibrate_deciles(self.cells, self._released, self.std) if isinstance(self.cells, MarginCells) else ()
+
+    @cached_property
+    def roc(self) -> tuple[tuple[float, float], ...]:
+        """False and true positive rates; empty but for two classes."""
+        return roc_curve(self.cells, self._released) if isinstance(self.cells, MarginCells) else ()
+
+    @cached_property
+    def recalls(self) -> tuple[ClassRecall, ...]:
+        """The share of right predictions by class; empty but for more than two classes."""
+        return class_recalls(self.cells, self._released, self.std) if isinstance(self.cells, ClassCells) else ()
+
+    def __getitem__(self, name: str) -> Measure:
+        """The measure of this name."""
+        return {found.name: found for found in self.measures}[name]
+
+    def __str__(self) -> str:
+        head = f"{'measure':<26}{'value':>10}{'lower':>10}{'upper':>10}{'baseline':>10}"
+        rows = (
+            f"{each.name:<26}{each.value:>10.4g}{each.lower:>10.4g}{each.upper:>10.4g}{each.baseline:>10.4g}"
+            for each in self.measures
+        )
+        return "\n".join((head, *rows, f"intervals at {100 * self.confidence_level:g}%; {self._noise}"))
+
+    @property
+    def _noise(self) -> str:
+        if self.std == 0.0:
+            return "without noise, and not private"
+        return f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}, {self.certificate.relation}"
+
+
+# -----------------------------------------------------------------------------
+# The metric "all": one histogram of predictions and truth, from which every measure is made.
+
+_MOST_ODDS = 10**15
+
+
+class HistogramMetric:
+    """All measures of a fitted model.
+
+    Parameters
+    ----------
+    estimator : object
+        The model. The features of one of ours are read, and its outputs added up record by record; of any other model
+        its own outputs are.
+    """
+
+    name = "all"
+    finest = 1
+    counts = True
+    numeric = False
+    what: str
+    known: dict[str, Any]
+    cells: MarginCells | ClassCells | ErrorCells
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.linear = LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
+        # Whether the cell of a record depends on that record alone, to the last bit and in any place.
+        self.by_record = self.linear is not None
+        self.divide(1, math.inf)
+
+    def divide(self, n_records: int, deviation: float) -> bool:
+        """Fix the cells, of which there are more the more records there are and the less noise."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> FloatArray:
+        """One row of outputs for each record, by the estimator itself."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes; none for numbers."""
+        return ()
+
+    @property
+    def n_values(self) -> int:
+        """How many numbers are released."""
+        return self.cells.n_cells
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Public facts for the certificate."""
+        return self.known | {"cells": self.n_values}
+
+    @property
+    def n_outputs(self) -> int | None:
+        """How many numbers :meth:`outputs` makes of a record; None for its features."""
+        if self.linear is not None:
+            return None
+        return len(self.labels) if len(self.labels) > 2 else 1
+
+    def outputs(self, X: Any) -> Any:
+        """What the task reads of each record: the features of a linear model, or one row of a model's outputs."""
+        return self.predict(X) if self.linear is None else read_table(self.estimator, X, reset=False)
+
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """What is released with noise."""
+        return source.total(CellCounts(self.cells, term_bound, self.linear))
+
+    def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> ModelScore:
+        """All measures."""
+        return ModelScore(self.cells, tuple(sums.tolist()), deviation, self.labels, certificate)
+
+
+class ClassHistogram(HistogramMetric):
+    """Of a classifier: the bin of predicted log-odds and the class."""
+
+    what = "numbers of records by prediction and class"
+
+    def __init__(self, estimator: Any, classes: AnyArray) -> None:
+        if not hasattr(estimator, "predict_proba"):
+            raise ParameterError(
+                "estimator",
+                type(estimator).__name__,
+                "a classifier with predict_proba where metric='all'",
+                "use metric='accuracy'",
+            )
+        self.classes = classes
+        self.known = {"classes": classes}
+        super().__init__(estimator)
+
+    def divide(self, n_records: int, deviation: float) -> bool:
+        """Fix the bins of log-odds."""
+        # Noise on a probability of next to nothing would be multiplied by its logarithm.
+        most = max(n_records, 1) if deviation > 0.0 else _MOST_ODDS
+        edges = margin_edges(count_bins(n_records, deviation).probabilities, most)
+        self.cells = MarginCells(edges) if self.classes.size == 2 else ClassCells(edges, int(self.classes.size))
+        return True
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes."""
+        return tuple(self.classes.tolist())
+
+    def predict(self, X: Any) -> FloatArray:
+        """Log-odds of the second class, or for more classes the logarithms of all probabilities."""
+        probabilities = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        logarithms: FloatArray = np.log(probabilities.reshape(-1, self.classes.size))
+        return logarithms[:, 1:] - logarithms[:, :1] if self.classes.size == 2 else logarithms
+
+    def mapped(self, y: AnyArray) -> IntArray:
+        """Class codes, -1 for labels that are none of the classes."""
+        return label_codes(y, self.classes)
+
+
+class NumberHistogram(HistogramMetric):
+    """Of a regressor: the bin of the target and that of the absolute error."""
+
+    what = "numbers of records by target and error"
+    numeric = True
+
+    def __init__(self, estimator: Any, y_bounds: tuple[float, float]) -> None:
+        self.y_bounds = y_bounds
+        self.known = {"y_bounds": y_bounds}
+        super().__init__(estimator)
+
+    def divide(self, n_records: int, deviation: float) -> bool:
+        """Fix the bins of targets and errors."""
+        bins = count_bins(n_records, deviation)
+        self.cells = ErrorCells.of_bins(self.y_bounds, bins.numbers, bins.errors)
+        return True
+
+    def predict(self, X: Any) -> FloatArray:
+        """The predicted numbers."""
+        numbers: FloatArray = np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1, 1)
+        return numbers
+
+    def mapped(self, y: AnyArray) -> FloatArray:
+        """Numbers on the lattice, clipped to the bounds."""
+        return numeric_target(y, self.y_bounds)
+
+
+def _is_linear(estimator: Any) -> bool:
+    """Whether predictions follow from coefficients, as those of our models do; a subclass may have its own."""
+    if not isinstance(estimator, LinearPredictor):
+        return False
+    own = (
+        getattr(type(estimator), name, None) for name in ("_margins", "decision_function", "predict_proba", "predict")
+    )
+    return all(method is None or method.__module__.startswith("taciturn.methods.") for method in own)
+
+
+# -----------------------------------------------------------------------------
+# The metrics of private scores: which sums are released, and what is made of them.
+
+LABEL_METRICS = ("accuracy", "balanced accuracy")
+"""For classifiers."""
+
+NUMBER_METRICS = {"mean squared error": 2, "mean absolute error": 1}
+"""For regressors, with the power of the distance that is averaged."""
+
+
+class MeanMetric:
+    """The mean of terms between 0 and ``largest``."""
+
+    name: str
+    finest = 1
+    counts = False
+    n_values = 1
+    largest = 1.0
+    numeric = False
+    # Of each record the mapped prediction is read, which an estimator computes from a whole table.
+    outputs = None
+    n_outputs = 1
+    by_record = False
+
+    def divide(self, n_records: int, deviation: float) -> bool:
+        """Fix what is counted, by the number of records and the noise; whether that was left open."""
+        return False
+
+    def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> PrivateScore:
+        """The released score."""
+        return PrivateScore(*self.score(sums, n_rows, deviation), self.name, certificate)
+
+    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
+        """The metric and the standard deviation of its noise."""
+        return float(np.clip(sums[0] / n_rows, 0.0, 1.0)) * self.largest, deviation / n_rows * self.largest
+
+
+class AccuracyMetric(MeanMetric):
+    """The share of right labels."""
+
+    name = "accuracy"
+    what = "the accuracy of a model"
+
+    def __init__(self, classes: AnyArray) -> None:
+        self.classes = classes
+        self.facts = {"classes": classes}
+
+    def mapped(self, y: AnyArray) -> IntArray:
+        """Class codes, -1 for labels that are none of the classes."""
+        return label_codes(y, self.classes)
+
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """What is released with noise."""
+        right, _ = source.total(OutcomeCounts(self.classes.size, term_bound)).sum(axis=0).tolist()
+        return np.array([right])
+
+
+class BalancedAccuracyMetric(AccuracyMetric):
+    """The mean over classes of the share of right labels among the records of a class."""
+
+    name = "balanced accuracy"
+    what = "the numbers of right and wrong predictions in each class"
+    counts = True
+
+    def __init__(self, classes: AnyArray) -> None:
+        super().__init__(classes)
+        self.n_values = 2 * classes.size
+
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """Numbers of right and wrong predictions in each class."""
+        return source.total(OutcomeCounts(self.classes.size, term_bound))
+
+    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
+        """The balanced accuracy and the standard deviation of its noise."""
+        sizes = np.maximum(sums.sum(axis=1), 1.0)
+        shares = np.clip(sums[:, 0] / sizes, 0.0, 1.0)
+        # Of r and w, both with noise of deviation s, r / (r + w) deviates by s hypot(r, w) / (r + w)**2 to first order,
+        # and a number in [0, 1] by no more than one half.
+        spreads = np.minimum(deviation / sizes, 0.5)
+        return float(shares.mean()), float(np.linalg.norm(spreads)) / sizes.size
+
+
+class ErrorMetric(MeanMetric):
+    """The mean of a power of the distance between target and prediction."""
+
+    numeric = True
+
+    def __init__(self, name: str, y_bounds: tuple[float, float]) -> None:
+        self.name, self.power, self.y_bounds = name, NUMBER_METRICS[name], y_bounds
+        self.what = f"the {name} of a model"
+        self.finest = (2 * ONE) ** self.power
+        self.facts = {"y_bounds": y_bounds}
+        width = y_bounds[1] - y_bounds[0]
+        # A product overflows to infinity, where a power would raise.
+        self.largest = width * width if self.power == 2 else width
+        if not 0.0 < self.largest < np.inf:
+            raise ParameterError(
+                "y_bounds",
+                y_bounds,
+                f"bounds between which the {name} is a positive finite number",
+                "fit the model to a target in other units",
+            )
+
+    def mapped(self, y: AnyArray) -> FloatArray:
+        """Numbers on the lattice, clipped to the bounds."""
+        return numeric_target(y, self.y_bounds)
+
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """What is released with noise."""
+        return total_error(source, self.power, term_bound)
+
+
+def metric_of(estimator: Any, metric: str) -> AccuracyMetric | ErrorMetric | ClassHistogram | NumberHistogram:
+    """The metric, with what it takes from the model."""
+    kind = type(estimator).__name__
+    whole = all(hasattr(estimator, name) for name in ("fit", "predict", "__sklearn_tags__"))
+    if not whole or not (is_classifier(estimator) or is_regressor(estimator)):
+        raise ParameterError(
+            "estimator", kind, "a fitted classifier or regressor, or a pipeline that ends in one", "pass one"
+        )
+    check_is_fitted(estimator)
+    if is_classifier(estimator):
+        name = check_choice(("auto", *LABEL_METRICS, "all"), metric=metric)
+        classes = check_classes(estimator.classes_)
+        if name == "all":
+            return ClassHistogram(estimator, classes)
+        kind_of_metric = BalancedAccuracyMetric if name == "balanced accuracy" else AccuracyMetric
+        return kind_of_metric(classes)
+    name = check_choice(("auto", *NUMBER_METRICS, "all"), metric=metric)
+    if name == "all":
+        # Its squared error has to be a number too.
+        return NumberHistogram(estimator, ErrorMetric("mean squared error", _bounds_of(estimator)).y_bounds)
+    return ErrorMetric("mean squared error" if name == "auto" else name, _bounds_of(estimator))
+
+
+def _bounds_of(estimator: Any) -> tuple[float, float]:
+    """The public range of the target, as the certificate of a fit states it or else as a parameter."""
+    model = estimator
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    certificate = getattr(model, "certificate_", None)
+    stated: Mapping[str, Any] = certificate.public if isinstance(certificate, Certificate) else {}
+    y_bounds = stated.get("y_bounds", getattr(model, "y_bounds", None))
+    if y_bounds is None:
+        raise ParameterError(
+            "estimator",
+            type(model).__name__,
+            "a regressor with public y_bounds, between which errors are bounded",
+            "fit one of taciturn's, or give this one an attribute y_bounds=(low, high)",
+        )
+    return check_y_bounds(y_bounds)
+
+
+# -----------------------------------------------------------------------------
+# Records on which a fitted model is scored: its predictions beside the true targets.
+
+
+def read_scored(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    mapped: Callable[[AnyArray], NumberArray],
+    *,
+    numeric: bool,
+    invalid: str,
+    relation: str,
+    outputs: Callable[[Any], Any] | None = None,
+    n_outputs: int | None = 1,
+) -> PresentRecords:
+    """What is known of predictions, in the columns of X, and mapped targets of the records that are not null.
+
+    ``mapped`` maps numbers to the lattice or labels to class codes, -1 for labels that are none of the classes.
+    ``outputs`` makes rows of ``n_outputs`` numbers of a table, or of as many as it has columns if that is None; by
+    default these are mapped predictions, in one column.
+    """
+
+    def predicted(table: Any) -> Any:
+        predictions = np.asarray(column_or_1d(estimator.predict(table)))
+        return mapped(predictions.astype(np.float64) if numeric else predictions)[:, None]
+
+    compute = predicted if outputs is None else outputs
+    if invalid == "raise":
+        features, truth = _read_all(compute, X, y, numeric=numeric)
+        present = np.ones(truth.size, dtype=bool)
+    else:
+        table = read_judged_table(estimator, X, reset=False)
+        truth, present = _read_present(table, y, numeric=numeric, relation=relation)
+        features = _compute_present(compute, table, present, relation, n_outputs)
+    target = mapped(truth)
+    records = PresentRecords(features, target, np.flatnonzero(present), present.size)
+    return records if numeric else records.keep(target >= 0)
+
+
+def _read_all(compute: Callable[[Any], Any], X: Any, y: Any, *, numeric: bool) -> tuple[Any, AnyArray]:
+    """What is computed of the table, and targets."""
+    truth, _ = read_target(y, invalid="raise", numeric=numeric)
+    if truth.size == 0:
+        raise DataError(f"y: {NO_RECORDS}.")
+    features = _computed(compute, checked_layout(X))
+    without_data_values("X or y", lambda: check_consistent_length(features, truth))
+    return features, truth
+
+
+def _read_present(table: Any, y: Any, *, numeric: bool, relation: str) -> tuple[AnyArray, BoolArray]:
+    """Targets of the records that are not null, and which of all records these are."""
+    truth, known = read_target(y, invalid="null", numeric=numeric)
+    n_slots = table.shape[0]
+    if truth.size != n_slots:
+        raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
+    if n_slots == 0 and relation != "add-remove":
+        raise DataError(f"X: {NO_RECORDS}.")
+    present: BoolArray = known & finite_rows(table)
+    return truth[present], present
+
+
+def _compute_present(
+    compute: Callable[[Any], Any], table: Any, present: BoolArray, relation: str, n_outputs: int | None
+) -> Any:
+    """What is computed of the records that are not null."""
+    if not present.any():
+        return np.zeros((0, table.shape[1] if n_outputs is None else n_outputs))
+    if relation == "add-remove":
+        return _computed(compute, table[np.flatnonzero(present)])
+    # In their places, since products of matrices round by position.
+    return _computed(compute, blanked(table, present))[np.flatnonzero(present)]
+
+
+def _computed(compute: Callable[[Any], Any], X: Any) -> Any:
+    """What a model says of a table; neither its errors nor its warnings, which may quote data, are passed on."""
+    features = None
+    try:
+        features = guarded(without_data_values, silent=True)("X", lambda: compute(X))
+    except TaciturnError:
+        raise
+    except Exception:
+        pass
+    if features is None:
+        raise DataError(
+            "X: expected records that the estimator can predict, and it failed; try it on made-up records of this form."
+        )
+    return features
+
+
+# -----------------------------------------------------------------------------
+# Tables in partitions on which a fitted model is scored: workers get its coefficients, and count records in cells.
+
+
+def check_scored_table(estimator: Any, asked: Any, table: OpenTable, invalid: str) -> HistogramMetric:
+    """The metric, if it can be made of sums over partitions and the table has the features of the model."""
+    if not isinstance(asked, HistogramMetric):
+        raise ParameterError(
+            "metric", asked.name, "'all' for a table in partitions: one histogram has every measure", "pass that"
+        )
+    if asked.linear is None:
+        raise ParameterError(
+            "estimator",
+            type(estimator).__name__,
+            "a linear model of taciturn for a table in partitions, whose workers get coefficients alone",
+            "compute() the table, or read it into memory",
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    same_names = names is None or table.names is None or list(names) == list(table.names)
+    if table.n_features != estimator.n_features_in_ or not same_names:
+        raise DataError("X: expected the features that the model was fitted to, got others; open the same columns.")
+    if not table.has_target:
+        raise DataError("y: a score requires y to be passed, but the target y is None.")
+    if table.invalid is not None and table.invalid != invalid:
+        raise ParameterError("invalid", invalid, f"{table.invalid!r}, with which the table was opened", "pass that")
+    return asked
+
+
+def read_scored_table(
+    asked: HistogramMetric,
+    table: OpenTable,
+    invalid: str,
+    n_records: int | None,
+    persons: Callable[[], PersonKeys] | None,
+) -> PartitionedSource:
+    """The source of the records that are not null, with features in their own units."""
+    target: NumberMap | LabelMap = LabelMap(np.asarray(asked.labels))
+    if isinstance(asked, NumberHistogram):
+        target = NumberMap(partial(numeric_target, y_bounds=asked.y_bounds))
+    builder = BlockBuilder(math.inf, invalid, target, asked.numeric, own_units=True)
+    return table.read(_Nobody(), builder, n_records, persons)
+
+
+class _Nobody:
+    """Learns the names of the columns in the place of the model, which stays as it is."""
+
+
+# -----------------------------------------------------------------------------
+# How well a fitted model predicts private records, as a number that may be published.
+
+_WHAT = "private_score"
+_ASSUMPTIONS = (
+    "the model, its bounds and its classes are public, or its own certificate is composed with this one",
+    "each prediction depends on its own record alone",
+)
+
+
+@overload
+def private_score(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    metric: Literal["all"],
+    epsilon: float = ...,
+    delta: float = ...,
+    relation: str = ...,
+    n_public: int | None = ...,
+    invalid: str = ...,
+    account: Account | str | None = ...,
+    persons: Any = ...,
+    random_state: int | None = ...,
+) -> ModelScore: ...
+
+
+@overload
+def private_score(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    metric: Literal["auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"] = ...,
+    epsilon: float = ...,
+    delta: float = ...,
+    relation: str = ...,
+    n_public: int | None = ...,
+    invalid: str = ...,
+    account: Account | str | None = ...,
+    persons: Any = ...,
+    random_state: int | None = ...,
+) -> PrivateScore: ...
+
+
+@guarded
+def private_score(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 0.0,
+    metric: str = "auto",
+    relation: str = "zero-out",
+    n_public: int | None = None,
+    invalid: str = "raise",
+    account: Account | str | None = None,
+    persons: Any = None,
+    random_state: int | None = None,
+) -> PrivateScore | ModelScore:
+    r"""Score a fitted model on private records, with noise.
+
+    .. math:: \frac1n \sum_i 1[\hat y_i = y_i], \qquad
+              \frac1K \sum_k \frac{\#\{i : \hat y_i = y_i = k\}}{\#\{i : y_i = k\}}, \qquad
+              \frac1n \sum_i (\hat y_i - y_i)^2, \qquad \frac1n \sum_i |\hat y_i - y_i|
+
+    are accuracy, balanced accuracy over K classes, mean squared and mean absolute error. Targets and predictions are
+    clipped to the model's ``y_bounds`` and rounded to a lattice of :math:`2^{17}` steps. A record whose label is none
+    of the model's classes is a null record: never right, but one of n; so is one whose label has another type. If
+    released numbers of records by class say that almost no label is a class, a ``SuspiciousReleaseWarning`` says so. A
+    prediction that is not a number is as wrong as
+    can be.
+
+    ``metric="all"`` releases one histogram, the numbers of records by prediction and truth in public cells, and makes
+    every measure of it, with an interval and beside its baseline (a ``ModelScore``): AUC, log loss, accuracy and
+    calibration for two classes; accuracy, balanced accuracy and log loss for more; R2, mean absolute and mean squared
+    error for numbers. All of them together cost what one does.
+
+    **Privacy.** (epsilon, 0)-DP under ``relation``, or (epsilon, delta)-DP where Gaussian noise deviates less. The sum,
+    an integer, is released with two-sided geometric or rounded Gaussian noise (``data.sensitivity.error_sum``); for
+    balanced accuracy the numbers of right and wrong predictions in each class are, and for all measures the numbers of
+    records in cells (``outcome_counts``), of which each record is in one. All else is made of these. Public: the model,
+    the number of records (``n_public`` under add-remove) and all parameters. A prediction has to depend on its own
+    record alone. The steps of a pipeline are fitted already and only transform here, record by record, so that nothing
+    is learned from these data; a step that looks at several rows at once, or at a state it keeps, would break this.
+    Under add-remove, and where a person has several rows, rows change their places, which may change the last bits of
+    predictions; the certificate then says "float64". It says "exact" for all measures of a model of taciturn, whose
+    predictions are computed here record by record.
+
+    A score on the records that the model was fitted to is a second release about them: ``compose`` the certificate with
+    the model's. A score on the records of other people is a release about those people, and the model's certificate
+    says nothing of them.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted classifier with ``classes_``, or a fitted regressor with ``y_bounds``, or a pipeline that ends in one.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features), dask collection, or open table
+        What the estimator predicts from. A table in partitions is scored by ``metric="all"``, for linear models.
+    y : array-like of shape (n_samples,)
+        True labels or numbers. None for an open table.
+    epsilon : float, default=1.0
+        Privacy budget of this score. ``float("inf")``: no noise, and no privacy.
+    delta : float, default=0.0
+        Probability with which the guarantee of epsilon may fail. Used only where it reduces the noise.
+    metric : {"auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error", "all"}, \
+default="auto"
+        Accuracies are for classifiers, errors for regressors, "all" for both: every measure from one histogram; a
+        classifier then needs ``predict_proba``. "auto": accuracy, or mean squared error. For balanced accuracy every
+        class should have many more records than the deviation of the noise, 1.4 / epsilon (2.8 under replace-one);
+        without noise a class that has no records counts as one that is always wrong.
+    relation : {"zero-out", "add-remove", "replace-one"}, default="zero-out"
+        The neighbouring relation.
+    n_public : int, default=None
+        Public number of records, required under add-remove; sums are divided by it.
+    invalid : {"raise", "null"}, default="raise"
+        Treatment of records from which the model cannot predict, or without a usable target. "raise" refuses the score,
+        which reveals that there is such a record. "null" makes them null records: never right, no error, but counted
+        in n. X then has to be a table of numbers, and a cell that is no number makes its record null.
+    account : Account or str, default=None
+        The account that pays for the score, or where it is: ``"sqlite:///study.db#name"``. Give a delta then: the
+        noise is Gaussian, and costs the account a fraction of what pure noise of the same epsilon does.
+    persons : array-like of shape (n_samples,), default=None
+        The key of the person that each row is about, where a person may have several rows: the guarantee is then for
+        all rows of a person together, n is the number of persons, and each counts once, with the mean over its rows. A
+        row without a key is a null row. None: every row is a record of its own.
+    random_state : int, default=None
+        None draws the noise from a cryptographic stream. An integer is for reproduction only; the certificate then says
+        that the noise was seeded.
+
+    Returns
+    -------
+    PrivateScore or ModelScore
+        With ``value``, ``std``, ``metric`` and ``certificate``; for all measures with ``measures``, ``calibration``,
+        ``roc`` and the released ``counts`` in place of ``value``. Nothing else is said about the records.
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden and M. Sundararajan, *Universally utility-maximizing privacy mechanisms* (2009).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import FrankWolfeClassifier, private_score
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (6000, 20))
+    >>> y = np.where(X[:, 3] > 0, "case", "control")
+    >>> model = FrankWolfeClassifier(x_bound=1.0, classes=("case", "control"), random_state=0).fit(X[:4000], y[:4000])
+    >>> score = private_score(model, X[4000:], y[4000:], epsilon=0.5, random_state=0)
+    >>> score.metric, round(score.std, 6), score.certificate.epsilon
+    ('accuracy', 0.0014, 0.5)
+    >>> bool(score.value > 0.9)
+    True
+    >>> score = private_score(model, X[4000:], y[4000:], epsilon=0.5, metric="all", random_state=0)
+    >>> [measure.name for measure in score.measures]
+    ['AUC', 'log loss', 'accuracy', 'calibration in the large']
+    >>> bool(score["AUC"].lower > 0.9), score["AUC"].baseline, score.certificate.epsilon
+    (True, 0.5, 0.5)
+    """
+    check_common_parameters(
+        epsilon=epsilon,
+        delta=delta,
+        relation=relation,
+        n_public=n_public,
+        invalid=invalid,
+        account=account,
+        random_state=random_state,
+    )
+    check_public_count(relation, n_public)
+    X, y, persons = open_arguments(X, y, persons)
+    table: OpenTable | None = X if is_open(X) else None
+    asked: Any = metric_of(estimator, "all" if table is not None and metric == "auto" else metric)
+    if table is not None:
+        asked = check_scored_table(estimator, asked, table, invalid)
+    planned = partial(
+        plan_score,
+        Budget(epsilon, delta),
+        asked.what,
+        # Rows of a person share what stands for one.
+        finest=asked.finest if persons is None else max(asked.finest, PERSON_WEIGHT),
+        counts=asked.counts,
+        relation=relation,
+        accounted=account is not None,
+    )
+    plan = planned(n_values=asked.n_values)
+    # The rows of a table in partitions are not counted before all is reserved where their number is private.
+    n_slots = count_rows(y) if table is None else 0 if relation == "add-remove" else table.shape[0]
+    if n_slots is None:
+        raise DataError(f"y: {NOT_ONE_COLUMN}.")
+    # Where the keys are private they are read when all is reserved.
+    whose: Callable[[], PersonKeys] | None = None
+    if persons is not None:
+        whose = persons.read if isinstance(persons, TablePersons) else partial(read_persons, persons, n_slots)
+    keys = None if whose is None or relation == "add-remove" else whose()
+    n_records = public_rows(relation, n_slots, n_public) if keys is None else public_persons(keys, relation, n_public)
+    if asked.divide(check_integer(0, n_public=n_records), plan.deviation):
+        plan = planned(n_values=asked.n_values)
+    unit = "record" if persons is None else "person"
+    with reserve_cost(
+        account,
+        plan,
+        what=_WHAT,
+        relation=relation,
+        unit=unit,
+        n_records=n_records,
+        seeded=random_state is not None,
+        person_column=column_of_keys(persons),
+        person_digest=None if keys is None else keys.digest,
+    ) as reservation:
+        stream = Stream.of(random_state)
+        check_lengths(X, y)
+        reservation.begin()
+        log_phase(_WHAT, "reading")
+        if keys is not None:
+            whose = partial(_known, keys)
+        n_rows = check_integer(0, n_public=n_records)
+        source: Source
+        if table is not None:
+            source = read_scored_table(asked, table, invalid, n_rows, whose)
+        else:
+            records = read_scored(
+                estimator,
+                X,
+                y,
+                asked.mapped,
+                numeric=asked.numeric,
+                invalid=invalid,
+                relation=relation,
+                outputs=asked.outputs,
+                n_outputs=asked.n_outputs,
+            )
+            source = ArraySource(records if whose is None else records.of_persons(whose()), math.inf, n_rows)
+        log_phase(_WHAT, "running")
+        sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
+    releases: tuple[Release, ...] = plan.releases
+    # Post-processing: where the numbers of records of each class are released, they show labels of another type.
+    foreign = (
+        asked.counts
+        and not asked.numeric
+        and plan.mechanism is not None
+        and suspect_counts(asked.what, sums, plan.deviation, asked.classes.size, n_rows)
+    )
+    if foreign:
+        releases = tuple(replace(each, what=f"{each.what}: {REMARKS['labels']}") for each in releases)
+    certificate = certify(
+        releases,
+        plan.budget,
+        relation=relation,
+        public={"metric": asked.name, "records": n_rows, **asked.facts, "invalid": invalid}
+        | ({} if persons is None else {"estimand": ESTIMAND}),
+        assumptions=(
+            *_ASSUMPTIONS,
+            *admission_assumptions(invalid),
+            *(() if persons is None else person_assumptions(relation)),
+            *((ONE_PARTITION,) if isinstance(persons, TablePersons) and not persons.table.gathers_persons else ()),
+            *(() if table is None else table.assumptions),
+        ),
+        seeded=stream.seeded,
+        # A row more or less moves the others, and products of matrices round by position.
+        arithmetic="exact" if asked.by_record or (relation != "add-remove" and persons is None) else "float64",
+        unit=unit,
+        account_head=reservation.head,
+    )
+    log_phase(_WHAT, "certified", in_short(certificate))
+    if foreign:
+        warn_of_scored_labels(asked.classes, relation)
+    result: PrivateScore | ModelScore = asked.result(sums, n_rows, plan.deviation, certificate)
+    return result
+
+
+def _known(keys: PersonKeys) -> PersonKeys:
+    return keys

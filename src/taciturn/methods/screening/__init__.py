@@ -1,0 +1,1 @@
+"""Frank-Wolfe with private screening of features."""

@@ -1,0 +1,230 @@
+"""Plans for Frank-Wolfe with screening."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
+from taciturn.losses import Loss
+from taciturn.methods.frank_wolfe.plan import (
+    LARGEST_RADIUS,
+    SMALLEST_RADIUS,
+    FrankWolfePlan,
+    influences,
+    number_of_steps,
+    plan_target,
+    planned_selection,
+    planned_steps,
+)
+from taciturn.methods.releases import PlannedRelease, calibrate_releases
+from taciturn.privacy.budget import Budget
+from taciturn.privacy.events import GaussianEvent
+from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE
+
+SCREENING_RULES = ("select", "tested", "none-option", "adp")
+"""Names of the rules."""
+
+GAUSSIAN_BITS = 24
+"""Gaussian noise of a screening has a standard deviation of two to this power lattice units."""
+
+# Of what the tested rule spends on screening, half goes to the selection and half to the test.
+_HALF = math.sqrt(0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenedPlan(FrankWolfePlan):
+    """How many steps and screenings will be made, and with how much noise.
+
+    Steps and screenings alternate, so the order of the releases is not that of execution.
+
+    Parameters
+    ----------
+    screenings : tuple of int
+        After which steps coefficients are screened.
+    rule : {"select", "tested", "none-option", "adp"}
+        What a screening does.
+    selection_noise : float
+        Gumbel scale of a screening's selection, in the units of the steps'; 0 for none.
+    gaussian_noise : float
+        Standard deviation of a screening's Gaussian noise in units of its sensitivity, rounding included; 0 for none.
+    threshold : float
+        The gradient of the candidate "none", as a share of the largest possible one.
+    permanent : bool
+        Whether screened coefficients can never come back.
+    """
+
+    ordered: ClassVar[bool] = False
+
+    screenings: tuple[int, ...]
+    rule: str
+    selection_noise: float
+    gaussian_noise: float
+    threshold: float
+    permanent: bool
+
+
+def check_screening(rule: str, screen_at: int | str, screen_share: float, threshold: float | None) -> None:
+    """Raise ParameterError for bad parameters of screening."""
+    check_choice(SCREENING_RULES, rule=rule)
+    if isinstance(screen_at, str):
+        check_choice(("every", "last"), screen_at=screen_at)
+    else:
+        check_integer(1, screen_at=screen_at)
+    check_real(0.0, 1.0, closed="left", screen_share=screen_share)
+    check_positive(screen_share=screen_share)
+    if threshold is not None:
+        check_real(0.0, 1.0, threshold=threshold)
+
+
+def screening_times(screen_at: int | str, n_steps: int) -> tuple[int, ...]:
+    """After which steps coefficients are screened."""
+    if screen_at == "last":
+        return (n_steps,)
+    every = 1 if screen_at == "every" else int(screen_at)
+    return tuple(range(every, n_steps + 1, every))
+
+
+def plan_screened(
+    budget: Budget,
+    loss: Loss,
+    *,
+    radius: float,
+    relation: str,
+    n_rows: int | None,
+    n_features: int,
+    n_outputs: int,
+    intercept: bool,
+    n_steps: int | str,
+    rule: str,
+    screen_at: int | str,
+    screen_share: float,
+    threshold: float | None,
+    permanent: bool,
+    auto_clip: bool = False,
+    auto_radius: bool = False,
+) -> ScreenedPlan:
+    r"""Plan private Frank-Wolfe with screening.
+
+    One accountant covers both. With T steps, m screenings and a share s, the ranges of one step and of one screening
+    are in the ratio :math:`\sqrt{(1 - s) / T} : \sqrt{s / m}`, so that s is the screenings' share of the sum of
+    squares; without a delta, where ranges add up, :math:`(1 - s) / T : s / m`.
+
+    ``screen_at`` is the public schedule of screenings. A ``threshold`` of None is one over the root of ``n_rows``.
+    ``auto_clip`` and ``auto_radius`` are those of :func:`~taciturn.methods.frank_wolfe.plan.plan_target`.
+    """
+    check_screening(rule, screen_at, screen_share, threshold)
+    private = not math.isinf(budget.epsilon)
+    share, n_vertices = float(screen_share), 2 * n_outputs * (n_features + intercept)
+    target = plan_target(budget, loss, radius, relation, n_rows, n_features, intercept, auto_clip, auto_radius)
+    loss, radius, medians = target
+    _check_facts(budget, loss, radius, relation, n_rows, rule)
+    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius, None if medians is None else relation)
+    screenings = screening_times(screen_at, steps)
+    planned = _planned(budget, relation, rule, share, steps, len(screenings), n_vertices, n_features)
+    first = () if medians is None else medians.planned(budget, 1.0)
+    # Without noise a test shows no more than which coefficient is screened.
+    releases = calibrate_releases(budget, (*first, *(planned if private else planned[:2])), ordered=False)
+    step = releases[len(first)]
+    noise = {release.noise: release for release in releases[len(first) + 1 :]}
+    selection_noise = influences(noise["Gumbel"], relation) if "Gumbel" in noise else 0.0
+    gaussian_noise = noise["Gaussian"].scale if "Gaussian" in noise else 0.0
+    # Gaussian noise has to fit its lattice.
+    if gaussian_noise * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
+        raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")
+    return ScreenedPlan(
+        budget if private else Budget(math.inf, 0.0),
+        loss,
+        radius,
+        steps,
+        influences(step, relation),
+        relation,
+        n_rows,
+        n_outputs,
+        intercept,
+        releases,
+        medians=medians,
+        screenings=screenings,
+        rule=rule,
+        selection_noise=selection_noise,
+        gaussian_noise=gaussian_noise,
+        threshold=none_threshold(threshold, n_rows),
+        permanent=permanent,
+    )
+
+
+def none_threshold(threshold: float | None, n_rows: int | None) -> float:
+    """The gradient of the candidate "none", as a share of the largest possible one."""
+    if threshold is not None:
+        return float(threshold)
+    # What |sum_i psi_i x_i| / (n max|psi|) reaches by chance, for features of size one and derivatives at the clip.
+    return 0.0 if n_rows is None else 1.0 / math.sqrt(n_rows)
+
+
+def _check_facts(budget: Budget, loss: Loss, radius: float, relation: str, n_rows: int | None, rule: str) -> None:
+    if rule in ("tested", "adp"):
+        largest = min(loss.largest_radius, LARGEST_RADIUS)
+        if not SMALLEST_RADIUS <= radius <= largest:
+            raise ParameterError(
+                "radius",
+                radius,
+                f"{SMALLEST_RADIUS:g} to {largest:g} in units of x_bound with rule={rule!r}",
+                "rescale the features, or use rule='select'",
+            )
+        if loss.multiclass:
+            raise ParameterError(
+                "rule",
+                rule,
+                "'select' or 'none-option' for more than two classes",
+                "use one of these: Only binary classification is supported by the safe rule",
+            )
+        if math.isinf(loss.condition(radius)):
+            raise ParameterError("rule", rule, "'select' or 'none-option' for this loss", "it is not strongly convex")
+        if budget.delta == 0.0 and not math.isinf(budget.epsilon):
+            raise ParameterError("delta", 0.0, f"a positive number with rule={rule!r}", "its noise is Gaussian")
+    if rule != "select" and relation == "add-remove" and n_rows is None:
+        raise ParameterError(
+            "n_public", None, f"a public number of records with rule={rule!r} under add-remove", "pass one"
+        )
+
+
+_SCREENING_WORDS = {
+    "select": "which coefficient is screened",
+    "tested": "which coefficient is a candidate for screening",
+    "none-option": "which coefficient is screened, if any",
+    "adp": "which coefficients are screened",
+}
+
+
+def _planned(
+    budget: Budget,
+    relation: str,
+    rule: str,
+    share: float,
+    n_steps: int,
+    n_screenings: int,
+    n_vertices: int,
+    n_features: int,
+) -> list[PlannedRelease]:
+    """The steps, then what the screenings release."""
+    if n_screenings == 0:
+        share = 0.0
+    power = 0.5 if budget.delta > 0.0 else 1.0
+    step_part = ((1.0 - share) / n_steps) ** power
+    screen_part = (share / n_screenings) ** power if n_screenings else 0.0
+    # At a common scale b: a selection has the range part / b; Gaussian noise that costs as much has mu = part / (2 b).
+    select_part = {"adp": 0.0, "tested": _HALF}.get(rule, 1.0) * screen_part
+    gauss_part = {"adp": 1.0, "tested": _HALF}.get(rule, 0.0) * screen_part
+    planned = [planned_steps(budget, n_vertices, relation, step_part, n_steps)]
+    words = _SCREENING_WORDS[rule]
+    if select_part:
+        planned.append(planned_selection(words, relation, select_part, 0.0, n_screenings))
+        words = "three numbers of the test of a screening"
+    if gauss_part:
+        distance = DISTANCE_PER_VALUE * (n_features if rule == "adp" else 3)
+        planned.append(
+            PlannedRelease(words, "Gaussian", lambda b: GaussianEvent(2.0 * b / gauss_part, distance), n_screenings)
+        )
+    return planned

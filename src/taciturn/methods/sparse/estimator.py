@@ -1,0 +1,402 @@
+"""The default: a sparse linear model that finds its own clips, columns and steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from sklearn.base import is_classifier
+
+from taciturn.core.errors import ParameterError
+from taciturn.core.rng import Stream
+from taciturn.core.validation import check_choice, check_integer, check_real
+from taciturn.engines.interface import DivisibleSource
+from taciturn.methods import clipped_records
+from taciturn.methods.base import (
+    PrivateClassifier,
+    PrivateLinearModel,
+    PrivateRegressor,
+    PublicFacts,
+    number_or_auto,
+    warn_of_weak_budget,
+)
+from taciturn.methods.diagnostics import warn_of_suspicions
+from taciturn.methods.inference.plan import InferencePlan, plan_inference
+from taciturn.methods.inference.run import InferenceResult, run_inference
+from taciturn.methods.inference.summary import FIXED_COLUMNS, InferringModel
+from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
+from taciturn.methods.sparse.run import SparseResult, run_sparse
+from taciturn.privacy import mechanisms
+from taciturn.privacy.account import Account
+from taciturn.privacy.budget import Budget
+from taciturn.privacy.claim import Release
+
+# Beyond these a clip of mapped residuals, which lie in [-2, 2], does nothing, or leaves nothing.
+_LEAST_CLIP, _MOST_CLIP = 2.0**-16, 16.0
+
+
+_Plan: TypeAlias = SparsePlan | InferencePlan
+_Result: TypeAlias = SparseResult | InferenceResult
+
+
+class SparseModel(InferringModel, PrivateLinearModel):
+    """The default model: what regressor and classifier share."""
+
+    n_nonzero: int | str
+    method: str
+    row_bound: float | str
+
+    persons_refused = None
+    partitions_refused = None
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        self._require_delta()
+        self._require_public_count()
+        check_choice(METHODS, method=self.method)
+        if not isinstance(self.n_nonzero, str):
+            check_integer(1, n_nonzero=self.n_nonzero)
+        else:
+            check_choice(("auto", "all"), "a whole number >= 1", n_nonzero=self.n_nonzero)
+            if self.n_nonzero == "auto" and self.method == "one-shot":
+                raise ParameterError(
+                    "method", "one-shot", "two-phase or auto for a number of features that is chosen", "give n_nonzero"
+                )
+        if number_or_auto(row_bound=self.row_bound) is not None:
+            check_real(self._x_bound / 64.0, math.inf, closed="left", row_bound=self.row_bound)
+        self._check_inference()
+
+    def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
+        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing."""
+        mechanisms.warm_up()
+        clipped_records.warm_up(sparse=sparse, n_classes=n_classes if is_classifier(self) else 0)
+
+    def _public_facts(self, X: Any, y: Any) -> PublicFacts:
+        facts = super()._public_facts(X, y)
+        columns = self._fixed_columns(X, facts.n_features)
+        if columns is None:
+            return facts
+        return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
+
+    def _plan(self, facts: PublicFacts) -> _Plan:
+        loss, n_outputs = self._loss(facts)
+        if self.inference and n_outputs > 1:
+            raise ParameterError(
+                "inference", True, f"two classes (got {n_outputs})", "fit one class against the rest, or without it"
+            )
+        row_bound = number_or_auto(row_bound=self.row_bound)
+        n_records = facts.stated_records
+        make = plan_inference if self.inference else plan_sparse
+        plan = make(
+            Budget(self.epsilon, self.delta),
+            loss,
+            relation=self.relation,
+            n_rows=n_records,
+            n_features=facts.n_features,
+            n_outputs=n_outputs,
+            intercept=bool(self.fit_intercept),
+            n_nonzero=self._asked(facts.n_features),
+            method=self.method,
+            row_bound=None if row_bound is None else row_bound / self._x_bound,
+            residual_clip=self._given_clip(),
+            huber=self._huber,
+            columns=facts.columns,
+        )
+        start = plan.start if isinstance(plan, InferencePlan) else plan
+        if start.n_rows < start.enough_records:
+            enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
+            warn_of_weak_budget(self.epsilon, n_records, enough, facts.unit)
+        return plan
+
+    def _asked(self, n_features: int) -> int | None:
+        """The number of nonzero coefficients that was asked for, None where it is chosen."""
+        if isinstance(self.n_nonzero, str):
+            return n_features if self.n_nonzero == "all" else None
+        return int(self.n_nonzero)
+
+    @property
+    def _huber(self) -> bool:
+        """Whether the loss is Huber's."""
+        return getattr(self, "loss", None) == "huber"
+
+    def _given_clip(self) -> float | None:
+        """The size of a mapped residual, where one is given."""
+        return None
+
+    def _run(self, plan: _Plan, source: DivisibleSource, stream: Stream) -> _Result:
+        if isinstance(plan, InferencePlan):
+            return run_inference(plan, source, stream)
+        return run_sparse(plan, source, stream)
+
+    def _released(self, plan: Any, outcome: _Result) -> Iterable[Release]:
+        return outcome.releases
+
+    def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
+        start = plan.start if isinstance(plan, InferencePlan) else plan
+        described = super()._described(plan, facts) | {
+            "n_nonzero": self.n_nonzero if isinstance(self.n_nonzero, str) else int(self.n_nonzero),
+            "row_bound": self.row_bound,
+            "method": start.strategy.method,
+            "reason": start.strategy.reason,
+            "prices": "every release is listed as the Gaussian one that costs as much",
+        }
+        if facts.columns is not None:
+            described["columns"] = list(facts.columns)
+        if isinstance(plan, InferencePlan):
+            described["inference"] = "two halves of the records" if plan.split else "all records"
+        return described
+
+    def _store(self, plan: _Plan, facts: PublicFacts, outcome: _Result) -> None:
+        super()._store(plan, facts, outcome.coefficients)
+        self.n_iter_ = outcome.n_steps
+        self._set_inference(plan, outcome, self._target_unit / self._x_bound, self._target_unit)
+
+    def _warn_of_releases(self, outcome: _Result) -> None:
+        warn_of_suspicions(self, outcome.suspicions)
+
+
+class SparseRegressor(PrivateRegressor, SparseModel):
+    r"""Sparse linear regression: the default where a target is a number.
+
+    .. math:: \min_{\|w\|_0 \le k,\, b} \; \sum_i \bigl(x_i^\top w + b - y_i\bigr)^2
+
+    by private gradient descent whose clips open as the budget grows, so that ``coef_`` and ``intercept_`` converge to
+    the least-squares coefficients on their columns; without privacy they are these. With ``loss="huber"`` residuals
+    beyond ``residual_clip`` count as if they were that large at every budget, and the limit is Huber's M-estimate: for
+    targets with errors in their tails, whose mean is not of interest.
+
+    Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
+    on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
+    correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated.
+
+    **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the mean of
+    the target, medians of magnitudes and row norms, columns or correlations, column means, Gram matrices, noisy
+    gradients, moments of margins and residuals, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum``, ``gram_matrix``, ``quantile_scores``,
+    ``proposal_scores``, ``loss_differences``). Later releases depend on earlier ones; prices are squared Gaussian
+    parameters and never add up to more than the budget's (``accounting.filter`` has the theorem). Public: the numbers
+    of features and of records (``n_public`` under add-remove) and all parameters.
+
+    Parameters
+    ----------
+    %(epsilon)s
+        Then clipping is not active, and each phase makes 500 steps.
+    %(gaussian_budget)s
+    %(y_bounds)s
+    %(sparse)s
+    loss : {"squared", "huber"}, default="squared"
+        "squared": least squares. "huber": residuals beyond ``residual_clip`` count as if they were that large, and
+        ``coef_`` estimates the coefficients of Huber's loss with that threshold, which differ from least squares
+        where errors are skewed or long-tailed.
+    %(row_bound_median)s
+        Rows of columns that were selected privately get quantiles of their own in any case.
+    residual_clip : float or "auto", default="auto"
+        How large residuals typically are, in the units of y: the threshold of the Huber loss, or what clips of the
+        squared loss are multiples of, which grow with the budget. "auto": the private median of the target's distance
+        from its mean, for the squared loss measured again at a first fit.
+    %(fit_intercept)s
+        The columns and the target are centred too.
+    %(inference)s
+    %(invalid)s
+    %(random_state)s
+
+    Attributes
+    ----------
+    %(iterative_regressor_attributes)s
+    %(inference_attributes)s
+
+    Warns
+    -----
+    WeakBudgetWarning
+        Where the number of records times the Gaussian parameter of the budget is below 40: public facts say that the
+        fit may be worse than a constant.
+
+    References
+    ----------
+    Dong, Roth and Su, *Gaussian differential privacy* (2022), for the accounting. Akaike, *A new look at the
+    statistical model identification* (1974). Fan and Lv, *Sure independence screening for ultrahigh dimensional feature
+    space* (2008). Platt, *Probabilistic outputs for support vector machines* (1999), for recalibration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import SparseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 200))
+    >>> y = 0.5 * X[:, 2] - 0.3 * X[:, 11]
+    >>> model = SparseRegressor(x_bound=1.0, y_bounds=(-1, 1), n_nonzero=2, random_state=0).fit(X, y)
+    >>> np.flatnonzero(model.support_).tolist()
+    [2, 11]
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        relation: str = "zero-out",
+        n_public: int | None = None,
+        x_bound: float | None = None,
+        y_bounds: tuple[float, float] | None = None,
+        n_nonzero: int | str = 10,
+        method: str = "auto",
+        loss: str = "squared",
+        row_bound: float | str = "auto",
+        residual_clip: float | str = "auto",
+        fit_intercept: bool = True,
+        columns: Any = None,
+        inference: bool = False,
+        confidence_level: float = 0.95,
+        invalid: str = "raise",
+        account: Account | str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.n_public = n_public
+        self.x_bound = x_bound
+        self.y_bounds = y_bounds
+        self.n_nonzero = n_nonzero
+        self.method = method
+        self.loss = loss
+        self.row_bound = row_bound
+        self.residual_clip = residual_clip
+        self.fit_intercept = fit_intercept
+        self.columns = columns
+        self.inference = inference
+        self.confidence_level = confidence_level
+        self.invalid = invalid
+        self.account = account
+        self.random_state = random_state
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_choice(("squared", "huber"), loss=self.loss)
+        clip = self._mapped_clip()
+        if clip is not None and not _LEAST_CLIP <= clip <= _MOST_CLIP:
+            low, high = _LEAST_CLIP * self._target_unit, _MOST_CLIP * self._target_unit
+            raise ParameterError(
+                "residual_clip", self.residual_clip, f"a number from {low:g} to {high:g}", "give one within y_bounds"
+            )
+
+    def _loss(self, facts: PublicFacts) -> tuple[None, int]:
+        # The threshold of the Huber loss follows from a release.
+        return None, 1
+
+    def _given_clip(self) -> float | None:
+        return self._mapped_clip()
+
+    def _described(self, plan: _Plan, facts: PublicFacts) -> dict[str, Any]:
+        return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
+
+
+class SparseClassifier(PrivateClassifier, SparseModel):
+    r"""Sparse logistic regression: the default where a target is a class, for two classes or more.
+
+    .. math:: \min_{\|W\|_{0} \le k,\, b} \; \sum_i \ell\bigl(W x_i + b;\, y_i\bigr)
+
+    with the logistic (two classes, one weight vector) or multinomial loss and at most k features that matter to any
+    class, by private gradient descent whose clips open as the budget grows: ``coef_`` and ``intercept_`` converge to
+    the maximum-likelihood coefficients on their columns, and without privacy they are these, where they exist.
+
+    Strategies follow from public facts. *Dense*: one descent on all columns. *Two-phase*: a selection phase on all, or
+    on columns that noisy correlations keep, chooses columns, and an estimation phase fits these alone. *One-shot*:
+    correlations choose. *Constant*: too few records for any column. In the end slope and constant are recalibrated from
+    a noisy histogram of margins and labels, which keeps probabilities calibrated at small budgets. All classes share
+    one budget.
+
+    **Privacy.** (epsilon, delta)-DP under ``relation``. Released, each with its price on the certificate: the shares of
+    the classes, quantiles of row norms and margins, columns or correlations, column means, Gram matrices, noisy
+    gradients, a histogram of margins and labels, and with ``n_nonzero="auto"`` k itself. Sensitivities:
+    ``data.sensitivity`` (``jointly_clipped_sum``, ``fixed_point_sum`` or ``derivative_sum``, ``gram_matrix``,
+    ``cell_counts``, ``quantile_scores``, ``proposal_scores``, ``loss_differences``). Later releases depend on earlier
+    ones; prices are squared Gaussian parameters and never add up to more than the budget's (``accounting.filter`` has
+    the theorem). Public: the numbers of features and of records (``n_public`` under add-remove), the classes and all
+    parameters.
+
+    Parameters
+    ----------
+    %(epsilon)s
+        Then clipping is not active, and each phase makes 500 steps.
+    %(gaussian_budget)s
+    %(classes)s
+    %(class_weight)s
+    %(sparse)s
+    %(row_bound_median)s
+        Rows of columns that were selected privately get quantiles of their own in any case.
+    %(fit_intercept)s
+        The columns and the target are centred too.
+    %(inference)s
+    %(invalid)s
+    %(random_state)s
+
+    Attributes
+    ----------
+    %(iterative_classifier_attributes)s
+    %(inference_attributes)s
+
+    Warns
+    -----
+    WeakBudgetWarning
+        Where the number of records times the Gaussian parameter of the budget is below 40: public facts say that the
+        fit may be worse than a constant.
+
+    References
+    ----------
+    Those of :class:`SparseRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taciturn import SparseClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 200))
+    >>> y = np.where(X[:, 4] + X[:, 9] > 0, "ill", "well")
+    >>> model = SparseClassifier(x_bound=1.0, n_nonzero=2, classes=("ill", "well"), random_state=0).fit(X, y)
+    >>> np.flatnonzero(model.support_).tolist()
+    [4, 9]
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        relation: str = "zero-out",
+        n_public: int | None = None,
+        x_bound: float | None = None,
+        classes: Any = None,
+        class_weight: Mapping[Any, float] | None = None,
+        n_nonzero: int | str = 10,
+        method: str = "auto",
+        row_bound: float | str = "auto",
+        fit_intercept: bool = True,
+        columns: Any = None,
+        inference: bool = False,
+        confidence_level: float = 0.95,
+        invalid: str = "raise",
+        account: Account | str | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.relation = relation
+        self.n_public = n_public
+        self.x_bound = x_bound
+        self.classes = classes
+        self.class_weight = class_weight
+        self.n_nonzero = n_nonzero
+        self.method = method
+        self.row_bound = row_bound
+        self.fit_intercept = fit_intercept
+        self.columns = columns
+        self.inference = inference
+        self.confidence_level = confidence_level
+        self.invalid = invalid
+        self.account = account
+        self.random_state = random_state

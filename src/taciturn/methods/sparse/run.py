@@ -1,0 +1,998 @@
+"""The default model: columns chosen, coefficients estimated, probabilities recalibrated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import erf, expit, softmax
+from scipy.stats import entropy
+
+from taciturn.core.rng import Stream
+from taciturn.core.validation import ONE, FloatArray, IndexArray, IntArray
+from taciturn.engines.interface import Source
+from taciturn.methods.clipped_records import Clipping
+from taciturn.methods.descent import (
+    LEAST_CLIP,
+    MOST_STEPS,
+    Constraint,
+    DescentRule,
+    GradientDescent,
+    LinearDescent,
+    ShrinkingStep,
+    WeightNoise,
+    all_threads_if_large,
+    columns_by_weight,
+    heaviest_columns,
+    one_thread,
+    step_rule,
+)
+from taciturn.methods.diagnostics import Suspicion, suspect_mean, suspect_shares
+from taciturn.methods.releases import Ceiling, Releases, list_spends
+from taciturn.methods.sparse.plan import COLUMNS_PER_NONZERO, LEAST_NONZERO, MOST_CHOSEN, SparsePlan
+from taciturn.methods.sums import (
+    CorrelationSum,
+    EntryCorrelationSum,
+    GradientSum,
+    KeptShares,
+    MarginCounts,
+    MarginMagnitudes,
+    ResidualMagnitudes,
+    ResidualMoments,
+    RowNorms,
+    TargetMagnitudes,
+    TargetSum,
+)
+from taciturn.privacy.claim import Release
+from taciturn.privacy.filter import PrivacyFilter
+
+# -----------------------------------------------------------------------------
+# One descent of the default model: jointly clipped gradients on some columns, preconditioned where that pays.
+#
+# The plan's rule (:mod:`~taciturn.methods.descent`) says what is clipped and for how long the descent goes on. Its
+# steps are as long as the curvature allows. No record has more of it than its squared norm, so that n R**2 bounds it
+# without a look at the data; where that would take too many steps, a noisy Gram matrix is released and steps are taken
+# in its metric. In a regression the residual size is measured again on the way, and clips follow it: residuals of a
+# good model are smaller than the target.
+
+# Shares of a descent.
+_GRAM_SHARE = 0.05
+_FIRST_LEG = 0.3
+# Steps that public bounds on the curvature may ask for before a Gram matrix is released instead.
+_STEPS_WITHOUT_GRAM = 120.0
+# A Gram matrix costs n p**2 multiplications, and its eigenvectors p**3.
+_MOST_PRODUCTS = 2e10
+_MOST_WIDTH = 1500
+_MOST_WIDTH_WITHOUT_PRIVACY = 8191
+# R is a quantile: longer rows add to the curvature too.
+_LONG_ROWS = 2.0
+# The largest curvature of many columns, as a share of what n rows of that length could have: a guess, as if rows were
+# spread evenly over all directions but for so many columns' worth.
+_MANY_COLUMNS = 200
+_STEEP_COLUMNS = 20.0
+_USUAL_CURVATURE = 0.01
+# The spectral norm of its noise has to be below this share of n R**2.
+_LARGEST_NOISE = 0.5
+# Ridge of the preconditioner without noise, as a share of the largest eigenvalue.
+_NOISELESS_RIDGE = 1e-7
+# The median magnitude of a normal residual in standard deviations, and what a fit leaves of the curvature of labels.
+_NORMAL_MEDIAN = 0.6745
+_FITTED_CURVATURE = 0.6
+# Grid of residual sizes, in mapped units.
+_LEAST_SIZE, _MOST_SIZE = 2.0**-8, 2.0
+# Residuals of a first fit are expected to be this share of the target.
+_USUAL_GAIN = 0.7
+# Derivatives of rows that are this much shorter than R are clipped as theirs are.
+_SHORT_ROW = 8.0
+_MOST_RESIDUAL = 16.0
+
+
+def least_share(n_rows: int, mu: float, wanted: float, low: float, high: float) -> float:
+    """A share of the budget that is the larger, the less there is: ``(wanted / n mu)**2`` within two ends."""
+    return min(max((wanted / (n_rows * mu)) ** 2, low), high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gram:
+    """A released Gram matrix of the columns and the constant, scaled units, and the deviation on its diagonal."""
+
+    matrix: FloatArray
+    deviation: float
+
+    @property
+    def noise(self) -> float:
+        """About the spectral norm of the noise."""
+        return self.deviation * math.sqrt(2.0 * len(self.matrix))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnModel:
+    """Columns that are still in (None for all), where they are centred, their weights and margins of the constant.
+
+    ``target_mean`` is taken from a numeric target, in lattice units. ``size`` is how large residuals are, 1 for labels;
+    ``gram`` was released for these columns; ``noise`` is the law of the errors of weights and constants, the latter as
+    a last column.
+    """
+
+    columns: IndexArray | None
+    centre: FloatArray | None
+    weights: FloatArray
+    constants: FloatArray
+    target_mean: int = 0
+    size: float = 1.0
+    gram: Gram | None = None
+    n_steps: int = 0
+    noise: WeightNoise | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns are in."""
+        return int(self.weights.shape[1])
+
+    def coefficients(self, constant: int) -> FloatArray:
+        """The weights, and last that of a constant column with this entry in lattice units, if it is not zero."""
+        return np.column_stack((self.weights, self.constants / (constant / ONE))) if constant else self.weights
+
+    def keep(self, places: IndexArray, weights: FloatArray | None = None) -> ColumnModel:
+        """The same with some of the columns alone, in increasing order, at weights that are theirs or given."""
+        return replace(
+            self,
+            columns=places if self.columns is None else self.columns[places],
+            centre=None if self.centre is None else self.centre[places],
+            weights=self.weights[:, places] if weights is None else weights,
+            gram=None,
+            noise=None,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Path:
+    """Clips, the inverse of the preconditioner, the largest curvature that is left, and the time of a descent.
+
+    ``linear`` is what is known of it near its end.
+    """
+
+    rule: DescentRule
+    bound: float
+    metric: FloatArray | None
+    curvature: float
+    time: float
+    linear: LinearDescent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descent:
+    """What all descents of a fit share."""
+
+    plan: SparsePlan
+    source: Source
+    releases: Releases
+    stream: Stream
+    mu: float
+
+    def run(self, model: ColumnModel, share: float, name: str, *, selects: bool = False) -> ColumnModel:
+        """The model after a descent that costs a share of the budget, to be used or to select columns by."""
+        plan, p = self.plan, model.n_columns + self.plan.intercept
+        private = self.releases.private
+        rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
+        end = self.releases.remaining - share
+        bound = self._bound(model, rule, self._small_share(share), name)
+        metric, curvature, gram, linear = self._metric(model, rule, bound, share, name)
+        model, rest = replace(model, gram=gram, noise=None), self.releases.remaining - end
+        time = rule.time * self.mu * math.sqrt(rest) / bound**2 if private else math.inf
+        path = _Path(rule, bound, metric, curvature, time, linear)
+        if not plan.regression or not private or plan.huber or plan.residual_clip is not None:
+            return self._leg(model, path, 1.0, rest, name)
+        size_share = self._small_share(share)
+        model = self._leg(model, path, _FIRST_LEG, _FIRST_LEG * (rest - size_share), name)
+        model = self._measure(model, bound, size_share)
+        rest = self.releases.remaining - end
+        return self._leg(model, path, 1.0 - _FIRST_LEG, rest, name, ", after residuals were measured")
+
+    def clipping(self, model: ColumnModel, bound: float, derivative_bound: float) -> Clipping:
+        """Records whose rows have norms of up to a bound, the constant's entry included."""
+        plan = self.plan
+        width = model.n_columns + plan.intercept
+        row_squared = max(1, math.floor((bound * ONE) ** 2))
+        entry = min(max(1, round(math.sqrt(row_squared / width))), ONE) if plan.intercept else 0
+        return Clipping(
+            model.columns, model.n_columns, plan.loss_at(derivative_bound), plan.n_outputs, row_squared, entry, ONE,
+            derivative_bound, model.centre, model.target_mean,
+        )  # fmt: skip
+
+    def _small_share(self, share: float) -> float:
+        """What a quantile may cost: more of a small budget, and at most a fifth of the descent."""
+        return min(least_share(self.plan.n_rows, self.mu, 8.0, 0.01, 0.08), 0.2 * share)
+
+    def _bound(self, model: ColumnModel, rule: DescentRule, share: float, name: str) -> float:
+        """R with the constant's entry."""
+        plan, p = self.plan, model.n_columns + self.plan.intercept
+        # A public bound holds for rows over all columns, and about as well for those less a centre.
+        bound = plan.row_bound if model.columns is None else None
+        if bound is None:
+            norms = RowNorms(plan.loss_at(1.0), model.columns, model.centre)
+            what = f"a quantile of row norms in the {name}"
+            widest = 2.0 * math.sqrt(model.n_columns)
+            bound = self.releases.row_norm(what, share, norms, widest, rule.norm_quantile)
+        entry = min(bound / math.sqrt(p), 1.0) if plan.intercept else 0.0
+        return math.hypot(bound, entry)
+
+    def _metric(
+        self, model: ColumnModel, rule: DescentRule, bound: float, share: float, name: str
+    ) -> tuple[FloatArray | None, float, Gram | None, LinearDescent]:
+        """The inverse of the preconditioner, the curvature where it ends to matter, and the Gram matrix if released.
+
+        And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions.
+        """
+        plan, p = self.plan, model.n_columns + self.plan.intercept
+        smoothness = plan.loss_at(1.0).smoothness
+        usual = smoothness * self._curved_share(model, rule)
+        largest = _LONG_ROWS * plan.n_rows * bound**2
+        private, steps = self.releases.private, math.inf
+        if private:
+            steps = rule.time * self.mu * math.sqrt(share) / bound**2 * smoothness * largest
+            noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(_GRAM_SHARE * share))
+            useful = steps > _STEPS_WITHOUT_GRAM and noise < _LARGEST_NOISE * plan.n_rows and p <= _MOST_WIDTH
+        else:
+            useful = p <= _MOST_WIDTH_WITHOUT_PRIVACY
+        # With no more columns than a descent has steps, the matrix costs less than the steps that it saves.
+        if not useful or (p > MOST_STEPS and plan.n_rows * float(p) ** 2 > _MOST_PRODUCTS):
+            guess = steps > _STEPS_WITHOUT_GRAM and p >= _MANY_COLUMNS
+            steepest = smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0)
+            even = np.full(1, usual * plan.n_rows * bound**2 / p)
+            return None, steepest, None, LinearDescent(np.ones(1), even)
+        # Rows are clipped less where the clip of gradients has opened.
+        room = math.sqrt(max(1.0, rule.clip / LEAST_CLIP)) if plan.regression and private else 1.0
+        clipping = self.clipping(model, bound * room, 1.0)
+        clipping = replace(clipping, constant=self.clipping(model, bound, 1.0).constant)
+        what = f"the Gram matrix of {p:,} columns in the {name}"
+        matrix, deviation = self.releases.gram_matrix(what, _GRAM_SHARE * share, clipping)
+        gram = Gram(matrix, deviation)
+        with all_threads_if_large(len(matrix)):
+            values, vectors = eigh(matrix)
+        ridge = gram.noise if private else _NOISELESS_RIDGE * max(float(values[-1]), 1.0)
+        inverse = 1.0 / (smoothness * (np.maximum(values, 0.0) + ridge))
+        # Of eigenvalues within the noise only the sum is known.
+        clear = np.maximum(values - gram.noise, 0.0)
+        linear = LinearDescent(inverse, usual * (clear + max(float(np.mean(values - clear)), 0.0)), vectors)
+        return (vectors * inverse) @ vectors.T, smoothness * ridge, gram, linear
+
+    def _curved_share(self, model: ColumnModel, rule: DescentRule) -> float:
+        """About the curvature that clips and nearly certain labels leave, as a share of the largest."""
+        if self.plan.regression:
+            return float(erf(_NORMAL_MEDIAN * rule.clip / math.sqrt(2.0)))
+        margins = model.constants if self.plan.n_outputs > 1 else np.append(0.0, model.constants)
+        most = float(softmax(margins).max())
+        return min(rule.clip, 1.0) * _FITTED_CURVATURE * 4.0 * most * (1.0 - most)
+
+    def _leg(
+        self,
+        model: ColumnModel,
+        path: _Path,
+        part: float,
+        share: float,
+        name: str,
+        when: str = "",
+    ) -> ColumnModel:
+        """Gradient steps with the same clips, for a part of the time."""
+        plan, d = self.plan, model.n_columns
+        p, rule, bound = d + plan.intercept, path.rule, path.bound
+        # Tables that are too wide for a Gram matrix are mostly sparse.
+        n_entries = plan.n_rows * p / part if path.metric is not None else 1.0
+        steps = step_rule(part * path.time * path.curvature, n_entries)
+        derivative_bound = self._largest_derivative(rule, model.size)
+        clip = min(rule.clip * (model.size if plan.regression else derivative_bound), derivative_bound)
+        clipping = self.clipping(model, bound, derivative_bound)
+        n_values = plan.n_outputs * p
+        what = f"a gradient with {n_values:,} coordinates per step of the {name}{when}"
+        product = bound * ONE * clip / derivative_bound
+        weight, product_bound, noise = self.releases.joint_noise(product, what, share, n_values, steps.n_steps)
+        clipping = replace(clipping, weight_bound=weight, product_bound=product_bound)
+        constant = clipping.constant / ONE
+        start = model.coefficients(clipping.constant)
+        descent = GradientDescent(
+            n_steps=steps.n_steps,
+            unit=derivative_bound / (float(ONE) * weight),
+            noise=noise,
+            step=steps.step if path.metric is not None else self._step(steps.step / path.curvature, p),
+            constraint=Constraint(d),
+            momentum=steps.momentum,
+            average=self.releases.private,
+            metric=path.metric,
+        )
+        lengths: list[float] = []
+        weights = descent.run(
+            lambda current: self.source.total(GradientSum(clipping, current)),
+            start,
+            self.stream.spawn(name),
+            lengths.append,
+        )
+        law = None
+        if noise is not None and plan.strategy.method == "dense":
+            deviation = 2.0**noise.log2_scale * descent.unit
+            law = path.linear.noise(lengths, steps.momentum, deviation, model.noise)
+        return replace(
+            model,
+            weights=weights[:, :d],
+            constants=weights[:, d] * constant if constant else model.constants,
+            n_steps=model.n_steps + steps.n_steps,
+            noise=law,
+        )
+
+    def _step(self, step: float, width: int) -> float | ShrinkingStep:
+        # Along the noise of a few columns curvature cannot be told.
+        return ShrinkingStep(step) if width >= _MANY_COLUMNS else step
+
+    def _largest_derivative(self, rule: DescentRule, size: float) -> float:
+        if not self.plan.regression:
+            return math.sqrt(self.plan.loss_at(1.0).squared_l2_factor)
+        if self.plan.huber:
+            return size
+        return _MOST_RESIDUAL if not self.releases.private else min(_SHORT_ROW * rule.clip * size, _MOST_RESIDUAL)
+
+    def _measure(self, model: ColumnModel, bound: float, share: float) -> ColumnModel:
+        """The model with the size of its residuals: their private median, no larger than before."""
+        clipping = self.clipping(model, bound, _MOST_RESIDUAL)
+        clipping = replace(clipping, product_bound=1)
+        residuals = ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
+        what = "the median magnitude of residuals"
+        size = self.releases.quantile(what, share, residuals, _LEAST_SIZE, _MOST_SIZE, typical=_USUAL_GAIN * model.size)
+        return replace(model, size=min(size, model.size))
+
+
+# -----------------------------------------------------------------------------
+# Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
+
+SIZE_SHARE = 0.04
+"""Share of the budget for the number of nonzero coefficients."""
+
+_RATIO = 1.15
+# Excess loss per record that a smaller model may have, and half of which the largest pays for its size.
+_TOLERANCE = 0.004
+# More than half of the columns have to gain this much.
+_MORE_THAN_HALF = 0.02
+_CLIP, _MOST_CLIP = 0.5, 4.0
+# Eigenvalues of a Gram matrix below its noise are replaced by the rest of its trace.
+_LEAST_REST = 0.05
+
+
+def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
+    """The model with k columns."""
+    order, weights = _path(model, k)
+    return _cut(model, order, weights, k)
+
+
+def choose_size(
+    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, start: FloatArray
+) -> ColumnModel:
+    """The model with as few columns as hold its loss; ``start`` are the margins of the best constant."""
+    null_loss, surprise = _null_losses(plan, start)
+    unit, clip = plan.n_rows * null_loss, min(max(surprise, _CLIP), _MOST_CLIP)
+    sizes = candidate_sizes(model.n_columns)
+    order, weights = _path(model, int(sizes[-1]))
+    clipping = replace(descent.clipping(model, 1.0, 1.0 if not plan.regression else model.size), product_bound=1)
+    constants = model.constants * (ONE / clipping.constant) if clipping.constant else None
+
+    def spread(k: int | None) -> FloatArray:
+        kept = np.zeros_like(model.weights) if k is not None else model.weights
+        if k is not None:
+            kept[:, order[:k]] = weights(k)
+        return kept if constants is None else np.column_stack((kept, constants))
+
+    # As in Akaike's criterion a column has to be worth one unit of likelihood, about two of losses of numbers.
+    least = (2.0 if plan.regression else 1.0) * plan.n_outputs
+    rate = max(0.5 * _TOLERANCE * unit / max(model.n_columns, 1), least)
+    place = releases.best_model(
+        f"one of {sizes.size} numbers of nonzero coefficients", SIZE_SHARE, clipping,
+        tuple(spread(int(k)) for k in sizes), spread(None),
+        rate * sizes + _MORE_THAN_HALF * unit * (2 * sizes > model.n_columns),
+        (clip, clip), _TOLERANCE * unit,
+    )  # fmt: skip
+    return _cut(model, order, weights, int(sizes[place]))
+
+
+def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
+    """The mean loss of a constant, at most that of a coin and in its units, and its largest loss.
+
+    Losses of rare classes are small on average, and large where the class is met.
+    """
+    if plan.regression:
+        return 1.0, 0.0
+    shares = softmax(start if plan.n_outputs > 1 else np.array([0.0, start[0]]))
+    return min(float(entropy(shares)) / math.log(2.0), 1.0), -math.log(float(shares.min()))
+
+
+def candidate_sizes(n_columns: int) -> IntArray:
+    """Numbers of columns in a geometric progression, up to half of them where there are many."""
+    most = min(n_columns, MOST_CHOSEN)
+    sizes, k = {0, n_columns // 2, most}, float(min(LEAST_NONZERO, n_columns))
+    while k < most:
+        sizes.add(math.floor(k))
+        k = max(k * _RATIO, k + 1.0)
+    least = min(LEAST_NONZERO, n_columns)
+    return np.array(sorted(size for size in sizes if size == 0 or least <= size <= most), dtype=np.int64)
+
+
+def _cut(model: ColumnModel, order: IndexArray, weights: _Weights, k: int) -> ColumnModel:
+    places = np.argsort(order[:k], kind="stable")
+    return model.keep(order[:k][places], weights(k)[:, places])
+
+
+class _Weights:
+    """Weights of the first k columns of an order: as they are, or those that predict alike under a Gram matrix."""
+
+    def __init__(self, model: ColumnModel, order: IndexArray, metric: FloatArray | None) -> None:
+        self._weights, self._order, self._metric = model.weights, order, metric
+
+    def __call__(self, k: int) -> FloatArray:
+        columns = self._order[:k]
+        if self._metric is None:
+            return self._weights[:, columns]
+        targets = self._metric[columns] @ self._weights.T
+        solution: FloatArray = np.linalg.solve(self._metric[np.ix_(columns, columns)], targets).astype(np.float64)
+        return solution.T
+
+
+def _path(model: ColumnModel, k: int) -> tuple[IndexArray, _Weights]:
+    """Columns in the order in which they are kept, and the weights of the first of them."""
+    if model.gram is None:
+        order = columns_by_weight(model.weights)
+        return order, _Weights(model, order, None)
+    metric = _denoised(model.gram, model.n_columns)
+    order = _forward(model.weights, metric, k)
+    return order, _Weights(model, order, metric)
+
+
+def _denoised(gram: Gram, n_columns: int) -> FloatArray:
+    """The Gram matrix of the features without what its noise may have added, and with at least a small diagonal."""
+    matrix = gram.matrix[:n_columns, :n_columns]
+    values, vectors = np.linalg.eigh(matrix)
+    kept = np.maximum(values - gram.noise, 0.0)
+    mean = max(float(np.trace(matrix)), 1e-9) / n_columns
+    rest = max(mean - float(kept.sum()) / n_columns, _LEAST_REST * mean)
+    if gram.noise == 0.0:
+        kept, rest = np.maximum(values, 0.0), 1e-9 * mean
+    denoised: FloatArray = (vectors * kept) @ vectors.T + rest * np.eye(n_columns)
+    return denoised
+
+
+def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
+    """Forward selection of the fitted margins: each column explains the most of what the earlier ones do not."""
+    covariances = metric @ weights.T
+    rest, scales = covariances.copy(), np.diag(metric).copy()
+    order: list[int] = []
+    basis = np.zeros((0, len(metric)))
+    for _ in range(min(k, len(metric))):
+        gains = np.square(rest).sum(axis=1) / np.maximum(scales, 1e-12 * np.diag(metric))
+        gains[order] = -1.0
+        best = int(np.argmax(gains))
+        order.append(best)
+        # One step of a Cholesky factorisation takes the column out of all others.
+        row = (metric[best] - basis[:, best] @ basis) / math.sqrt(max(scales[best], 1e-12 * metric[best, best]))
+        basis = np.vstack((basis, row))
+        rest -= np.outer(row, rest[best] / math.sqrt(max(scales[best], 1e-12 * metric[best, best])))
+        scales -= np.square(row)
+    return np.array(order, dtype=np.intp)
+
+
+# -----------------------------------------------------------------------------
+# Weights of a descent shrunk by what its noise is known to have added to them.
+#
+# Where few columns matter, most weights of a descent on all columns are noise. Their errors have a known law
+# (:mod:`~taciturn.methods.descent`). Given that law, a prior is fitted to the released weights themselves, a
+# mixture of normal laws with a mass at zero (Stephens, 2017), and weights become their posterior means: large ones
+# stay, small ones nearly vanish. That is post-processing and costs nothing, but it helps only if columns matter one by
+# one. Where many weak and correlated ones matter together, it would take the signal with the noise. So shrunk weights
+# have to predict better, by a private comparison of losses.
+
+# With less than this many records times the Gaussian parameter the comparison would be noise, and with fewer columns
+# their law could not be told.
+_LEAST_INFORMATION = 400.0
+_LEAST_COLUMNS = 8
+# Weights are compared at the slope that suits them best; recalibration tells it better afterwards.
+_SLOPES = (0.25, 0.5, 1.0, 2.0, 4.0)
+_SHRINKAGE_CLIP = 0.5
+# What shrunk weights have to gain per record, in units of losses: in doubt those that were fitted stay.
+_LEAST_GAIN = 0.004
+# The median magnitude of a standard normal law.
+_EM_STEPS = 60
+
+
+def shrinkage_share(plan: SparsePlan, mu: float) -> float:
+    """The share of the budget for the comparison: none where public facts say that it would not pay.
+
+    Weights of several classes are not recalibrated, so that nothing would repair their slope afterwards.
+    """
+    n_columns = plan.n_features if plan.columns is None else len(plan.columns)
+    enough = plan.n_rows * mu >= _LEAST_INFORMATION and n_columns >= _LEAST_COLUMNS
+    if plan.strategy.method != "dense" or plan.n_outputs > 1 or math.isinf(mu) or not enough:
+        return 0.0
+    return least_share(plan.n_rows, mu, 60.0, 0.005, 0.03)
+
+
+def choose_shrinkage(
+    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, share: float
+) -> ColumnModel:
+    """The model with its weights as they are, or shrunk for one of two levels of noise.
+
+    One is that of the law. The other is that of the weights themselves, as if most of them were noise: the law is for
+    columns of even curvature, and too small where labels are nearly certain.
+    """
+    clipping = replace(descent.clipping(model, 1.0, model.size if plan.regression else 1.0), product_bound=1)
+    constants = model.constants * (ONE / clipping.constant) if clipping.constant else None
+
+    def coefficients(weights: FloatArray) -> FloatArray:
+        return weights if constants is None else np.column_stack((weights, constants))
+
+    choices = [model.weights]
+    if model.noise is not None:
+        deviations = model.noise.deviations(model.n_columns)
+        ratios = model.weights / deviations
+        typical = float(np.median(np.abs(ratios))) / _NORMAL_MEDIAN
+        choices += [posterior_means(ratios, level) * deviations for level in (1.0, typical) if level > 0.0]
+    place = releases.best_model(
+        f"one of {len(choices)} degrees of shrinkage", share, clipping,
+        tuple(coefficients(slope * weights) for weights in choices for slope in _SLOPES), coefficients(model.weights),
+        np.repeat(_LEAST_GAIN * plan.n_rows * (np.arange(len(choices)) > 0), len(_SLOPES)),
+        (_SHRINKAGE_CLIP, _SHRINKAGE_CLIP),
+        # Sums count from the least there can be.
+        -_SHRINKAGE_CLIP * plan.n_rows - 1.0,
+    )  # fmt: skip
+    return replace(model, weights=choices[place // len(_SLOPES)])
+
+
+def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
+    """What values with normal errors of a deviation are expected to be, under a prior that is fitted to all of them.
+
+    The prior is a mixture of normal laws around zero, of widths from zero to the largest value in powers of two, and
+    its shares are those of maximum likelihood with one more zero observed.
+    """
+    ratios = values / deviation
+    largest = max(float(np.abs(ratios).max()), 2.0)
+    widths = np.append(0.0, 2.0 ** np.arange(-1.0, math.ceil(math.log2(largest)) + 1.0))
+    totals = 1.0 + np.square(widths)
+    logarithms = -0.5 * (np.square(ratios)[..., None] / totals + np.log(totals))
+    likelihoods = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
+    shares = np.full(widths.size, 1.0 / widths.size)
+    for _ in range(_EM_STEPS):
+        parts = shares * likelihoods
+        parts /= parts.sum(axis=-1, keepdims=True)
+        shares = parts.reshape(-1, widths.size).sum(axis=0)
+        shares[0] += 1.0
+        shares /= shares.sum()
+    parts = shares * likelihoods
+    parts /= parts.sum(axis=-1, keepdims=True)
+    means: FloatArray = values * (parts @ (np.square(widths) / totals))
+    return means
+
+
+# -----------------------------------------------------------------------------
+# Slope and constant of a fitted model, recalibrated privately.
+#
+# Clips, noise and a short descent leave weights too long or too short as a whole, and means a little off. A few sums
+# over records, released once, tell the two parameters a and b of the margins :math:`a\, w \cdot x + b` (Platt, 1999,
+# for labels); what remains is post-processing. Where noise is large against what the two usually are off by, they are
+# shrunk.
+
+RECALIBRATION_SHARE = 0.05
+"""Share of the budget for recalibration."""
+
+# With less than this many records times the Gaussian parameter the step would be noise.
+_RECALIBRATION_LEAST_INFORMATION = 100.0
+_QUANTILE_SHARE = 0.15
+# Margins are clipped at this many times the quantile: in sparse designs most of them may be zero.
+_QUANTILE, _REACH = 0.9, 1.5
+_LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 64.0
+# What slope and constant are expected to be off by, the constant in units of the residual size.
+_SLOPE_PRIOR = 0.3
+_CONSTANT_PRIOR = 0.3
+_LEAST_SLOPE, _MOST_SLOPE = 0.1, 8.0
+# Residuals are clipped at 1.5 to 8 times their size, and beyond that only as noise falls below sampling error: an open
+# clip is needed where targets are skewed, and its noise is that of the slope.
+_LEAST_ROOM, _USUAL_ROOM = 1.5, 8.0
+# Descents that were shorter than this leave weights that are too short in proportion.
+_SHORT_TIME = 3.0
+_LEAST_SQUARE = 0.01
+_LEAST_BINS, _MOST_BINS = 8, 40
+_NEWTON_STEPS = 30
+
+
+def recalibrates(plan: SparsePlan, mu: float) -> bool:
+    """Whether public facts say that recalibration pays."""
+    return (
+        math.isfinite(mu)
+        and plan.n_outputs == 1
+        and plan.intercept
+        and plan.n_rows * mu >= _RECALIBRATION_LEAST_INFORMATION
+    )
+
+
+def recalibrate(
+    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, share: float
+) -> ColumnModel:
+    """The model with slope and constant recalibrated; a share of the budget pays for it."""
+    clipping = replace(descent.clipping(model, 1.0, 16.0 if plan.regression else 1.0), product_bound=1)
+    coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
+    magnitudes = MarginMagnitudes(clipping, coefficients)
+    large = releases.quantile(
+        "a large magnitude of margins", _QUANTILE_SHARE * share, magnitudes, _LEAST_MARGIN, _MOST_MARGIN,
+        quantile=_QUANTILE, typical=2.0 * model.size,
+    )  # fmt: skip
+    step = _Step(releases, clipping, coefficients, _REACH * large, (1.0 - _QUANTILE_SHARE) * share, plan, model)
+    slope, shift = step.for_numbers(descent.mu) if plan.regression else step.for_labels(descent.mu)
+    slope = min(max(slope, _LEAST_SLOPE), _MOST_SLOPE)
+    return replace(model, weights=model.weights * slope, constants=model.constants + shift)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """What both kinds of targets need."""
+
+    releases: Releases
+    clipping: Clipping
+    coefficients: FloatArray
+    reach: float
+    share: float
+    plan: SparsePlan
+    model: ColumnModel
+
+    def for_numbers(self, mu: float) -> tuple[float, float]:
+        """Least squares of residuals on margins: the slope, and what is added to the constant."""
+        n_rows, size, reach = self.plan.n_rows, self.model.size, self.reach
+        room = max(_LEAST_ROOM, min(n_rows * mu / 100.0, max(_USUAL_ROOM, 0.5 * mu * math.sqrt(self.share * n_rows))))
+        clip = size if self.plan.huber else min(room * size, 2.0)
+
+        def moments(unit: int) -> ResidualMoments:
+            return ResidualMoments(self.clipping, self.coefficients, reach, clip, unit)
+
+        sums, deviation = self.releases.moments("moments of margins and residuals", self.share, moments, 4)
+        gradient, noise = 2.0 * sums[:2] * clip, 2.0 * deviation * clip
+        mean = min(max(2.0 * sums[3] / n_rows, -1.0), 1.0)
+        square = max(2.0 * sums[2] / n_rows, _LEAST_SQUARE, 1.1 * mean * mean)
+        hessian = n_rows * np.array([[square, mean], [mean, 1.0]])
+        prior = np.array([_SLOPE_PRIOR * reach, _CONSTANT_PRIOR * size])
+        ridge = noise**2 / np.square(prior) / np.diag(hessian)
+        step = np.linalg.solve(hessian + np.diag(ridge), gradient)
+        return 1.0 - float(step[0]) / reach, -float(step[1])
+
+    def for_labels(self, mu: float) -> tuple[float, float]:
+        """Logistic regression on binned margins: the slope, and what is added to the constant."""
+        n_rows, reach = self.plan.n_rows, self.reach
+        n_bins = 2 * round(min(max(0.2 * math.sqrt(n_rows * mu), _LEAST_BINS / 2), _MOST_BINS / 2))
+
+        def cells(unit: int) -> MarginCounts:
+            return MarginCounts(self.clipping, self.coefficients, reach, n_bins, unit)
+
+        what = "numbers of records by margin and label"
+        counts, deviation = self.releases.counts(what, self.share, cells, 2 * n_bins)
+        middles = (np.arange(n_bins) + 0.5) * (2.0 / n_bins) - 1.0
+        design = np.column_stack((middles, np.ones(n_bins)))
+        of_labels = self.plan.loss_at(1.0).class_weights(2)
+        unweighted = max(float(np.maximum(counts.sum(axis=0), 0.0).sum()), 1.0)
+        # Records of a class count by its weight, and so does the noise on their numbers.
+        counts = counts * of_labels[:, None]
+        totals = np.maximum(counts.sum(axis=0), 0.0)
+        totals *= n_rows / unweighted
+        expected = max(1.0, _SHORT_TIME / self.plan.rule(mu, self.clipping.width).time)
+        start, units = np.array([expected * reach, float(self.model.constants[0])]), np.array([reach, 1.0])
+        parameters, prior = start.copy(), np.array([_SLOPE_PRIOR * expected**1.5, _CONSTANT_PRIOR]) * units
+        for _ in range(_NEWTON_STEPS):
+            rates = expit(design @ parameters)
+            gradient = (counts[0] * rates - counts[1] * (1.0 - rates)) @ design
+            hessian = (design.T * (totals * rates * (1.0 - rates))) @ design + 1e-6 * n_rows * np.eye(2)
+            moves = np.square(of_labels[0] * rates) + np.square(of_labels[1] * (1.0 - rates))
+            noise = deviation**2 * moves @ np.square(design)
+            ridge = noise / np.square(prior) / np.diag(hessian)
+            step = np.linalg.solve(hessian + np.diag(ridge), gradient + ridge * (parameters - start))
+            parameters -= np.clip(step, -0.5 * units, 0.5 * units)
+        return float(parameters[0]) / reach, float(parameters[1] - start[1])
+
+
+# -----------------------------------------------------------------------------
+# What the default model finds out privately before its descents.
+#
+# The target's mean and size, the columns that go on, and their means.
+
+# Shares of the budget.
+_NORM_SHARE = 0.02
+_CLIPPED_SHARE = 0.01
+_CENTRE_NORM_SHARE = 0.015
+_CENTRE_SHARE = 0.04
+
+# Noisy means are used where they are this many standard deviations of their noise away from zero.
+_CLEAR_MEAN = 2.0
+_CLEAR_RATE = 2.0
+_CLEAR_COLUMN = 2.5
+# Columns are centred with this many records times the Gaussian parameter per root of their number.
+_ENOUGH_TO_CENTRE = 15.0
+_MOST_CENTRED = 1 << 19
+
+# Lower ends of grids.
+_LEAST_TARGET = 2.0**-8
+_LEAST_KEPT = 0.02
+# Residuals are no smaller than this share of the target's range is expected to be.
+_SPARSE_CHOICES_LEAST_SIZE = 0.04
+# What the median magnitude of a target between -1 and 1 is expected to be.
+_TYPICAL_SIZE = 0.2
+
+# A few columns of truth values may well be all true in most records.
+_ENOUGH_COLUMNS = 5
+
+# Derivatives of screening: half the size of labels or of the target keeps most of the signal, and half of its noise.
+_SCREENING_CLIP = 0.5
+# Entries clipped at half their root mean square: less noise, and hardly less correlation.
+_ENTRY_CLIP = 0.5
+# Gumbel noise selects k columns where it is smaller than Gaussian noise on all sums by this factor.
+_GUMBEL_DEVIATION = math.pi / math.sqrt(6.0)
+_GUMBEL_MARGIN = 1.1
+# Where rows have few large entries, Gaussian noise does not grow with the number of columns kept: more of them are.
+_FEW_ENTRIES = 0.25
+_SHARE_OF_FEW = 0.35
+_SHARE_OF_MANY = 0.5
+
+
+def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tuple[int, FloatArray]:
+    """The noisy mean of a numeric target in lattice units, and the margins that a constant starts from."""
+    if not plan.intercept:
+        return 0, np.zeros(plan.n_outputs)
+    share = least_share(plan.n_rows, mu, 10.0, 0.015, 0.1)
+    if not plan.regression:
+        return 0, _log_odds(plan, releases, share)
+    means, deviation = _target_mean(plan, releases, share)
+    clear = abs(means[0]) > _CLEAR_MEAN * deviation
+    return round(float(np.clip(means[0], -1.0, 1.0)) * ONE) if clear else 0, np.zeros(1)
+
+
+def release_constant(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
+    """The best constant: the mean of a numeric target, shrunk by what its noise adds, or log-odds of the classes."""
+    if not plan.regression:
+        return _log_odds(plan, releases, share)
+    means, deviation = _target_mean(plan, releases, share)
+    mean = float(np.clip(means[0], -1.0, 1.0)) if plan.intercept else 0.0
+    return np.array([mean * max(0.0, 1.0 - deviation**2 / max(mean**2, 1e-300))])
+
+
+def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[FloatArray, float]:
+    what = "the mean of the target"
+    means, deviation = releases.mean(what, share, TargetSum(), 1, plan.n_rows)
+    releases.suspect(suspect_mean(what, float(means[0]), deviation))
+    return means, deviation
+
+
+def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
+    # The share of the first of two classes follows from the other one only if every record has one of the two; as a
+    # vector of norm one it costs nothing more.
+    codes = (1, 0) if plan.n_outputs == 1 else tuple(range(plan.n_outputs))
+    what = "the share of each class"
+    rates, deviation = releases.mean(what, share, TargetSum(codes), len(codes), plan.n_rows)
+    releases.suspect(suspect_shares(what, codes, rates, deviation))
+    if not plan.intercept:
+        return np.zeros(plan.n_outputs)
+    least = max(_CLEAR_RATE * deviation, 1.0 / plan.n_rows)
+    # The weight of a class counts like that many records of it.
+    offsets = np.log(plan.loss_at(1.0).class_weights(len(codes)))
+    if plan.n_outputs == 1:
+        if least >= 0.5 or abs(rates[0] - 0.5) <= _CLEAR_RATE * deviation:
+            return offsets[1:] - offsets[:1]
+        rate = float(np.clip(rates[0], least, 1.0 - least))
+        return np.array([math.log(rate / (1.0 - rate))]) + offsets[1:] - offsets[:1]
+    logarithms = np.log(np.maximum(rates, min(least, 1.0 / plan.n_outputs))) + offsets
+    centred: FloatArray = logarithms - logarithms.mean()
+    return centred
+
+
+def residual_size(plan: SparsePlan, releases: Releases, target_mean: int, mu: float) -> float:
+    """How large residuals are at first: a public number, the private median magnitude of the target, 1 for labels."""
+    if not plan.regression:
+        return 1.0
+    if plan.residual_clip is not None:
+        return plan.residual_clip
+    what, magnitudes = "the median magnitude of the target", TargetMagnitudes(target_mean)
+    share = least_share(plan.n_rows, mu, 8.0, 0.02, 0.1)
+    ceiling = Ceiling("target", plan.n_rows)
+    size = releases.quantile(what, share, magnitudes, _LEAST_TARGET, 1.0, typical=_TYPICAL_SIZE, ceiling=ceiling)
+    return max(size, _SPARSE_CHOICES_LEAST_SIZE)
+
+
+def _ceiling(plan: SparsePlan, n_columns: int) -> Ceiling | None:
+    """What it means if most rows of some columns are as long as they can be; nothing for a few columns."""
+    return Ceiling("rows", plan.n_rows) if n_columns >= _ENOUGH_COLUMNS else None
+
+
+def _clip_records(
+    plan: SparsePlan,
+    columns: IndexArray | None,
+    bound: float,
+    derivative_bound: float,
+    weight: int,
+    *,
+    centre: FloatArray | None = None,
+    target_mean: int = 0,
+    constant: bool = True,
+) -> Clipping:
+    """Records with rows clipped to a bound; the constant column is as large as others of the same row."""
+    row_squared = _squared_in_lattice(bound)
+    n_features = plan.n_features if columns is None else columns.size
+    entry = min(round(math.sqrt(row_squared / (n_features + 1))), ONE) if plan.intercept and constant else 0
+    loss, n_outputs = plan.loss_at(derivative_bound), plan.n_outputs
+    return Clipping(
+        columns, n_features, loss, n_outputs, row_squared, entry, weight, derivative_bound, centre, target_mean
+    )
+
+
+def _squared_in_lattice(bound: float) -> int:
+    """The square of a bound in lattice units."""
+    return max(1, math.floor((bound * ONE) ** 2))
+
+
+def screen_columns(
+    plan: SparsePlan, releases: Releases, target_mean: int, start: FloatArray, size: float
+) -> tuple[IndexArray | None, bool]:
+    """Columns that go on, None for all, and whether they are already those of the model.
+
+    They are those with the largest noisy correlations with the clipped target.
+
+    Gumbel noise for entries that are clipped, or Gaussian noise for rows that are: the former grows with the number of
+    columns that are kept, the latter does not. Which is smaller depends on how much of a row the clip of its entries
+    keeps, of which the median is released.
+    """
+    strategy, d = plan.strategy, plan.n_features
+    k = strategy.n_screened
+    if k is None:
+        return None, False
+    derivative_bound = _SCREENING_CLIP * size if releases.private else 16.0
+    loss, norm = plan.loss_at(derivative_bound), plan.row_bound
+    if norm is None:
+        norms = RowNorms(loss, None, one_pass=True)
+        norm = releases.row_norm("the median row norm", _NORM_SHARE, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
+    entry = min(_ENTRY_CLIP * norm / math.sqrt(d), 1.0) if releases.private else 1.0
+    what = "the median share of its squared norm that a row keeps when its entries are clipped"
+    kept = releases.quantile(what, _CLIPPED_SHARE, KeptShares(loss, entry), _LEAST_KEPT, 1.0, noiseless=lambda: 1.0)
+    share, more = strategy.screening_share, max(k, COLUMNS_PER_NONZERO * strategy.n_nonzero)
+
+    def gumbel_is_smaller(n_kept: int) -> bool:
+        # Without noise correlations of entries as they are decide; and for very many columns rounding costs too much.
+        if not releases.private or not releases.can_select(share, n_kept):
+            return not releases.private
+        return kept * norm > _GUMBEL_MARGIN * _GUMBEL_DEVIATION * entry * math.sqrt(n_kept)
+
+    final = strategy.method == "one-shot"
+    if not final and kept < _FEW_ENTRIES and plan.chooses_n_nonzero:
+        # Texts and the like: hardly any column can be told from noise, and many together predict well.
+        k, share, final = min(MOST_CHOSEN, max(d // 2, 1)), _SHARE_OF_MANY, True
+    elif not final and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):
+        k, share = more, _SHARE_OF_FEW
+    if gumbel_is_smaller(k):
+        clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean=target_mean, constant=False)
+        weight = ONE if plan.n_outputs == 1 else 2 * ONE
+        correlations = EntryCorrelationSum(clipping, start, entry)
+        places = releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight)
+        return np.sort(places), final
+    what = f"correlations of {d:,} columns with the target"
+    weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.n_outputs * d)
+    clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean=target_mean, constant=False)
+    return heaviest_columns(releases.noisy_sums(CorrelationSum(clipping, start), noise), k), final
+
+
+def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | None, mu: float) -> FloatArray | None:
+    """Noisy means of the columns where they are clearly not zero, in lattice units; None where noise would prevail."""
+    d = plan.n_features if columns is None else columns.size
+    # Squared norms of centred rows are exact for so many columns only.
+    if not plan.intercept or d > _MOST_CENTRED or plan.n_rows * mu < _ENOUGH_TO_CENTRE * math.sqrt(d):
+        return None
+    # A public bound holds for rows over all columns.
+    norm = plan.row_bound if columns is None else None
+    if norm is None:
+        norms = RowNorms(plan.loss_at(1.0), columns)
+        what = "the median row norm before rows are centred"
+        norm = releases.row_norm(what, _CENTRE_NORM_SHARE, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
+    clipping = _clip_records(plan, columns, norm, 1.0, ONE, constant=False)
+    means, deviation = releases.row_mean(f"the means of {d:,} columns", _CENTRE_SHARE, clipping, plan.n_rows)
+    means[np.abs(means) < _CLEAR_COLUMN * deviation] = 0.0
+    return np.clip(np.rint(means), -ONE, ONE)
+
+
+# -----------------------------------------------------------------------------
+# The default model, release by release.
+#
+# Everything that depends on the data is a sum over records which is released with noise before it is used: quantiles by
+# the exponential mechanism, means, gradients and Gram matrices with Gaussian noise, columns by noisy correlations, the
+# number of nonzero coefficients by a private comparison. Every release draws on one privacy filter, and later ones may
+# depend on earlier ones.
+
+# Shares of the selection phase in what is left for both.
+_SELECTION_SHARE = 0.5
+_DENSE_SELECTION_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class SparseResult:
+    """What a fit releases: the coefficients, in mapped units and the intercept last, and the steps of all descents.
+
+    ``releases`` are what the privacy filter paid for, for the certificate, and ``suspicions`` what they say against
+    bounds or classes.
+    """
+
+    coefficients: FloatArray
+    n_steps: int
+    releases: tuple[Release, ...]
+    suspicions: tuple[Suspicion, ...] = ()
+
+
+@one_thread()
+def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult:
+    """Spend the budget of the plan on the records of a source, which holds the mapped target."""
+    budget = plan.open_filter()
+    run = SparseRun(plan, source, stream, budget)
+    model, suspicions = run.fit(), run.releases.suspicions
+    releases = list_spends(budget.spent(), suspicions=suspicions)
+    return SparseResult(spread_coefficients(plan, model), model.n_steps, releases, suspicions)
+
+
+def spread_coefficients(plan: SparsePlan, model: ColumnModel) -> FloatArray:
+    """The coefficients of a model in mapped units, over all features and the intercept."""
+    columns = slice(plan.n_features) if model.columns is None else model.columns
+    coefficients = np.zeros((plan.n_outputs, plan.n_features + 1))
+    coefficients[:, columns] = model.weights
+    if plan.intercept:
+        coefficients[:, -1] = model.constants + model.target_mean / ONE
+    if model.centre is not None:
+        coefficients[:, -1] -= model.weights @ model.centre / ONE
+    return coefficients
+
+
+class SparseRun:
+    """One fit of the default model to the records of a source, paid for by a privacy filter."""
+
+    def __init__(self, plan: SparsePlan, source: Source, stream: Stream, budget: PrivacyFilter) -> None:
+        self.plan, self._budget = plan, budget
+        self.releases = Releases(budget, plan.relation, source, stream.spawn("releases"))
+        self.descent = Descent(plan, source, self.releases, stream, budget.mu)
+
+    def fit(self, keep: float = 0.0) -> ColumnModel:
+        """Spend the budget but for a share that is kept, and return the model."""
+        plan, releases = self.plan, self.releases
+        if plan.strategy.method == "constant":
+            # A Newton step that follows needs to know how large residuals are.
+            return self._constant(keep, residual_size(plan, releases, 0, self._budget.mu) if keep else 1.0)
+        target_mean, start = release_target_mean(plan, releases, self._budget.mu)
+        size = residual_size(plan, releases, target_mean, self._budget.mu)
+        columns, final = self._columns(target_mean, start, size)
+        centre = column_centre(plan, releases, columns, self._budget.mu)
+        n_columns = plan.n_features if columns is None else columns.size
+        model = ColumnModel(columns, centre, np.zeros((plan.n_outputs, n_columns)), start, target_mean, size)
+        descent = self.descent
+        recalibration = RECALIBRATION_SHARE * recalibrates(plan, self._budget.mu)
+        later = keep + recalibration
+        if plan.strategy.method == "two-phase" and not final:
+            phase = _DENSE_SELECTION_SHARE if plan.strategy.n_screened is None else _SELECTION_SHARE
+            share = phase * (self._budget.remaining - (later + SIZE_SHARE * plan.chooses_n_nonzero))
+            model = descent.run(model, share, "selection phase", selects=True)
+            if plan.chooses_n_nonzero:
+                model = choose_size(plan, releases, descent, model, start)
+                if not model.n_columns:
+                    return self._constant(keep, size)
+            else:
+                model = choose_columns(model, plan.strategy.n_nonzero)
+        # What is kept is for a Newton step, which starts from weights without such a bias.
+        comparison = 0.0 if keep else shrinkage_share(plan, self._budget.mu)
+        model = descent.run(model, self._budget.remaining - comparison - later, "estimation phase")
+        if comparison:
+            model = choose_shrinkage(plan, releases, descent, model, comparison)
+        if recalibration:
+            model = recalibrate(plan, releases, descent, model, self._budget.remaining - keep)
+        return model
+
+    def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:
+        """Columns that go on, None for all, and whether they are already those of the model."""
+        if self.plan.columns is not None:
+            return np.array(self.plan.columns, dtype=np.intp), True
+        return screen_columns(self.plan, self.releases, target_mean, start, size)
+
+    def _constant(self, keep: float, size: float) -> ColumnModel:
+        """No column: the budget goes to the mean of the target."""
+        plan = self.plan
+        constants = release_constant(plan, self.releases, self._budget.remaining - keep)
+        return ColumnModel(np.zeros(0, dtype=np.intp), None, np.zeros((plan.n_outputs, 0)), constants, size=size)

@@ -1,0 +1,405 @@
+"""Sums over records that a fit asks its source for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from taciturn.core.rng import Stream
+from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
+from taciturn.data.design import map_entries
+from taciturn.engines.interface import Block, Source
+from taciturn.losses import Loss
+from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms
+from taciturn.privacy.mechanisms import PrivateQuantile, cumulative_counts
+
+# -----------------------------------------------------------------------------
+# Sums over records as tasks: what a fit asks of a source.
+#
+# A median by the exponential mechanism needs no more than how many values are at most each point of a public grid,
+# which is a sum over records too.
+
+# Thresholds of one round of the search for the largest row norm.
+_SEARCH_POINTS = 255
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedSum:
+    """A sum over clipped records."""
+
+    clipping: Clipping
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that are read."""
+        return self.clipping.columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientSum(ClippedSum):
+    """The sum of clipped gradients at some coefficients, one row per output, the intercept last."""
+
+    coefficients: FloatArray
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return self.clipping.records(block).sums(self.coefficients)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedRowSum(ClippedSum):
+    """The sum of clipped rows times a weight, rounded down row by row."""
+
+    weight: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return self.clipping.records(block).row_sums(self.weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GramMatrix(ClippedSum):
+    """The Gram matrix of clipped rows, in units where the squared norm of a row is at most ``row_squared``."""
+
+    row_squared: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return self.clipping.records(block).gram_matrix(self.row_squared)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurvatureSum(ClippedSum):
+    """The sum of squared margins of a unit direction, each in [0, 1] before it is put on the lattice."""
+
+    direction: FloatArray
+    term_bound: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        terms = self.clipping.records(block).curvature_terms(self.direction)
+        integers = np.clip(np.rint(terms * self.term_bound), 0, self.term_bound).astype(np.int64)
+        return np.array([block.by_record(integers).sum()], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrelationSum(ClippedSum):
+    """The sum of clipped gradients at margins that are the same for every record, in one pass over the features."""
+
+    margins: FloatArray
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        total = np.zeros((self.clipping.n_outputs, self.clipping.width), dtype=np.int64)
+        for records in self.clipping.passes(block):
+            total += records.sums_at(np.broadcast_to(self.margins, (records.design.shape[0], self.margins.size)))
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryCorrelationSum(ClippedSum):
+    """The sum of entries, clipped to a share of their bound, times clipped derivatives at constant margins.
+
+    One row per feature. Rows are not clipped to a norm: of ``clipping`` the loss and the bounds on derivatives count.
+    """
+
+    margins: FloatArray
+    entry: float
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        design = block.design(self.clipping.columns, self.clipping.layout)
+        # Without columns rows are never clipped, and weights are the derivatives themselves.
+        bare = design.columns(np.zeros(0, dtype=np.intp))
+        norms = np.zeros(block.n_rows)
+        records = ClippedRecords(self.clipping, bare, self.clipping.target(block), norms, block.row_counts)
+        weights = records.weights(np.broadcast_to(self.margins, (block.n_rows, self.margins.size)))
+        total = np.zeros((design.n_features, self.margins.size), dtype=np.int64)
+        for rows, part in design.clipped(self.entry).blocks():
+            total += part.rmatvec(weights[rows], self.clipping.weight_bound, block.n_persons)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExcessLossSums(ClippedSum):
+    """Per model the sum of differences from the losses of a reference, each clipped to ``clip`` and times ``unit``."""
+
+    models: tuple[FloatArray, ...]
+    reference: FloatArray
+    clip: float
+    unit: float
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        records = self.clipping.records(block)
+        base = records.losses(self.reference)
+        # Of two losses beyond all doubles neither is more.
+        excesses = (np.nan_to_num(records.losses(model) - base) for model in self.models)
+        terms = (np.rint(np.clip(excess, -self.clip, self.clip) * self.unit).astype(np.int64) for excess in excesses)
+        return np.array([block.by_record(each).sum() for each in terms], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualMagnitudes(ClippedSum):
+    """The absolute derivative of a record's loss at some coefficients: the residual, where the loss is squared."""
+
+    coefficients: FloatArray
+
+    def values(self, block: Block) -> FloatArray:
+        """The magnitudes of a block."""
+        records = self.clipping.records(block)
+        present = self.clipping.loss.present(block.target)
+        return _left_in(np.abs(records.residuals(self.coefficients)[1]), present, block)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginMagnitudes(ClippedSum):
+    """The absolute margin of a record at some coefficients, less that of the constant."""
+
+    coefficients: FloatArray
+
+    def values(self, block: Block) -> FloatArray:
+        """The magnitudes of a block."""
+        records = self.clipping.records(block)
+        present = self.clipping.loss.present(block.target)
+        return _left_in(np.abs(records.residuals(self.coefficients)[0]), present, block)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualMoments(ClippedSum):
+    r"""What slope and constant of a regression need, one vector of norm at most ``unit`` per record.
+
+    With the margin u in units of ``reach`` and the residual r in units of ``clip``, both clipped to [-1, 1], the vector
+    is :math:`(u r, r, u^2, u) / 2`.
+    """
+
+    coefficients: FloatArray
+    reach: float
+    clip: float
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        margins, residuals = self.clipping.records(block).residuals(self.coefficients)
+        u = np.clip(margins / self.reach, -1.0, 1.0)
+        r = np.clip(residuals / self.clip, -1.0, 1.0)
+        terms = np.column_stack((u * r, r, u * u, u)) * (0.5 * self.unit)
+        sums: IntArray = block.by_record(np.trunc(terms).astype(np.int64)).sum(axis=0)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginCounts(ClippedSum):
+    """Numbers of records of either label by their margins, in ``n_bins`` equal bins of [-reach, reach], times ``unit``.
+
+    Margins beyond belong to the outer bins. Rows of a person are equal parts of one record.
+    """
+
+    coefficients: FloatArray
+    reach: float
+    n_bins: int
+    unit: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """One row per label."""
+        margins, _ = self.clipping.records(block).residuals(self.coefficients)
+        places = np.floor((margins / self.reach + 1.0) * (0.5 * self.n_bins))
+        bins = np.clip(places, 0, self.n_bins - 1).astype(np.int64)
+        if block.persons is not None:
+            cells = np.where(np.isin(block.target, (0, 1)), block.target * self.n_bins + bins, -1)
+            return block.persons.cell_shares(cells, 2 * self.n_bins, self.unit).reshape(2, self.n_bins)
+        return self.unit * np.array(
+            [np.bincount(bins[block.target == label], minlength=self.n_bins) for label in (0, 1)], dtype=np.int64
+        )
+
+
+def _no_columns() -> IndexArray:
+    return np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetSum:
+    """The sum of a numeric target, or of one-hot labels over some class codes, in lattice units."""
+
+    codes: tuple[int, ...] | None = None
+    columns: IndexArray = field(default_factory=_no_columns)
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        if self.codes is None:
+            return np.array([block.by_record(block.target.astype(np.int64)).sum()], dtype=np.int64)
+        terms = (np.where(block.target == code, ONE, 0) for code in self.codes)
+        return np.array([block.by_record(each).sum() for each in terms], dtype=np.int64)
+
+
+def _left_in(values: FloatArray, rows: BoolArray, block: Block) -> FloatArray:
+    """Values of some rows of a block; where rows belong to persons, of all, with NaN for the others."""
+    return values[rows] if block.persons is None else np.where(rows, values, np.nan)
+
+
+class RowStatistic(Protocol):
+    """One number per row that is not null.
+
+    Of rows of persons all are listed, and one that has no number is NaN.
+    """
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that it depends on."""
+
+    def values(self, block: Block) -> FloatArray:
+        """The numbers of the records of a block."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CumulativeCounts:
+    """How many values of a statistic are at most each point of a public grid, and last how many there are.
+
+    Values of a person with m rows count ``PERSON_WEIGHT // m`` each, which is no more than that weight together.
+    """
+
+    statistic: RowStatistic
+    grid: tuple[float, ...]
+
+    @property
+    def columns(self) -> IndexArray | None:
+        """The features that are read."""
+        return self.statistic.columns
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        values = self.statistic.values(block)
+        if block.persons is None:
+            return cumulative_counts(values, self.grid)
+        known = ~np.isnan(values)
+        return cumulative_counts(values[known], self.grid, block.persons.weights[known])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetMagnitudes:
+    """The absolute value of the target less a public mean, in mapped units; ``mean`` is in lattice units."""
+
+    mean: int = 0
+    columns: IndexArray = field(default_factory=_no_columns)
+
+    def values(self, block: Block) -> FloatArray:
+        """The magnitudes of a block."""
+        return np.abs((block.target - self.mean).astype(np.float64)) / ONE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowNorms:
+    """L2 norms of the rows less a public centre, in units of scaled features.
+
+    The loss decides which records are null; the others are as in :func:`~taciturn.methods.clipped_records.row_norms`.
+    Rows of zeros are left out, unless they are asked for: they tell nothing about what the others' weights should be
+    clipped to.
+    """
+
+    loss: Loss
+    columns: IndexArray | None
+    centre: FloatArray | None = None
+    layout: str | None = "csr"
+    one_pass: bool = False
+    zeros: bool = False
+
+    def values(self, block: Block) -> FloatArray:
+        """The norms of a block."""
+        present = self.loss.present(block.target)
+        if not self.zeros:
+            present &= row_norms(block, self.columns, None, self.layout, one_pass=self.one_pass) > 0.0
+        squares = row_norms(block, self.columns, self.centre, self.layout, one_pass=self.one_pass)
+        return _left_in(np.sqrt(squares) / ONE, present, block)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptShares:
+    """``sum_j |x_ij| min(|x_ij|, entry) / |x_i|**2``: what a row keeps of its squared norm when entries are clipped.
+
+    Zero rows keep everything. Sums are exact, so that a row's share does not depend on the rows around it.
+    """
+
+    loss: Loss
+    entry: float
+    columns: IndexArray | None = None
+
+    def values(self, block: Block) -> FloatArray:
+        """The shares of a block, by blocks of rows."""
+        norms = row_norms(block, self.columns, None, "csr", one_pass=True)
+        shares, cap = np.ones(block.n_rows), math.floor(self.entry * ONE)
+        for rows, part in block.design(self.columns, "csr").blocks():
+            kept = np.empty(part.shape[0])
+            for few, entries in part.pieces():
+                products = map_entries(lambda entry: np.abs(entry) * np.minimum(np.abs(entry), cap), entries)
+                kept[few] = np.asarray(products.sum(axis=1)).ravel()
+            np.divide(kept, norms[rows], out=shares[rows], where=norms[rows] > 0.0)
+        return _left_in(shares, self.loss.present(block.target), block)
+
+
+def private_median(
+    source: Source, statistic: RowStatistic, grid: FloatArray, relation: str, selection_range: float, stream: Stream
+) -> float:
+    """A point of a public, increasing grid near the median of a statistic, by the exponential mechanism.
+
+    ``selection_range`` is the range of the selection: what it costs.
+    """
+    mechanism = PrivateQuantile(tuple(grid), 0.5, relation, selection_range, weight=source.rank_weight)
+    return mechanism.release_counts(source.total(CumulativeCounts(statistic, mechanism.grid)), stream)
+
+
+def largest_row_norm(source: Source, norms: RowNorms) -> float:
+    """The largest row norm, exactly; 0 without any record. For fits without privacy.
+
+    Squared norms are integers in lattice units. The search counts how many rows are beyond some of them, and goes on
+    between the largest that some row passes and the smallest that none does.
+    """
+    n_columns = source.n_features if norms.columns is None else norms.columns.size
+    # Entries less a centre are at most two.
+    below, above = -1, 4 * ONE * ONE * n_columns
+    while above - below > 1:
+        squares = np.rint(np.linspace(below + 1, above, min(_SEARCH_POINTS, above - below))).astype(np.int64)
+        counts = source.total(CumulativeCounts(norms, tuple((np.sqrt(squares) / ONE).tolist())))
+        place = int(np.searchsorted(counts[:-1], counts[-1]))
+        above = int(squares[place])
+        below = int(squares[place - 1]) if place else below
+    return math.sqrt(above) / ONE
+
+
+# -----------------------------------------------------------------------------
+# Matrices of a Newton step as tasks: sums over records of outer products, each of bounded norm.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InformationMatrix(ClippedSum):
+    """The Hessian of the loss at some coefficients, over its smoothness.
+
+    Each record adds the outer product of a vector of squared norm at most ``row_squared``, which stands for that of a
+    clipped row.
+    """
+
+    coefficients: FloatArray
+    row_squared: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        return self.clipping.records(block).information_matrix(self.coefficients, self.row_squared)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreMatrix(ClippedSum):
+    """The sum of outer products of jointly clipped gradients at some coefficients: the middle of a sandwich.
+
+    ``row_squared`` stands for the squared ``product_bound``.
+    """
+
+    coefficients: FloatArray
+    product_bound: float
+    row_squared: int
+
+    def __call__(self, block: Block) -> IntArray:
+        """The sum over the records of a block."""
+        records = self.clipping.records(block)
+        return records.score_matrix(self.coefficients, self.product_bound, self.row_squared, block.persons)

@@ -1,0 +1,1 @@
+"""Privacy: events, mechanisms, accountants, certificates and accounts."""

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import seeded_fits
 from seeded_fits import (
     CASES,
     described_fit,
     described_score,
     differences,
-    fingerprint,
     fitted,
     recorded,
-    results,
+    run_with_common_kernels,
     scored,
 )
 from sklearn.base import BaseEstimator
@@ -27,17 +27,19 @@ import taciturn
 from taciturn import published
 
 RECORDED = recorded()
+ALONE = sorted(name for name in CASES if name != "private_score" and not name.endswith(", elsewhere"))
 
 
-@pytest.mark.skipif(
-    RECORDED["fingerprint"] != fingerprint(),
-    reason="the bits of floating-point results were recorded with another processor, system or other packages; "
-    "record them anew here before a change to compare with them after it",
-)
-@pytest.mark.parametrize("name", CASES)
-def test_ten_fits_are_equal_to_the_bit(name):
-    changed = differences(RECORDED["fits"][name], results(name))
-    assert not changed, "\n".join(changed)
+# In few processes, since each takes seconds to start.
+_GROUPS = [list(CASES)[place::4] for place in range(4)]
+
+
+@pytest.mark.parametrize("names", _GROUPS, ids=[f"group {place}" for place in range(4)])
+def test_fits_are_equal_to_the_bit(names):
+    found = run_with_common_kernels(*names)
+    if found.returncode == 2:
+        pytest.skip("the fits were recorded on another system or with other packages; record them before a change")
+    assert found.returncode == 0, found.stdout + found.stderr
 
 
 def test_every_public_class_has_ten_cases():
@@ -47,8 +49,11 @@ def test_every_public_class_has_ten_cases():
         for name in module.__all__
         if inspect.isclass(getattr(module, name)) and issubclass(getattr(module, name), BaseEstimator)
     }
-    assert set(CASES) == {*classes, "private_score"} == set(RECORDED["fits"])
-    assert all(len(cases) == 10 == len(RECORDED["fits"][name]) for name, cases in CASES.items())
+    alone = {name for name in CASES if not name.endswith(", elsewhere")}
+    assert alone == {*classes, "private_score"}
+    assert set(CASES) == set(RECORDED["fits"])
+    assert all(len(CASES[name]) == 10 for name in alone)
+    assert all(len(cases) == len(RECORDED["fits"][name]) for name, cases in CASES.items())
 
 
 def nudged(value):
@@ -58,7 +63,7 @@ def nudged(value):
     return moved
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - {"private_score"}))
+@pytest.mark.parametrize("name", ALONE)
 def test_one_bit_of_one_result_is_noticed(name):
     case = CASES[name][0]
     model = fitted(name, case)
@@ -69,7 +74,7 @@ def test_one_bit_of_one_result_is_noticed(name):
     assert any(f": {attribute} was" in line for line in differences([before], [described_fit(model, case)]))
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - {"private_score", "BoundedScaler"}))
+@pytest.mark.parametrize("name", sorted({*ALONE} - {"BoundedScaler"}))
 def test_one_bit_of_one_event_is_noticed(name):
     case = CASES[name][1]
     model = fitted(name, case)
@@ -77,8 +82,9 @@ def test_one_bit_of_one_event_is_noticed(name):
     *others, last = model.certificate_.events
     rescaled = replace(last, scale=float(np.nextafter(last.scale, np.inf)))
     model.certificate_ = replace(model.certificate_, events=(*others, rescaled))
-    (line,) = differences([before], [described_fit(model, case)])
-    assert "events was" in line
+    lines = differences([before], [described_fit(model, case)])
+    assert ["events was" in line for line in lines] == [True, False]
+    assert "numbers was" in lines[1]
 
 
 def test_one_bit_of_a_score_is_noticed():
@@ -88,12 +94,16 @@ def test_one_bit_of_a_score_is_noticed():
     assert "value was" in line
 
 
-def test_words_for_what_was_released_may_change():
+def test_words_for_what_was_released_change_by_the_reviewed_table_alone(monkeypatch):
     case = CASES["FrankWolfeRegressor"][0]
     model = fitted("FrankWolfeRegressor", case)
     before = described_fit(model, case)
+    old = {event.what for event in model.certificate_.events}
     events = tuple(replace(event, what=f"again: {event.what}") for event in model.certificate_.events)
-    model.certificate_ = replace(model.certificate_, events=events, assumptions=("none",), public={})
+    model.certificate_ = replace(model.certificate_, events=events)
+    (line,) = differences([before], [described_fit(model, case)])
+    assert ": texts was" in line
+    monkeypatch.setattr(seeded_fits, "REWORDED", {what: f"again: {what}" for what in old})
     assert not differences([before], [described_fit(model, case)])
 
 

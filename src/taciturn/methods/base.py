@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from itertools import chain
 from numbers import Integral, Real
 from types import FrameType
 from typing import Any, ClassVar, Protocol, Self
+from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,7 +58,7 @@ from taciturn.data.records import (
     read_table,
     table_shape,
 )
-from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, check_public_count, check_relation, public_rows
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_count, check_relation, public_rows
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.engines.interface import ArraySource, BlockBuilder, DivisibleSource
 from taciturn.engines.partitions import (
@@ -461,6 +463,14 @@ class Represented(BaseEstimator):
         stand_in = type(type(self).__name__, (_ChangedParameters,), {})(**shown)
         return str(BaseEstimator.__repr__(stand_in, N_CHAR_MAX))
 
+    def __dask_tokenize__(self) -> Any:
+        # dask compares dataclasses by their fields, which are the same in two fits to different data.
+        try:
+            return type(self).__qualname__, pickle.dumps(vars(self))
+        except Exception:
+            # A function of the caller's, say; dask does the same for objects that cannot be pickled.
+            return uuid4().hex
+
     def _repr_html_inner(self) -> str:
         diagram = str(super()._repr_html_inner())
         if not hasattr(self, "certificate_"):
@@ -731,13 +741,22 @@ def reserve_cost(
     return reservation
 
 
-class PrivateEstimator(Guarded, Represented):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Budgeted:
+    """The parameters with which the constructor of every private estimator begins.
+
+    Constructors are those of dataclasses, whose fields are in the order of the descriptions in the docstring.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    relation: Relation = "zero-out"
+    n_public: int | None = None
+
+
+class PrivateEstimator(Guarded, Represented, Budgeted):
     """Base of everything that is fitted to private data and leaves a certificate behind."""
 
-    epsilon: float
-    delta: float
-    relation: str
-    n_public: int | None
     random_state: int | None
     certificate_: Certificate
 

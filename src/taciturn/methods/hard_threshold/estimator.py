@@ -7,6 +7,7 @@ coefficients. This is DP-IGHT with a sensitivity that holds, and the noise that 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -132,6 +133,7 @@ class HardThresholdModel(PrivateLinearModel):
         self.n_iter_ = plan.n_iterations
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     r"""Sparse Huber regression by private gradient steps and hard thresholding.
 
@@ -189,48 +191,21 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     [2, 11]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        n_nonzero: int = 10,
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        clip_share: float | str = "auto",
-        mechanism: str = "auto",
-        n_steps: int | str = "auto",
-        step_size: float | str = "auto",
-        coef_bound: float | None = None,
-        average: bool = False,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.n_nonzero = n_nonzero
-        self.row_bound = row_bound
-        self.residual_clip = residual_clip
-        self.clip_share = clip_share
-        self.mechanism = mechanism
-        self.n_steps = n_steps
-        self.step_size = step_size
-        self.coef_bound = coef_bound
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    n_nonzero: int = 10
+    row_bound: float | str = "auto"
+    residual_clip: float | str = "auto"
+    clip_share: float | str = "auto"
+    mechanism: str = "auto"
+    n_steps: int | str = "auto"
+    step_size: float | str = "auto"
+    coef_bound: float | None = None
+    average: bool = False
+    fit_intercept: bool = True
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     @property
     def _clips_by_median(self) -> bool:
@@ -240,6 +215,7 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
         return super()._described(plan, facts) | {"residual_clip": self.residual_clip}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
     r"""Sparse logistic regression by private gradient steps and hard thresholding, for two classes or more.
 
@@ -293,43 +269,17 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        n_nonzero: int = 10,
-        row_bound: float | str = "auto",
-        clip_share: float | str = "auto",
-        mechanism: str = "auto",
-        n_steps: int | str = "auto",
-        step_size: float | str = "auto",
-        coef_bound: float | None = None,
-        average: bool = False,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.n_nonzero = n_nonzero
-        self.row_bound = row_bound
-        self.clip_share = clip_share
-        self.mechanism = mechanism
-        self.n_steps = n_steps
-        self.step_size = step_size
-        self.coef_bound = coef_bound
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    n_nonzero: int = 10
+    row_bound: float | str = "auto"
+    clip_share: float | str = "auto"
+    mechanism: str = "auto"
+    n_steps: int | str = "auto"
+    step_size: float | str = "auto"
+    coef_bound: float | None = None
+    average: bool = False
+    fit_intercept: bool = True
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray, check_real, check_truth
+from taciturn.data.sensitivity import Relation
 from taciturn.engines.partitions import OpenTable
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.inference.run import InferenceResult
@@ -361,7 +362,7 @@ class InferringModel:
     confidence_level: float
     epsilon: float
     delta: float
-    relation: str
+    relation: Relation
     coef_: FloatArray
     intercept_: Any
     n_features_in_: int

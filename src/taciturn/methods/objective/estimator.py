@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from taciturn.core.errors import DataError
@@ -104,7 +105,25 @@ class ObjectiveModel(PrivateLinearModel):
         return None if self.n_public is None else MOST_PER_PUBLIC_ROW * self.n_public
 
 
-class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
+class ObjectiveRegressionModel(PrivateRegressor, ObjectiveModel):
+    """Huber loss: what the regressors of this family share."""
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        clip = (self._mapped_clip() or 1.0) * self._target_unit
+        return super()._described(plan, facts) | {"residual_clip": clip}
+
+
+class ObjectiveClassificationModel(PrivateClassifier, ObjectiveModel):
+    """Logistic loss for each class: what the classifiers with any number of classes share."""
+
+    def _loss(self, facts: PublicFacts) -> tuple[LogisticLoss, int]:
+        # One against the rest: the theorem is about losses of one linear predictor, which the softmax is not.
+        _, n_outputs = super()._loss(facts)
+        return LogisticLoss(), n_outputs
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObjectivePerturbationRegressor(ObjectiveRegressionModel):
     r"""Robust ridge regression by objective perturbation.
 
     .. math:: \min_w \sum_i \phi_C(\tilde x_i \cdot w - \tilde y_i) + \tfrac{\Lambda}{2} \|w\|^2 + b \cdot w,
@@ -154,43 +173,19 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.row_bound = row_bound
-        self.residual_clip = residual_clip
-        self.regularisation = regularisation
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
-
-    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        clip = (self._mapped_clip() or 1.0) * self._target_unit
-        return super()._described(plan, facts) | {"residual_clip": clip}
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    row_bound: float | str = "auto"
+    residual_clip: float | str = "auto"
+    regularisation: float | str = "auto"
+    fit_intercept: bool = True
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
-class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObjectivePerturbationClassifier(ObjectiveClassificationModel):
     r"""Ridge-regularised logistic regression by objective perturbation, for two classes or more.
 
     .. math:: \min_w \sum_i \bigl( \log(1 + e^{\tilde x_i \cdot w}) - y_i\, \tilde x_i \cdot w \bigr)
@@ -240,39 +235,14 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        row_bound: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.row_bound = row_bound
-        self.regularisation = regularisation
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
-
-    def _loss(self, facts: PublicFacts) -> tuple[LogisticLoss, int]:
-        # One against the rest: the theorem is about losses of one linear predictor, which the softmax is not.
-        _, n_outputs = super()._loss(facts)
-        return LogisticLoss(), n_outputs
+    x_bound: float | None = None
+    classes: Any = None
+    row_bound: float | str = "auto"
+    regularisation: float | str = "auto"
+    fit_intercept: bool = True
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
 # -----------------------------------------------------------------------------
@@ -282,6 +252,7 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
 # Zhang, with Gaussian noise, an exact minimiser and one accountant over all iterations).
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ADMMClassifier(PrivateClassifier, ObjectiveModel):
     r"""Sparse logistic regression for two classes by private consensus ADMM.
 
@@ -344,42 +315,18 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
     [4, 9]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        row_bound: float | str = "auto",
-        penalty: str = "l1",
-        strength: float | str = "auto",
-        coupling: float | str = "auto",
-        n_steps: int | str = "auto",
-        n_blocks: int = 1,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.row_bound = row_bound
-        self.penalty = penalty
-        self.strength = strength
-        self.coupling = coupling
-        self.n_steps = n_steps
-        self.n_blocks = n_blocks
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    row_bound: float | str = "auto"
+    penalty: str = "l1"
+    strength: float | str = "auto"
+    coupling: float | str = "auto"
+    n_steps: int | str = "auto"
+    n_blocks: int = 1
+    fit_intercept: bool = True
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -484,7 +431,8 @@ class TwoStageModel(ObjectiveModel):
         }
 
 
-class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TwoStageRegressor(TwoStageModel, ObjectiveRegressionModel):
     r"""Select features by the votes of blocks of records, then fit robust ridge regression on them, privately.
 
     The records are cut into disjoint blocks. Each follows its own LASSO path until ``n_nonzero`` features are active
@@ -534,49 +482,23 @@ class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
     ([4, 20], True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        n_nonzero: int = 10,
-        n_blocks: int | str = "auto",
-        selection_share: float = 0.8,
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            n_public=n_public,
-            x_bound=x_bound,
-            y_bounds=y_bounds,
-            row_bound=row_bound,
-            residual_clip=residual_clip,
-            regularisation=regularisation,
-            fit_intercept=fit_intercept,
-            invalid=invalid,
-            account=account,
-            random_state=random_state,
-        )
-        self.n_nonzero = n_nonzero
-        self.n_blocks = n_blocks
-        self.selection_share = selection_share
-        self.n_jobs = n_jobs
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    n_nonzero: int = 10
+    n_blocks: int | str = "auto"
+    selection_share: float = 0.8
+    row_bound: float | str = "auto"
+    residual_clip: float | str = "auto"
+    regularisation: float | str = "auto"
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
-class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TwoStageClassifier(TwoStageModel, ObjectiveClassificationModel):
     r"""Select features by the votes of blocks of records, then fit logistic regression on them, privately.
 
     The records are cut into disjoint blocks. Each follows its own path of L1-regularised logistic regression until
@@ -624,41 +546,15 @@ class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
     ([4, 20], True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        n_nonzero: int = 10,
-        n_blocks: int | str = "auto",
-        selection_share: float = 0.8,
-        row_bound: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            n_public=n_public,
-            x_bound=x_bound,
-            classes=classes,
-            row_bound=row_bound,
-            regularisation=regularisation,
-            fit_intercept=fit_intercept,
-            invalid=invalid,
-            account=account,
-            random_state=random_state,
-        )
-        self.n_nonzero = n_nonzero
-        self.n_blocks = n_blocks
-        self.selection_share = selection_share
-        self.n_jobs = n_jobs
+    x_bound: float | None = None
+    classes: Any = None
+    n_nonzero: int = 10
+    n_blocks: int | str = "auto"
+    selection_share: float = 0.8
+    row_bound: float | str = "auto"
+    regularisation: float | str = "auto"
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -322,6 +323,7 @@ def _with_column_values(X: Any, values: FloatArray) -> tuple[Any, FloatArray]:
 _LEAST, _MOST = 1e-300, 1e300
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateScaler(LinearScaler, PrivateEstimator):
     r"""Map columns linearly to [-1, 1] from bounds found privately.
 
@@ -405,32 +407,13 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     persons_refused = None
     partitions_refused = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        smallest: ArrayLike = 1e-3,
-        largest: ArrayLike = 1e6,
-        tail: float = 0.05,
-        invalid: str = "raise",
-        missing: str = "record",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.smallest = smallest
-        self.largest = largest
-        self.tail = tail
-        self.invalid = invalid
-        self.missing = missing
-        self.account = account
-        self.random_state = random_state
+    smallest: ArrayLike = 1e-3
+    largest: ArrayLike = 1e6
+    tail: float = 0.05
+    invalid: str = "raise"
+    missing: str = "record"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Find the bounds: validate public facts, plan, reserve, read, run, certify.

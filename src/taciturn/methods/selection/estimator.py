@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -291,6 +291,7 @@ class BoundedSelector(PrivateSelector):
 # top-k mechanism that needs to know no more than that one record sways one block.
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BlockVoteSelector(BoundedSelector):
     r"""Select the features for which most blocks of records vote, privately.
 
@@ -353,40 +354,17 @@ class BlockVoteSelector(BoundedSelector):
 
     persons_refused = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        classes: Any = None,
-        n_features_to_select: int = 10,
-        n_blocks: int | str = "auto",
-        mechanism: str = "auto",
-        gamma: float = 0.5,
-        n_jobs: int | None = None,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.classes = classes
-        self.n_features_to_select = n_features_to_select
-        self.n_blocks = n_blocks
-        self.mechanism = mechanism
-        self.gamma = gamma
-        self.n_jobs = n_jobs
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    classes: Any = None
+    n_features_to_select: int = 10
+    n_blocks: int | str = "auto"
+    mechanism: str = "auto"
+    gamma: float = 0.5
+    n_jobs: int | None = None
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Any = None, persons: Any = None, keys: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
@@ -470,6 +448,7 @@ SCORES = ("correlation", "sign", "quadrant")
 DECLARATION = "the sensitivity declared for the score is right"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CorrelationSelector(BoundedSelector):
     r"""Select the features with the largest absolute covariance with the target, privately.
 
@@ -556,38 +535,16 @@ class CorrelationSelector(BoundedSelector):
     persons_refused = None
     partitions_refused = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        classes: Any = None,
-        n_features_to_select: int = 10,
-        mechanism: str = "auto",
-        gamma: float = 0.5,
-        score_func: str | Callable[..., Any] = "correlation",
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.classes = classes
-        self.n_features_to_select = n_features_to_select
-        self.mechanism = mechanism
-        self.gamma = gamma
-        self.score_func = score_func
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    classes: Any = None
+    n_features_to_select: int = 10
+    mechanism: str = "auto"
+    gamma: float = 0.5
+    score_func: str | Callable[..., Any] = "correlation"
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -721,6 +678,7 @@ def _scaled_target(y: FloatArray, middle: float, half: float) -> FloatArray:
 # selection*, with sensitivities per relation and round and with all rounds accounted together.
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KendallSelector(PrivateSelector):
     r"""Select features that go with the target and not with each other, by rank correlation, privately.
 
@@ -787,28 +745,11 @@ class KendallSelector(PrivateSelector):
 
     persons_refused = "ranks compare single rows"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        classes: Any = None,
-        n_features_to_select: int = 10,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.classes = classes
-        self.n_features_to_select = n_features_to_select
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    classes: Any = None
+    n_features_to_select: int = 10
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

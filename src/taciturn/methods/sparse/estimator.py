@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from sklearn.base import is_classifier
@@ -158,6 +158,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         warn_of_suspicions(self, outcome.suspicions)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SparseRegressor(PrivateRegressor, SparseModel):
     r"""Sparse linear regression: the default where a target is a number.
 
@@ -232,46 +233,20 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     [2, 11]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        n_nonzero: int | str = 10,
-        method: str = "auto",
-        loss: str = "squared",
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        fit_intercept: bool = True,
-        columns: Any = None,
-        inference: bool = False,
-        confidence_level: float = 0.95,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.n_nonzero = n_nonzero
-        self.method = method
-        self.loss = loss
-        self.row_bound = row_bound
-        self.residual_clip = residual_clip
-        self.fit_intercept = fit_intercept
-        self.columns = columns
-        self.inference = inference
-        self.confidence_level = confidence_level
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    n_nonzero: int | str = 10
+    method: str = "auto"
+    loss: str = "squared"
+    row_bound: float | str = "auto"
+    residual_clip: float | str = "auto"
+    fit_intercept: bool = True
+    columns: Any = None
+    inference: bool = False
+    confidence_level: float = 0.95
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -295,6 +270,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SparseClassifier(PrivateClassifier, SparseModel):
     r"""Sparse logistic regression: the default where a target is a class, for two classes or more.
 
@@ -362,41 +338,16 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     [4, 9]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        class_weight: Mapping[Any, float] | None = None,
-        n_nonzero: int | str = 10,
-        method: str = "auto",
-        row_bound: float | str = "auto",
-        fit_intercept: bool = True,
-        columns: Any = None,
-        inference: bool = False,
-        confidence_level: float = 0.95,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_nonzero = n_nonzero
-        self.method = method
-        self.row_bound = row_bound
-        self.fit_intercept = fit_intercept
-        self.columns = columns
-        self.inference = inference
-        self.confidence_level = confidence_level
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    class_weight: Mapping[Any, float] | None = None
+    n_nonzero: int | str = 10
+    method: str = "auto"
+    row_bound: float | str = "auto"
+    fit_intercept: bool = True
+    columns: Any = None
+    inference: bool = False
+    confidence_level: float = 0.95
+    invalid: str = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None

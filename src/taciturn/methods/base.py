@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from numbers import Integral, Real
 from types import FrameType
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 from uuid import uuid4
 
 import numpy as np
@@ -39,6 +39,7 @@ from taciturn.core.validation import (
     AnyArray,
     BoolArray,
     FloatArray,
+    Invalid,
     NumberArray,
     check_choice,
     check_delta,
@@ -72,6 +73,7 @@ from taciturn.engines.partitions import (
 )
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.methods.docstrings import fill
+from taciturn.methods.options import Auto
 from taciturn.privacy.account import Account, Reservation, open_account
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify, guarantee_lines, in_short
@@ -686,7 +688,7 @@ def check_common_parameters(
     delta: float,
     relation: str,
     n_public: int | None,
-    invalid: str,
+    invalid: Invalid,
     account: Account | str | None,
     random_state: int | None,
 ) -> None:
@@ -762,7 +764,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
 
     account: Account | str | None
 
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     """For classes without this parameter."""
 
     x_bound: float | None = math.inf
@@ -1088,7 +1090,7 @@ class WeightedLoss(Loss):
 class LinearPredictor(BaseEstimator):
     """A fitted linear model: ``margins = X @ coef_.T + intercept_``."""
 
-    invalid: str
+    invalid: Invalid
     random_state: int | None
     coef_: Any
     intercept_: Any
@@ -1127,6 +1129,11 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
     """A fitted linear model of classes: margins become probabilities and labels."""
 
     classes_: AnyArray
+
+    if TYPE_CHECKING:
+        # scikit-learn's own, which has no types.
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """Return the accuracy of the predictions."""
 
     @partitionwise
     def decision_function(self, X: Any) -> FloatArray:
@@ -1303,8 +1310,13 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     """A linear model of a target with a public range."""
 
     y_bounds: tuple[float, float] | None
-    residual_clip: float | str
+    residual_clip: float | Auto
     y_bounds_: tuple[float, float]
+
+    if TYPE_CHECKING:
+        # scikit-learn's own, which has no types.
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """Return the coefficient of determination of the predictions."""
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -27,6 +27,7 @@ from taciturn.data.records import PUBLIC_LABELS, PresentRecords, public_labels, 
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 from taciturn.methods.base import LinearPredictor, Represented
 from taciturn.methods.docstrings import fill
+from taciturn.methods.options import PrintedLoss
 from taciturn.privacy.calibration import epsilon_of
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release, event_of_releases
@@ -167,7 +168,7 @@ class ReproducedModel(Reproduction, LinearPredictor):
 class HasLoss(Protocol):
     """A model whose loss is a parameter."""
 
-    loss: str
+    loss: PrintedLoss
 
 
 def classifies(model: HasLoss) -> bool:
@@ -187,7 +188,7 @@ def for_classifiers(method: Method) -> Method:
 class SwitchedModel(ReproducedModel):
     """A classifier of two classes with ``loss="logistic"``, a regressor with ``loss="squared"``."""
 
-    loss: str
+    loss: PrintedLoss
     classes_: AnyArray
 
     def __sklearn_tags__(self) -> Any:

@@ -12,6 +12,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.data.records import PUBLIC_LABELS
+from taciturn.methods.options import PrintedLoss, PrintedVariant
 from taciturn.methods.selection.run import keep_largest_columns
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
@@ -46,7 +47,7 @@ SHORT_GRADIENTS = "no record ever has a gradient longer than gradient_bound"
 
 
 def printed_noise(
-    variant: str,
+    variant: PrintedVariant,
     epsilon: float,
     delta: float,
     gradient_bound: float,
@@ -152,8 +153,8 @@ class DPIGHT(SwitchedModel):
     n_nonzero: int = 10
     n_steps: int = 10
     step_size: float = 1.0
-    loss: str = "logistic"
-    variant: str = "theorem-5.2"
+    loss: PrintedLoss = "logistic"
+    variant: PrintedVariant = "theorem-5.2"
     oracle: tuple[float, float, float] | None = None
     random_state: int | None = None
 

@@ -22,6 +22,7 @@ from taciturn.core.validation import (
 from taciturn.data.records import PUBLIC_LABELS, public_labels
 from taciturn.losses import Loss, SoftmaxLoss
 from taciturn.methods.base import ClassPredictor
+from taciturn.methods.options import PrintedLoss
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import NotPrivateEvent, PureEvent
@@ -220,7 +221,7 @@ class PrivateLasso(LassoModel):
     delta: float = 1e-6
     radius: float = 10.0
     n_steps: int = 1000
-    loss: str = "logistic"
+    loss: PrintedLoss = "logistic"
     gradient_bound: float = 1.0
     literal_appendix: bool = False
     random_state: int | None = None
@@ -485,7 +486,7 @@ class Sparsifier(LassoModel):
     radius: float = 10.0
     n_steps: int = 1000
     n_count_steps: int = 1000
-    loss: str = "logistic"
+    loss: PrintedLoss = "logistic"
     gradient_bound: float = 1.0
     literal_appendix: bool = False
     random_state: int | None = None

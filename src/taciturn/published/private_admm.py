@@ -15,6 +15,7 @@ from taciturn.losses import LogisticLoss
 from taciturn.methods.objective.blocks import PENALTIES
 from taciturn.methods.objective.plan import StoppingCriterion
 from taciturn.methods.objective.run import minimise
+from taciturn.methods.options import Penalty
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import NotPrivateEvent, PureEvent
@@ -115,7 +116,7 @@ class PrivateADMM(SwitchedModel):
     loss = "logistic"
 
     epsilon: float = 1.0
-    penalty: str = "l1"
+    penalty: Penalty = "l1"
     strength: float = 0.01
     coupling: float = 0.1
     n_steps: int = 10

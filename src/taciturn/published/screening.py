@@ -25,6 +25,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.sensitivity import unscaled_rule
 from taciturn.losses import Loss
+from taciturn.methods.options import PrintedLoss, ScreeningTimes
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import GaussianEvent, NotPrivateEvent, PureEvent
@@ -479,8 +480,8 @@ class ADPScreen(ScreenedReproduction):
     delta_screen: float | None = None
     radius: float = 5.0
     n_steps: int = 1000
-    screen_at: str | int = "every"
-    loss: str = "logistic"
+    screen_at: int | ScreeningTimes = "every"
+    loss: PrintedLoss = "logistic"
     gradient_bound: float = 1.0
     random_state: int | None = None
 

@@ -30,6 +30,7 @@ from taciturn.data.target import target_numbers
 from taciturn.losses import LogisticLoss
 from taciturn.methods.objective.plan import StoppingCriterion
 from taciturn.methods.objective.run import minimise
+from taciturn.methods.options import Auto, PrintedLoss
 from taciturn.methods.selection.estimator import FeatureMask
 from taciturn.methods.selection.run import blocks_by_slot
 from taciturn.privacy.certificate import Certificate
@@ -132,7 +133,7 @@ class TwoStageSelector(FeatureMask, Reproduction, BaseEstimator):
     """
 
     epsilon: float = 1.0
-    n_blocks: int | str = "auto"
+    n_blocks: int | Auto = "auto"
     alpha: float = 0.1
     n_features_to_select: int = 10
     random_state: int | None = None
@@ -296,11 +297,11 @@ class TwoStage(SwitchedModel):
 
     epsilon: float = 1.0
     delta: float = 1e-6
-    n_blocks: int | str = "auto"
+    n_blocks: int | Auto = "auto"
     alpha: float = 0.1
     n_nonzero: int = 10
     radius: float = 1.0
-    loss: str = "logistic"
+    loss: PrintedLoss = "logistic"
     random_state: int | None = None
 
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, DataTypeError, TaciturnError
 from taciturn.core.guard import Guarded
-from taciturn.core.validation import BoolArray, FloatArray, check_choice
+from taciturn.core.validation import BoolArray, FloatArray, Invalid, check_choice
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.cells import Cells, Encoding, missing_value, target_numbers, target_reader, widened
@@ -605,7 +605,7 @@ class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
            [ 1. ,  0. ,  0. ]])
     """
 
-    def __init__(self, *, bounds: TableBounds, invalid: str = "raise") -> None:
+    def __init__(self, *, bounds: TableBounds, invalid: Invalid = "raise") -> None:
         self.bounds = bounds
         self.invalid = invalid
 

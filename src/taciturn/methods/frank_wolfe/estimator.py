@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_real
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real
 from taciturn.engines.interface import ArraySource
 from taciturn.kernels import gradients
 from taciturn.losses import Loss, SquaredLoss
@@ -19,6 +19,7 @@ from taciturn.methods.base import PrivateClassifier, PrivateLinearModel, Private
 from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.methods.frank_wolfe.plan import ClippedCount, plan_frank_wolfe
 from taciturn.methods.frank_wolfe.run import count_nonzero, run_frank_wolfe, scale_target
+from taciturn.methods.options import Auto, PrivateCount, RegressionLoss
 from taciturn.methods.selection.run import keep_largest_columns
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
@@ -38,8 +39,8 @@ _NOISY_EPSILON, _NOISY_DELTA = 6.0, 0.1
 class FrankWolfeModel(PrivateLinearModel):
     """A linear model over an L1 ball: what regressor and classifier share."""
 
-    radius: float | str
-    n_steps: int | str
+    radius: float | Auto
+    n_steps: int | Auto
 
     persons_refused = "its exact solvers know a record by a single row"
     _always_private = True
@@ -125,7 +126,7 @@ class FrankWolfeModel(PrivateLinearModel):
 class FrankWolfeRegressionModel(PrivateRegressor, FrankWolfeModel):
     """Huber or squared loss over an L1 ball: what the regressors of this family share."""
 
-    loss: str
+    loss: RegressionLoss
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -193,12 +194,12 @@ class FrankWolfeRegressor(FrankWolfeRegressionModel):
 
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
-    radius: float | str = "auto"
-    loss: str = "huber"
-    residual_clip: float | str = "auto"
-    n_steps: int | str = "auto"
+    radius: float | Auto = "auto"
+    loss: RegressionLoss = "huber"
+    residual_clip: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -249,10 +250,10 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
 
     x_bound: float | None = None
     classes: Any = None
-    radius: float | str = "auto"
-    n_steps: int | str = "auto"
+    radius: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -268,7 +269,7 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
 class SparsifiedModel(FrankWolfeModel):
     """Frank-Wolfe whose largest coefficients are kept: what regressor and classifier share."""
 
-    n_nonzero: int | str
+    n_nonzero: int | PrivateCount
     count_range: tuple[int, int] | None
     count_share: float
 
@@ -353,15 +354,15 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressionModel):
 
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
-    radius: float | str = "auto"
-    loss: str = "huber"
-    residual_clip: float | str = "auto"
-    n_nonzero: int | str = 10
+    radius: float | Auto = "auto"
+    loss: RegressionLoss = "huber"
+    residual_clip: float | Auto = "auto"
+    n_nonzero: int | PrivateCount = 10
     count_range: tuple[int, int] | None = None
     count_share: float = 0.05
-    n_steps: int | str = "auto"
+    n_steps: int | Auto = "auto"
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -408,12 +409,12 @@ class SparsifiedClassifier(SparsifiedModel, PrivateClassifier, FrankWolfeModel):
 
     x_bound: float | None = None
     classes: Any = None
-    radius: float | str = "auto"
-    n_nonzero: int | str = 10
+    radius: float | Auto = "auto"
+    n_nonzero: int | PrivateCount = 10
     count_range: tuple[int, int] | None = None
     count_share: float = 0.05
-    n_steps: int | str = "auto"
+    n_steps: int | Auto = "auto"
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None

@@ -14,7 +14,15 @@ from sklearn.base import is_classifier
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_positive, check_real, check_truth
+from taciturn.core.validation import (
+    FloatArray,
+    Invalid,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_real,
+    check_truth,
+)
 from taciturn.engines.interface import Source
 from taciturn.methods import clipped_records
 from taciturn.methods.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, PublicFacts, number_or_auto
@@ -26,6 +34,7 @@ from taciturn.methods.hard_threshold.plan import (
     pursues,
 )
 from taciturn.methods.hard_threshold.run import run_hard_threshold, run_pursuit
+from taciturn.methods.options import Auto, ThresholdMechanism
 from taciturn.privacy import mechanisms
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
@@ -38,11 +47,11 @@ class HardThresholdModel(PrivateLinearModel):
     """Gradient descent with hard thresholding: what regressor and classifier share."""
 
     n_nonzero: int
-    row_bound: float | str
-    clip_share: float | str
-    mechanism: str
-    n_steps: int | str
-    step_size: float | str
+    row_bound: float | Auto
+    clip_share: float | Auto
+    mechanism: ThresholdMechanism
+    n_steps: int | Auto
+    step_size: float | Auto
     coef_bound: float | None
     average: bool
 
@@ -194,16 +203,16 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
     n_nonzero: int = 10
-    row_bound: float | str = "auto"
-    residual_clip: float | str = "auto"
-    clip_share: float | str = "auto"
-    mechanism: str = "auto"
-    n_steps: int | str = "auto"
-    step_size: float | str = "auto"
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
+    clip_share: float | Auto = "auto"
+    mechanism: ThresholdMechanism = "auto"
+    n_steps: int | Auto = "auto"
+    step_size: float | Auto = "auto"
     coef_bound: float | None = None
     average: bool = False
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -272,14 +281,14 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
     x_bound: float | None = None
     classes: Any = None
     n_nonzero: int = 10
-    row_bound: float | str = "auto"
-    clip_share: float | str = "auto"
-    mechanism: str = "auto"
-    n_steps: int | str = "auto"
-    step_size: float | str = "auto"
+    row_bound: float | Auto = "auto"
+    clip_share: float | Auto = "auto"
+    mechanism: ThresholdMechanism = "auto"
+    n_steps: int | Auto = "auto"
+    step_size: float | Auto = "auto"
     coef_bound: float | None = None
     average: bool = False
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None

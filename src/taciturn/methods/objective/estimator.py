@@ -8,7 +8,7 @@ from typing import Any
 
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_real
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real
 from taciturn.engines.interface import ArraySource
 from taciturn.losses import LogisticLoss
 from taciturn.methods.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, PublicFacts, number_or_auto
@@ -24,6 +24,7 @@ from taciturn.methods.objective.plan import (
     plan_two_stage,
 )
 from taciturn.methods.objective.run import run_objective
+from taciturn.methods.options import Auto, Penalty
 from taciturn.methods.selection.plan import check_n_blocks, check_n_jobs
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
@@ -47,8 +48,8 @@ ROUNDING = (
 class ObjectiveModel(PrivateLinearModel):
     """A model that minimises a perturbed objective: what regressors and classifiers share."""
 
-    row_bound: float | str
-    regularisation: float | str
+    row_bound: float | Auto
+    regularisation: float | Auto
 
     persons_refused = "several rows move a perturbed objective's minimum in no fixed direction"
 
@@ -175,11 +176,11 @@ class ObjectivePerturbationRegressor(ObjectiveRegressionModel):
 
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
-    row_bound: float | str = "auto"
-    residual_clip: float | str = "auto"
-    regularisation: float | str = "auto"
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -237,10 +238,10 @@ class ObjectivePerturbationClassifier(ObjectiveClassificationModel):
 
     x_bound: float | None = None
     classes: Any = None
-    row_bound: float | str = "auto"
-    regularisation: float | str = "auto"
+    row_bound: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -317,14 +318,14 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
 
     x_bound: float | None = None
     classes: Any = None
-    row_bound: float | str = "auto"
-    penalty: str = "l1"
-    strength: float | str = "auto"
-    coupling: float | str = "auto"
-    n_steps: int | str = "auto"
+    row_bound: float | Auto = "auto"
+    penalty: Penalty = "l1"
+    strength: float | Auto = "auto"
+    coupling: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
     n_blocks: int = 1
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -397,7 +398,7 @@ class TwoStageModel(ObjectiveModel):
     """A selection before the fit: what regressor and classifier share."""
 
     n_nonzero: int
-    n_blocks: int | str
+    n_blocks: int | Auto
     selection_share: float
     n_jobs: int | None
 
@@ -485,14 +486,14 @@ class TwoStageRegressor(TwoStageModel, ObjectiveRegressionModel):
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
     n_nonzero: int = 10
-    n_blocks: int | str = "auto"
+    n_blocks: int | Auto = "auto"
     selection_share: float = 0.8
-    row_bound: float | str = "auto"
-    residual_clip: float | str = "auto"
-    regularisation: float | str = "auto"
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
     fit_intercept: bool = True
     n_jobs: int | None = None
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -549,12 +550,12 @@ class TwoStageClassifier(TwoStageModel, ObjectiveClassificationModel):
     x_bound: float | None = None
     classes: Any = None
     n_nonzero: int = 10
-    n_blocks: int | str = "auto"
+    n_blocks: int | Auto = "auto"
     selection_share: float = 0.8
-    row_bound: float | str = "auto"
-    regularisation: float | str = "auto"
+    row_bound: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
     fit_intercept: bool = True
     n_jobs: int | None = None
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None

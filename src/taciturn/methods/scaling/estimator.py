@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_real, is_width
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real, is_width
 from taciturn.data.design import centre_and_half, to_unit_range
 from taciturn.data.persons import PERSON_WEIGHT
 from taciturn.data.records import (
@@ -30,6 +30,7 @@ from taciturn.data.records import (
 from taciturn.engines.interface import ArraySource, BlockBuilder, Source
 from taciturn.engines.partitions import OpenTable, open_arguments, partitionwise
 from taciturn.methods.base import Persons, PrivateEstimator, PublicFacts
+from taciturn.methods.options import MissingCells
 from taciturn.methods.scaling.plan import BoundsPlan, plan_bounds
 from taciturn.methods.scaling.run import release_bounds
 from taciturn.privacy.account import Account
@@ -43,7 +44,7 @@ from taciturn.privacy.certificate import Certificate, certify
 class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
     """Values are clipped to ``lower_`` and ``upper_`` of their column and mapped to [-1, 1]."""
 
-    invalid: str
+    invalid: Invalid
     lower_: FloatArray
     upper_: FloatArray
     n_features_in_: int
@@ -55,8 +56,13 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
         read = read_judged_table if self.invalid == "null" else read_table
         return read(self, X, reset=reset, layouts=self._formats)
 
+    if TYPE_CHECKING:
+        # scikit-learn's own, which has no types.
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray | Any:
+            """Fit, and transform the same table."""
+
     @partitionwise
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> FloatArray | Any:
         """Clip to the bounds and map to [-1, 1].
 
         Parameters
@@ -76,7 +82,7 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
         return to_unit_range(X, self.lower_, self.upper_)
 
     @partitionwise
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Any) -> FloatArray | Any:
         """Map [-1, 1] back to the bounds; what lies beyond -1 or 1 is clipped.
 
         Parameters
@@ -168,7 +174,7 @@ class BoundedScaler(LinearScaler, BaseEstimator):
 
     _formats = ("csr", "csc")
 
-    def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0, invalid: str = "raise") -> None:
+    def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0, invalid: Invalid = "raise") -> None:
         self.lower = lower
         self.upper = upper
         self.invalid = invalid
@@ -410,8 +416,8 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     smallest: ArrayLike = 1e-3
     largest: ArrayLike = 1e6
     tail: float = 0.05
-    invalid: str = "raise"
-    missing: str = "record"
+    invalid: Invalid = "raise"
+    missing: MissingCells = "record"
     account: Account | str | None = None
     random_state: int | None = None
 

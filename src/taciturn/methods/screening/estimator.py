@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_truth
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_truth
 from taciturn.engines.interface import ArraySource
 from taciturn.methods.base import PrivateClassifier, PublicFacts
 from taciturn.methods.frank_wolfe.estimator import FrankWolfeModel, FrankWolfeRegressionModel
+from taciturn.methods.options import Auto, RegressionLoss, RuleOfScreening, ScreeningTimes
 from taciturn.methods.screening.plan import ScreenedPlan, check_screening, none_threshold, plan_screened
 from taciturn.methods.screening.run import run_screened
 from taciturn.privacy import mechanisms
@@ -27,10 +28,10 @@ from taciturn.privacy.account import Account
 class ScreenedModel(FrankWolfeModel):
     """Frank-Wolfe with screening: what regressor and classifier share."""
 
-    rule: str
-    screen_at: int | str
+    rule: RuleOfScreening
+    screen_at: int | ScreeningTimes
     screen_share: float
-    threshold: float | str
+    threshold: float | Auto
     permanent: bool
     loss_curve_: FloatArray
 
@@ -149,17 +150,17 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressionModel):
 
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
-    radius: float | str = "auto"
-    loss: str = "huber"
-    residual_clip: float | str = "auto"
-    n_steps: int | str = "auto"
-    rule: str = "select"
-    screen_at: int | str = 40
+    radius: float | Auto = "auto"
+    loss: RegressionLoss = "huber"
+    residual_clip: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
+    rule: RuleOfScreening = "select"
+    screen_at: int | ScreeningTimes = 40
     screen_share: float = 0.03
-    threshold: float | str = "auto"
+    threshold: float | Auto = "auto"
     permanent: bool = False
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -220,15 +221,15 @@ class ScreenedClassifier(ScreenedModel, PrivateClassifier, FrankWolfeModel):
 
     x_bound: float | None = None
     classes: Any = None
-    radius: float | str = "auto"
-    n_steps: int | str = "auto"
-    rule: str = "select"
-    screen_at: int | str = 40
+    radius: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
+    rule: RuleOfScreening = "select"
+    screen_at: int | ScreeningTimes = 40
     screen_share: float = 0.03
-    threshold: float | str = "auto"
+    threshold: float | Auto = "auto"
     permanent: bool = False
     fit_intercept: bool = True
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 

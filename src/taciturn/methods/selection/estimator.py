@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,7 @@ from taciturn.core.validation import (
     BoolArray,
     FloatArray,
     IntArray,
+    Invalid,
     check_choice,
     check_integer,
     check_real,
@@ -34,6 +35,7 @@ from taciturn.engines.interface import ArraySource, BlockBuilder
 from taciturn.engines.partitions import OpenTable, partitionwise, stated_classes, target_has_truth_values
 from taciturn.kernels import ranks
 from taciturn.methods.base import BOUNDS, Persons, Plan, PrivateEstimator, PublicFacts
+from taciturn.methods.options import Auto, SelectionScore, TopKMechanism
 from taciturn.methods.selection.plan import (
     TOP_K_MECHANISMS,
     BlockVotePlan,
@@ -86,8 +88,13 @@ class FeatureMask(Guarded, SelectorMixin):
         )
         return n_features
 
+    if TYPE_CHECKING:
+        # scikit-learn's own, which has no types.
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray | Any:
+            """Fit, and transform the same table."""
+
     @partitionwise
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> FloatArray | Any:
         """Keep the selected columns.
 
         Parameters
@@ -97,7 +104,7 @@ class FeatureMask(Guarded, SelectorMixin):
         """
         return without_data_values("X", lambda: super(FeatureMask, self).transform(checked_layout(X)))
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Any) -> FloatArray | Any:
         """Put the selected columns back in their places, with zeros in the others.
 
         Parameters
@@ -265,7 +272,7 @@ class BoundedSelector(PrivateSelector):
     """Base of the selectors with public bounds and a top-k mechanism."""
 
     y_bounds: tuple[float, float] | None
-    mechanism: str
+    mechanism: TopKMechanism
     gamma: float
 
     def check_parameters(self) -> None:
@@ -358,11 +365,11 @@ class BlockVoteSelector(BoundedSelector):
     y_bounds: tuple[float, float] | None = None
     classes: Any = None
     n_features_to_select: int = 10
-    n_blocks: int | str = "auto"
-    mechanism: str = "auto"
+    n_blocks: int | Auto = "auto"
+    mechanism: TopKMechanism = "auto"
     gamma: float = 0.5
     n_jobs: int | None = None
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -539,10 +546,10 @@ class CorrelationSelector(BoundedSelector):
     y_bounds: tuple[float, float] | None = None
     classes: Any = None
     n_features_to_select: int = 10
-    mechanism: str = "auto"
+    mechanism: TopKMechanism = "auto"
     gamma: float = 0.5
-    score_func: str | Callable[..., Any] = "correlation"
-    invalid: str = "raise"
+    score_func: SelectionScore | Callable[..., Any] = "correlation"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -747,7 +754,7 @@ class KendallSelector(PrivateSelector):
 
     classes: Any = None
     n_features_to_select: int = 10
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 

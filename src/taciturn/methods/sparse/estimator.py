@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_real
+from taciturn.core.validation import Invalid, check_choice, check_integer, check_real
 from taciturn.engines.interface import DivisibleSource
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
@@ -26,6 +26,7 @@ from taciturn.methods.diagnostics import warn_of_suspicions
 from taciturn.methods.inference.plan import InferencePlan, plan_inference
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, InferringModel
+from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, Strategy
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
 from taciturn.privacy import mechanisms
@@ -44,9 +45,9 @@ _Result: TypeAlias = SparseResult | InferenceResult
 class SparseModel(InferringModel, PrivateLinearModel):
     """The default model: what regressor and classifier share."""
 
-    n_nonzero: int | str
-    method: str
-    row_bound: float | str
+    n_nonzero: int | NonzeroCount
+    method: Strategy
+    row_bound: float | Auto
 
     persons_refused = None
     partitions_refused = None
@@ -235,16 +236,16 @@ class SparseRegressor(PrivateRegressor, SparseModel):
 
     x_bound: float | None = None
     y_bounds: tuple[float, float] | None = None
-    n_nonzero: int | str = 10
-    method: str = "auto"
-    loss: str = "squared"
-    row_bound: float | str = "auto"
-    residual_clip: float | str = "auto"
+    n_nonzero: int | NonzeroCount = 10
+    method: Strategy = "auto"
+    loss: RegressionLoss = "squared"
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
     fit_intercept: bool = True
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None
 
@@ -341,13 +342,13 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     x_bound: float | None = None
     classes: Any = None
     class_weight: Mapping[Any, float] | None = None
-    n_nonzero: int | str = 10
-    method: str = "auto"
-    row_bound: float | str = "auto"
+    n_nonzero: int | NonzeroCount = 10
+    method: Strategy = "auto"
+    row_bound: float | Auto = "auto"
     fit_intercept: bool = True
     columns: Any = None
     inference: bool = False
     confidence_level: float = 0.95
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     account: Account | str | None = None
     random_state: int | None = None

@@ -58,6 +58,7 @@ REFUSED = [
     'taciturn.BoundedScaler(invalid="ignore")',
     "taciturn.FrankWolfeRegressor(epsilom=1.0)",
     "taciturn.FrankWolfeRegressor(1.0)",
+    "taciturn.FrankWolfeRegressor().coefficients_",
     'taciturn.private_score(object(), [[1.0]], [1.0], relation="add_remove")',
     'taciturn.private_score(object(), [[1.0]], [1.0], metric="auc")',
     'taciturn.Account.create("sqlite:///a.db", "a", epsilon=1.0, delta=0.0, n=9, unit="row")',

@@ -11,14 +11,14 @@ from functools import partial
 from itertools import chain
 from numbers import Integral, Real
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.charts import Markup, card, format_number, format_ratio, table
@@ -34,6 +34,7 @@ from taciturn.core.errors import (
 )
 from taciturn.core.guard import Guarded, calling_frames, warn_caller
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin
 from taciturn.core.validation import (
     NO_RECORDS,
     AnyArray,
@@ -1130,11 +1131,6 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
 
     classes_: AnyArray
 
-    if TYPE_CHECKING:
-        # scikit-learn's own, which has no types.
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-            """Return the accuracy of the predictions."""
-
     @partitionwise
     def decision_function(self, X: Any) -> FloatArray:
         """Margins: shape (n_samples,) for two classes, (n_samples, n_classes) for more."""
@@ -1312,11 +1308,6 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     y_bounds: tuple[float, float] | None
     residual_clip: float | Auto
     y_bounds_: tuple[float, float]
-
-    if TYPE_CHECKING:
-        # scikit-learn's own, which has no types.
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-            """Return the coefficient of determination of the predictions."""
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -8,13 +8,13 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import expit, log_expit
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import ClassifierMixin, RegressorMixin
 from taciturn.core.validation import (
     AnyArray,
     FloatArray,
@@ -140,6 +140,12 @@ class Reproduction(Guarded, Represented):
 class ReproducedModel(Reproduction, LinearPredictor):
     """A linear model without intercept and with the parameters that all of these have."""
 
+    epsilon: float
+    delta: float
+    radius: float
+    n_steps: int
+    gradient_bound: float
+
     invalid = "raise"
     """These have no such parameter."""
 
@@ -250,18 +256,12 @@ class SwitchedModel(ReproducedModel):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of a classifier, coefficient of determination of a regressor."""
-        kind = ClassifierMixin if classifies(self) else RegressorMixin
+        kind: Any = ClassifierMixin if classifies(self) else RegressorMixin
         return float(kind.score(self, X, y, sample_weight))
 
 
 class BallModel(SwitchedModel):
     """Frank-Wolfe over an L1 ball with Laplace noise on the scores of the vertices."""
-
-    epsilon: float
-    delta: float
-    radius: float
-    n_steps: int
-    gradient_bound: float
 
     def _budget_of_steps(self) -> tuple[float, float]:
         """Epsilon and delta of the steps."""

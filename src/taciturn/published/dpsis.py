@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import BaseEstimator
 from taciturn.core.validation import FloatArray, IntArray, check_claimed_epsilon, check_integer, check_real
 from taciturn.data.records import read_records
 from taciturn.data.target import target_numbers

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import Lasso
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import BaseEstimator
 from taciturn.core.validation import (
     FloatArray,
     IndexArray,

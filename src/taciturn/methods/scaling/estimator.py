@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real, is_width
 from taciturn.data.design import centre_and_half, to_unit_range
 from taciturn.data.persons import PERSON_WEIGHT
@@ -55,11 +55,6 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
     def _read_table(self, X: Any, *, reset: bool) -> Any:
         read = read_judged_table if self.invalid == "null" else read_table
         return read(self, X, reset=reset, layouts=self._formats)
-
-    if TYPE_CHECKING:
-        # scikit-learn's own, which has no types.
-        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray | Any:
-            """Fit, and transform the same table."""
 
     @partitionwise
     def transform(self, X: Any) -> FloatArray | Any:

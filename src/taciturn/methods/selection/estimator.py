@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import SelectorMixin
 from taciturn.core.validation import (
     ONE,
     BoolArray,
@@ -87,11 +87,6 @@ class FeatureMask(Guarded, SelectorMixin):
             UserWarning,
         )
         return n_features
-
-    if TYPE_CHECKING:
-        # scikit-learn's own, which has no types.
-        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray | Any:
-            """Fit, and transform the same table."""
 
     @partitionwise
     def transform(self, X: Any) -> FloatArray | Any:

@@ -28,6 +28,7 @@ from taciturn.engines.interface import Source, Task
 from taciturn.losses import HuberLoss, Loss
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.diagnostics import REMARKS, Suspicion, crowds_at_ceiling
+from taciturn.methods.schedule import Schedule
 from taciturn.methods.sums import (
     ClippedRowSum,
     CumulativeCounts,
@@ -37,6 +38,7 @@ from taciturn.methods.sums import (
     RowNorms,
     RowStatistic,
     largest_row_norm,
+    private_median,
 )
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.calibration import calibrate
@@ -470,6 +472,21 @@ class Releases:
 
     def _child(self, label: str) -> Stream:
         return self._stream.spawn(label)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScheduledMedians:
+    """Medians that a schedule lists by name, of the records of a source."""
+
+    schedule: Schedule
+    relation: str
+    source: Source
+    stream: Stream
+
+    def release(self, name: str, statistic: RowStatistic, grid: FloatArray, label: str) -> float:
+        """A point of a public, increasing grid near the median of a statistic; its random stream has the label."""
+        selection_range, child = self.schedule.selection_range(name), self.stream.spawn(label)
+        return private_median(self.source, statistic, grid, self.relation, selection_range, child)
 
 
 def list_spends(

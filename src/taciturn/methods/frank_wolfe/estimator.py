@@ -67,7 +67,7 @@ class FrankWolfeModel(PrivateLinearModel):
         radius = number_or_auto(radius=self.radius)
         return (_AUTO_RADIUS if radius is None else radius / self._target_unit) * self._x_bound
 
-    def _problem(self, facts: PublicFacts) -> dict[str, Any]:
+    def _settings(self, facts: PublicFacts) -> dict[str, Any]:
         """What the plans of this family are made for."""
         loss, n_outputs = self._loss(facts)
         return {
@@ -90,7 +90,7 @@ class FrankWolfeModel(PrivateLinearModel):
         return False
 
     def _plan(self, facts: PublicFacts) -> Any:
-        return plan_frank_wolfe(**self._problem(facts), count=self._count_mechanism(facts.n_features))
+        return plan_frank_wolfe(**self._settings(facts), count=self._count_mechanism(facts.n_features))
 
     def _count_mechanism(self, n_features: int) -> ClippedCount | None:
         """How the number of nonzero coefficients is released; None for a model that keeps them all."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from taciturn.losses import Loss
 from taciturn.privacy.budget import Budget
@@ -62,7 +61,7 @@ class _Planned:
     event_at: Callable[[float], Event]
     count: int
     noise: str
-    scale_of: Callable[[Event], float] | None
+    scale_at: Callable[[float], float] | None
 
 
 @dataclass(slots=True)
@@ -78,6 +77,8 @@ class Schedule:
         What all releases together may cost.
     ordered : bool, default=True
         Whether they happen in the order in which they are listed. If not, the cost holds for every order.
+    arithmetic : str, default="exact"
+        "float64" if a release cannot be put on a lattice.
 
     Attributes
     ----------
@@ -87,6 +88,7 @@ class Schedule:
 
     budget: Budget
     ordered: bool = True
+    arithmetic: str = "exact"
     scale: float = field(default=0.0, init=False)
     _planned: dict[str, _Planned] = field(default_factory=dict, init=False, repr=False, compare=False)
     _released: dict[str, Release] = field(default_factory=dict, init=False)
@@ -96,9 +98,9 @@ class Schedule:
             self.budget = Budget(math.inf, 0.0)
 
     @classmethod
-    def of(cls, budget: Budget, **releases: Release) -> Schedule:
+    def of(cls, budget: Budget, arithmetic: str = "exact", **releases: Release) -> Schedule:
         """Releases, in this order, whose noise is known already."""
-        schedule = cls(budget)
+        schedule = cls(budget, arithmetic=arithmetic)
         schedule._released.update(releases)
         return schedule
 
@@ -115,34 +117,33 @@ class Schedule:
         count: int = 1,
         *,
         noise: str = "Gumbel",
-        scale_of: Callable[[Event], float] | None = None,
+        scale_at: Callable[[float], float] | None = None,
     ) -> None:
         """List ``count`` releases of one kind.
 
         ``event_at`` is the cost of one at a common scale b, such as ``lambda b: GaussianEvent(3.0 * b)``. It falls as b
-        grows, or does not depend on b. ``scale_of`` is the scale of the ``noise`` in units of the sensitivity, from the
-        event. None is for Gaussian noise, and for selections among scores that move in both directions.
+        grows, or does not depend on b. ``scale_at`` is the scale of the ``noise`` in units of the sensitivity, likewise
+        at b. None is for Gaussian noise, and for selections among scores that move in both directions.
         """
         if name in self._planned or self._released:
             raise TypeError(f"{name}: every release has a name of its own, and is listed before the noise is fixed")
-        self._planned[name] = _Planned(what, event_at, count, noise, scale_of)
+        self._planned[name] = _Planned(what, event_at, count, noise, scale_at)
 
     def calibrate(self) -> Schedule:
         """Fix the noise of all releases, of which there is one at least."""
-        planned = self._planned.items()
+        planned, self._planned = self._planned, {}
         if not self.private:
-            self._released = {
-                name: Release(each.what, "none", 0.0, NotPrivateEvent(), each.count) for name, each in planned
-            }
+            for name, each in planned.items():
+                self._released[name] = Release(each.what, "none", 0.0, NotPrivateEvent(), each.count)
             return self
         self.scale = calibrate(
             self.budget,
-            lambda b: ComposedEvent(tuple(each.event_at(b) * each.count for _, each in planned)),
+            lambda b: ComposedEvent(tuple(each.event_at(b) * each.count for each in planned.values())),
             ordered=self.ordered,
         )
-        for name, each in planned:
+        for name, each in planned.items():
             event = each.event_at(self.scale)
-            noise, scale = _usual_noise(event) if each.scale_of is None else (each.noise, each.scale_of(event))
+            noise, scale = _usual_noise(event) if each.scale_at is None else (each.noise, each.scale_at(self.scale))
             self._released[name] = Release(each.what, noise, scale, event, each.count)
         return self
 
@@ -185,7 +186,6 @@ class ScheduledPlan:
 
     __slots__ = ()
 
-    arithmetic: ClassVar[str] = "exact"
     schedule: Schedule
 
     @property
@@ -197,6 +197,11 @@ class ScheduledPlan:
     def ordered(self) -> bool:
         """Whether releases are made in the order in which they are listed."""
         return self.schedule.ordered
+
+    @property
+    def arithmetic(self) -> str:
+        """Whether the proof covers what the computer does: "exact" or "float64"."""
+        return self.schedule.arithmetic
 
     @property
     def releases(self) -> tuple[Release, ...]:

@@ -69,16 +69,10 @@ class FrankWolfeModel(PrivateLinearModel):
 
     def _settings(self, facts: PublicFacts) -> dict[str, Any]:
         """What the plans of this family are made for."""
-        loss, n_outputs = self._loss(facts)
         return {
             "budget": Budget(self.epsilon, self.delta),
-            "loss": loss,
+            "problem": self._problem(facts),
             "radius": self._mapped_radius,
-            "relation": self.relation,
-            "n_rows": facts.n_records,
-            "n_features": facts.n_features,
-            "n_outputs": n_outputs,
-            "intercept": bool(self.fit_intercept),
             "n_steps": self.n_steps,
             "auto_clip": self._clips_by_median,
             "auto_radius": number_or_auto(radius=self.radius) is None,

@@ -14,7 +14,7 @@ from taciturn.losses import HuberLoss, Loss
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.descent import Constraint, CurvatureStep, GradientDescent, heaviest_columns, one_thread
 from taciturn.methods.frank_wolfe.plan import CLIP_PER_MEDIAN
-from taciturn.methods.frank_wolfe.run import MAGNITUDES, middle_of
+from taciturn.methods.frank_wolfe.run import MAGNITUDES, release_middle
 from taciturn.methods.hard_threshold.plan import (
     LEAST_ROW_BOUND,
     TUNING,
@@ -99,10 +99,7 @@ class _Pursuit:
         self.medians = ScheduledMedians(plan.schedule, plan.problem.relation, source, stream)
         self.weights = np.zeros((self.problem.n_outputs, self.problem.n_features + 1))
         self.chosen: IndexArray = np.zeros(0, dtype=np.intp)
-        self.middle = 0
-        if plan.centred:
-            middle_range = plan.schedule.selection_range("middle")
-            self.middle = middle_of(source, self.problem.relation, middle_range, stream.spawn("middle of the target"))
+        self.middle = release_middle(self.medians) if plan.centred else 0
         # The typical size of an entry, in the mean over columns.
         self.entry = min(self._row_norm(None) / math.sqrt(self.problem.n_features), 1.0)
         self.loss: Loss = self.problem.loss

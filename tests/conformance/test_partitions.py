@@ -44,11 +44,10 @@ def source(kind, n_features, layout, n_partitions, make=ArraySource):
 
 def fit_sparse(kind, n_partitions, layout="dense", n_features=8, make=ArraySource, epsilon=8.0, **changes):
     loss, n_outputs = LOSSES[kind]
-    facts = {"n_nonzero": 3, "method": "two-phase", "row_bound": None, "residual_clip": None, "intercept": True}
-    plan = plan_sparse(
-        Budget(epsilon, 1e-6), loss, relation="zero-out", n_rows=N_ROWS, n_features=n_features, n_outputs=n_outputs,
-        **facts | changes,
-    )  # fmt: skip
+    facts = {"n_nonzero": 3, "method": "two-phase", "row_bound": None, "residual_clip": None}
+    intercept = changes.pop("intercept", True)
+    problem = Problem(loss or HuberLoss(1.0), "zero-out", N_ROWS, n_features, n_outputs, intercept)
+    plan = plan_sparse(Budget(epsilon, 1e-6), problem, **facts | changes)
     return run_sparse(plan, source(kind, n_features, layout, n_partitions, make), Stream.of(3)).coefficients
 
 

@@ -23,7 +23,7 @@ from taciturn.methods.hard_threshold.plan import (
     ThresholdPlan,
 )
 from taciturn.methods.releases import ScheduledMedians
-from taciturn.methods.sums import CurvatureSum, GradientSum, RowNorms, TargetMagnitudes, largest_row_norm
+from taciturn.methods.sums import ClippedSum, CurvatureSum, GradientSum, RowNorms, TargetMagnitudes, largest_row_norm
 from taciturn.privacy.mechanisms import RoundedGaussian
 
 # -----------------------------------------------------------------------------
@@ -36,17 +36,11 @@ from taciturn.privacy.mechanisms import RoundedGaussian
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _EntryGradientSum:
+class _EntryGradientSum(ClippedSum):
     """The sum of clipped entries times derivatives at some coefficients, one row per feature, one column per output."""
 
-    clipping: Clipping
     coefficients: FloatArray
     entry: float
-
-    @property
-    def columns(self) -> IndexArray | None:
-        """All features are read."""
-        return self.clipping.columns
 
     def __call__(self, block: Block) -> IntArray:
         """The sum over the records of a block."""
@@ -59,16 +53,10 @@ class _EntryGradientSum:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Residuals:
+class _Residuals(ClippedSum):
     """The absolute residuals at some coefficients, in mapped units."""
 
-    clipping: Clipping
     coefficients: FloatArray
-
-    @property
-    def columns(self) -> IndexArray | None:
-        """The features that they depend on."""
-        return self.clipping.columns
 
     def values(self, block: Block) -> FloatArray:
         """The residuals of a block."""

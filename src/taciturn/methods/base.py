@@ -75,6 +75,7 @@ from taciturn.engines.partitions import (
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.methods.docstrings import fill
 from taciturn.methods.options import Auto
+from taciturn.methods.schedule import Problem
 from taciturn.privacy.account import Account, Reservation, open_account
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify, guarantee_lines, in_short
@@ -1231,6 +1232,12 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
     def _loss(self, facts: PublicFacts) -> tuple[Any, int]:
         """The loss of one record, and the number of outputs."""
         raise NotImplementedError
+
+    def _problem(self, facts: PublicFacts) -> Problem:
+        """The public facts that the plans of all methods share."""
+        loss, n_outputs = self._loss(facts)
+        intercept = bool(self.fit_intercept)
+        return Problem(loss, self.relation, facts.n_records, facts.n_features, n_outputs, intercept)
 
     def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> DivisibleSource:
         target, numeric = self._target_map(facts), facts.labels is None

@@ -69,18 +69,12 @@ class FrankWolfeModel(PrivateLinearModel):
         radius = number_or_auto(radius=self.radius)
         return (_AUTO_RADIUS if radius is None else radius / self._target_unit) * self._x_bound
 
-    def _problem(self, facts: PublicFacts) -> dict[str, Any]:
+    def _settings(self, facts: PublicFacts) -> dict[str, Any]:
         """What the plans of this family are made for."""
-        loss, n_outputs = self._loss(facts)
         return {
             "budget": Budget(self.epsilon, self.delta),
-            "loss": loss,
+            "problem": self._problem(facts),
             "radius": self._mapped_radius,
-            "relation": self.relation,
-            "n_rows": facts.n_records,
-            "n_features": facts.n_features,
-            "n_outputs": n_outputs,
-            "intercept": bool(self.fit_intercept),
             "n_steps": self.n_steps,
             "auto_clip": self._clips_by_median,
             "auto_radius": number_or_auto(radius=self.radius) is None,
@@ -92,7 +86,7 @@ class FrankWolfeModel(PrivateLinearModel):
         return False
 
     def _plan(self, facts: PublicFacts) -> Any:
-        return plan_frank_wolfe(**self._problem(facts), count=self._count_mechanism(facts.n_features))
+        return plan_frank_wolfe(**self._settings(facts), count=self._count_mechanism(facts.n_features))
 
     def _count_mechanism(self, n_features: int) -> ClippedCount | None:
         """How the number of nonzero coefficients is released; None for a model that keeps them all."""

@@ -29,6 +29,7 @@ from taciturn.methods.base import PrivateClassifier, PrivateLinearModel, Private
 from taciturn.methods.hard_threshold.plan import (
     HardThresholdPlan,
     PursuitPlan,
+    ThresholdSettings,
     plan_hard_threshold,
     plan_pursuit,
     pursues,
@@ -90,33 +91,28 @@ class HardThresholdModel(PrivateLinearModel):
         clipped_records.warm_up(sparse=sparse, n_classes=n_classes if is_classifier(self) else 0)
 
     def _plan(self, facts: PublicFacts) -> HardThresholdPlan | PursuitPlan:
-        loss, n_outputs = self._loss(facts)
+        problem = self._problem(facts)
         row_bound, step = number_or_auto(row_bound=self.row_bound), number_or_auto(step_size=self.step_size)
         budget, mechanism = Budget(self.epsilon, self.delta), self.mechanism
         auto_clip = self._clips_by_median
         if mechanism == "auto":
             # What pursuit gains comes from clips that follow the residuals and the rows of the chosen columns.
-            free = row_bound is None and step is None and (auto_clip or loss.labelled)
+            free = row_bound is None and step is None and (auto_clip or problem.loss.labelled)
             mechanism = "pursuit" if free and pursues(budget, self.n_nonzero, facts.n_features) else "gaussian"
-        problem: dict[str, Any] = {
-            "relation": self.relation,
-            "n_rows": facts.stated_records,
-            "n_features": facts.n_features,
-            "n_outputs": n_outputs,
-            "intercept": bool(self.fit_intercept),
-            "n_nonzero": self.n_nonzero,
-            "row_bound": None if row_bound is None else row_bound / self._x_bound,
-            "auto_clip": auto_clip,
-            "clip_share": number_or_auto(clip_share=self.clip_share),
-            "n_steps": self.n_steps,
-            "step": None if step is None else step * self._x_bound * self._x_bound,
-            "radius": None if self.coef_bound is None else self.coef_bound / self._target_unit * self._x_bound,
-            "average": bool(self.average),
-        }
+        settings = ThresholdSettings(
+            n_nonzero=self.n_nonzero,
+            row_bound=None if row_bound is None else row_bound / self._x_bound,
+            auto_clip=auto_clip,
+            clip_share=number_or_auto(clip_share=self.clip_share),
+            n_steps=self.n_steps,
+            step=None if step is None else step * self._x_bound * self._x_bound,
+            radius=None if self.coef_bound is None else self.coef_bound / self._target_unit * self._x_bound,
+            average=bool(self.average),
+        )
         # Without noise columns need not be chosen before their gradients are seen.
         if mechanism == "pursuit" and not math.isinf(self.epsilon):
-            return plan_pursuit(budget, loss, **problem)
-        return plan_hard_threshold(budget, loss, mechanism=mechanism, **problem)
+            return plan_pursuit(budget, problem, settings)
+        return plan_hard_threshold(budget, problem, settings, peeling=mechanism == "peeling")
 
     @property
     def _clips_by_median(self) -> bool:

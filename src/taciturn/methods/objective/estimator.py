@@ -65,22 +65,17 @@ class ObjectiveModel(PrivateLinearModel):
     def _check_regularisation(self) -> None:
         check_regularisation(self.regularisation)
 
-    def _problem(self, facts: PublicFacts, n_columns: int) -> dict[str, Any]:
+    def _settings(self, facts: PublicFacts, n_columns: int) -> dict[str, Any]:
         """What the plans of this family are made for; ``n_columns`` of the features enter the objective."""
-        loss, n_outputs = self._loss(facts)
         return {
             "budget": Budget(self.epsilon, self.delta),
-            "loss": loss,
+            "problem": self._problem(facts),
             "row_bound": self._mapped_row_bound(n_columns),
-            "relation": self.relation,
-            "n_rows": facts.stated_records,
-            "n_features": facts.n_features,
-            "intercept": bool(self.fit_intercept),
-            "n_outputs": n_outputs,
         }
 
     def _plan(self, facts: PublicFacts) -> Any:
-        return plan_objective_perturbation(**self._problem(facts, facts.n_features), regularisation=self.regularisation)
+        settings = self._settings(facts, facts.n_features)
+        return plan_objective_perturbation(**settings, regularisation=self.regularisation)
 
     def _mapped_row_bound(self, n_columns: int) -> float:
         """``row_bound`` in units of ``x_bound``; for "auto" what the bounds on the entries imply."""
@@ -352,10 +347,8 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
         return LogisticLoss(), 1
 
     def _plan(self, facts: PublicFacts) -> ADMMPlan:
-        problem = self._problem(facts, facts.n_features)
-        del problem["n_outputs"]
         return plan_admm(
-            **problem,
+            **self._settings(facts, facts.n_features),
             n_blocks=int(self.n_blocks),
             n_steps=self.n_steps,
             penalty=self.penalty,
@@ -413,7 +406,7 @@ class TwoStageModel(ObjectiveModel):
     def _plan(self, facts: PublicFacts) -> TwoStagePlan:
         k = min(int(self.n_nonzero), facts.n_features)
         return plan_two_stage(
-            **self._problem(facts, k),
+            **self._settings(facts, k),
             k=k,
             n_blocks=self.n_blocks,
             selection_share=float(self.selection_share),

@@ -48,7 +48,7 @@ class ScreenedModel(FrankWolfeModel):
 
     def _plan(self, facts: PublicFacts) -> ScreenedPlan:
         return plan_screened(
-            **self._problem(facts),
+            **self._settings(facts),
             rule=self.rule,
             screen_at=self.screen_at,
             screen_share=self.screen_share,

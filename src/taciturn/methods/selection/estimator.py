@@ -34,8 +34,10 @@ from taciturn.data.target import LabelMap, NumberMap, check_classes, numeric_tar
 from taciturn.engines.interface import ArraySource, BlockBuilder
 from taciturn.engines.partitions import OpenTable, partitionwise, stated_classes, target_has_truth_values
 from taciturn.kernels import ranks
+from taciturn.losses import LogisticLoss, SquaredLoss
 from taciturn.methods.base import BOUNDS, Persons, Plan, PrivateEstimator, PublicFacts
 from taciturn.methods.options import Auto, SelectionScore, TopKMechanism
+from taciturn.methods.schedule import Problem
 from taciturn.methods.selection.plan import (
     TOP_K_MECHANISMS,
     BlockVotePlan,
@@ -411,15 +413,12 @@ class BlockVoteSelector(BoundedSelector):
 
     def _plan(self, facts: PublicFacts) -> BlockVotePlan:
         n_classes = 0 if facts.labels is None else facts.labels.size
+        loss, n_outputs = LogisticLoss() if n_classes else SquaredLoss(), n_classes if n_classes > 2 else 1
         return plan_block_vote(
             Budget(self.epsilon, self.delta),
-            facts.n_features,
+            Problem(loss, self.relation, facts.n_records, facts.n_features, n_outputs),
             self._count(facts.n_features),
-            self.relation,
             n_blocks=self.n_blocks,
-            n_rows=facts.n_records,
-            logistic=n_classes > 0,
-            n_outputs=n_classes if n_classes > 2 else 1,
             method=self.mechanism,
             gamma=self.gamma,
             accounted=self.account is not None,
@@ -569,7 +568,7 @@ class CorrelationSelector(BoundedSelector):
         }
         if not isinstance(self.score_func, str):
             selection = plan_top_k(budget, facts.n_features, k, self._declared_sensitivity(), **settings)
-            return CorrelationPlan(selection, None, 1, selection.releases)
+            return CorrelationPlan(selection.schedule, selection, None, 1)
         labelled = facts.labels is not None
         # Counts of records are integers, rows of a person share what stands for one, and a number has two parts.
         counted = facts.unit == "record" and self._signed_target(facts)

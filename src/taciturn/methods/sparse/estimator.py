@@ -83,22 +83,19 @@ class SparseModel(InferringModel, PrivateLinearModel):
         return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
 
     def _plan(self, facts: PublicFacts) -> _Plan:
-        loss, n_outputs = self._loss(facts)
-        if self.inference and n_outputs > 1:
+        problem = self._problem(facts)
+        if self.inference and problem.n_outputs > 1:
             raise ParameterError(
-                "inference", True, f"two classes (got {n_outputs})", "fit one class against the rest, or without it"
+                "inference",
+                True,
+                f"two classes (got {problem.n_outputs})",
+                "fit one class against the rest, or without it",
             )
         row_bound = number_or_auto(row_bound=self.row_bound)
-        n_records = facts.stated_records
         make = plan_inference if self.inference else plan_sparse
         plan = make(
             Budget(self.epsilon, self.delta),
-            loss,
-            relation=self.relation,
-            n_rows=n_records,
-            n_features=facts.n_features,
-            n_outputs=n_outputs,
-            intercept=bool(self.fit_intercept),
+            problem,
             n_nonzero=self._asked(facts.n_features),
             method=self.method,
             row_bound=None if row_bound is None else row_bound / self._x_bound,
@@ -107,9 +104,9 @@ class SparseModel(InferringModel, PrivateLinearModel):
             columns=facts.columns,
         )
         start = plan.start if isinstance(plan, InferencePlan) else plan
-        if start.n_rows < start.enough_records:
+        if start.problem.n_records < start.enough_records:
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
-            warn_of_weak_budget(self.epsilon, n_records, enough, facts.unit)
+            warn_of_weak_budget(self.epsilon, problem.n_records, enough, facts.unit)
         return plan
 
     def _asked(self, n_features: int) -> int | None:
@@ -259,10 +256,6 @@ class SparseRegressor(PrivateRegressor, SparseModel):
             raise ParameterError(
                 "residual_clip", self.residual_clip, f"a number from {low:g} to {high:g}", "give one within y_bounds"
             )
-
-    def _loss(self, facts: PublicFacts) -> tuple[None, int]:
-        # The threshold of the Huber loss follows from a release.
-        return None, 1
 
     def _given_clip(self) -> float | None:
         return self._mapped_clip()

@@ -21,8 +21,7 @@ from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.methods.descent import MOST_STEPS
 from taciturn.methods.frank_wolfe.run import open_run
-from taciturn.methods.sparse.plan import _FURTHER_VALUES, _MOST_VALUES
-from taciturn.methods.sparse.run import _MOST_BINS, _MOST_WIDTH
+from taciturn.methods.sparse.plan import _FURTHER_VALUES, _MOST_VALUES, TUNING
 from taciturn.privacy import mechanisms
 from taciturn.privacy.budget import pieces_of
 
@@ -101,7 +100,7 @@ def test_no_way_through_the_default_model_is_longer_than_that():
     for n_features, n_outputs in ((1, 1), (30, 3), (10**6, 1)):
         steps = 4 * MOST_STEPS * n_outputs * (n_features + 1)
         sums = n_outputs * n_features + n_features + 2 * n_outputs
-        grams, counts = 2 * _MOST_WIDTH * (_MOST_WIDTH + 1) // 2, 2 * _MOST_BINS
+        grams, counts = TUNING.most_width * (TUNING.most_width + 1), 2 * TUNING.most_margin_bins
         assert steps + sums + grams + counts <= _MOST_VALUES * n_outputs * (n_features + 1) + _FURTHER_VALUES
 
 

@@ -258,10 +258,10 @@ def scale_target(plan: _Plan, source: ArraySource, stream: Stream) -> tuple[_Pla
 # Charges for finite arithmetic: the sensitivity of the scores *as computed* is
 # ``data.sensitivity.lattice_gradient_scores``. A selection then has a bounded range of twice that over the noise scale,
 # plus :data:`SELECTION_CHARGE`, as sampled within a total variation distance of
-# ``planning.frank_wolfe.SELECTION_LEFTOVER``.
+# ``frank_wolfe.plan.SELECTION_LEFTOVER``.
 
 SELECTION_CHARGE = 4.0 * WEIGHT_ERROR
-"""What rounding adds to the bounded range of one selection; ``mechanisms.base.rounding_charge`` pays more."""
+"""What rounding adds to the bounded range of one selection; ``mechanisms.rounding_charge`` pays more."""
 
 ROUNDING_PER_RECORD = 2.0**-48
 """A sum of products that is rounded once per product and once more, on both neighbours, in units of one record's part:
@@ -677,13 +677,12 @@ class PlainRun:
 # -----------------------------------------------------------------------------
 # Private Frank-Wolfe with a scalar margin: five paths to the same selections, and the choice among them.
 #
-# ============== ====== ========= ============================================= ======== =================== path data
-# losses cost of a step set-up logistic derivative ============== ====== =========
-# ============================================= ======== =================== ``sublinear`` sparse all rows of the chosen
-# column, times their length O(nnz) within 1e-3 ``columns`` sparse squared O(d), and a column of X'X when it is new
-# O(nnz) ``margins`` sparse all one pass over X O(nnz) within 1e-5 ``gram`` dense squared O(d) O(n d d) ``dense`` dense
-# all one pass over X O(n d) within 1e-5 ============== ====== ========= =============================================
-# ======== ===================
+# path       data    losses   cost of a step                                 set-up    logistic derivative
+# sublinear  sparse  all      rows of the chosen column, times their length  O(nnz)    within 1e-3
+# columns    sparse  squared  O(d), and a column of X'X when it is new       O(nnz)
+# margins    sparse  all      one pass over X                                O(nnz)    within 1e-5
+# gram       dense   squared  O(d)                                           O(n d d)
+# dense      dense   all      one pass over X                                O(n d)    within 1e-5
 #
 # :func:`choose_path` looks at public numbers alone. Paths round differently, so a choice that depended on the data
 # would make the rounding of every score depend on every record.

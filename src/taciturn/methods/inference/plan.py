@@ -48,6 +48,42 @@ _START_SHARE = 0.35
 
 
 @dataclass(frozen=True, slots=True)
+class _Tuning:
+    """Tuned constants of a fit."""
+
+    # ---- the Newton step
+    # Derivatives of short rows are clipped at this many times what those of long rows are.
+    short_row: float = 8.0
+    most_residual: float = 16.0
+    # Steps without noise, and when to end: convergence is quadratic.
+    noiseless_steps: int = 50
+    least_step: float = 1e-12
+    # Without noise a smaller eigenvalue, as a share of the largest, is rounding.
+    least_eigenvalue: float = 1e-9
+
+    # ---- clips
+    # Quantiles of row norms and of residuals that clips are, and how far below them noise in ranks may take them.
+    quantile: float = 0.98
+    least_quantile: float = 0.7
+    ranks: float = 8.0
+    # The residual clip opens until the noise in the gradient is this share of the sampling error, and that in the
+    # matrix of scores this share of its entries; and not beyond a multiple of the quantile, which few residuals reach.
+    # What lies beyond the clip is a bias that no standard error has: errors of counts, costs and durations are skewed.
+    noise_per_error: float = 1.0
+    noise_per_score: float = 0.3
+    most_room: float = 2.0
+    # With less room than this the tails of residuals are long for the budget, and there are no standard errors.
+    least_room: float = 1.3
+    # Deviation of a normal variable over its median magnitude.
+    deviation_per_median: float = 1.4826
+    least_clip: float = 2.0**-8
+    most_clip: float = 4.0
+
+
+TUNING = _Tuning()
+
+
+@dataclass(frozen=True, slots=True)
 class InferencePlan:
     """Public facts of a fit with standard errors.
 

@@ -22,6 +22,7 @@ from taciturn.methods.inference.plan import (
     FIRST_STEP,
     SCORE_SHARE,
     SQUARED_STEP,
+    TUNING,
     InferencePlan,
 )
 from taciturn.methods.releases import Releases, list_spends
@@ -70,16 +71,8 @@ from taciturn.privacy.transcript import block_of_records, coupling, transcribing
 # References ---------- van der Vaart, *Asymptotic statistics* (1998), 5.7, for one-step estimators. White, *A
 # heteroskedasticity-consistent covariance matrix estimator* (1980).
 
-# Derivatives of short rows are clipped at this many times what those of long rows are.
-_SHORT_ROW = 8.0
-_MOST_RESIDUAL = 16.0
 # Bits of sums over records without noise, and of squared norms and derivatives in them.
 _SUM_BITS, _SQUARE_BITS, _WEIGHT_BITS = 62, 46, 24
-# Steps without noise, and when to end: convergence is quadratic.
-_NOISELESS_STEPS = 50
-_LEAST_STEP = 1e-12
-# Without noise a smaller eigenvalue, as a share of the largest, is rounding.
-_LEAST_EIGENVALUE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +127,8 @@ class _Step:
         if not plan.regression or plan.huber:
             self._largest = clips.derivative
         else:
-            self._largest = min(_SHORT_ROW * clips.derivative, _MOST_RESIDUAL) if self._private else _MOST_RESIDUAL
+            most = TUNING.most_residual
+            self._largest = min(TUNING.short_row * clips.derivative, most) if self._private else most
         self._clip = min(clips.derivative, self._largest) if self._private else self._largest
         self._clipping: Clipping = descent.clipping(model, self._bound, self._largest)
         self._smoothness = plan.loss_at(self._largest).smoothness
@@ -190,22 +184,22 @@ class _Step:
 
     def run_noiseless(self) -> NewtonEstimate:
         """Newton's method: the maximum-likelihood or least-squares fit, and its sandwich."""
-        for _ in range(_NOISELESS_STEPS):
+        for _ in range(TUNING.noiseless_steps):
             hessian = self._source.total(InformationMatrix(self._clipping, self._start, self._finest))
             values, vectors = np.linalg.eigh(hessian * (self._smoothness * self._clipping.norm**2 / self._finest))
-            if not values[0] > _LEAST_EIGENVALUE * values[-1]:
+            if not values[0] > TUNING.least_eigenvalue * values[-1]:
                 break
             clipping = replace(self._clipping, weight_bound=self._finest_weight)
             gradient = self._source.total(GradientSum(clipping, self._start))[0] * self._unit(self._finest_weight)
             step = -(vectors / values) @ (vectors.T @ gradient)
             self._start = self._start + step
-            if float(np.abs(step).max()) <= _LEAST_STEP * (1.0 + float(np.abs(self._start).max())):
+            if float(np.abs(step).max()) <= TUNING.least_step * (1.0 + float(np.abs(self._start).max())):
                 break
         information, _ = self._information(self._shares.information)
         _, _, clipping = self._gradient(self._shares.gradient)
         scores = self._scores(clipping)
         values, vectors = np.linalg.eigh(information)
-        if not values[0] > _LEAST_EIGENVALUE * values[-1]:
+        if not values[0] > TUNING.least_eigenvalue * values[-1]:
             return NewtonEstimate(self._model, None, None, 0.0)
         inverse = (vectors / values) @ vectors.T
         return self._estimate(self._start, inverse @ scores @ inverse, np.zeros_like(inverse), math.inf)
@@ -285,19 +279,6 @@ class _Step:
 # what the first half released. If they differ in the second half, the first half's releases have the same law. So the
 # cost is the larger of the two, and each half may spend the whole budget (:class:`taciturn.events.ParallelEvent`).
 
-# Quantiles of row norms and of residuals that clips are, and how far below them noise in ranks may take them.
-_QUANTILE, _LEAST_QUANTILE = 0.98, 0.7
-_RANKS = 8.0
-# The residual clip opens until the noise in the gradient is this share of the sampling error, and that in the matrix of
-# scores this share of its entries; and not beyond a multiple of the quantile, which few residuals reach. What lies
-# beyond the clip is a bias that no standard error holds: errors of counts, costs and durations are skewed.
-_NOISE_PER_ERROR, _NOISE_PER_SCORE, _MOST_ROOM = 1.0, 0.3, 2.0
-# With less room than this the tails of residuals are long for the budget, and there are no standard errors.
-_LEAST_ROOM = 1.3
-# Deviation of a normal variable over its median magnitude.
-_DEVIATION_PER_MEDIAN = 1.4826
-_LEAST_SIZE, _INFERENCE_MOST_RESIDUAL = 2.0**-8, 4.0
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InferenceResult:
@@ -349,7 +330,7 @@ def run_inference(plan: InferencePlan, source: DivisibleSource, stream: Stream) 
         descent = Descent(plan.start, second, releases, stream, mu)
         if model.n_columns or plan.start.problem.intercept:
             estimate = newton_step(descent, model, clips)
-            if clips.room < _LEAST_ROOM:
+            if clips.room < TUNING.least_room:
                 estimate = NewtonEstimate(model, None, None, estimate.clarity)
         else:
             # There is nothing to estimate, and the budget is spent all the same.
@@ -362,7 +343,7 @@ def run_inference(plan: InferencePlan, source: DivisibleSource, stream: Stream) 
     columns = np.arange(plan.start.problem.n_features) if model.columns is None else model.columns
     return InferenceResult(
         spread_coefficients(plan.start, estimate.model), columns, estimate.sampling, estimate.privacy,
-        estimate.clarity, clips.room / _LEAST_ROOM, estimate.model.n_steps, spends, suspicions,
+        estimate.clarity, clips.room / TUNING.least_room, estimate.model.n_steps, spends, suspicions,
     )  # fmt: skip
 
 
@@ -403,25 +384,25 @@ def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: fl
     widest = 2.0 * math.sqrt(max(model.n_columns, 1))
     measures = start.regression and not start.huber
     share = (0.5 if measures else 1.0) * (releases.remaining - (1.0 - plan.start_share))
-    slack = _RANKS / (start.problem.n_records * first_mu * math.sqrt(share))
-    quantile = max(min(1.0 - slack, _QUANTILE), _LEAST_QUANTILE)
+    slack = TUNING.ranks / (start.problem.n_records * first_mu * math.sqrt(share))
+    quantile = max(min(1.0 - slack, TUNING.quantile), TUNING.least_quantile)
     norms = RowNorms(start.loss_at(1.0), model.columns, model.centre)
     norm = releases.row_norm("a large quantile of row norms", share, norms, widest, quantile)
     if not measures:
         return Clips(norm if releases.private else widest, model.size)
-    clipping = replace(run.descent.clipping(model, norm, _INFERENCE_MOST_RESIDUAL), product_bound=1)
+    clipping = replace(run.descent.clipping(model, norm, TUNING.most_clip), product_bound=1)
     what = "a large quantile of residuals"
     magnitudes = ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
     share = releases.remaining - (1.0 - plan.start_share)
-    typical = min(2.0 * model.size, _INFERENCE_MOST_RESIDUAL)
+    typical = min(2.0 * model.size, TUNING.most_clip)
     clip = releases.quantile(
-        what, share, magnitudes, _LEAST_SIZE, _INFERENCE_MOST_RESIDUAL, quantile=quantile, typical=typical
+        what, share, magnitudes, TUNING.least_clip, TUNING.most_clip, quantile=quantile, typical=typical
     )
     if not releases.private:
         return Clips(widest, clip)
     # Residuals may be longer-tailed than their quantile tells: the clip opens where that costs little.
     per_column = plan.n_step_rows / max(model.n_columns + start.problem.intercept, 1)
-    of_gradient = _NOISE_PER_ERROR * mu * math.sqrt(SQUARED_STEP.gradient * per_column)
-    of_scores = math.sqrt(_NOISE_PER_SCORE * mu * math.sqrt(SCORE_SHARE) * per_column)
-    room = min(of_gradient, of_scores) * _DEVIATION_PER_MEDIAN * model.size / clip
-    return Clips(norm, min(clip * min(max(room, 1.0), _MOST_ROOM), _INFERENCE_MOST_RESIDUAL), room)
+    of_gradient = TUNING.noise_per_error * mu * math.sqrt(SQUARED_STEP.gradient * per_column)
+    of_scores = math.sqrt(TUNING.noise_per_score * mu * math.sqrt(SCORE_SHARE) * per_column)
+    room = min(of_gradient, of_scores) * TUNING.deviation_per_median * model.size / clip
+    return Clips(norm, min(clip * min(max(room, 1.0), TUNING.most_room), TUNING.most_clip), room)

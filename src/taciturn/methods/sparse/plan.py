@@ -57,6 +57,132 @@ _LEAST_INFORMATION = 40.0
 
 
 @dataclass(frozen=True, slots=True)
+class _Tuning:
+    """Tuned constants of a fit; those above decide its strategy."""
+
+    # ---- one descent: shares of it
+    gram_share: float = 0.05
+    first_leg: float = 0.3
+    # Steps that public bounds on the curvature may ask for before a Gram matrix is released instead.
+    steps_without_gram: float = 120.0
+    # A Gram matrix costs n p**2 multiplications, and its eigenvectors p**3.
+    most_products: float = 2e10
+    most_width: int = 1500
+    most_width_without_privacy: int = 8191
+    # R is a quantile: longer rows add to the curvature too.
+    long_rows: float = 2.0
+    # The largest curvature of many columns, as a share of what n rows of that length could have: a guess, as if rows
+    # were spread evenly over all directions but for so many columns' worth.
+    many_columns: int = 200
+    steep_columns: float = 20.0
+    usual_curvature: float = 0.01
+    # The spectral norm of its noise has to be below this share of n R**2.
+    largest_noise: float = 0.5
+    # Ridge of the preconditioner without noise, as a share of the largest eigenvalue.
+    noiseless_ridge: float = 1e-7
+    # The median magnitude of a normal variable, and what a fit leaves of the curvature of labels.
+    normal_median: float = 0.6745
+    fitted_curvature: float = 0.6
+    # Grid of residual sizes, in mapped units.
+    residual_grid: tuple[float, float] = (2.0**-8, 2.0)
+    # Residuals of a first fit are expected to be this share of the target.
+    usual_gain: float = 0.7
+    # Derivatives of rows that are this much shorter than R are clipped as theirs are.
+    short_row: float = 8.0
+    most_residual: float = 16.0
+
+    # ---- the number of nonzero coefficients: share of the budget, and ratio of neighbouring candidates
+    size_share: float = 0.04
+    size_ratio: float = 1.15
+    # Excess loss per record that a smaller model may have, and half of which the largest pays for its size.
+    size_tolerance: float = 0.004
+    # More than half of the columns have to gain this much.
+    more_than_half: float = 0.02
+    size_clip: float = 0.5
+    most_size_clip: float = 4.0
+    # Eigenvalues of a Gram matrix below its noise are replaced by the rest of its trace.
+    least_rest: float = 0.05
+
+    # ---- shrinkage
+    # With less than this many records times the Gaussian parameter the comparison would be noise, and with fewer
+    # columns their law could not be told.
+    shrinkage_information: float = 400.0
+    shrinkage_columns: int = 8
+    # Weights are compared at the slope that suits them best; recalibration tells it better afterwards.
+    shrinkage_slopes: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)
+    shrinkage_clip: float = 0.5
+    # What shrunk weights have to gain per record, in units of losses: in doubt those that were fitted stay.
+    least_gain: float = 0.004
+    # Steps of expectation maximisation that fit the prior.
+    prior_steps: int = 60
+
+    # ---- recalibration: share of the budget
+    recalibration_share: float = 0.05
+    # With less than this many records times the Gaussian parameter the step would be noise.
+    recalibration_information: float = 100.0
+    margin_quantile_share: float = 0.15
+    # Margins are clipped at this many times the quantile: in sparse designs most of them may be zero.
+    margin_quantile: float = 0.9
+    margin_reach: float = 1.5
+    margin_grid: tuple[float, float] = (2.0**-10, 64.0)
+    # What slope and constant are expected to be off by, the constant in units of the residual size.
+    slope_prior: float = 0.3
+    constant_prior: float = 0.3
+    least_slope: float = 0.1
+    most_slope: float = 8.0
+    # Residuals are clipped at 1.5 to 8 times their size, and beyond that only as noise falls below sampling error: an
+    # open clip is needed where targets are skewed, and its noise is that of the slope.
+    least_room: float = 1.5
+    usual_room: float = 8.0
+    # Descents that were shorter than this leave weights that are too short in proportion.
+    short_time: float = 3.0
+    least_square: float = 0.01
+    least_margin_bins: int = 8
+    most_margin_bins: int = 40
+    recalibration_steps: int = 30
+
+    # ---- releases before the descents: shares of the budget
+    norm_share: float = 0.02
+    clipped_share: float = 0.01
+    centre_norm_share: float = 0.015
+    centre_share: float = 0.04
+    # Noisy means are used where they are this many standard deviations of their noise away from zero.
+    clear_mean: float = 2.0
+    clear_rate: float = 2.0
+    clear_column: float = 2.5
+    # Columns are centred with this many records times the Gaussian parameter per root of their number.
+    enough_to_centre: float = 15.0
+    most_centred: int = 1 << 19
+    # Lower ends of grids.
+    least_target: float = 2.0**-8
+    least_kept: float = 0.02
+    # Residuals are no smaller than this share of the target's range is expected to be.
+    least_size: float = 0.04
+    # What the median magnitude of a target between -1 and 1 is expected to be.
+    typical_size: float = 0.2
+    # A few columns of truth values may well be all true in most records.
+    enough_columns: int = 5
+    # Derivatives of screening: half the size of labels or of the target keeps most of the signal, and half the noise.
+    screening_clip: float = 0.5
+    # Entries clipped at half their root mean square: less noise, and hardly less correlation.
+    entry_clip: float = 0.5
+    # Gumbel noise selects k columns where it is smaller than Gaussian noise on all sums by this factor.
+    gumbel_deviation: float = math.pi / math.sqrt(6.0)
+    gumbel_margin: float = 1.1
+    # Where rows have few large entries, Gaussian noise does not grow with the number of columns kept: more of them are.
+    few_entries: float = 0.25
+    share_of_few: float = 0.35
+    share_of_many: float = 0.5
+
+    # ---- phases: shares of the selection phase in what is left for both
+    selection_share: float = 0.5
+    dense_selection_share: float = 0.6
+
+
+TUNING = _Tuning()
+
+
+@dataclass(frozen=True, slots=True)
 class Strategy:
     r"""How columns are chosen, and a sentence with the public facts that decided.
 

@@ -31,7 +31,7 @@ from taciturn.methods.descent import (
 )
 from taciturn.methods.diagnostics import Suspicion, suspect_mean, suspect_shares
 from taciturn.methods.releases import Ceiling, Releases, list_spends
-from taciturn.methods.sparse.plan import COLUMNS_PER_NONZERO, LEAST_NONZERO, MOST_CHOSEN, SparsePlan
+from taciturn.methods.sparse.plan import COLUMNS_PER_NONZERO, LEAST_NONZERO, MOST_CHOSEN, TUNING, SparsePlan
 from taciturn.methods.sums import (
     CorrelationSum,
     EntryCorrelationSum,
@@ -56,37 +56,6 @@ from taciturn.privacy.filter import PrivacyFilter
 # without a look at the data; where that would take too many steps, a noisy Gram matrix is released and steps are taken
 # in its metric. In a regression the residual size is measured again on the way, and clips follow it: residuals of a
 # good model are smaller than the target.
-
-# Shares of a descent.
-_GRAM_SHARE = 0.05
-_FIRST_LEG = 0.3
-# Steps that public bounds on the curvature may ask for before a Gram matrix is released instead.
-_STEPS_WITHOUT_GRAM = 120.0
-# A Gram matrix costs n p**2 multiplications, and its eigenvectors p**3.
-_MOST_PRODUCTS = 2e10
-_MOST_WIDTH = 1500
-_MOST_WIDTH_WITHOUT_PRIVACY = 8191
-# R is a quantile: longer rows add to the curvature too.
-_LONG_ROWS = 2.0
-# The largest curvature of many columns, as a share of what n rows of that length could have: a guess, as if rows were
-# spread evenly over all directions but for so many columns' worth.
-_MANY_COLUMNS = 200
-_STEEP_COLUMNS = 20.0
-_USUAL_CURVATURE = 0.01
-# The spectral norm of its noise has to be below this share of n R**2.
-_LARGEST_NOISE = 0.5
-# Ridge of the preconditioner without noise, as a share of the largest eigenvalue.
-_NOISELESS_RIDGE = 1e-7
-# The median magnitude of a normal residual in standard deviations, and what a fit leaves of the curvature of labels.
-_NORMAL_MEDIAN = 0.6745
-_FITTED_CURVATURE = 0.6
-# Grid of residual sizes, in mapped units.
-_LEAST_SIZE, _MOST_SIZE = 2.0**-8, 2.0
-# Residuals of a first fit are expected to be this share of the target.
-_USUAL_GAIN = 0.7
-# Derivatives of rows that are this much shorter than R are clipped as theirs are.
-_SHORT_ROW = 8.0
-_MOST_RESIDUAL = 16.0
 
 
 def least_share(n_rows: int, mu: float, wanted: float, low: float, high: float) -> float:
@@ -186,10 +155,10 @@ class Descent:
         if not plan.regression or not private or plan.huber or plan.residual_clip is not None:
             return self._leg(model, path, 1.0, rest, name)
         size_share = self._small_share(share)
-        model = self._leg(model, path, _FIRST_LEG, _FIRST_LEG * (rest - size_share), name)
+        model = self._leg(model, path, TUNING.first_leg, TUNING.first_leg * (rest - size_share), name)
         model = self._measure(model, bound, size_share)
         rest = self.releases.remaining - end
-        return self._leg(model, path, 1.0 - _FIRST_LEG, rest, name, ", after residuals were measured")
+        return self._leg(model, path, 1.0 - TUNING.first_leg, rest, name, ", after residuals were measured")
 
     def clipping(self, model: ColumnModel, bound: float, derivative_bound: float) -> Clipping:
         """Records whose rows have norms of up to a bound, the constant's entry included."""
@@ -229,18 +198,20 @@ class Descent:
         n_rows = plan.problem.n_records
         smoothness = plan.loss_at(1.0).smoothness
         usual = smoothness * self._curved_share(model, rule)
-        largest = _LONG_ROWS * n_rows * bound**2
+        largest = TUNING.long_rows * n_rows * bound**2
         private, steps = self.releases.private, math.inf
         if private:
             steps = rule.time * self.mu * math.sqrt(share) / bound**2 * smoothness * largest
-            noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(_GRAM_SHARE * share))
-            useful = steps > _STEPS_WITHOUT_GRAM and noise < _LARGEST_NOISE * n_rows and p <= _MOST_WIDTH
+            noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(TUNING.gram_share * share))
+            useful = (
+                p <= TUNING.most_width and steps > TUNING.steps_without_gram and noise < TUNING.largest_noise * n_rows
+            )
         else:
-            useful = p <= _MOST_WIDTH_WITHOUT_PRIVACY
+            useful = p <= TUNING.most_width_without_privacy
         # With no more columns than a descent has steps, the matrix costs less than the steps that it saves.
-        if not useful or (p > MOST_STEPS and n_rows * float(p) ** 2 > _MOST_PRODUCTS):
-            guess = steps > _STEPS_WITHOUT_GRAM and p >= _MANY_COLUMNS
-            steepest = smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0)
+        if not useful or (p > MOST_STEPS and n_rows * float(p) ** 2 > TUNING.most_products):
+            guess = steps > TUNING.steps_without_gram and p >= TUNING.many_columns
+            steepest = smoothness * largest * (max(TUNING.usual_curvature, TUNING.steep_columns / p) if guess else 1.0)
             even = np.full(1, usual * n_rows * bound**2 / p)
             return None, steepest, None, LinearDescent(np.ones(1), even)
         # Rows are clipped less where the clip of gradients has opened.
@@ -248,11 +219,11 @@ class Descent:
         clipping = self.clipping(model, bound * room, 1.0)
         clipping = replace(clipping, constant=self.clipping(model, bound, 1.0).constant)
         what = f"the Gram matrix of {p:,} columns in the {name}"
-        matrix, deviation = self.releases.gram_matrix(what, _GRAM_SHARE * share, clipping)
+        matrix, deviation = self.releases.gram_matrix(what, TUNING.gram_share * share, clipping)
         gram = Gram(matrix, deviation)
         with all_threads_if_large(len(matrix)):
             values, vectors = eigh(matrix)
-        ridge = gram.noise if private else _NOISELESS_RIDGE * max(float(values[-1]), 1.0)
+        ridge = gram.noise if private else TUNING.noiseless_ridge * max(float(values[-1]), 1.0)
         inverse = 1.0 / (smoothness * (np.maximum(values, 0.0) + ridge))
         # Of eigenvalues within the noise only the sum is known.
         clear = np.maximum(values - gram.noise, 0.0)
@@ -262,10 +233,10 @@ class Descent:
     def _curved_share(self, model: ColumnModel, rule: DescentRule) -> float:
         """About the curvature that clips and nearly certain labels leave, as a share of the largest."""
         if self.plan.regression:
-            return float(erf(_NORMAL_MEDIAN * rule.clip / math.sqrt(2.0)))
+            return float(erf(TUNING.normal_median * rule.clip / math.sqrt(2.0)))
         margins = model.constants if self.plan.problem.n_outputs > 1 else np.append(0.0, model.constants)
         most = float(softmax(margins).max())
-        return min(rule.clip, 1.0) * _FITTED_CURVATURE * 4.0 * most * (1.0 - most)
+        return min(rule.clip, 1.0) * TUNING.fitted_curvature * 4.0 * most * (1.0 - most)
 
     def _leg(
         self,
@@ -323,39 +294,29 @@ class Descent:
 
     def _step(self, step: float, width: int) -> float | ShrinkingStep:
         # Along the noise of a few columns curvature cannot be told.
-        return ShrinkingStep(step) if width >= _MANY_COLUMNS else step
+        return ShrinkingStep(step) if width >= TUNING.many_columns else step
 
     def _largest_derivative(self, rule: DescentRule, size: float) -> float:
         if not self.plan.regression:
             return math.sqrt(self.plan.loss_at(1.0).squared_l2_factor)
         if self.plan.huber:
             return size
-        return _MOST_RESIDUAL if not self.releases.private else min(_SHORT_ROW * rule.clip * size, _MOST_RESIDUAL)
+        most = TUNING.most_residual
+        return min(TUNING.short_row * rule.clip * size, most) if self.releases.private else most
 
     def _measure(self, model: ColumnModel, bound: float, share: float) -> ColumnModel:
         """The model with the size of its residuals: their private median, no larger than before."""
-        clipping = self.clipping(model, bound, _MOST_RESIDUAL)
+        clipping = self.clipping(model, bound, TUNING.most_residual)
         clipping = replace(clipping, product_bound=1)
         residuals = ResidualMagnitudes(clipping, model.coefficients(clipping.constant))
         what = "the median magnitude of residuals"
-        size = self.releases.quantile(what, share, residuals, _LEAST_SIZE, _MOST_SIZE, typical=_USUAL_GAIN * model.size)
+        typical = TUNING.usual_gain * model.size
+        size = self.releases.quantile(what, share, residuals, *TUNING.residual_grid, typical=typical)
         return replace(model, size=min(size, model.size))
 
 
 # -----------------------------------------------------------------------------
 # Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
-
-SIZE_SHARE = 0.04
-"""Share of the budget for the number of nonzero coefficients."""
-
-_RATIO = 1.15
-# Excess loss per record that a smaller model may have, and half of which the largest pays for its size.
-_TOLERANCE = 0.004
-# More than half of the columns have to gain this much.
-_MORE_THAN_HALF = 0.02
-_CLIP, _MOST_CLIP = 0.5, 4.0
-# Eigenvalues of a Gram matrix below its noise are replaced by the rest of its trace.
-_LEAST_REST = 0.05
 
 
 def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
@@ -364,12 +325,11 @@ def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
     return _cut(model, order, weights, k)
 
 
-def choose_size(
-    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, start: FloatArray
-) -> ColumnModel:
+def choose_size(descent: Descent, model: ColumnModel, start: FloatArray) -> ColumnModel:
     """The model with as few columns as hold its loss; ``start`` are the margins of the best constant."""
+    plan = descent.plan
     null_loss, surprise = _null_losses(plan, start)
-    unit, clip = plan.problem.n_records * null_loss, min(max(surprise, _CLIP), _MOST_CLIP)
+    unit, clip = plan.problem.n_records * null_loss, min(max(surprise, TUNING.size_clip), TUNING.most_size_clip)
     sizes = candidate_sizes(model.n_columns)
     order, weights = _path(model, int(sizes[-1]))
     clipping = replace(descent.clipping(model, 1.0, 1.0 if not plan.regression else model.size), product_bound=1)
@@ -383,12 +343,12 @@ def choose_size(
 
     # As in Akaike's criterion a column has to be worth one unit of likelihood, about two of losses of numbers.
     least = (2.0 if plan.regression else 1.0) * plan.problem.n_outputs
-    rate = max(0.5 * _TOLERANCE * unit / max(model.n_columns, 1), least)
-    place = releases.best_model(
-        f"one of {sizes.size} numbers of nonzero coefficients", SIZE_SHARE, clipping,
+    rate = max(0.5 * TUNING.size_tolerance * unit / max(model.n_columns, 1), least)
+    place = descent.releases.best_model(
+        f"one of {sizes.size} numbers of nonzero coefficients", TUNING.size_share, clipping,
         tuple(spread(int(k)) for k in sizes), spread(None),
-        rate * sizes + _MORE_THAN_HALF * unit * (2 * sizes > model.n_columns),
-        (clip, clip), _TOLERANCE * unit,
+        rate * sizes + TUNING.more_than_half * unit * (2 * sizes > model.n_columns),
+        (clip, clip), TUNING.size_tolerance * unit,
     )  # fmt: skip
     return _cut(model, order, weights, int(sizes[place]))
 
@@ -410,7 +370,7 @@ def candidate_sizes(n_columns: int) -> IntArray:
     sizes, k = {0, n_columns // 2, most}, float(min(LEAST_NONZERO, n_columns))
     while k < most:
         sizes.add(math.floor(k))
-        k = max(k * _RATIO, k + 1.0)
+        k = max(k * TUNING.size_ratio, k + 1.0)
     least = min(LEAST_NONZERO, n_columns)
     return np.array(sorted(size for size in sizes if size == 0 or least <= size <= most), dtype=np.int64)
 
@@ -451,7 +411,7 @@ def _denoised(gram: Gram, n_columns: int) -> FloatArray:
     values, vectors = np.linalg.eigh(matrix)
     kept = np.maximum(values - gram.noise, 0.0)
     mean = max(float(np.trace(matrix)), 1e-9) / n_columns
-    rest = max(mean - float(kept.sum()) / n_columns, _LEAST_REST * mean)
+    rest = max(mean - float(kept.sum()) / n_columns, TUNING.least_rest * mean)
     if gram.noise == 0.0:
         kept, rest = np.maximum(values, 0.0), 1e-9 * mean
     denoised: FloatArray = (vectors * kept) @ vectors.T + rest * np.eye(n_columns)
@@ -487,18 +447,6 @@ def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
 # one. Where many weak and correlated ones matter together, it would take the signal with the noise. So shrunk weights
 # have to predict better, by a private comparison of losses.
 
-# With less than this many records times the Gaussian parameter the comparison would be noise, and with fewer columns
-# their law could not be told.
-_LEAST_INFORMATION = 400.0
-_LEAST_COLUMNS = 8
-# Weights are compared at the slope that suits them best; recalibration tells it better afterwards.
-_SLOPES = (0.25, 0.5, 1.0, 2.0, 4.0)
-_SHRINKAGE_CLIP = 0.5
-# What shrunk weights have to gain per record, in units of losses: in doubt those that were fitted stay.
-_LEAST_GAIN = 0.004
-# The median magnitude of a standard normal law.
-_EM_STEPS = 60
-
 
 def shrinkage_share(plan: SparsePlan, mu: float) -> float:
     """The share of the budget for the comparison: none where public facts say that it would not pay.
@@ -506,41 +454,39 @@ def shrinkage_share(plan: SparsePlan, mu: float) -> float:
     Weights of several classes are not recalibrated, so that nothing would repair their slope afterwards.
     """
     n_columns = plan.problem.n_features if plan.columns is None else len(plan.columns)
-    enough = plan.problem.n_records * mu >= _LEAST_INFORMATION and n_columns >= _LEAST_COLUMNS
+    enough = plan.problem.n_records * mu >= TUNING.shrinkage_information and n_columns >= TUNING.shrinkage_columns
     if plan.strategy.method != "dense" or plan.problem.n_outputs > 1 or math.isinf(mu) or not enough:
         return 0.0
     return least_share(plan.problem.n_records, mu, 60.0, 0.005, 0.03)
 
 
-def choose_shrinkage(
-    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, share: float
-) -> ColumnModel:
+def choose_shrinkage(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
     """The model with its weights as they are, or shrunk for one of two levels of noise.
 
     One is that of the law. The other is that of the weights themselves, as if most of them were noise: the law is for
     columns of even curvature, and too small where labels are nearly certain.
     """
-    clipping = replace(descent.clipping(model, 1.0, model.size if plan.regression else 1.0), product_bound=1)
+    clipping = replace(descent.clipping(model, 1.0, model.size if descent.plan.regression else 1.0), product_bound=1)
     constants = model.constants * (ONE / clipping.constant) if clipping.constant else None
 
     def coefficients(weights: FloatArray) -> FloatArray:
         return weights if constants is None else np.column_stack((weights, constants))
 
+    n_rows, slopes, clip = descent.plan.problem.n_records, TUNING.shrinkage_slopes, TUNING.shrinkage_clip
     choices = [model.weights]
     if model.noise is not None:
         deviations = model.noise.deviations(model.n_columns)
         ratios = model.weights / deviations
-        typical = float(np.median(np.abs(ratios))) / _NORMAL_MEDIAN
+        typical = float(np.median(np.abs(ratios))) / TUNING.normal_median
         choices += [posterior_means(ratios, level) * deviations for level in (1.0, typical) if level > 0.0]
-    place = releases.best_model(
+    place = descent.releases.best_model(
         f"one of {len(choices)} degrees of shrinkage", share, clipping,
-        tuple(coefficients(slope * weights) for weights in choices for slope in _SLOPES), coefficients(model.weights),
-        np.repeat(_LEAST_GAIN * plan.problem.n_records * (np.arange(len(choices)) > 0), len(_SLOPES)),
-        (_SHRINKAGE_CLIP, _SHRINKAGE_CLIP),
+        tuple(coefficients(slope * weights) for weights in choices for slope in slopes), coefficients(model.weights),
+        np.repeat(TUNING.least_gain * n_rows * (np.arange(len(choices)) > 0), len(slopes)), (clip, clip),
         # Sums count from the least there can be.
-        -_SHRINKAGE_CLIP * plan.problem.n_records - 1.0,
+        -clip * n_rows - 1.0,
     )  # fmt: skip
-    return replace(model, weights=choices[place // len(_SLOPES)])
+    return replace(model, weights=choices[place // len(slopes)])
 
 
 def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
@@ -556,7 +502,7 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
     logarithms = -0.5 * (np.square(ratios)[..., None] / totals + np.log(totals))
     likelihoods = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
     shares = np.full(widths.size, 1.0 / widths.size)
-    for _ in range(_EM_STEPS):
+    for _ in range(TUNING.prior_steps):
         parts = shares * likelihoods
         parts /= parts.sum(axis=-1, keepdims=True)
         shares = parts.reshape(-1, widths.size).sum(axis=0)
@@ -576,28 +522,6 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
 # for labels); what remains is post-processing. Where noise is large against what the two usually are off by, they are
 # shrunk.
 
-RECALIBRATION_SHARE = 0.05
-"""Share of the budget for recalibration."""
-
-# With less than this many records times the Gaussian parameter the step would be noise.
-_RECALIBRATION_LEAST_INFORMATION = 100.0
-_QUANTILE_SHARE = 0.15
-# Margins are clipped at this many times the quantile: in sparse designs most of them may be zero.
-_QUANTILE, _REACH = 0.9, 1.5
-_LEAST_MARGIN, _MOST_MARGIN = 2.0**-10, 64.0
-# What slope and constant are expected to be off by, the constant in units of the residual size.
-_SLOPE_PRIOR = 0.3
-_CONSTANT_PRIOR = 0.3
-_LEAST_SLOPE, _MOST_SLOPE = 0.1, 8.0
-# Residuals are clipped at 1.5 to 8 times their size, and beyond that only as noise falls below sampling error: an open
-# clip is needed where targets are skewed, and its noise is that of the slope.
-_LEAST_ROOM, _USUAL_ROOM = 1.5, 8.0
-# Descents that were shorter than this leave weights that are too short in proportion.
-_SHORT_TIME = 3.0
-_LEAST_SQUARE = 0.01
-_LEAST_BINS, _MOST_BINS = 8, 40
-_NEWTON_STEPS = 30
-
 
 def recalibrates(plan: SparsePlan, mu: float) -> bool:
     """Whether public facts say that recalibration pays."""
@@ -605,24 +529,23 @@ def recalibrates(plan: SparsePlan, mu: float) -> bool:
         math.isfinite(mu)
         and plan.problem.n_outputs == 1
         and plan.problem.intercept
-        and plan.problem.n_records * mu >= _RECALIBRATION_LEAST_INFORMATION
+        and plan.problem.n_records * mu >= TUNING.recalibration_information
     )
 
 
-def recalibrate(
-    plan: SparsePlan, releases: Releases, descent: Descent, model: ColumnModel, share: float
-) -> ColumnModel:
+def recalibrate(descent: Descent, model: ColumnModel, share: float) -> ColumnModel:
     """The model with slope and constant recalibrated; a share of the budget pays for it."""
+    plan = descent.plan
     clipping = replace(descent.clipping(model, 1.0, 16.0 if plan.regression else 1.0), product_bound=1)
     coefficients = np.column_stack((model.weights, model.constants * (ONE / clipping.constant)))
-    magnitudes = MarginMagnitudes(clipping, coefficients)
-    large = releases.quantile(
-        "a large magnitude of margins", _QUANTILE_SHARE * share, magnitudes, _LEAST_MARGIN, _MOST_MARGIN,
-        quantile=_QUANTILE, typical=2.0 * model.size,
+    first = TUNING.margin_quantile_share
+    large = descent.releases.quantile(
+        "a large magnitude of margins", first * share, MarginMagnitudes(clipping, coefficients), *TUNING.margin_grid,
+        quantile=TUNING.margin_quantile, typical=2.0 * model.size,
     )  # fmt: skip
-    step = _Step(releases, clipping, coefficients, _REACH * large, (1.0 - _QUANTILE_SHARE) * share, plan, model)
+    step = _Step(descent, clipping, coefficients, TUNING.margin_reach * large, (1.0 - first) * share, model)
     slope, shift = step.for_numbers(descent.mu) if plan.regression else step.for_labels(descent.mu)
-    slope = min(max(slope, _LEAST_SLOPE), _MOST_SLOPE)
+    slope = min(max(slope, TUNING.least_slope), TUNING.most_slope)
     return replace(model, weights=model.weights * slope, constants=model.constants + shift)
 
 
@@ -630,55 +553,56 @@ def recalibrate(
 class _Step:
     """What both kinds of targets need."""
 
-    releases: Releases
+    descent: Descent
     clipping: Clipping
     coefficients: FloatArray
     reach: float
     share: float
-    plan: SparsePlan
     model: ColumnModel
 
     def for_numbers(self, mu: float) -> tuple[float, float]:
         """Least squares of residuals on margins: the slope, and what is added to the constant."""
-        n_rows, size, reach = self.plan.problem.n_records, self.model.size, self.reach
-        room = max(_LEAST_ROOM, min(n_rows * mu / 100.0, max(_USUAL_ROOM, 0.5 * mu * math.sqrt(self.share * n_rows))))
-        clip = size if self.plan.huber else min(room * size, 2.0)
+        n_rows, size, reach = self.descent.plan.problem.n_records, self.model.size, self.reach
+        usual = max(TUNING.usual_room, 0.5 * mu * math.sqrt(self.share * n_rows))
+        room = max(TUNING.least_room, min(n_rows * mu / 100.0, usual))
+        clip = size if self.descent.plan.huber else min(room * size, 2.0)
 
         def moments(unit: int) -> ResidualMoments:
             return ResidualMoments(self.clipping, self.coefficients, reach, clip, unit)
 
-        sums, deviation = self.releases.moments("moments of margins and residuals", self.share, moments, 4)
+        sums, deviation = self.descent.releases.moments("moments of margins and residuals", self.share, moments, 4)
         gradient, noise = 2.0 * sums[:2] * clip, 2.0 * deviation * clip
         mean = min(max(2.0 * sums[3] / n_rows, -1.0), 1.0)
-        square = max(2.0 * sums[2] / n_rows, _LEAST_SQUARE, 1.1 * mean * mean)
+        square = max(2.0 * sums[2] / n_rows, TUNING.least_square, 1.1 * mean * mean)
         hessian = n_rows * np.array([[square, mean], [mean, 1.0]])
-        prior = np.array([_SLOPE_PRIOR * reach, _CONSTANT_PRIOR * size])
+        prior = np.array([TUNING.slope_prior * reach, TUNING.constant_prior * size])
         ridge = noise**2 / np.square(prior) / np.diag(hessian)
         step = np.linalg.solve(hessian + np.diag(ridge), gradient)
         return 1.0 - float(step[0]) / reach, -float(step[1])
 
     def for_labels(self, mu: float) -> tuple[float, float]:
         """Logistic regression on binned margins: the slope, and what is added to the constant."""
-        n_rows, reach = self.plan.problem.n_records, self.reach
-        n_bins = 2 * round(min(max(0.2 * math.sqrt(n_rows * mu), _LEAST_BINS / 2), _MOST_BINS / 2))
+        plan, reach = self.descent.plan, self.reach
+        n_rows, fewest, most = plan.problem.n_records, TUNING.least_margin_bins, TUNING.most_margin_bins
+        n_bins = 2 * round(min(max(0.2 * math.sqrt(n_rows * mu), fewest / 2), most / 2))
 
         def cells(unit: int) -> MarginCounts:
             return MarginCounts(self.clipping, self.coefficients, reach, n_bins, unit)
 
         what = "numbers of records by margin and label"
-        counts, deviation = self.releases.counts(what, self.share, cells, 2 * n_bins)
+        counts, deviation = self.descent.releases.counts(what, self.share, cells, 2 * n_bins)
         middles = (np.arange(n_bins) + 0.5) * (2.0 / n_bins) - 1.0
         design = np.column_stack((middles, np.ones(n_bins)))
-        of_labels = self.plan.loss_at(1.0).class_weights(2)
+        of_labels = plan.loss_at(1.0).class_weights(2)
         unweighted = max(float(np.maximum(counts.sum(axis=0), 0.0).sum()), 1.0)
         # Records of a class count by its weight, and so does the noise on their numbers.
         counts = counts * of_labels[:, None]
         totals = np.maximum(counts.sum(axis=0), 0.0)
         totals *= n_rows / unweighted
-        expected = max(1.0, _SHORT_TIME / self.plan.rule(mu, self.clipping.width).time)
+        expected = max(1.0, TUNING.short_time / plan.rule(mu, self.clipping.width).time)
         start, units = np.array([expected * reach, float(self.model.constants[0])]), np.array([reach, 1.0])
-        parameters, prior = start.copy(), np.array([_SLOPE_PRIOR * expected**1.5, _CONSTANT_PRIOR]) * units
-        for _ in range(_NEWTON_STEPS):
+        parameters, prior = start.copy(), np.array([TUNING.slope_prior * expected**1.5, TUNING.constant_prior]) * units
+        for _ in range(TUNING.recalibration_steps):
             rates = expit(design @ parameters)
             gradient = (counts[0] * rates - counts[1] * (1.0 - rates)) @ design
             hessian = (design.T * (totals * rates * (1.0 - rates))) @ design + 1e-6 * n_rows * np.eye(2)
@@ -695,43 +619,6 @@ class _Step:
 #
 # The target's mean and size, the columns that go on, and their means.
 
-# Shares of the budget.
-_NORM_SHARE = 0.02
-_CLIPPED_SHARE = 0.01
-_CENTRE_NORM_SHARE = 0.015
-_CENTRE_SHARE = 0.04
-
-# Noisy means are used where they are this many standard deviations of their noise away from zero.
-_CLEAR_MEAN = 2.0
-_CLEAR_RATE = 2.0
-_CLEAR_COLUMN = 2.5
-# Columns are centred with this many records times the Gaussian parameter per root of their number.
-_ENOUGH_TO_CENTRE = 15.0
-_MOST_CENTRED = 1 << 19
-
-# Lower ends of grids.
-_LEAST_TARGET = 2.0**-8
-_LEAST_KEPT = 0.02
-# Residuals are no smaller than this share of the target's range is expected to be.
-_SPARSE_CHOICES_LEAST_SIZE = 0.04
-# What the median magnitude of a target between -1 and 1 is expected to be.
-_TYPICAL_SIZE = 0.2
-
-# A few columns of truth values may well be all true in most records.
-_ENOUGH_COLUMNS = 5
-
-# Derivatives of screening: half the size of labels or of the target keeps most of the signal, and half of its noise.
-_SCREENING_CLIP = 0.5
-# Entries clipped at half their root mean square: less noise, and hardly less correlation.
-_ENTRY_CLIP = 0.5
-# Gumbel noise selects k columns where it is smaller than Gaussian noise on all sums by this factor.
-_GUMBEL_DEVIATION = math.pi / math.sqrt(6.0)
-_GUMBEL_MARGIN = 1.1
-# Where rows have few large entries, Gaussian noise does not grow with the number of columns kept: more of them are.
-_FEW_ENTRIES = 0.25
-_SHARE_OF_FEW = 0.35
-_SHARE_OF_MANY = 0.5
-
 
 def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tuple[int, FloatArray]:
     """The noisy mean of a numeric target in lattice units, and the margins that a constant starts from."""
@@ -741,7 +628,7 @@ def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tupl
     if not plan.regression:
         return 0, _log_odds(plan, releases, share)
     means, deviation = _target_mean(plan, releases, share)
-    clear = abs(means[0]) > _CLEAR_MEAN * deviation
+    clear = abs(means[0]) > TUNING.clear_mean * deviation
     return round(float(np.clip(means[0], -1.0, 1.0)) * ONE) if clear else 0, np.zeros(1)
 
 
@@ -770,11 +657,11 @@ def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
     releases.suspect(suspect_shares(what, codes, rates, deviation))
     if not plan.problem.intercept:
         return np.zeros(plan.problem.n_outputs)
-    least = max(_CLEAR_RATE * deviation, 1.0 / plan.problem.n_records)
+    least = max(TUNING.clear_rate * deviation, 1.0 / plan.problem.n_records)
     # The weight of a class counts like that many records of it.
     offsets = np.log(plan.loss_at(1.0).class_weights(len(codes)))
     if plan.problem.n_outputs == 1:
-        if least >= 0.5 or abs(rates[0] - 0.5) <= _CLEAR_RATE * deviation:
+        if least >= 0.5 or abs(rates[0] - 0.5) <= TUNING.clear_rate * deviation:
             return offsets[1:] - offsets[:1]
         rate = float(np.clip(rates[0], least, 1.0 - least))
         return np.array([math.log(rate / (1.0 - rate))]) + offsets[1:] - offsets[:1]
@@ -792,13 +679,14 @@ def residual_size(plan: SparsePlan, releases: Releases, target_mean: int, mu: fl
     what, magnitudes = "the median magnitude of the target", TargetMagnitudes(target_mean)
     share = least_share(plan.problem.n_records, mu, 8.0, 0.02, 0.1)
     ceiling = Ceiling("target", plan.problem.n_records)
-    size = releases.quantile(what, share, magnitudes, _LEAST_TARGET, 1.0, typical=_TYPICAL_SIZE, ceiling=ceiling)
-    return max(size, _SPARSE_CHOICES_LEAST_SIZE)
+    least, typical = TUNING.least_target, TUNING.typical_size
+    size = releases.quantile(what, share, magnitudes, least, 1.0, typical=typical, ceiling=ceiling)
+    return max(size, TUNING.least_size)
 
 
 def _ceiling(plan: SparsePlan, n_columns: int) -> Ceiling | None:
     """What it means if most rows of some columns are as long as they can be; nothing for a few columns."""
-    return Ceiling("rows", plan.problem.n_records) if n_columns >= _ENOUGH_COLUMNS else None
+    return Ceiling("rows", plan.problem.n_records) if n_columns >= TUNING.enough_columns else None
 
 
 def _clip_records(
@@ -837,28 +725,29 @@ def screen_columns(
     k = strategy.n_screened
     if k is None:
         return None, False
-    derivative_bound = _SCREENING_CLIP * size if releases.private else 16.0
+    derivative_bound = TUNING.screening_clip * size if releases.private else 16.0
     loss, norm = plan.loss_at(derivative_bound), plan.row_bound
     if norm is None:
-        norms = RowNorms(loss, None, one_pass=True)
-        norm = releases.row_norm("the median row norm", _NORM_SHARE, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
-    entry = min(_ENTRY_CLIP * norm / math.sqrt(d), 1.0) if releases.private else 1.0
+        norms, what = RowNorms(loss, None, one_pass=True), "the median row norm"
+        norm = releases.row_norm(what, TUNING.norm_share, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
+    entry = min(TUNING.entry_clip * norm / math.sqrt(d), 1.0) if releases.private else 1.0
     what = "the median share of its squared norm that a row keeps when its entries are clipped"
-    kept = releases.quantile(what, _CLIPPED_SHARE, KeptShares(loss, entry), _LEAST_KEPT, 1.0, noiseless=lambda: 1.0)
+    shares, least = KeptShares(loss, entry), TUNING.least_kept
+    kept = releases.quantile(what, TUNING.clipped_share, shares, least, 1.0, noiseless=lambda: 1.0)
     share, more = strategy.screening_share, max(k, COLUMNS_PER_NONZERO * strategy.n_nonzero)
 
     def gumbel_is_smaller(n_kept: int) -> bool:
         # Without noise correlations of entries as they are decide; and for very many columns rounding costs too much.
         if not releases.private or not releases.can_select(share, n_kept):
             return not releases.private
-        return kept * norm > _GUMBEL_MARGIN * _GUMBEL_DEVIATION * entry * math.sqrt(n_kept)
+        return kept * norm > TUNING.gumbel_margin * TUNING.gumbel_deviation * entry * math.sqrt(n_kept)
 
     final = strategy.method == "one-shot"
-    if not final and kept < _FEW_ENTRIES and plan.chooses_n_nonzero:
+    if not final and kept < TUNING.few_entries and plan.chooses_n_nonzero:
         # Texts and the like: hardly any column can be told from noise, and many together predict well.
-        k, share, final = min(MOST_CHOSEN, max(d // 2, 1)), _SHARE_OF_MANY, True
-    elif not final and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):
-        k, share = more, _SHARE_OF_FEW
+        k, share, final = min(MOST_CHOSEN, max(d // 2, 1)), TUNING.share_of_many, True
+    elif not final and kept < TUNING.few_entries and d > 3 * more and not gumbel_is_smaller(more):
+        k, share = more, TUNING.share_of_few
     if gumbel_is_smaller(k):
         clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean)
         weight = ONE if plan.problem.n_outputs == 1 else 2 * ONE
@@ -876,17 +765,19 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
     problem = plan.problem
     d = problem.n_features if columns is None else columns.size
     # Squared norms of centred rows are exact for so many columns only.
-    if not problem.intercept or d > _MOST_CENTRED or problem.n_records * mu < _ENOUGH_TO_CENTRE * math.sqrt(d):
+    enough = problem.n_records * mu >= TUNING.enough_to_centre * math.sqrt(d)
+    if not problem.intercept or d > TUNING.most_centred or not enough:
         return None
     # A public bound holds for rows over all columns.
     norm = plan.row_bound if columns is None else None
     if norm is None:
         norms = RowNorms(plan.loss_at(1.0), columns)
         what = "the median row norm before rows are centred"
-        norm = releases.row_norm(what, _CENTRE_NORM_SHARE, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
+        norm = releases.row_norm(what, TUNING.centre_norm_share, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
     clipping = _clip_records(plan, columns, norm, 1.0, ONE)
-    means, deviation = releases.row_mean(f"the means of {d:,} columns", _CENTRE_SHARE, clipping, problem.n_records)
-    means[np.abs(means) < _CLEAR_COLUMN * deviation] = 0.0
+    what = f"the means of {d:,} columns"
+    means, deviation = releases.row_mean(what, TUNING.centre_share, clipping, problem.n_records)
+    means[np.abs(means) < TUNING.clear_column * deviation] = 0.0
     return np.clip(np.rint(means), -ONE, ONE)
 
 
@@ -897,10 +788,6 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
 # the exponential mechanism, means, gradients and Gram matrices with Gaussian noise, columns by noisy correlations, the
 # number of nonzero coefficients by a private comparison. Every release draws on one privacy filter, and later ones may
 # depend on earlier ones.
-
-# Shares of the selection phase in what is left for both.
-_SELECTION_SHARE = 0.5
-_DENSE_SELECTION_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -960,14 +847,14 @@ class SparseRun:
         n_columns = plan.problem.n_features if columns is None else columns.size
         model = ColumnModel(columns, centre, np.zeros((plan.problem.n_outputs, n_columns)), start, target_mean, size)
         descent = self.descent
-        recalibration = RECALIBRATION_SHARE * recalibrates(plan, self._budget.mu)
+        recalibration = TUNING.recalibration_share * recalibrates(plan, self._budget.mu)
         later = keep + recalibration
         if plan.strategy.method == "two-phase" and not final:
-            phase = _DENSE_SELECTION_SHARE if plan.strategy.n_screened is None else _SELECTION_SHARE
-            share = phase * (self._budget.remaining - (later + SIZE_SHARE * plan.chooses_n_nonzero))
+            phase = TUNING.dense_selection_share if plan.strategy.n_screened is None else TUNING.selection_share
+            share = phase * (self._budget.remaining - (later + TUNING.size_share * plan.chooses_n_nonzero))
             model = descent.run(model, share, "selection phase", selects=True)
             if plan.chooses_n_nonzero:
-                model = choose_size(plan, releases, descent, model, start)
+                model = choose_size(descent, model, start)
                 if not model.n_columns:
                     return self._constant(keep, size)
             else:
@@ -976,9 +863,9 @@ class SparseRun:
         comparison = 0.0 if keep else shrinkage_share(plan, self._budget.mu)
         model = descent.run(model, self._budget.remaining - comparison - later, "estimation phase")
         if comparison:
-            model = choose_shrinkage(plan, releases, descent, model, comparison)
+            model = choose_shrinkage(descent, model, comparison)
         if recalibration:
-            model = recalibrate(plan, releases, descent, model, self._budget.remaining - keep)
+            model = recalibrate(descent, model, self._budget.remaining - keep)
         return model
 
     def _columns(self, target_mean: int, start: FloatArray, size: float) -> tuple[IndexArray | None, bool]:

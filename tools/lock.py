@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = "requirements-test.lock"
 EXTRAS = ("cli", "dev", "docs", "release")
 RESEARCH = "research"
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SYSTEMS = ("linux", "darwin", "win32")
 
 

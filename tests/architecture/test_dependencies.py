@@ -20,7 +20,7 @@ IMPORT_NAMES = {"scikit-learn": "sklearn", "dp-accounting": "dp_accounting"}
 
 def names_of(requirements):
     """Import names of the packages."""
-    names = {re.match(r"[a-z-]+", requirement)[0] for requirement in requirements}
+    names = {re.match(r"[a-z_-]+", requirement)[0] for requirement in requirements}
     return {IMPORT_NAMES.get(name, name) for name in names}
 
 
@@ -41,7 +41,7 @@ def test_the_oldest_packages_are_the_lower_bounds():
     extras = (EXTRAS[name] for name in ("cli", "dask", "excel", "stata", "postgresql", "dev"))
     further = [requirement for requirement in RESEARCH["dependencies"] if requirement != "taciturn[cli]"]
     for requirement in [*PROJECT["dependencies"], *further, *(asked for extra in extras for asked in extra)]:
-        name, lowest = re.fullmatch(r"([a-z-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
+        name, lowest = re.fullmatch(r"([a-z_-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
         assert bounds.setdefault(name, lowest) == lowest
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
     assert dict(line.split("==") for line in lines if not line.startswith("#")) == bounds

@@ -90,7 +90,7 @@ def test_a_lock_that_lacks_a_package_is_refused(name):
         (r"^pytest==.*$", "pytest==8.0", "does not allow pytest==8.0"),
         (r"^dp-accounting==.*$", "dp-accounting==0.7", "does not allow dp-accounting==0.7"),
         (r"^pytest==.*$", "pytest>=9", "is not one version"),
-        (r"^numpy==.*$", "numpy==2.4 ; python_full_version < '3.12'", "numpy>=2.0 has no version for Python 3.12"),
+        (r"^numpy==.*$", "numpy==2.4 ; python_full_version < '3.12'", "numpy>=2.2 has no version for Python 3.12"),
         (r"^ruff==.*$", "ruff==0.17 ; sys_platform == 'linux'", "ruff>=0.8 has no version for Python 3.11 on darwin"),
         (r"^pytest==.*$", "--index-url https://packages.example/simple\npytest==9", "names an index or a file"),
         (r"^pytest==.*$", "pytest @ file:///somewhere/pytest.whl", "names an index or a file"),

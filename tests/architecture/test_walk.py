@@ -1,4 +1,4 @@
-"""A fit goes down through the rooms: no room calls back up into one above it."""
+"""A fit goes down through the subpackages: none calls back up into one above it."""
 
 import sys
 import tomllib
@@ -15,12 +15,12 @@ PACKAGE = ROOT / "src" / "taciturn"
 
 
 def layers():
-    """Rooms and their heights, from the import contract."""
+    """Subpackages and their heights, from the import contract."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
     listed = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    return {room.strip("() "): len(listed) - height for height, line in enumerate(listed) for room in line.split("|")}
+    return {name.strip("() "): len(listed) - height for height, line in enumerate(listed) for name in line.split("|")}
 
 
 HEIGHTS = layers()
@@ -30,7 +30,7 @@ class Walk:
     """Files of the package in which a call enters functions, and calls that go up."""
 
     def __init__(self, planted=()):
-        # Files outside of the package that stand for a room.
+        # Files outside of the package that stand for a subpackage.
         self._planted = dict(planted)
         self.files, self.upwards = {}, set()
 
@@ -47,17 +47,17 @@ class Walk:
     def _enter(self, frame, event, argument):
         if event != "call":
             return
-        room, file = self._place(frame.f_code)
-        if room not in HEIGHTS:
+        place, file = self._place(frame.f_code)
+        if place not in HEIGHTS:
             return
         self.files[file] = self.files.get(file, 0) + 1
         # Nobody calls what the interpreter runs by itself, as it does when it collects garbage.
-        from_room, from_file = (None, "") if frame.f_back is None else self._place(frame.f_back.f_code)
+        from_place, from_file = (None, "") if frame.f_back is None else self._place(frame.f_back.f_code)
         # The guard runs whatever is inside it. A function that was passed down, as a task is to a source, belongs to
         # whoever passed it.
         passed_down = "<locals>" in frame.f_code.co_qualname or frame.f_code.co_name == "__call__"
-        counts = from_room in HEIGHTS and from_file != "core/guard.py" and not passed_down
-        if counts and HEIGHTS[room] > HEIGHTS[from_room]:
+        counts = from_place in HEIGHTS and from_file != "core/guard.py" and not passed_down
+        if counts and HEIGHTS[place] > HEIGHTS[from_place]:
             self.upwards.add((from_file, file, frame.f_code.co_name))
 
     def through(self, call, *arguments):
@@ -85,14 +85,14 @@ def model_and_target(kind, y):
 @pytest.mark.parametrize(
     "kind", [SparseClassifier, HardThresholdClassifier, FrankWolfeRegressor, ObjectivePerturbationRegressor]
 )
-def test_a_fit_goes_down_through_the_rooms(kind):
+def test_a_fit_goes_down_through_the_subpackages(kind):
     X, y = table()
     model, target = model_and_target(kind, y)
     walk = Walk().through(model.fit, X, target)
     assert walk.upwards == set()
     # It was a walk through all of it.
-    rooms = {file.split("/")[0].removesuffix(".py") for file in walk.files}
-    assert {"estimators", "fitting", "planning", "certificate", "mechanisms", "accounting", "sources", "data"} <= rooms
+    entered = {file.split("/")[0].removesuffix(".py") for file in walk.files}
+    assert {"methods", "privacy", "engines", "losses", "data", "core"} <= entered
 
 
 def test_a_base_class_below_that_calls_a_hook_above_is_noticed(tmp_path):
@@ -100,7 +100,7 @@ def test_a_base_class_below_that_calls_a_hook_above_is_noticed(tmp_path):
     space = {"Base": BaseEstimator}
     exec(compile("class Template(Base):\n    def fit(self):\n        return self._plan()\n", str(below), "exec"), space)
     exec(compile("class Model(Template):\n    def _plan(self):\n        return 1\n", str(above), "exec"), space)
-    walk = Walk({str(below): "fitting", str(above): "estimators"}).through(space["Model"]().fit)
+    walk = Walk({str(below): "privacy", str(above): "methods"}).through(space["Model"]().fit)
     assert walk.upwards == {(str(below), str(above), "_plan")}
 
 

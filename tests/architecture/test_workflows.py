@@ -15,7 +15,7 @@ import taciturn
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 SYSTEMS = {"ubuntu-latest", "macos-latest", "windows-latest"}
-PYTHONS = {"3.11", "3.12", "3.13"}
+PYTHONS = {"3.11", "3.12", "3.13", "3.14"}
 
 
 def read(path):

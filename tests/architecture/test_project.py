@@ -165,7 +165,7 @@ def test_the_evidence_that_security_names_exists():
     assert len(rows) >= 15
     assert all(re.search(r"`(?:tests|docs|src)/", row) for row in rows)
     assert evidence_problems(page) == []
-    assert evidence_problems("`tests/unit/test_rng.py::test_of_nothing` `docs/no-page.md`") == [
-        "tests/unit/test_rng.py::test_of_nothing",
+    assert evidence_problems("`tests/unit/core/test_rng.py::test_of_nothing` `docs/no-page.md`") == [
+        "tests/unit/core/test_rng.py::test_of_nothing",
         "docs/no-page.md",
     ]

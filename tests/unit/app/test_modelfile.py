@@ -26,7 +26,7 @@ from taciturn.core import validation
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
-PAGE = Path(__file__).parents[2] / "docs" / "model-file.md"
+PAGE = Path(__file__).parents[3] / "docs" / "model-file.md"
 N = 300
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(

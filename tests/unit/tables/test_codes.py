@@ -12,7 +12,7 @@ import pytest
 from taciturn import DataError, FrankWolfeClassifier, ParameterError, SparseClassifier, private_score
 from taciturn.tables import Column, TableBounds, TableEncoder, TableSchema
 
-SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[3] / "shared" / "data")
+SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[4] / "shared" / "data")
 
 HEAD = 'target = {name = "y", classes = ["a", "b"]}\n'
 TABLE = pa.table({"stage": [1, 3, 9], "grade": [0.0, 2.0, 1.0], "y": ["a", "b", "a"]})

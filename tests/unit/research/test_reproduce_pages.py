@@ -352,7 +352,7 @@ def test_without_matplotlib_the_report_says_so(tmp_path, monkeypatch):
 
 
 def test_the_page_of_the_documentation_says_what_holds_and_why_not(folder, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[2] / "docs" / "tables"), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[3] / "docs" / "tables"), *sys.path])
     script = import_module("reproduction")
     monkeypatch.setattr(script, "PAGE", tmp_path / "reproduction.md")
     assert script.main([str(folder / "results.json")]) == 0

@@ -14,7 +14,7 @@ from taciturn.charts import Estimate, find_reach, forest_chart
 from taciturn.core.errors import visible
 
 NAMES = {0: "age", 1: EVIL, 3: "region=north", 4: "region=south"}
-# Half the width of the bounds in tests/unit/reported.py.
+# Half the width of the bounds in reported.py.
 UNITS = {"age": 50.0, EVIL: 0.5, "region=north": 1.0, "region=south": 1.0}
 SUBJECTS = {"regress": QUOTED, "classify": "y (yes against no)"}
 

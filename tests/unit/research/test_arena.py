@@ -30,7 +30,7 @@ from taciturn_research.arena.sound import DEFAULT
 from taciturn_research.arena.summary import Cell, summarise
 from taciturn_research.arena.verdict import holm, judge, sign_test
 
-SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[3] / "shared" / "data")
+SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[4] / "shared" / "data")
 SEEDS = 20
 
 

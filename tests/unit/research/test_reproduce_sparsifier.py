@@ -40,7 +40,7 @@ from taciturn_research.reproduce.verdicts import judge_claim, judge_number
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow
 
-DATA = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[3] / "shared" / "data")
+DATA = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[4] / "shared" / "data")
 COLUMNS = dict(zip(PRINTED_SETS, (118, 54, 60, 68, 100, 112, 123, 300, 2000, 5000), strict=True))
 
 

@@ -23,7 +23,7 @@ from taciturn.events import ExponentialEvent, for_group
 from taciturn.privacy.certificate import certify
 from taciturn.privacy.claim import Release
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 CERTIFICATES = json.loads((DATA / "certificates_0_1.json").read_text(encoding="utf-8"))
 MODELS = json.loads((DATA / "models_0_1.json").read_text(encoding="utf-8"))
 # At these epsilons the distance of the samplers from their laws, times e^epsilon, exceeds delta.

@@ -13,7 +13,7 @@ from taciturn.events import ExponentialEvent, GaussianEvent, ObjectivePerturbati
 from taciturn.privacy.certificate import certify
 from taciturn.privacy.claim import Release
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 
 def make(*events, delta=1e-6, **changes):

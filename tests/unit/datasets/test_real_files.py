@@ -12,7 +12,7 @@ from taciturn.datasets import DATASETS, find_dataset, load_dataset
 pytestmark = pytest.mark.usefixtures("no_data_anywhere")
 
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 
 def listed():

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-TEST = "unit/test_papers_page.py::test_a_status_that_its_numbers_bear_out_is_accepted"
+ROOT = Path(__file__).parents[3]
+TEST = "unit/research/test_papers_page.py::test_a_status_that_its_numbers_bear_out_is_accepted"
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +98,10 @@ def test_a_claim_marked_as_holding_whose_number_says_otherwise_is_refused(papers
 @pytest.mark.parametrize(
     "test",
     [
-        "unit/test_papers_page.py::test_that_nobody_wrote",
+        "unit/research/test_papers_page.py::test_that_nobody_wrote",
         "unit/test_no_such_file.py::test_anything",
-        "unit/test_papers_page.py::line",
-        "unit/test_papers_page.py",
+        "unit/research/test_papers_page.py::line",
+        "unit/research/test_papers_page.py",
     ],
 )
 def test_a_test_that_does_not_exist_is_refused(claim_module, line, test):

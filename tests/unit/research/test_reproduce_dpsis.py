@@ -26,7 +26,7 @@ from taciturn_research.reproduce.verdicts import judge_claim, judge_number
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 
 def made_up(name="made up", n_rows=60, n_columns=80):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import taciturn
+from taciturn import mechanisms
 from taciturn_research.attacks import ENTRIES, SampledCase
 from taciturn_research.attacks.entry import Fit
 from taciturn_research.attacks.replays import REPLAYS
@@ -29,6 +30,19 @@ def whole_fits():
         return importlib.import_module("whole_fits")
     finally:
         sys.path.remove(str(PRIVACY))
+
+
+def test_every_class_and_every_mechanism_has_an_audit():
+    released = {
+        name
+        for name in mechanisms.__all__
+        if inspect.isclass(kind := getattr(mechanisms, name))
+        and hasattr(kind, "release")
+        and not getattr(kind, "_is_protocol", False)
+    }
+    assert len(FITTED) > 15
+    assert len(released) > 8
+    assert FITTED | released | SCORED == {entry.subject for entry in ENTRIES}
 
 
 def test_every_class_has_an_audit_by_whole_fits():

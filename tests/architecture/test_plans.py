@@ -8,18 +8,21 @@ import re
 
 import pytest
 
-from taciturn import planning
+from taciturn import methods
 
 FORBIDDEN_NAMES = {"X", "y", "rows", "records", "source", "stream", "design", "target", "targets", "data"}
 FORBIDDEN_TYPES = {"Stream", "Source", "ArraySource", "PresentRecords", "Design", "Block"}
 
 
 def members():
-    for module in pkgutil.iter_modules(planning.__path__, "taciturn.planning."):
-        loaded = importlib.import_module(module.name)
-        for name, member in vars(loaded).items():
-            if getattr(member, "__module__", None) == module.name:
-                yield f"{module.name}.{name}", member
+    """Names of everything that the plans of methods define, and what they stand for."""
+    for method in pkgutil.iter_modules(methods.__path__, "taciturn.methods."):
+        if not method.ispkg:
+            continue
+        plan = f"{method.name}.plan"
+        for name, member in vars(importlib.import_module(plan)).items():
+            if getattr(member, "__module__", None) == plan:
+                yield f"{plan}.{name}", member
 
 
 def takes_data(function):
@@ -55,7 +58,7 @@ def test_plans_are_frozen_and_say_what_they_cost(name):
     assert {"budget", "releases"} - stated <= ({"releases"} if along_the_way else set())
 
 
-def test_nothing_in_planning_takes_data_or_randomness():
+def test_nothing_in_a_plan_takes_data_or_randomness():
     taken = {
         function.__qualname__: takes_data(function) for _, member in members() for function in functions_of(member)
     }

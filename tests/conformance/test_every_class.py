@@ -1,6 +1,6 @@
 """One suite over every public class: scikit-learn's contract, and ours."""
 
-import checks_in_company
+import checks_of_copies_and_predictions
 import checks_of_fits
 import checks_of_refusals
 import checks_of_tables
@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 # Importing a module registers its checks.
-SUITE = (checks_of_fits, checks_of_tables, checks_of_refusals, checks_in_company)
+SUITE = (checks_of_fits, checks_of_tables, checks_of_refusals, checks_of_copies_and_predictions)
 
 
 @pytest.mark.parametrize("module", [taciturn, published], ids=lambda module: module.__name__)

@@ -50,7 +50,7 @@ def test_every_help_text_has_an_example_that_is_a_command_line_of_it(command):
 HELP = """
 import sys
 sys.argv = ["taciturn", "--help"]
-from taciturn.cli import main
+from taciturn.app.cli.main import main
 try:
     main()
 except SystemExit:
@@ -67,7 +67,7 @@ def test_help_loads_nothing_heavy():
 
 WITHOUT_RESEARCH = """
 import sys
-from taciturn.cli import further_commands, main
+from taciturn.app.cli.main import further_commands, main
 further_commands.entry_points = lambda group: ()
 sys.argv = ["taciturn", *sys.argv[1:]]
 main()

@@ -1,6 +1,5 @@
 """model.json and back: every public estimator, bit for bit; every damage, one sentence."""
 
-import inspect
 import json
 import math
 import pickle
@@ -18,12 +17,13 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 import taciturn
-from taciturn import certificate_of, compose, estimators, load
+from taciturn import certificate_of, compose, load
 from taciturn.app import model_file
 from taciturn.app.model_file import Model
 from taciturn.app.verify import VerificationError, verify_folder
 from taciturn.core import validation
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
+from taciturn.methods.registry import classes_of
 from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
 PAGE = Path(__file__).parents[3] / "docs" / "model-file.md"
@@ -51,7 +51,7 @@ TARGETS = {
     "three": (Target("y", classes=(3, 1, 2)), np.digitize(SCORE, (0.7, 1.3)) + 1),
     "unstated": (Target("y"), np.where(SCORE > 1, "inf", "0")),
 }
-KINDS = {name: getattr(estimators, name) for name in estimators.__all__ if inspect.isclass(getattr(estimators, name))}
+KINDS = classes_of("regressor", "classifier")
 CASES = [
     (name, target)
     for name, kind in KINDS.items()

@@ -83,7 +83,7 @@ def test_the_pure_curve_is_randomised_response(epsilon):
     assert (curve <= rdp.ORDERS * epsilon**2 / 2 * (1 + 1e-15)).all()
 
 
-def test_the_checks_above_have_teeth():
+def test_the_checks_above_reject_what_is_wrong():
     """A curve taken at t = e0 / 2 alone, as if that were always the worst selection, is too small."""
     i = int(np.searchsorted(rdp.ORDERS, 8.0))
     half = exact_selection(float(rdp.ORDERS[i]), 2.0, mpmath.exp(1))

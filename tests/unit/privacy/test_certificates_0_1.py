@@ -15,11 +15,12 @@ import pyarrow as pa
 import pytest
 
 import taciturn
-from taciturn import Budget, Certificate, compose, estimators, published, scalers, selectors
+from taciturn import Budget, Certificate, compose, published
 from taciturn.accounting import best_bound
 from taciturn.app.model_file import Model
 from taciturn.core.errors import CertificateError
 from taciturn.events import ExponentialEvent, for_group
+from taciturn.methods.registry import classes_of
 from taciturn.privacy.certificate import certify
 from taciturn.privacy.claim import Release
 
@@ -37,10 +38,9 @@ def read(name):
 
 def test_every_class_is_here():
     names = {name.split()[0] for name in CERTIFICATES}
-    for room in (estimators, selectors, scalers):
-        assert {name for name in room.__all__ if name.endswith(("Regressor", "Classifier", "or", "Scaler"))} <= names
+    assert classes_of("regressor", "classifier", "selector", "scaler").keys() <= names
     assert set(published.__all__) <= {name.split()[1] for name in CERTIFICATES if name.startswith("published ")}
-    assert set(MODELS) >= {name for name in estimators.__all__ if name.endswith(("Regressor", "Classifier"))}
+    assert set(MODELS) >= classes_of("regressor", "classifier").keys()
     assert len(REFUTED) == 6
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "tables" / "examples.py"
+SCRIPT = Path(__file__).parents[3] / "docs" / "tables" / "examples.py"
 
 spec = importlib.util.spec_from_file_location("examples", SCRIPT)
 examples = importlib.util.module_from_spec(spec)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKS = Path(__file__).parents[2] / "docs" / "checks"
+CHECKS = Path(__file__).parents[3] / "docs" / "checks"
 PAGE = "<!doctype html><html lang='en'><head><title>A page</title></head><body><main>{}</main></body></html>"
 
 

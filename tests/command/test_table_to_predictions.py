@@ -1,4 +1,4 @@
-"""The whole road with the installed command, from a table on disk to predictions."""
+"""The installed command from end to end: from a table on disk to predictions."""
 
 import csv
 import json
@@ -13,9 +13,9 @@ from taciturn.privacy.certificate import Certificate
 
 
 @pytest.fixture(scope="module")
-def road(tmp_path_factory):
+def commands_run(tmp_path_factory):
     """A folder in which init, fit, show, predict and score have been run."""
-    folder = tmp_path_factory.mktemp("road")
+    folder = tmp_path_factory.mktemp("commands")
     write_patients(folder)
     new = [row[:-1] for row in patients(60, seed=5)]
     (folder / "new.csv").write_text(csv_text(new, header=["age", "dose", "smoker", "region"]), encoding="utf-8")
@@ -35,8 +35,8 @@ def road(tmp_path_factory):
     return folder, runs
 
 
-def test_the_template_has_names_and_types_and_no_value(road):
-    folder, _ = road
+def test_the_template_has_names_and_types_and_no_value(commands_run):
+    folder, _ = commands_run
     text = (folder / "template.toml").read_text(encoding="utf-8")
     for part in ('name = "ill"', "age", "dose", 'type = "number"', 'type = "boolean"', 'type = "category"'):
         assert part in text
@@ -46,8 +46,8 @@ def test_the_template_has_names_and_types_and_no_value(road):
         assert cell not in re.findall(r"[\d.]+", text)
 
 
-def test_the_folder_holds_a_model_a_certificate_and_a_report(road):
-    folder, runs = road
+def test_the_folder_holds_a_model_a_certificate_and_a_report(commands_run):
+    folder, runs = commands_run
     assert sorted(path.name for path in (folder / "model").iterdir()) == [
         "certificate.json", "model.json", "report.html",
     ]  # fmt: skip
@@ -68,8 +68,8 @@ def test_the_folder_holds_a_model_a_certificate_and_a_report(road):
         assert part in report
 
 
-def test_show_has_the_coefficients_of_the_file(road):
-    folder, runs = road
+def test_show_has_the_coefficients_of_the_file(commands_run):
+    folder, runs = commands_run
     model = taciturn.load(folder / "model" / "model.json")
     named = dict(zip(model[:-1].get_feature_names_out(), np.ravel(model[-1].coef_), strict=True))
     shown = dict(re.findall(r"│ (\S+) +│ +([+-][\d.e-]+) │", runs["show"].out))
@@ -78,9 +78,9 @@ def test_show_has_the_coefficients_of_the_file(road):
     }
 
 
-def test_predictions_are_those_of_the_loaded_model_bit_for_bit(road):
+def test_predictions_are_those_of_the_loaded_model_bit_for_bit(commands_run):
     pandas = pytest.importorskip("pandas")
-    folder, _ = road
+    folder, _ = commands_run
     model = taciturn.load(folder / "model" / "model.json")
     table = pandas.read_csv(folder / "new.csv")
     with (folder / "out.csv").open(encoding="utf-8", newline="") as file:
@@ -92,9 +92,9 @@ def test_predictions_are_those_of_the_loaded_model_bit_for_bit(road):
     assert len(set(probabilities[:, 0].tolist())) > 40
 
 
-def test_the_score_is_the_accuracy_on_the_public_table(road):
+def test_the_score_is_the_accuracy_on_the_public_table(commands_run):
     pandas = pytest.importorskip("pandas")
-    folder, runs = road
+    folder, runs = commands_run
     model = taciturn.load(folder / "model" / "model.json")
     known = pandas.read_csv(folder / "known.csv")
     accuracy = float(np.mean(model.predict(known) == known["ill"]))
@@ -104,8 +104,8 @@ def test_the_score_is_the_accuracy_on_the_public_table(road):
     assert "not private" in runs["score"].out
 
 
-def test_a_private_score_has_a_certificate_of_its_own(road):
-    folder, _ = road
+def test_a_private_score_has_a_certificate_of_its_own(commands_run):
+    folder, _ = commands_run
     done = run("score", "model", "known.csv", "--epsilon", "0.5", "--seed", "3", cwd=folder)
     assert done.code == 0
     assert "guarantee: epsilon 0.5, delta 0 for one record (zero-out), proved; SEEDED" in done.out
@@ -114,8 +114,8 @@ def test_a_private_score_has_a_certificate_of_its_own(road):
     assert "epsilon = 0.5" in " ".join(one.out.split())
 
 
-def test_the_same_seed_gives_the_same_model_and_another_seed_another(road, tmp_path):
-    folder, _ = road
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(commands_run, tmp_path):
+    folder, _ = commands_run
     for name, seed in (("same", 1), ("other", 2)):
         done = run(
             "fit", folder / "patients.csv", "--bounds", folder / "bounds.toml", "--epsilon", 4, "--nonzero", 3,

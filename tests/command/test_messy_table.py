@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from commands import run
-from hospital import CODES, write_hospital
+from messy_table import CODES, write_hospital
 from studies import write_key
 
 import taciturn

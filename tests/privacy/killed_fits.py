@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from broken_ledgers import LEDGERS
-from ledger_harness import Verdict, Witness, judge, main, run_program, torment
+from ledger_harness import Verdict, Witness, judge, kill_at_random, main, run_program
 
 from taciturn import Account, BudgetExceededError, SparseClassifier
 from taciturn.core.rng import draws_noticed
 from taciturn.privacy.ledger import Price
 
-__all__ = ["torture_fits"]
+__all__ = ["kill_fits"]
 
 
 def fit(account: Account | None) -> None:
@@ -56,7 +56,7 @@ def play(order: dict[str, Any]) -> Verdict:
         verdict.rounds += 1
         account = LEDGERS[order["ledger"]].create(order["url"], f"{order['name']}-{verdict.rounds}", **terms)
         witness = Witness(Path(order["folder"]) / f"{account.name}.drawn")
-        killed, failed = torment(
+        killed, failed = kill_at_random(
             lambda account=account, witness=witness: fit_all(account, charge.price, witness), 40, order["pause"]
         )
         verdict.kills += killed
@@ -66,7 +66,7 @@ def play(order: dict[str, Any]) -> Verdict:
     return verdict
 
 
-def torture_fits(url: str, folder: Path, *, kills: int, ledger: str = "account", pause: float = 0.05) -> Verdict:
+def kill_fits(url: str, folder: Path, *, kills: int, ledger: str = "account", pause: float = 0.05) -> Verdict:
     """The verdict on an account whose fits were killed, ``pause`` seconds apart on average."""
     name = f"fits {os.urandom(4).hex()}"
     order = locals() | {"folder": str(folder)}

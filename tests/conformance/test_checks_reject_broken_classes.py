@@ -2,8 +2,8 @@
 
 import sys
 
-import broken_in_company
-import checks_in_company
+import broken_refusals_and_copies
+import checks_of_copies_and_predictions
 import checks_of_fits
 import checks_of_refusals
 import checks_of_tables
@@ -19,8 +19,8 @@ from taciturn import DataError, published
 pytestmark = pytest.mark.filterwarnings("ignore:n_features_to_select=.* is more than:UserWarning")
 
 # Importing modules registers checks, and classes that are broken for them.
-REGISTERED = broken_in_company
-MODULES = (checks_of_fits, checks_of_tables, checks_of_refusals, checks_in_company)
+REGISTERED = broken_refusals_and_copies
+MODULES = (checks_of_fits, checks_of_tables, checks_of_refusals, checks_of_copies_and_predictions)
 # A check fails by its own words, or by those with which the class refuses what it should not.
 REJECTIONS = (AssertionError, pytest.fail.Exception, DataError, UserWarning)
 

@@ -18,7 +18,7 @@ IMPORT_NAMES = {"scikit-learn": "sklearn", "dp-accounting": "dp_accounting"}
 
 def names_of(requirements):
     """Import names of the packages."""
-    names = {re.match(r"[a-z-]+", requirement)[0] for requirement in requirements}
+    names = {re.match(r"[a-z0-9_-]+", requirement)[0] for requirement in requirements}
     return {IMPORT_NAMES.get(name, name) for name in names}
 
 
@@ -39,7 +39,7 @@ def test_the_oldest_packages_are_the_lower_bounds():
     extras = (EXTRAS[name] for name in ("cli", "dask", "excel", "stata", "postgresql", "dev"))
     further = [requirement for requirement in RESEARCH["dependencies"] if requirement != "taciturn[cli]"]
     for requirement in [*PROJECT["dependencies"], *further, *(asked for extra in extras for asked in extra)]:
-        name, lowest = re.fullmatch(r"([a-z-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
+        name, lowest = re.fullmatch(r"([a-z0-9_-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
         assert bounds.setdefault(name, lowest) == lowest
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
     assert dict(line.split("==") for line in lines if not line.startswith("#")) == bounds
@@ -116,7 +116,7 @@ def test_tables_without_pyarrow_say_what_to_install():
 # What an estimator needs of others whatever it does. scikit-learn imports pandas where it is installed, and pandas
 # pyarrow: neither is there, so that whatever imports one of them fails.
 BASELINE = blocked(["pandas", "pyarrow"]) + (
-    "import numpy, scipy.sparse, scipy.special, sklearn.base, sklearn.utils.multiclass\n"
+    "import lazy_loader, numpy, scipy.sparse, scipy.special, sklearn.base, sklearn.utils.multiclass\n"
 )
 IMPORTED = """
 before = set(sys.modules)

@@ -12,9 +12,16 @@ from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import ExponentialEvent, GaussianEvent, OppositeSelectionsEvent, RepeatedEvent
 from taciturn.privacy import transcript
 from taciturn.tables import reading
-from taciturn_research.attacks.replays import REPLAYS, SMALL, TABLE_REPLAYS, Sizes, replays_of
+from taciturn_research.attacks.replays import SMALL, TABLE_REPLAYS, Sizes, all_replays, replays_of
 
-BY_CLASS = {name: list(cases) for name, cases in groupby(sorted(REPLAYS, key=lambda case: case.name), lambda c: c.name)}
+
+def by_class():
+    """The cases of every class and function."""
+    cases = sorted(all_replays(), key=lambda case: case.name)
+    return {name: list(each) for name, each in groupby(cases, lambda case: case.name)}
+
+
+BY_CLASS = by_class()
 # So many pairs of neighbours for each relation and class, in whatever settings it has.
 PAIRS = 15
 OF_TABLES = {

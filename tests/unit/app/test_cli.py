@@ -67,10 +67,10 @@ def test_help_loads_nothing_heavy():
 
 WITHOUT_RESEARCH = """
 import sys
-from taciturn.app.cli.main import further_commands, main
-further_commands.entry_points = lambda group: ()
+from taciturn.app.cli import main as command
+command.entry_points = lambda group: ()
 sys.argv = ["taciturn", *sys.argv[1:]]
-main()
+command.main()
 """
 
 

@@ -386,7 +386,7 @@ def test_parts_that_do_not_go_together_are_refused():
         (model.bounds, other.estimator, "^estimator='SparseClassifier': expected one that can regress"),
         (other.bounds, model.estimator, "^estimator='SparseRegressor': expected one that can classify"),
         (unresolved, model.estimator, "^bounds=.*: expected bounds for a table"),
-        (model.bounds, model.encoder, "^estimator='TableEncoder': expected one of ADMM"),
+        (model.bounds, model.encoder, "^estimator='TableEncoder': expected one of Sparse"),
     ):
         with pytest.raises(ParameterError, match=message):
             Model(bounds, estimator, "")

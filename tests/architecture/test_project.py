@@ -68,9 +68,9 @@ def test_public_names_exist_and_are_documented():
         assert getattr(taciturn, name) is not None
         if name != "__version__":
             assert getattr(taciturn, name).__doc__
-    with pytest.raises(AttributeError, match="has no attribute 'magic'"):
+    with pytest.raises(AttributeError, match="attribute.*magic"):
         _ = taciturn.magic
-    assert set(dir(taciturn)) == set(taciturn.__all__)
+    assert {*dir(taciturn), "__version__"} == set(taciturn.__all__)
 
 
 def test_every_public_name_is_in_the_reference():
@@ -91,9 +91,9 @@ def test_importing_the_package_is_cheap():
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_are_documented(path):
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_modules_are_documented():
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert [str(path) for path, tree in trees.items() if not ast.get_docstring(tree)] == []
 
 
 def test_import_contracts_are_kept_and_can_fail(tmp_path):

@@ -25,6 +25,7 @@ from taciturn.app.cli import show as cli_show
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.kernels import ranks
 from taciturn.methods.frank_wolfe import run as frank_wolfe_run
+from taciturn.methods.scores import function as scores
 from taciturn.privacy import mechanisms
 
 FIT = ["fit", "patients.csv", "--bounds", "bounds.toml", "--nonzero", "3", "--epsilon", "4"]
@@ -191,18 +192,18 @@ def test_a_model_without_its_page_is_signed(folder, tmp_path, monkeypatch):
     assert run("verify", tmp_path / "model").code == 0
 
 
-@pytest.mark.parametrize("place", ["selecting._print_names", "selecting.print_certificate", "output.OutputFolder.sign"])
+@pytest.mark.parametrize("place", ["fit._print_names", "fit.print_certificate", "output.OutputFolder.sign"])
 def test_no_failure_of_printing_removes_a_finished_selection(folder, tmp_path, monkeypatch, place):
-    monkeypatch.setattr(f"taciturn.app.cli.main.{place}", failing)
+    monkeypatch.setattr(f"taciturn.app.cli.{place}", failing)
     arguments = ["select", "patients.csv", "--bounds", "bounds.toml", "--keep", "2", "-o", tmp_path / "selected"]
     done = run(*arguments, cwd=folder)
     assert (done.code, DONE in done.err) == (3, True)
     assert len(json.loads((tmp_path / "selected" / "selection.json").read_text(encoding="utf-8"))["features"]) == 2
 
 
-@pytest.mark.parametrize("place", ["scoring.print_score", "scoring.sign_beside", "score_screen._print_measures"])
+@pytest.mark.parametrize("place", ["show.print_score", "show.sign_beside", "show._print_measures"])
 def test_no_failure_of_printing_removes_a_finished_score(folder, tmp_path, monkeypatch, place):
-    monkeypatch.setattr(f"taciturn.app.cli.main.{place}", failing)
+    monkeypatch.setattr(f"taciturn.app.cli.{place}", failing)
     done = run("score", "model", "patients.csv", "--epsilon", 1, "-o", tmp_path / "score.json", cwd=folder)
     assert (done.code, DONE in done.err) == (3, True)
     assert json.loads((tmp_path / "score.json").read_text(encoding="utf-8"))["format"] == "taciturn score"
@@ -376,7 +377,7 @@ def test_a_score_is_stated_before_noise_is_drawn(folder, monkeypatch):
         seen.append(spending(path))
         return private_score(*arguments, **budget)
 
-    monkeypatch.setattr(taciturn, "private_score", watching)
+    monkeypatch.setattr(scores, "private_score", watching)
     options = ["--epsilon", 0.5, "--delta", 1e-7, "-o", path.name]
     done = run("score", "model", "patients.csv", *options, cwd=folder)
     assert done.code == 0, done
@@ -396,7 +397,7 @@ def test_a_score_that_dies_leaves_the_statement_of_what_was_spent(folder, monkey
     def dying(*arguments, **budget):
         raise error
 
-    monkeypatch.setattr(taciturn, "private_score", dying)
+    monkeypatch.setattr(scores, "private_score", dying)
     path = folder / f"dead-{error.__name__}.json"
     done = run("score", "model", "patients.csv", "--epsilon", 0.5, "-o", path.name, cwd=folder)
     assert done.code == (130 if error is KeyboardInterrupt else 1)
@@ -411,7 +412,7 @@ def test_a_score_that_is_refused_has_spent_nothing(folder, monkeypatch):
     def refusing(*arguments, **budget):
         raise DataError("X: expected something else; change it.")
 
-    monkeypatch.setattr(taciturn, "private_score", refusing)
+    monkeypatch.setattr(scores, "private_score", refusing)
     one_sentence(run("score", "model", "patients.csv", "--epsilon", 1, "-o", "refused.json", cwd=folder))
     one_sentence(run("score", "model", "missing.csv", "--epsilon", 1, "-o", "refused.json", cwd=folder))
     assert not list(folder.glob("refused*"))

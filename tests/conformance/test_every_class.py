@@ -27,13 +27,24 @@ def test_the_registry_is_whole(module):
     assert registered([entry for entry in ENTRIES if entry.proved == (module is taciturn)], module) == set()
 
 
-@pytest.mark.parametrize(("check", "entry"), pairs(), ids=lambda part: getattr(part, "name", part))
+FIRSTS = {entry.kind: entry.name for entry in reversed(ENTRIES)}
+
+
+def marks_of(entry):
+    """The first setting of each class is quick; further ones share its code."""
+    return () if entry.name == FIRSTS[entry.kind] else pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("check", "entry"),
+    [pytest.param(name, entry, marks=marks_of(entry), id=f"{name}-{entry.name}") for name, entry in pairs()],
+)
 def test_class(check, entry):
     function, _ = CHECKS[check]
     function(entry)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", [pytest.param(entry, marks=marks_of(entry), id=entry.name) for entry in ENTRIES])
 def test_scikit_learns_contract(entry):
     """Tags are enough: no failure is expected, and seeds let the checks of deterministic estimators run too."""
     results = check_estimator(entry.usual(), on_skip=None, on_fail=None)

@@ -34,7 +34,7 @@ def caught(mutant):
     return claimed
 
 
-@pytest.mark.parametrize("mutant", filter(is_whole_fit, MUTANTS), ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", [*filter(is_whole_fit, MUTANTS)], ids=lambda mutant: mutant.name)
 def test_a_whole_fit_with_too_little_noise_is_caught(mutant):
     caught(mutant)
 

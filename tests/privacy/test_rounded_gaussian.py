@@ -211,7 +211,7 @@ def test_unseeded_noise_ignores_numpy_and_never_repeats():
 FORKING = """
 import os, numpy as np
 from taciturn.core.rng import Stream
-from taciturn.mechanisms.rounded_gaussian import rounded_normals
+from taciturn.privacy.mechanisms import rounded_normals
 stream = Stream.of()
 rounded_normals(stream, 10, 20)
 read, write = os.pipe()

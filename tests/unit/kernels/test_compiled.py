@@ -62,7 +62,7 @@ def test_a_cache_is_used(cache):
 DRAW = """
 import json, sys
 from taciturn.core.rng import Stream
-from taciturn.mechanisms.rounded_gaussian import rounded_normals
+from taciturn.privacy.mechanisms import rounded_normals
 json.dump(rounded_normals(Stream.of(3), 20, 10).tolist(), sys.stdout)
 """
 

@@ -406,14 +406,14 @@ def test_a_replay_finds_no_difference_where_one_cell_has_another_type():
     assert {each.kind for each in replay(broken, first, second, relation="replace-one").differences} == {"sensitivity"}
 
 
-def test_importing_the_room_is_cheap():
+def test_importing_the_subpackage_is_cheap():
     heavy = ("pyarrow", "sklearn", "scipy", "numpy", "numba")
     code = f"import sys, taciturn.tables; print([name for name in {heavy} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
     for name in taciturn.tables.__all__:
         assert getattr(taciturn.tables, name).__doc__
-    with pytest.raises(AttributeError, match="has no attribute 'magic'"):
+    with pytest.raises(AttributeError, match="attribute.*magic"):
         _ = taciturn.tables.magic
 
 

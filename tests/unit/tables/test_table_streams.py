@@ -205,16 +205,16 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
 CUT_SHORT = """
 import os, sys
 from taciturn.core.errors import DataError
-from taciturn.tables import Column, TableBounds, Target, arrow_tables, read_table
+from taciturn.tables import Column, TableBounds, Target, formats, read_table
 
-batches = arrow_tables._IpcReader.batches
+batches = formats._IpcReader.batches
 
 def cut_after_the_first(self, rows):
     for batch in batches(self, rows):
         yield batch
         os.truncate(sys.argv[1], 100_000)
 
-arrow_tables._IpcReader.batches = cut_after_the_first
+formats._IpcReader.batches = cut_after_the_first
 try:
     read_table(sys.argv[1], TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1)}), "y")
 except DataError as error:

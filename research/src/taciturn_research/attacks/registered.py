@@ -10,6 +10,7 @@ from typing import Any
 from taciturn.audit.engine import Pair
 from taciturn.methods.registry import classes_of
 from taciturn_research.attacks.entry import Entry, SampledCase, case_of_fit
+from taciturn_research.attacks.mechanisms import GAUSSIAN_DELTA
 from taciturn_research.attacks.neighbours import lone_record, near_tie
 
 __all__ = ["registered_entries", "unlisted_classes"]
@@ -42,7 +43,7 @@ def _case(kind: type, pair_of: Callable[[], Pair], epsilon: float) -> SampledCas
     _, y = pair.first
     given: dict[str, Any] = {
         **{"epsilon": epsilon, "relation": pair.relation, "n_public": y.size, "x_bound": 1.0, "fit_intercept": False},
-        **{"y_bounds": (-1.0, 1.0), "n_features_to_select": 1},
+        **{"y_bounds": (-1.0, 1.0), "n_features_to_select": 1, "delta": GAUSSIAN_DELTA},
     }
     if y.dtype.kind == "i":
         given["classes"] = (0, 1)

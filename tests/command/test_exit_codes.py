@@ -276,6 +276,7 @@ def test_names_that_are_not_utf_8_lose_no_result(folder, tmp_path):
 # ------------------------------------------------------------------ signals
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a signal that it could handle")
 def test_a_request_to_terminate_leaves_what_an_interrupt_leaves(tmp_path):
     write_patients(tmp_path)

@@ -21,7 +21,9 @@ def limited(megabytes, *arguments, cwd) -> Run:
     return Run(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("megabytes", [70, 100, 300, 450, 600, 900])
+@pytest.mark.parametrize(
+    "megabytes", [100, 450, *(pytest.param(each, marks=pytest.mark.slow) for each in (70, 300, 600, 900))]
+)
 def test_too_little_memory_is_one_sentence(megabytes, tmp_path):
     write_patients(tmp_path)
     sentence = one_sentence(limited(megabytes, "fit", "patients.csv", "--bounds", "bounds.toml", cwd=tmp_path))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.base import is_classifier, is_regressor
 
 import taciturn
@@ -288,3 +289,19 @@ PUBLISHED = _firsts(_PUBLISHED)
 """One entry for every reproduction by name, two where it is a regressor or a classifier by its loss."""
 
 EVERY_CLASS = {**PROVED, **PUBLISHED}
+
+_FIRST_SETTINGS = {entry.kind: entry.name for entry in reversed(ENTRIES)}
+
+
+def marks_of(entry):
+    """The first setting of each class is quick; further ones share its code and are slow."""
+    return () if entry.name == _FIRST_SETTINGS[entry.kind] else pytest.mark.slow
+
+
+def as_parameters(entries):
+    """Entries for ``parametrize``."""
+    return [pytest.param(entry, marks=marks_of(entry), id=entry.name) for entry in entries]
+
+
+BY_NAME = [pytest.param(name, marks=() if name in PROVED else pytest.mark.slow) for name in EVERY_CLASS]
+"""Names of all classes for ``parametrize``; reproductions, which promise nothing, are slow."""

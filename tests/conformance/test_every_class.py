@@ -6,7 +6,7 @@ import checks_of_refusals
 import checks_of_tables
 import pytest
 from checks import CHECKS, pairs
-from every_class import ENTRIES, registered
+from every_class import ENTRIES, as_parameters, marks_of, registered
 from sklearn.utils.estimator_checks import check_estimator
 
 import taciturn
@@ -27,14 +27,6 @@ def test_the_registry_is_whole(module):
     assert registered([entry for entry in ENTRIES if entry.proved == (module is taciturn)], module) == set()
 
 
-FIRSTS = {entry.kind: entry.name for entry in reversed(ENTRIES)}
-
-
-def marks_of(entry):
-    """The first setting of each class is quick; further ones share its code."""
-    return () if entry.name == FIRSTS[entry.kind] else pytest.mark.slow
-
-
 @pytest.mark.parametrize(
     ("check", "entry"),
     [pytest.param(name, entry, marks=marks_of(entry), id=f"{name}-{entry.name}") for name, entry in pairs()],
@@ -44,7 +36,7 @@ def test_class(check, entry):
     function(entry)
 
 
-@pytest.mark.parametrize("entry", [pytest.param(entry, marks=marks_of(entry), id=entry.name) for entry in ENTRIES])
+@pytest.mark.parametrize("entry", as_parameters(ENTRIES))
 def test_scikit_learns_contract(entry):
     """Tags are enough: no failure is expected, and seeds let the checks of deterministic estimators run too."""
     results = check_estimator(entry.usual(), on_skip=None, on_fail=None)

@@ -45,6 +45,7 @@ def published_bytes():
     return {path.name: path.read_bytes() for path in (PUBLISHED / "results.md", PUBLISHED / "summary.csv")}
 
 
+@pytest.mark.slow
 def test_a_file_adds_a_method_and_a_data_set_in_worker_processes_too(tmp_path):
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     before = published_bytes()

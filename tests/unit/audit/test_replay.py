@@ -6,6 +6,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from replayed_tables import kinds, tables
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
@@ -43,22 +44,6 @@ from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.privacy import transcript
 
 UNIT = Sensitivity(1.0, "linf", "zero-out")
-
-
-def tables(n=60, d=5, seed=0):
-    """A table, and the same one without the label of its first record, which is as influential as can be."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, d))
-    X[0] = 1.0
-    y = (X[:, 0] > 0).astype(int)
-    y[0] = 0
-    nulled = y.copy()
-    nulled[0] = -1
-    return {"X": X, "y": y}, {"X": X, "y": nulled}
-
-
-def kinds(found):
-    return {difference.kind for difference in found.differences}
 
 
 # ------------------------------------------------------------------ the door of releases

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from replayed_tables import kinds, tables
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
@@ -47,22 +48,6 @@ from taciturn.privacy import transcript
 from taciturn.privacy.certificate import certify
 from taciturn.privacy.claim import Release
 from taciturn.privacy.filter import PrivacyFilter, chain_cost
-
-
-def tables(n=60, d=5, seed=0):
-    """A table, and the same one without the label of its first record."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, d))
-    X[0] = 1.0
-    y = (X[:, 0] > 0).astype(int)
-    y[0] = 0
-    nulled = y.copy()
-    nulled[0] = -1
-    return {"X": X, "y": y}, {"X": X, "y": nulled}
-
-
-def kinds(found):
-    return {difference.kind for difference in found.differences}
 
 
 def replayed(model, **sizes):

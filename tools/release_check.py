@@ -29,7 +29,7 @@ from tools.distributions import output_of
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = "Scripts" if os.name == "nt" else "bin"
-SDIST_TESTS = "tests/unit/test_certificate*.py"
+SDIST_TESTS = "tests/unit/privacy/test_certificate*.py"
 TOP = re.compile(r"^## (.*)$", re.MULTILINE)
 BY_HAND = (
     "make lint test test-slow test-oldest   if the workflows have not run them for this commit",

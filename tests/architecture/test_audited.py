@@ -1,34 +1,39 @@
 """Everything public that reads private data is audited: by whole fits, by mutants of these, and by replay."""
 
-import importlib
 import inspect
-import sys
-from pathlib import Path
 
-import pytest
+from whole_fits import WHOLE_FITS
 
 import taciturn
+from taciturn import mechanisms
+from taciturn.methods.registry import classes_of
 from taciturn_research.attacks import ENTRIES, SampledCase
 from taciturn_research.attacks.entry import Fit
 from taciturn_research.attacks.replays import REPLAYS
 from taciturn_research.attacks.scores import ScoreRun
 
-PRIVACY = Path(__file__).parents[1] / "privacy"
-FITTED = {
-    name for name in taciturn.__all__ if inspect.isclass(kind := getattr(taciturn, name)) and hasattr(kind, "fit")
-}
+FITTED = classes_of("regressor", "classifier", "selector", "scaler").keys()
 SCORED = {"private_score"}
 # It has public bounds and adds no noise that could be too small.
 NOISELESS = {"BoundedScaler"}
 
 
-@pytest.fixture(scope="module")
-def whole_fits():
-    sys.path.insert(0, str(PRIVACY))
-    try:
-        return importlib.import_module("whole_fits")
-    finally:
-        sys.path.remove(str(PRIVACY))
+def test_every_public_class_that_fits_is_in_the_registry():
+    public = (getattr(taciturn, name) for name in taciturn.__all__)
+    assert {kind.__name__ for kind in public if inspect.isclass(kind) and hasattr(kind, "fit")} == FITTED
+
+
+def test_every_class_and_every_mechanism_has_an_audit():
+    released = {
+        name
+        for name in mechanisms.__all__
+        if inspect.isclass(kind := getattr(mechanisms, name))
+        and hasattr(kind, "release")
+        and not getattr(kind, "_is_protocol", False)
+    }
+    assert len(FITTED) > 15
+    assert len(released) > 8
+    assert FITTED | released | SCORED == {entry.subject for entry in ENTRIES}
 
 
 def test_every_class_has_an_audit_by_whole_fits():
@@ -39,10 +44,10 @@ def test_every_class_has_an_audit_by_whole_fits():
     assert all(isinstance(case.run, Fit | ScoreRun) for _, case in cases if isinstance(case, SampledCase))
 
 
-def test_every_class_has_a_mutant_of_its_whole_fit(whole_fits):
+def test_every_class_has_a_mutant_of_its_whole_fit():
     names = {entry.name for entry in ENTRIES}
-    assert all(each.entry in names for each in whole_fits.WHOLE_FITS)
-    assert {each.subject for each in whole_fits.WHOLE_FITS} == (FITTED | SCORED) - NOISELESS
+    assert all(each.entry in names for each in WHOLE_FITS)
+    assert {each.subject for each in WHOLE_FITS} == (FITTED | SCORED) - NOISELESS
 
 
 def test_every_class_is_replayed():

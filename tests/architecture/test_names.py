@@ -1,4 +1,4 @@
-"""Names: what is private stays in its room, and a class name has one meaning."""
+"""Names: what is private stays in its subpackage, and a class name has one meaning."""
 
 import ast
 import functools
@@ -36,8 +36,8 @@ def modules():
     return tuple(found)
 
 
-def room_of(module):
-    """The second part of a module's name; the package itself is a room of its own."""
+def subpackage_of(module):
+    """The second part of a module's name; the package itself stands for itself."""
     return module.split(".")[1] if "." in module else module
 
 
@@ -63,31 +63,31 @@ def _is_own(value):
 
 
 def private_uses(module, tree, defined):
-    """Uses of private names of other rooms, as (room, use)."""
-    room = room_of(module)
+    """Uses of private names of other subpackages, as (subpackage, use)."""
+    own = subpackage_of(module)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr):
-            if not _is_own(node.value) and node.attr not in defined[room]:
-                yield room, ast.unparse(node)
+            if not _is_own(node.value) and node.attr not in defined[own]:
+                yield own, ast.unparse(node)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
             private = [part for part in node.module.split(".") if is_private(part)]
-            other = room_of(node.module) != room
+            other = subpackage_of(node.module) != own
             if private and other and node.module != f"{PACKAGE}._version":
-                yield room, node.module
+                yield own, node.module
             for alias in node.names:
                 if is_private(alias.name) and other:
-                    yield room, f"{node.module}.{alias.name}"
+                    yield own, f"{node.module}.{alias.name}"
 
 
 def all_private_uses(trees):
-    """All uses of private names of other rooms in modules, given as (name, tree)."""
+    """All uses of private names of other subpackages in modules, given as (name, tree)."""
     defined = defaultdict(set)
     for module, tree in trees:
-        defined[room_of(module)].update(defined_names(tree))
+        defined[subpackage_of(module)].update(defined_names(tree))
     return {use for module, tree in trees for use in private_uses(module, tree, defined)}
 
 
-def test_private_names_stay_in_their_rooms():
+def test_private_names_stay_in_their_subpackages():
     assert all_private_uses(modules()) <= set(PRIVATE_ATTRIBUTES) | set(PRIVATE_MODULES)
 
 
@@ -95,26 +95,26 @@ def test_private_names_stay_in_their_rooms():
     ("module", "source", "use"),
     [
         (
-            "taciturn.app.cli.main.planted",
+            "taciturn.app.cli.planted",
             "def run(model): return model._privately_planned()",
             "model._privately_planned",
         ),
-        ("taciturn.app.cli.main.planted", "def run(model): model.plan()._noise_of_it = 1", "model.plan()._noise_of_it"),
+        ("taciturn.app.cli.planted", "def run(model): model.plan()._noise_of_it = 1", "model.plan()._noise_of_it"),
         (
-            "taciturn.app.cli.main.planted",
+            "taciturn.app.cli.planted",
             "from taciturn.tables.formats import _CAUSES",
             "taciturn.tables.formats._CAUSES",
         ),
-        ("taciturn.app.cli.main.planted", "from taciturn.estimators import _linear", "taciturn.estimators._linear"),
+        ("taciturn.app.cli.planted", "from taciturn.methods import _linear", "taciturn.methods._linear"),
         (
-            "taciturn.app.cli.main.planted",
-            "from taciturn.estimators._linear import given",
-            "taciturn.estimators._linear",
+            "taciturn.app.cli.planted",
+            "from taciturn.methods._linear import given",
+            "taciturn.methods._linear",
         ),
     ],
 )
 def test_a_use_of_a_private_name_is_found(module, source, use):
-    assert ("cli", use) in all_private_uses([*modules(), (module, ast.parse(source))])
+    assert ("app", use) in all_private_uses([*modules(), (module, ast.parse(source))])
 
 
 def repeated_classes(trees):
@@ -132,6 +132,6 @@ def test_a_class_name_has_one_meaning():
 
 
 def test_a_class_name_with_two_meanings_is_found():
-    planted = ("taciturn.app.cli.main.planted", ast.parse("class Certificate:\n    pass\n"))
+    planted = ("taciturn.app.cli.planted", ast.parse("class Certificate:\n    pass\n"))
     places = repeated_classes([*modules(), planted])["Certificate"]
-    assert sorted(places) == ["taciturn.privacy.certificate", "taciturn.app.cli.main.planted"]
+    assert sorted(places) == ["taciturn.app.cli.planted", "taciturn.privacy.certificate"]

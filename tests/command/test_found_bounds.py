@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import one_sentence, run
-from hospital import CODES, write_hospital
+from messy_table import CODES, write_hospital
 
 from taciturn import SparseClassifier
 from taciturn.app.cli.tables import OpenedTable, gather_table_facts, open_records, read_encoded_table

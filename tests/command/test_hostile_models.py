@@ -6,6 +6,7 @@ import random
 import pytest
 from commands import run
 
+from json_values import exchanged, paths
 from taciturn import SparseClassifier, load
 from taciturn.accounting import epsilon_of
 from taciturn.app.model_file import Model
@@ -33,22 +34,6 @@ def model():
     return json.loads(Model(bounds.for_table(schema), estimator, "taciturn fit t.csv").to_json())
 
 
-def paths(value, path=()):
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, entry in inner:
-        yield (*path, key)
-        yield from paths(entry, (*path, key))
-
-
-def exchanged(content, path, value):
-    copy = json.loads(json.dumps(content))
-    place = copy
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    return json.dumps(copy)
-
-
 def test_an_exchanged_value_is_refused_by_both_in_one_sentence(model, tmp_path):
     rng = random.Random(16)
     places = [("certificate", *path) for path in paths(model["certificate"])]
@@ -56,7 +41,7 @@ def test_an_exchanged_value_is_refused_by_both_in_one_sentence(model, tmp_path):
     shown = 0
     for _ in range(100):
         path, value = rng.choice(places), rng.choice(HOSTILE)
-        file.write_text(exchanged(model, path, value), encoding="utf-8")
+        file.write_text(json.dumps(exchanged(model, path, value)), encoding="utf-8")
         try:
             load(file)
             sentence = None
@@ -80,7 +65,7 @@ def test_an_exchanged_value_is_refused_by_both_in_one_sentence(model, tmp_path):
 
 def test_a_lower_claim_is_shown_to_nobody(model, tmp_path):
     file = tmp_path / "model.json"
-    file.write_text(exchanged(model, ("certificate", "epsilon"), 0.1), encoding="utf-8")
+    file.write_text(json.dumps(exchanged(model, ("certificate", "epsilon"), 0.1)), encoding="utf-8")
     with pytest.raises(CertificateError, match=r"^epsilon=0\.1: expected at least (0\.99|1,)"):
         load(file)
     table = tmp_path / "t.csv"
@@ -109,7 +94,7 @@ def test_parts_that_contradict_one_another_are_refused(model, tmp_path, path, va
     file = tmp_path / "model.json"
     file.write_text(json.dumps(model), encoding="utf-8")
     load(file)
-    file.write_text(exchanged(model, path, value), encoding="utf-8")
+    file.write_text(json.dumps(exchanged(model, path, value)), encoding="utf-8")
     with pytest.raises(TaciturnError, match=sentence):
         load(file)
     assert run("show", file).code == 1

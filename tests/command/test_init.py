@@ -8,7 +8,7 @@ import tomllib
 import numpy as np
 import pytest
 from commands import one_sentence, run, sentences
-from hospital import write_hospital
+from messy_table import write_hospital
 
 from taciturn import SparseClassifier, open_table, private_score
 from taciturn.tables import TableBounds, TableLayout, detect_table, read_schema

@@ -444,7 +444,7 @@ def test_a_defect_is_reported_without_its_message(tmp_path, monkeypatch):
     def defective(path, layout):
         raise ValueError(SECRET)
 
-    monkeypatch.setattr("taciturn.tables.read_schema", defective)
+    monkeypatch.setattr("taciturn.tables.reading.read_schema", defective)
     done = fit(tmp_path)
     assert done.code == 1
     assert "a defect (ValueError in defective" in done.err

@@ -1,7 +1,7 @@
 """Checks that hold for every public class: a function of an entry of the registry, and the entries it applies to.
 
-A check raises ``AssertionError`` where the class breaks the statement, so that ``test_checks_have_teeth`` can show a
-class that each of them rejects.
+A check raises ``AssertionError`` where the class breaks the statement, so that
+``test_checks_reject_broken_classes`` can show a class that each of them rejects.
 """
 
 from collections.abc import Callable

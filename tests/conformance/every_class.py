@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.base import is_classifier, is_regressor
 
 import taciturn
 from taciturn import published
+from taciturn.methods.registry import classes_of
 
 FITTED = frozenset(
     {"coef_", "intercept_", "n_iter_", "n_features_in_", "feature_names_in_", "support_", "certificate_"}
@@ -181,25 +183,33 @@ _PUBLISHED = (
     _entry(published.TwoStageSelector, n_features_to_select=2),
 )
 
-ENTRIES = (*_PROVED, *_PUBLISHED)
-"""Every setting of every class."""
+
+def entry_of(kind):
+    """An entry for a class of the registry that has none here: its defaults, and what it turns out to need."""
+    entry = Entry(kind)
+    X, y = data_for(entry)
+
+    def refuses(**changes):
+        try:
+            entry(**changes).fit(X, y)
+        except taciturn.ParameterError:
+            return True
+        return False
+
+    return replace(
+        entry,
+        layouts="bits" if takes_sparse(entry()) else "dense",
+        needs_n_public=refuses(relation="add-remove"),
+        needs_delta=refuses(delta=0.0),
+    )
 
 
-def _firsts(entries):
-    firsts: dict[str, Entry] = {}
-    for entry in entries:
-        switched = not entry.proved and "loss" in entry.settings
-        firsts.setdefault(entry.name if switched else entry.kind.__name__, entry)
-    return firsts
-
-
-PROVED = _firsts(_PROVED)
-"""One entry for every class of the top level, by name."""
-
-PUBLISHED = _firsts(_PUBLISHED)
-"""One entry for every reproduction by name, two where it is a regressor or a classifier by its loss."""
-
-EVERY_CLASS = {**PROVED, **PUBLISHED}
+def all_entries():
+    """Every setting of every class, those of the registry that are not listed above included."""
+    listed = {entry.kind.__name__ for entry in _PROVED}
+    found = classes_of("regressor", "classifier", "selector", "scaler")
+    more = (entry_of(kind) for name, kind in found.items() if name not in listed)
+    return (*_PROVED, *more, *_PUBLISHED)
 
 
 def records(n=300, d=6, seed=0):
@@ -259,3 +269,39 @@ def registered(entries, module):
     """Names of the classes of a module that fit and have no entry, and of entries that the module does not name."""
     public = {name for name in module.__all__ if hasattr(getattr(module, name), "fit")}
     return public ^ {entry.kind.__name__ for entry in entries if entry.kind.__module__.startswith(module.__name__)}
+
+
+def _firsts(entries):
+    firsts: dict[str, Entry] = {}
+    for entry in entries:
+        switched = not entry.proved and "loss" in entry.settings
+        firsts.setdefault(entry.name if switched else entry.kind.__name__, entry)
+    return firsts
+
+
+ENTRIES = all_entries()
+"""Every setting of every class."""
+
+PROVED = _firsts(entry for entry in ENTRIES if entry.proved)
+"""One entry for every class of the top level, by name."""
+
+PUBLISHED = _firsts(_PUBLISHED)
+"""One entry for every reproduction by name, two where it is a regressor or a classifier by its loss."""
+
+EVERY_CLASS = {**PROVED, **PUBLISHED}
+
+_FIRST_SETTINGS = {entry.kind: entry.name for entry in reversed(ENTRIES)}
+
+
+def marks_of(entry):
+    """The first setting of each class is quick; further ones share its code and are slow."""
+    return () if entry.name == _FIRST_SETTINGS[entry.kind] else pytest.mark.slow
+
+
+def as_parameters(entries):
+    """Entries for ``parametrize``."""
+    return [pytest.param(entry, marks=marks_of(entry), id=entry.name) for entry in entries]
+
+
+BY_NAME = [pytest.param(name, marks=() if name in PROVED else pytest.mark.slow) for name in EVERY_CLASS]
+"""Names of all classes for ``parametrize``; reproductions, which promise nothing, are slow."""

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from every_class import ENTRIES, data_for
+from every_class import ENTRIES, as_parameters, data_for
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -86,7 +86,7 @@ def test_every_private_class_takes_an_account():
     }
 
 
-@pytest.mark.parametrize("entry", ACCOUNTED, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", as_parameters(ACCOUNTED))
 @pytest.mark.parametrize("relation", ["zero-out", "replace-one"])
 def test_a_fit_is_charged_what_its_certificate_costs(entry, relation, url):
     data = data_for(entry, n=400)
@@ -109,7 +109,7 @@ def test_a_fit_is_charged_what_its_certificate_costs(entry, relation, url):
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 
-@pytest.mark.parametrize("entry", ACCOUNTED, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", as_parameters(ACCOUNTED))
 def test_what_an_account_does_not_pay_for_is_refused_before_anything_is_drawn(entry, url):
     data = data_for(entry, n=400)
     account = Account.create(url, "a", epsilon=30.0, delta=0.01, n=399, approximate=(5.0, 1e-3))

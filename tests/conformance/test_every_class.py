@@ -1,12 +1,12 @@
 """One suite over every public class: scikit-learn's contract, and ours."""
 
-import checks_in_company
+import checks_of_copies_and_predictions
 import checks_of_fits
 import checks_of_refusals
 import checks_of_tables
 import pytest
 from checks import CHECKS, pairs
-from every_class import ENTRIES, registered
+from every_class import ENTRIES, as_parameters, marks_of, registered
 from sklearn.utils.estimator_checks import check_estimator
 
 import taciturn
@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 # Importing a module registers its checks.
-SUITE = (checks_of_fits, checks_of_tables, checks_of_refusals, checks_in_company)
+SUITE = (checks_of_fits, checks_of_tables, checks_of_refusals, checks_of_copies_and_predictions)
 
 
 @pytest.mark.parametrize("module", [taciturn, published], ids=lambda module: module.__name__)
@@ -27,13 +27,16 @@ def test_the_registry_is_whole(module):
     assert registered([entry for entry in ENTRIES if entry.proved == (module is taciturn)], module) == set()
 
 
-@pytest.mark.parametrize(("check", "entry"), pairs(), ids=lambda part: getattr(part, "name", part))
+@pytest.mark.parametrize(
+    ("check", "entry"),
+    [pytest.param(name, entry, marks=marks_of(entry), id=f"{name}-{entry.name}") for name, entry in pairs()],
+)
 def test_class(check, entry):
     function, _ = CHECKS[check]
     function(entry)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", as_parameters(ENTRIES))
 def test_scikit_learns_contract(entry):
     """Tags are enough: no failure is expected, and seeds let the checks of deterministic estimators run too."""
     results = check_estimator(entry.usual(), on_skip=None, on_fail=None)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from every_class import EVERY_CLASS, PROVED, records, takes_sparse, target_for
+from every_class import BY_NAME, EVERY_CLASS, PROVED, records, takes_sparse, target_for
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
@@ -59,7 +59,7 @@ def fit_and_use(model, X, y):
     return None
 
 
-@pytest.mark.parametrize("name", EVERY_CLASS)
+@pytest.mark.parametrize("name", BY_NAME)
 def test_extreme_values_raise_and_warn_of_nothing(name):
     refusals = []
     for case, (x_bound, y_bounds) in enumerate((x, y) for x in BOUNDS for y in Y_BOUNDS):
@@ -85,7 +85,7 @@ def test_extreme_values_raise_and_warn_of_nothing(name):
         assert refusals.count(None) >= len(refusals) // 2
 
 
-@pytest.mark.parametrize("name", EVERY_CLASS)
+@pytest.mark.parametrize("name", BY_NAME)
 def test_every_public_method_that_reads_private_data_is_guarded(name):
     kind = EVERY_CLASS[name].kind
     for method in GUARDED_METHODS:
@@ -224,7 +224,7 @@ def test_our_warnings_reach_the_caller_through_the_guard():
 # ------------------------------------------------------------------ weights of records
 
 
-@pytest.mark.parametrize("name", EVERY_CLASS)
+@pytest.mark.parametrize("name", BY_NAME)
 def test_weights_of_records_are_refused_by_a_sentence_of_ours(name):
     X, y = records()
     model = EVERY_CLASS[name]()

@@ -34,7 +34,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::taciturn.WeakBudgetWarning")
 
 @pytest.mark.parametrize(
     ("name", "relation"),
-    [(name, relation) for name in PROVED for relation in RELATIONS if name in WITH_RELATION or relation == "zero-out"],
+    [
+        pytest.param(name, relation, marks=() if relation == "zero-out" else pytest.mark.slow)
+        for name in PROVED
+        for relation in RELATIONS
+        if name in WITH_RELATION or relation == "zero-out"
+    ],
 )
 def test_all_invalid_records_are_the_same_null_record(name, relation):
     X, y = records()

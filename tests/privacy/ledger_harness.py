@@ -39,10 +39,10 @@ __all__ = [
     "Workload",
     "fork",
     "judge",
+    "kill_at_random",
     "main",
     "order_of",
     "run_program",
-    "torment",
     "torture",
     "torture_each",
 ]
@@ -162,7 +162,9 @@ def fork(task: Callable[[], None]) -> int:
         os._exit(1)
 
 
-def torment(task: Callable[[], None], kills: int, pause: float, crash: dict[str, Any] | None = None) -> tuple[int, int]:
+def kill_at_random(
+    task: Callable[[], None], kills: int, pause: float, crash: dict[str, Any] | None = None
+) -> tuple[int, int]:
     """Let eight processes do a task until each has ended by itself; meanwhile kill some, which others replace.
 
     With an order to do so, a server crashes instead. Returns how many were killed, and how many failed.
@@ -243,7 +245,7 @@ def play(order: dict[str, Any]) -> Verdict:
         witness = Witness(Path(order["folder"]) / f"{account.name}.drawn")
         total = account.state().total
         kinds = {kind: workload.price(kind, total) for kind in workload.kinds}
-        killed, failed = torment(
+        killed, failed = kill_at_random(
             lambda account=account, kinds=kinds, witness=witness: work(
                 account, kinds, witness, patient=order["crash"] is not None
             ),

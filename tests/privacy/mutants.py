@@ -17,11 +17,11 @@ import attacks_on_fits as fits
 import attacks_on_published as published
 import attacks_on_releases as releases
 from broken_persons import rows_counted_one_by_one
-from whole_fits import PERSON_FITS, WHOLE_FITS, a_twentieth_of_the_noise
+from whole_fits import PERSON_FITS, a_twentieth_of_the_noise, all_whole_fits
 
 from taciturn.audit import AuditResult, SearchResult
 
-__all__ = ["MUTANTS", "Mutant", "Result", "claim_and_finding", "is_flagged"]
+__all__ = ["MUTANTS", "Mutant", "Result", "claim_and_finding", "is_flagged", "mutants_with_less_noise"]
 
 Result = AuditResult | SearchResult
 
@@ -70,6 +70,19 @@ def claim_and_finding(result: Result) -> tuple[float, float]:
     if isinstance(result, SearchResult):
         return result.declared, result.change
     return result.claimed, result.lower_bound
+
+
+def mutants_with_less_noise():
+    """For every attack on a whole fit: the fit with a twentieth of its noise."""
+    return tuple(
+        Mutant(
+            f"a twentieth of the noise: {attack.entry}",
+            f"every sampler inside the fit of `{attack.subject}` draws a twentieth",
+            attack,
+            partial(a_twentieth_of_the_noise, attack.subject),
+        )
+        for attack in all_whole_fits()
+    )
 
 
 MUTANTS = (
@@ -193,15 +206,7 @@ MUTANTS = (
         fits.centred_sums,
         fits.norms_uncentred,
     ),
-    *(
-        Mutant(
-            f"a twentieth of the noise: {attack.entry}",
-            f"every sampler inside the fit of `{attack.subject}` draws a twentieth",
-            attack,
-            partial(a_twentieth_of_the_noise, attack.subject),
-        )
-        for attack in WHOLE_FITS
-    ),
+    *mutants_with_less_noise(),
     *(
         Mutant(
             f"rows of a person one by one: {attack.entry}",

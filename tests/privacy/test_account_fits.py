@@ -67,19 +67,19 @@ def failing(error):
 @pytest.mark.parametrize(
     ("place", "left_behind"),
     [
-        ("estimators.base.PrivateLinearModel.check_parameters", []),
-        ("estimators.sparse.SparseClassifier._public_facts", []),
-        ("estimators.sparse.SparseClassifier._plan", []),
-        ("estimators.sparse.SparseClassifier.warm_up", []),
-        ("accounts.ledger.Pages.append", []),
-        ("estimators.base.check_lengths", ["released"]),
-        ("accounts.reservation.Reservation.begin", ["released"]),
-        ("estimators.sparse.SparseClassifier._read", ["reserved"]),
-        ("estimators.sparse.SparseClassifier._run", ["reserved"]),
+        ("methods.base.PrivateLinearModel.check_parameters", []),
+        ("methods.sparse.estimator.SparseClassifier._public_facts", []),
+        ("methods.sparse.estimator.SparseClassifier._plan", []),
+        ("methods.sparse.estimator.SparseClassifier.warm_up", []),
+        ("privacy.ledger.Pages.append", []),
+        ("methods.base.check_lengths", ["released"]),
+        ("privacy.account.Reservation.begin", ["released"]),
+        ("methods.sparse.estimator.SparseClassifier._read", ["reserved"]),
+        ("methods.sparse.estimator.SparseClassifier._run", ["reserved"]),
         ("core.rng.Stream.words", ["reserved"]),
-        ("estimators.sparse.SparseClassifier._certify", ["reserved"]),
-        ("estimators.sparse.SparseClassifier._store", ["reserved"]),
-        ("accounts.account.Account._settle", ["reserved"]),
+        ("methods.sparse.estimator.SparseClassifier._certify", ["reserved"]),
+        ("methods.sparse.estimator.SparseClassifier._store", ["reserved"]),
+        ("privacy.account.Account._settle", ["reserved"]),
     ],
 )
 def test_what_is_charged_when_a_stage_fails(place, left_behind, error, account, drawn):
@@ -218,9 +218,9 @@ def test_a_reservation_that_cannot_be_given_back_leaves_the_error_of_the_fit(acc
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 def test_two_hundred_killed_fits(tmp_path):
-    from fits_under_fire import torture_fits
+    from killed_fits import kill_fits
 
-    verdict = torture_fits(f"sqlite:///{tmp_path / 'study.db'}", tmp_path, kills=200)
+    verdict = kill_fits(f"sqlite:///{tmp_path / 'study.db'}", tmp_path, kills=200)
     assert not verdict.faults, verdict
     assert verdict.kills >= 200
     assert verdict.drawn
@@ -230,9 +230,9 @@ def test_two_hundred_killed_fits(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 def test_two_hundred_killed_fits_on_postgresql(postgresql, tmp_path):
-    from fits_under_fire import torture_fits
+    from killed_fits import kill_fits
 
-    verdict = torture_fits(postgresql.url, tmp_path, kills=200)
+    verdict = kill_fits(postgresql.url, tmp_path, kills=200)
     assert not verdict.faults, verdict
     assert verdict.kills >= 200
 
@@ -240,8 +240,8 @@ def test_two_hundred_killed_fits_on_postgresql(postgresql, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 def test_killed_fits_show_a_ledger_that_records_late(memory):
-    from fits_under_fire import torture_fits
+    from killed_fits import kill_fits
 
     url = f"sqlite:///{memory / 'study.db'}"
-    verdict = torture_fits(url, memory, kills=400, ledger="record after the noise")
+    verdict = kill_fits(url, memory, kills=400, ledger="record after the noise")
     assert "more was drawn than is recorded" in verdict.faults, verdict

@@ -68,6 +68,7 @@ def test_a_level_sets_to_zero_what_lies_below_its_threshold(penalty):
 # ------------------------------------------------------------------------ the limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_blocks", "layout"), [(1, np.asarray), (1, sp.csr_array), (4, np.asarray)])
 def test_without_noise_it_is_the_lasso(n_blocks, layout):
     X, y = table()

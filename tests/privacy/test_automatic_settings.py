@@ -70,6 +70,7 @@ def test_screening_finds_scattered_columns(correlation, seeds):
     assert before < 0.5
 
 
+@pytest.mark.slow
 @SEEDS
 @pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.95), (0.5, 0.85)])
 def test_pursuit_finds_scattered_columns(correlation, least, seeds):
@@ -86,6 +87,7 @@ def test_pursuit_finds_scattered_columns(correlation, least, seeds):
     assert before < 0.7
 
 
+@pytest.mark.slow
 def test_small_sets_are_no_worse_than_a_constant():
     for kind in (*BALL, HardThresholdRegressor):
         given = {} if kind in (FrankWolfeRegressor, ScreenedRegressor) else {"n_nonzero": 5}

@@ -337,6 +337,7 @@ def hits(outliers, repeats):
 BOUNDS = {False: (0.93, 0.56), True: (0.88, 0.46)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outliers", [False, True], ids=["W1", "W1/W2"])
 def test_the_baseline_is_unstable(outliers):
     repeats = 60

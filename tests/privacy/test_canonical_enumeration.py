@@ -21,7 +21,6 @@ from taciturn.data.sensitivity import Sensitivity, correlation_scores
 from taciturn.kernels.ranks import best_class_of_head, best_class_of_head_numpy
 from taciturn.privacy.mechanisms import CanonicalLipschitz, _log2_tickets, _Tickets
 
-DOMAINS = [(d, k) for d in range(2, 9) for k in range(1, d)]
 UNIT = Sensitivity(1.0, "linf", "zero-out")
 
 
@@ -73,10 +72,14 @@ def assert_private(law, d, k, epsilon, gamma, noise, rng):
 
 @pytest.mark.parametrize("noise", ["exponential", "gumbel"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_log_ratios_never_pass_epsilon_on_any_small_domain(epsilon, noise):
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5, 6), pytest.param((7, 8), marks=pytest.mark.slow)], ids=str)
+def test_log_ratios_never_pass_epsilon_on_any_small_domain(epsilon, noise, sizes):
     rng = np.random.default_rng(5)
     worst = [
-        assert_private(canonical_law, d, k, epsilon, gamma, noise, rng) for d, k in DOMAINS for gamma in (0.0, 0.5, 0.9)
+        assert_private(canonical_law, d, k, epsilon, gamma, noise, rng)
+        for d in sizes
+        for k in range(1, d)
+        for gamma in (0.0, 0.5, 0.9)
     ]
     assert max(worst) > 0.7 * epsilon
 
@@ -176,7 +179,8 @@ SCORES = np.array([5.0, 4.5, 4.5, 2.0, 1.0, 0.2])
 def test_samplers_follow_the_enumerated_law_and_no_other_scale(noise, plainly):
     epsilon, gamma, k = 2.0, 0.4, 3
     mechanism = CanonicalLipschitz(UNIT, k, epsilon, gamma, noise)
-    counts = release_counts(mechanism, SCORES, 12_000, plainly, seed=21)
+    # Enough to see the wrong scales, by four standard deviations of the statistic at least.
+    counts = release_counts(mechanism, SCORES, 3_000, plainly, seed=21)
     assert chi_square_p(counts, canonical_law(SCORES, k, epsilon, gamma, noise)) > 1e-4
     for factor in (2 / 3, 3 / 2):
         assert chi_square_p(counts, canonical_law(SCORES, k, factor * epsilon, gamma, noise)) < 1e-6
@@ -188,7 +192,7 @@ def test_samplers_follow_the_enumerated_law_and_no_other_scale(noise, plainly):
 def test_merged_sampler_at_the_edges(k, gamma):
     scores = np.array([9, 7, 7, 7, 3, 2, 1, 0]) * 65536
     mechanism = CanonicalLipschitz(Sensitivity(65536.0, "linf", "zero-out"), k, 1.5, gamma)
-    counts = release_counts(mechanism, scores, 6_000, False, seed=4)
+    counts = release_counts(mechanism, scores, 1_500, False, seed=4)
     assert chi_square_p(counts, canonical_law(scores / 65536, k, 1.5, gamma)) > 1e-4
 
 
@@ -215,7 +219,7 @@ def test_scores_far_from_the_top_are_not_rounded_away(gamma):
     low = np.array([8, 0, 3, 8])
     scores = np.concatenate(([10**17], low))
     mechanism = CanonicalLipschitz(UNIT, 2, 1.5, gamma)
-    counts = release_counts(mechanism, scores, 4_000, False, seed=14)
+    counts = release_counts(mechanism, scores, 1_000, False, seed=14)
     # Leaving out the giant is impossible, so the law is that of the same gap at a size doubles can handle.
     exact = canonical_law(np.concatenate(([10_000.0], low)), 2, 1.5, gamma)
     assert chi_square_p(counts[:4], exact[:4]) > 1e-4

@@ -137,8 +137,12 @@ def law_p_value(noise, rate):
     return stats.chisquare(counts, expected).pvalue
 
 
+FURTHER = [(1, 0.1), (2, 5.0), (1, 2.0**-4), (10, 1 / 3)]
+
+
 @pytest.mark.parametrize(
-    ("sensitivity", "epsilon"), [(1, 1.0), (1, 0.1), (3, 0.7), (2, 5.0), (1, 2.0**-4), (10, 1 / 3)]
+    ("sensitivity", "epsilon"),
+    [(1, 1.0), (3, 0.7), *(pytest.param(*each, marks=pytest.mark.slow) for each in FURTHER)],
 )
 def test_sampled_noise_has_the_right_epsilon_and_no_other(sensitivity, epsilon):
     zeros = np.zeros(40_000, dtype=np.int64)

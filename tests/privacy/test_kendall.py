@@ -274,7 +274,7 @@ def test_pure_selections_follow_the_law_of_the_true_scores(relation):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_orders_of_selection_follow_the_law_of_the_true_scores(relation):
     X, y = small_table()
-    budget, runs = Budget(3.0 * FIRST[relation], 1e-3), 2500
+    budget, runs = Budget(3.0 * FIRST[relation], 1e-3), 1000
     plan = plan_kendall(budget, N_FEATURES, K, relation, None if relation == "add-remove" else 12)
     (release,) = plan.releases
     cost = release.event.epsilon

@@ -65,6 +65,7 @@ def test_sqlite_keeps_count(memory):
     assert 10 <= accepted(unkilled).drawn <= 20
 
 
+@pytest.mark.slow
 def test_postgresql_keeps_count(postgresql, memory):
     assert accepted(torture(postgresql.url, memory, workload="few fits", kills=12, kills_each=12)).kills >= 12
 

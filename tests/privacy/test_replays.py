@@ -1,10 +1,10 @@
 """Every public class, replayed on random neighbours: no difference, and sensitivities that are nearly used up."""
 
 from dataclasses import replace
-from itertools import groupby
 
 import numpy as np
 import pytest
+from replays_compared import by_class, replayed_without_a_difference
 
 from taciturn import BoundedScaler
 from taciturn.core.errors import ParameterError
@@ -12,28 +12,18 @@ from taciturn.data.sensitivity import RELATIONS
 from taciturn.events import ExponentialEvent, GaussianEvent, OppositeSelectionsEvent, RepeatedEvent
 from taciturn.privacy import transcript
 from taciturn.tables import reading
-from taciturn_research.attacks.replays import REPLAYS, SMALL, TABLE_REPLAYS, Sizes, replays_of
+from taciturn_research.attacks.replays import SMALL, TABLE_REPLAYS, Sizes, all_replays, replays_of
 
-BY_CLASS = {name: list(cases) for name, cases in groupby(sorted(REPLAYS, key=lambda case: case.name), lambda c: c.name)}
+BY_CLASS = by_class(all_replays())
 # So many pairs of neighbours for each relation and class, in whatever settings it has.
 PAIRS = 15
-OF_TABLES = {
-    name: list(cases) for name, cases in groupby(sorted(TABLE_REPLAYS, key=lambda case: case.name), lambda c: c.name)
-}
+OF_TABLES = by_class(TABLE_REPLAYS)
 TABLES = Sizes((1, 2, 5, 40), (1, 2, 6))
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_no_class_tells_neighbours_apart_but_through_its_noise(name):
-    cases = BY_CLASS[name]
-    repeats = max(1, PAIRS // len(cases))
-    found = [each for case in cases for each in replays_of(case, SMALL, repeats=repeats, seed=1)]
-    for each in found:
-        each.raise_if_any()
-    # Refusals compare nothing: they are few, and all relations have been compared.
-    compared = [each for each in found if each.error is None]
-    assert len(compared) > len(found) / 2, [each.error for each in found]
-    assert {each.relation for each in compared} == {"zero-out", "add-remove", "replace-one"}
+    found = replayed_without_a_difference(BY_CLASS[name], SMALL, PAIRS)
     if name == BoundedScaler.__name__:
         assert not any(each.releases for each in found)
         return
@@ -43,13 +33,7 @@ def test_no_class_tells_neighbours_apart_but_through_its_noise(name):
 
 @pytest.mark.parametrize("name", OF_TABLES)
 def test_no_pipeline_and_no_table_in_partitions_tells_neighbours_apart_but_through_its_noise(name):
-    cases = OF_TABLES[name]
-    found = [each for case in cases for each in replays_of(case, TABLES, repeats=6 // len(cases), seed=1)]
-    for each in found:
-        each.raise_if_any()
-    compared = [each for each in found if each.error is None]
-    assert len(compared) > len(found) / 2, [each.error for each in found]
-    assert {each.relation for each in compared} == {"zero-out", "add-remove", "replace-one"}
+    found = replayed_without_a_difference(OF_TABLES[name], TABLES, 6)
     assert 0.25 < max(each.largest_share for each in found) <= 1.0
 
 

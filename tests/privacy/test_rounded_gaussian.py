@@ -141,7 +141,7 @@ def test_tails_are_complete():
 @pytest.mark.parametrize("discrete", [False, True])
 def test_slow_proposals_follow_the_same_law(discrete):
     for tables, passes in [(strip_tables(), True), (with_swapped_strips(10, 30), False)]:
-        values = lattice_normals(Stream.of(106), 40_000, 6, discrete=discrete, tables=always_slow(tables))
+        values = lattice_normals(Stream.of(106), 15_000, 6, discrete=discrete, tables=always_slow(tables))
         assert (law_p_value(values, 64, discrete=discrete) > THRESHOLD) == passes
 
 
@@ -211,7 +211,7 @@ def test_unseeded_noise_ignores_numpy_and_never_repeats():
 FORKING = """
 import os, numpy as np
 from taciturn.core.rng import Stream
-from taciturn.mechanisms.rounded_gaussian import rounded_normals
+from taciturn.privacy.mechanisms import rounded_normals
 stream = Stream.of()
 rounded_normals(stream, 10, 20)
 read, write = os.pipe()

@@ -15,17 +15,17 @@ from unittest.mock import patch
 
 import numpy as np
 
-import taciturn
 from taciturn.audit import AuditResult
 from taciturn.core.rng import Stream
 from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.methods.frank_wolfe.run import FrankWolfeProblem
+from taciturn.methods.registry import classes_of
 from taciturn.methods.screening import run as screening_run
 from taciturn.privacy import mechanisms
-from taciturn_research.attacks import find_entries, scores
+from taciturn_research.attacks import all_entries, find_entries, scores
 from taciturn_research.attacks.run import audit_entry
 
-__all__ = ["PERSON_FITS", "WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "less_noise"]
+__all__ = ["PERSON_FITS", "WHOLE_FITS", "WholeFit", "a_twentieth_of_the_noise", "all_whole_fits", "less_noise"]
 
 # One false alarm in a million, for every audit.
 CONFIDENCE = 1.0 - 1e-6
@@ -57,9 +57,9 @@ def less_noise(times: int) -> Iterator[None]:
 @contextmanager
 def a_twentieth_of_the_noise(subject: str) -> Iterator[None]:
     """A context in which the public ``fit`` of a class, or a public function, draws a twentieth of its noise."""
-    public = getattr(taciturn, subject)
+    kinds = classes_of("regressor", "classifier", "selector", "scaler")
     # The catalogue has functions under names of its own.
-    owner, name = (public, "fit") if isinstance(public, type) else (scores, subject)
+    owner, name = (kinds[subject], "fit") if subject in kinds else (scores, subject)
     original = getattr(owner, name)
 
     @wraps(original)
@@ -132,6 +132,14 @@ WHOLE_FITS = (
     WholeFit("SparseClassifier/persons"),
 )
 """At least one for every class that adds noise."""
+
+
+def all_whole_fits() -> tuple[WholeFit, ...]:
+    """These, and an attack on each model and selector of the registry that has none."""
+    listed = {each.subject for each in WHOLE_FITS}
+    unlisted = {entry.subject for entry in all_entries()} & classes_of("regressor", "classifier", "selector").keys()
+    return (*WHOLE_FITS, *(WholeFit(name) for name in sorted(unlisted - listed)))
+
 
 PERSON_FITS = (
     WholeFit("CorrelationSelector/persons", trials=1000),

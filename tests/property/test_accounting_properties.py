@@ -172,7 +172,7 @@ def test_the_step_is_continuous_where_its_branches_meet(e):
     assert above == pytest.approx(e * e / 2, rel=1e-11)
 
 
-def test_the_checks_of_the_step_have_teeth():
+def test_the_checks_of_the_step_reject_what_is_wrong():
     """Without its lower branch the step would fall as x grows."""
 
     def upper_branch(x: float, e: float) -> float:

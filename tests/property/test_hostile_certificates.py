@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from json_values import exchanged, paths
 from taciturn import Budget, Certificate, compose
 from taciturn.accounting import best_bound
 from taciturn.core.errors import CertificateError
@@ -66,22 +67,9 @@ BASES = {
 }
 
 
-def paths(value, path=()):
-    """Where a JSON value has something to exchange, itself excepted."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, entry in inner:
-        yield (*path, key)
-        yield from paths(entry, (*path, key))
-
-
-def exchanged(content, path, text):
+def written(content, path, text):
     """The content as text, with the value at a path exchanged for what a text says."""
-    copy = json.loads(json.dumps(content))
-    place = copy
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = MARK
-    return json.dumps(copy).replace(json.dumps(MARK), text)
+    return json.dumps(exchanged(content, path, MARK)).replace(json.dumps(MARK), text)
 
 
 def sentence_of(error):
@@ -130,7 +118,7 @@ def test_an_exchanged_value_is_refused_or_proved(name):
     mutations = [(path, text) for path in paths(content) for text in HOSTILE]
     for path, text in mutations:
         try:
-            certificate = Certificate.from_json(exchanged(content, path, text))
+            certificate = Certificate.from_json(written(content, path, text))
         except CertificateError as error:
             sentence_of(error)
             refused += 1

@@ -1,14 +1,12 @@
-"""Folders of data sets for the tests of loaders and experiments."""
+"""Folders of data sets for the tests of loaders and experiments, and interrupts that workers see."""
 
 import signal
 
 import numpy as np
 import pytest
 from data_files import FEATURES, LABELS, TINY
-from reproduced import EXPERIMENT, UNRUN, record_trials
 
 from taciturn.datasets import DATASETS
-from taciturn_research.reproduce import write_report
 
 
 @pytest.fixture
@@ -24,15 +22,6 @@ def tiny(monkeypatch, tmp_path, no_data_anywhere):
     folder = tmp_path / "data"
     folder.mkdir()
     np.savez(folder / "tiny.npz", X=FEATURES, y=LABELS)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with the report on the trials above, written once."""
-    folder = tmp_path_factory.mktemp("report")
-    record_trials(folder)
-    assert write_report((EXPERIMENT, UNRUN), folder) == folder / "reproduction.html"
     return folder
 
 

@@ -12,8 +12,8 @@ from taciturn.published import PrivateADMM, TwoStage, TwoStageSelector
 from taciturn.published.two_stage import lasso_counts
 
 VOTES = "`BlockVoteSelector` ([selectors](selectors.md))"
-SELECTION = "unit/test_two_stage_selector.py"
-WHOLE = "unit/test_published_two_stage.py"
+SELECTION = "unit/published/test_two_stage_selector.py"
+WHOLE = "unit/published/test_published_two_stage.py"
 
 
 def table(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:

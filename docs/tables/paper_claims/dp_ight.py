@@ -17,8 +17,8 @@ from taciturn_research.reproduce.dpight import figure_1
 STEPS, ROWS = 100, 1000
 CLIPPED = "`HardThresholdRegressor`, `HardThresholdClassifier` clip records ([how](descent.md#clipping-by-weights))"
 EXACT = "Exact composition for the relation that is asked for ([sensitivities](descent.md#sensitivities))"
-TESTS = "unit/test_dpight.py"
-REPRODUCED = "unit/test_reproduce_dpight.py"
+TESTS = "unit/published/test_dpight.py"
+REPRODUCED = "unit/research/test_reproduce_dpight.py"
 
 
 def cost(variant: str, epsilon: float, delta: float, moved: float, bound: float = 1.0) -> float:

@@ -10,7 +10,7 @@ FRANK_WOLFE = "`FrankWolfeClassifier`: Gumbel noise, one accountant ([algorithm]
 PUBLIC_COUNT = "`SparsifiedClassifier` with a public number ([sparsified models](estimators.md#sparsified-models))"
 ONE_BALL = "`FrankWolfeClassifier` with more than two classes: one ball, one selection per step"
 CLAIMS_TESTS = "privacy/test_published_claims.py"
-UNIT_TESTS = "unit/test_published_frank_wolfe.py"
+UNIT_TESTS = "unit/published/test_published_frank_wolfe.py"
 
 CLAIMS = (
     Claim(
@@ -175,7 +175,7 @@ CLAIMS = (
         found.informative_count,
         "p = 100, ε₁ = 0.05, a count in the middle of the range: the released one is an end of it in {ends} % of "
         "draws.",
-        ("unit/test_reproduce_sparsifier.py::test_the_private_count_is_a_coin_flip",),
+        ("unit/research/test_reproduce_sparsifier.py::test_the_private_count_is_a_coin_flip",),
         PUBLIC_COUNT,
         "None of the budget is spent on it.",
     ),
@@ -188,7 +188,7 @@ CLAIMS = (
         "{counts}.",
         (
             f"{UNIT_TESTS}::test_non_zeros_of_the_papers_synthetic_set",
-            "unit/test_reproduce_sparsifier.py::test_tables_have_a_row_for_every_printed_number",
+            "unit/research/test_reproduce_sparsifier.py::test_tables_have_a_row_for_every_printed_number",
         ),
         PUBLIC_COUNT,
         "See Table 2.",
@@ -200,7 +200,7 @@ CLAIMS = (
         UNPROVED,
         found.table_2,
         "{counts}. The baseline's printed numbers fit noise for 1,000 steps on a run of few.",
-        ("unit/test_reproduce_sparsifier.py::test_a_stopped_run_has_the_noise_of_a_thousand_steps",),
+        ("unit/research/test_reproduce_sparsifier.py::test_a_stopped_run_has_the_noise_of_a_thousand_steps",),
         "`HardThresholdClassifier` ([hard thresholding](descent.md)), `SparsifiedClassifier`",
         "Synthetic set, ε = 1, one draw, accuracy / AUC: {sound} with hard thresholding, {printed} as printed.",
     ),
@@ -211,7 +211,7 @@ CLAIMS = (
         UNPROVED,
         lambda: reproduced("Sparsifier", *(f"Figure {i}" for i in range(1, 6))),
         "{counts}. It keeps 10 to 20 coefficients where 8 are right, which bounds its F1.",
-        ("unit/test_reproduce_sparsifier.py::test_best_everywhere_and_few_lost",),
+        ("unit/research/test_reproduce_sparsifier.py::test_best_everywhere_and_few_lost",),
         "`HardThresholdClassifier` ([hard thresholding](descent.md))",
         "See Table 2.",
     ),
@@ -222,7 +222,7 @@ CLAIMS = (
         HOLDS,
         lambda: reproduced("Sparsifier", "Section 5"),
         "{counts}.",
-        ("unit/test_reproduce_sparsifier.py::test_the_smaller_claims_both_ways",),
+        ("unit/research/test_reproduce_sparsifier.py::test_the_smaller_claims_both_ways",),
         PUBLIC_COUNT,
         "See Section 3.2.",
     ),

@@ -11,14 +11,20 @@ from taciturn_research.attacks.entry import KINDS, Entry, ExactCase, SampledCase
 from taciturn_research.attacks.estimators import ESTIMATORS
 from taciturn_research.attacks.mechanisms import MECHANISMS
 from taciturn_research.attacks.persons import PERSONS
+from taciturn_research.attacks.registered import registered_entries
 from taciturn_research.attacks.scalers import SCALERS
 from taciturn_research.attacks.scores import SCORES
 from taciturn_research.attacks.selectors import SELECTORS
 
-__all__ = ["ENTRIES", "KINDS", "Entry", "ExactCase", "SampledCase", "find_entries"]
+__all__ = ["ENTRIES", "KINDS", "Entry", "ExactCase", "SampledCase", "all_entries", "find_entries"]
 
 ENTRIES: tuple[Entry, ...] = (*MECHANISMS, *SELECTORS, *SCALERS, *ESTIMATORS, *PERSONS, *SCORES)
 """In the order in which ``all`` audits them."""
+
+
+def all_entries() -> tuple[Entry, ...]:
+    """The entries, and one for each model and selector of the registry that has none."""
+    return (*ENTRIES, *registered_entries({entry.subject for entry in ENTRIES}))
 
 
 def find_entries(name: str) -> tuple[Entry, ...]:
@@ -30,8 +36,9 @@ def find_entries(name: str) -> tuple[Entry, ...]:
     >>> [entry.name for entry in find_entries("PermuteAndFlip")]
     ['PermuteAndFlip/exact', 'PermuteAndFlip/sampled', 'PermuteAndFlip/order']
     """
-    found = tuple(entry for entry in ENTRIES if name in ("all", entry.subject, entry.name))
+    entries = all_entries()
+    found = tuple(entry for entry in entries if name in ("all", entry.subject, entry.name))
     if not found:
-        known = ", ".join(dict.fromkeys(entry.subject for entry in ENTRIES))
+        known = ", ".join(dict.fromkeys(entry.subject for entry in entries))
         raise ParameterError("name", name, f"all, an entry, or one of {known}", "see taciturn audit list")
     return found

@@ -39,8 +39,19 @@ from taciturn.methods.selection.plan import TOP_K_MECHANISMS
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
 from taciturn.tables import TableEncoder
 from taciturn_research.attacks.random_tables import neighbouring_persons, neighbouring_tables, with_odd_cells
+from taciturn_research.attacks.registered import unlisted_classes
 
-__all__ = ["LARGE", "PERSON_REPLAYS", "REPLAYS", "SMALL", "TABLE_REPLAYS", "ReplayCase", "Sizes", "replays_of"]
+__all__ = [
+    "LARGE",
+    "PERSON_REPLAYS",
+    "REPLAYS",
+    "SMALL",
+    "TABLE_REPLAYS",
+    "ReplayCase",
+    "Sizes",
+    "all_replays",
+    "replays_of",
+]
 
 Table = dict[str, Any]
 Around = Callable[[np.random.Generator, Any, Table, Table], tuple[Any, Table, Table]]
@@ -107,7 +118,7 @@ class ReplayCase:
             given["classes"] = tuple(range(n_classes))
         known = inspect.signature(self.subject).parameters
         model = self.subject(**({name: value for name, value in given.items() if name in known} | self.own))
-        if issubclass(self.subject, BoundedScaler | PrivateScaler):
+        if hasattr(self.subject, "transform") and not hasattr(self.subject, "get_support"):
             first, second = ({**each, "X": _dense(each["X"])} for each in (first, second))
             del first["y"], second["y"]
         return (model, first, second) if self.around is None else self.around(rng, model, first, second)
@@ -120,7 +131,7 @@ class ReplayCase:
 def replays_of(case: ReplayCase, sizes: Sizes, *, repeats: int, seed: int) -> Iterator[Replay]:
     """Replays of a case under every relation: so many pairs of neighbours under each, which follow from the seed."""
     # Seeds do not depend on the cases of other classes.
-    place = [each for each in (*REPLAYS, *PERSON_REPLAYS, *TABLE_REPLAYS) if each.name == case.name].index(case)
+    place = [each for each in (*all_replays(), *PERSON_REPLAYS, *TABLE_REPLAYS) if each.name == case.name].index(case)
     rng = np.random.default_rng(np.random.SeedSequence((seed, crc32(case.name.encode()), place)))
     for _ in range(repeats):
         for relation in RELATIONS:
@@ -303,6 +314,20 @@ REPLAYS = (
     *(ReplayCase(private_score, _ANY, {"metric": "all", "delta": delta}) for delta in (0.0, 0.3)),
 )
 """Every class and function that reads private data, in several settings."""
+
+_TARGETS = {"regressor": _NUMBERS, "classifier": _BINARY, "selector": _ANY, "scaler": _NUMBERS}
+
+
+def all_replays() -> tuple[ReplayCase, ...]:
+    """The cases, and one for each class of the registry that has none."""
+    listed = {case.name for case in REPLAYS}
+    more = (
+        ReplayCase(each, targets)
+        for kind, targets in _TARGETS.items()
+        for each in unlisted_classes(kind, listed).values()
+    )
+    return (*REPLAYS, *more)
+
 
 PERSON_REPLAYS = tuple(
     replace(case, persons=True)

@@ -31,12 +31,12 @@ def audit(
 
     Example: taciturn audit HardThresholdRegressor --epsilon 2 --jobs 2
     """
-    from taciturn_research.attacks import ENTRIES, find_entries
+    from taciturn_research.attacks import all_entries, find_entries
     from taciturn_research.attacks.run import audit_all
 
     out = console()
     if name == "list":
-        out.print(entry_table(ENTRIES))
+        out.print(entry_table(all_entries()))
         return
     results = list(audit_all(find_entries(name), epsilon, trials=trials, n_jobs=jobs, progress=True))
     out.print(verdict_table(results))

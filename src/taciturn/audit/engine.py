@@ -51,6 +51,13 @@ from taciturn.privacy.transcript import Limit
 # The difference of two doubles is rounded, once.
 _ROUNDING = 1.0 + 2.0**-50
 
+_NORMS: dict[str, Callable[[np.ndarray], float]] = {
+    "linf": lambda change: float(np.abs(change).max(initial=0.0)),
+    "l1": lambda change: float(np.abs(change).sum()),
+    "l2": lambda change: float(np.linalg.norm(change)),
+    "range": lambda change: float(np.ptp(change)) if change.size else 0.0,
+}
+
 
 def shares_of_limits(
     first: np.ndarray, second: np.ndarray, limits: tuple[Limit, ...]
@@ -64,7 +71,7 @@ def shares_of_limits(
         moves = [a - b for a, b in zip(first.ravel().tolist(), second.ravel().tolist(), strict=True)]
         return tuple((norm, limit, _exact_share(moves, norm, limit)) for norm, limit in limits)
     change = first.astype(np.float64).ravel() - second.astype(np.float64).ravel()
-    return tuple((norm, limit, _ratio(_distance(change, norm), limit * _ROUNDING)) for norm, limit in limits)
+    return tuple((norm, limit, _ratio(_NORMS[norm](change), limit * _ROUNDING)) for norm, limit in limits)
 
 
 def _exact_share(moves: list[int], norm: str, limit: float) -> float:
@@ -83,18 +90,6 @@ def _exact_share(moves: list[int], norm: str, limit: float) -> float:
     if distance > allowed:
         return max(math.sqrt(share) if squared else share, math.nextafter(1.0, 2.0))
     return min(math.sqrt(share) if squared else share, 1.0)
-
-
-def _distance(change: np.ndarray, norm: str) -> float:
-    if change.size == 0:
-        return 0.0
-    if norm == "l2":
-        return float(np.linalg.norm(change))
-    if norm == "l1":
-        return float(np.abs(change).sum())
-    if norm == "range":
-        return float(change.max() - change.min())
-    return float(np.abs(change).max())
 
 
 def _ratio(distance: Any, limit: Any) -> float:
@@ -396,11 +391,6 @@ Function = Callable[[FloatArray, np.ndarray], Any]
 
 # A larger excess over the declared sensitivity is not rounding.
 _SLACK = 1e-9
-_NORMS: dict[str, Callable[[FloatArray], float]] = {
-    "linf": lambda change: float(np.max(np.abs(change))),
-    "l1": lambda change: float(np.sum(np.abs(change))),
-    "l2": lambda change: float(np.linalg.norm(change)),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -505,7 +495,7 @@ def sensitivity_search(
     >>> round(result.change, 2), result.verdict
     (2.0, 'exceeded')
     """
-    relation, norm = check_relation(relation), check_choice(tuple(_NORMS), norm=norm)
+    relation, norm = check_relation(relation), check_choice(("linf", "l1", "l2"), norm=norm)
     declared = None if declared is None else check_positive(declared=declared)
     shape = check_integer(2, n_records=n_records), check_integer(1, n_columns=n_columns)
     rounds, restarts = check_integer(1, rounds=rounds), check_integer(1, restarts=restarts)

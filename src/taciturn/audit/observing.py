@@ -539,7 +539,7 @@ def _described(raised: BaseException) -> str:
     places = [
         f"{frame.f_code.co_qualname}:{line}"
         for frame, line in traceback.walk_tb(raised.__traceback__)
-        # This room draws outcomes in one fit and forces them in the other.
+        # Replays draw outcomes in one fit and force them in the other.
         if not _is_ours(frame.f_globals.get("__name__", ""))
     ]
     # An error may hold a whole table; a digest differs if the table does.

@@ -1,1 +1,1 @@
-"""Errors, validation and randomness: what every other room may use."""
+"""Errors, validation and randomness: what every other subpackage may use."""

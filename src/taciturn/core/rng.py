@@ -250,7 +250,7 @@ class Stream:
     def normals(self, size: int) -> FloatArray:
         """Standard normal in floating point, by Box and Muller's transform.
 
-        For releases that cannot be put on a lattice; see ``mechanisms.rounded_gaussian`` for those that can.
+        For releases that cannot be put on a lattice; see ``mechanisms.RoundedGaussian`` for those that can.
         """
         half = -(-size // 2)
         radius = np.sqrt(2.0 * self.exponentials(half))

@@ -294,9 +294,7 @@ def _described(name: str, original: str) -> str:
 
 
 # -----------------------------------------------------------------------------
-# The lattice of integer sums: its unit, and the room that 64 bits leave.
-#
-# Public numbers alone; :mod:`taciturn.data.design` puts data on the lattice.
+# The lattice of integer sums: its unit, and the sizes that 64 bits hold. ``data.design`` puts data on the lattice.
 
 FRACTION_BITS = 16
 """A value within a bound b is stored as the integer nearest to ``2**16 * value / b``."""

@@ -159,7 +159,7 @@ def label_codes(y: AnyArray, classes: AnyArray) -> IntArray:
     """The position of each record's label among the classes, -1 for null records: those with another label.
 
     Labels of another type than the classes are other labels. A table is not refused for them, since its last record
-    could decide whether all labels are; released shares of classes show the mistake, see ``fitting.suspicions``.
+    could decide whether all labels are; released shares of classes show the mistake, see ``methods.diagnostics``.
     """
     codes = np.full(y.shape, -1, dtype=np.int64)
     if y.dtype.kind == "O":

@@ -1,4 +1,8 @@
-"""Synthetic data sets of the papers."""
+"""Synthetic data sets of the papers.
+
+Every generator takes ``random_state``, a seed (int, numpy Generator or None), and returns X of shape (n_samples,
+n_features), y of shape (n_samples,) and the true weights ``coef`` of shape (n_features,).
+"""
 
 from __future__ import annotations
 
@@ -139,21 +143,7 @@ def make_ight_logistic(
     The rows and weights of :func:`make_ight_linear`, and :math:`y = 1` with probability :math:`1 / (1 + e^{-x \cdot
     w})`. The paper prints the sign of the exponent the other way round, which no method could fit.
 
-    Parameters
-    ----------
-    n_samples, n_features, n_informative : int
-        The paper's are the defaults.
-    random_state : int, numpy Generator or None
-        Seed.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-2, 2].
-    y : ndarray of shape (n_samples,)
-        0 or 1.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    Parameters and results are those of :func:`make_ight_linear`, but y is 0 or 1.
     """
     X, coef, rng = _rows(n_samples, n_features, n_informative, random_state)
     return X, (rng.random(n_samples) < expit(X @ coef)).astype(np.int64), coef
@@ -366,25 +356,8 @@ def make_screening_logistic(
     r"""The synthetic classification set of ADP-Screen.
 
     Section 4: the rows and weights of :func:`make_screening_linear`, uncorrelated in the paper, with
-    :math:`y = 1` where :math:`x_i \cdot w^* > 0` and 0 elsewhere.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-        The paper's are the defaults; at least 70 features.
-    correlation : float, default=0.0
-        Between neighbouring features, in [0, 1).
-    random_state : int, numpy Generator or None
-        Seed.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-1, 1], one of which is -1 or 1.
-    y : ndarray of shape (n_samples,)
-        0 or 1.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    :math:`y = 1` where :math:`x_i \cdot w^* > 0` and 0 elsewhere. Parameters and results are those of
+    :func:`make_screening_linear` otherwise.
     """
     X, margins, coef = make_screening_linear(n_samples, n_features, correlation=correlation, random_state=random_state)
     return X, _positive(margins), coef

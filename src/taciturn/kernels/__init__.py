@@ -1,1 +1,1 @@
-"""Compiled inner loops: deterministic functions of arrays, each with a numpy twin."""
+"""Compiled inner loops: deterministic functions of arrays, each with a numpy version."""

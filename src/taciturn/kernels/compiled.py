@@ -2,7 +2,7 @@
 
 Importing numba takes longer than importing the rest of the package and half as much memory as scikit-learn, and
 people who load a model or read a certificate call no kernel. So a kernel imports numba when it is first called, which
-``warm_up`` of its room does before a fit draws its first random word.
+``warm_up`` of its method does before a fit draws its first random word.
 
 numba keeps compiled code beside the package or in the user's cache folder, and raises where it cannot: where neither
 folder can be written (a container without a home), and inside the call of a kernel, possibly between two releases,

@@ -114,28 +114,10 @@ def advance_by_columns(
     vertices: IntArray,
     words: WordArray,
 ) -> int:  # pragma: no cover (compiled)
-    """Run from iteration t until the last one or until the words run out; returns the iteration reached.
+    """:func:`~taciturn.kernels.frank_wolfe_sparse.advance` on columns of G, with sums A and B in ``a`` and ``b``.
 
-    Parameters
-    ----------
-    t : int
-        Where the last call stopped.
-    inverse_temperature : float
-        One over the noise scale in units of the scores; infinity takes the best vertex.
-    halvings, scales : int, ndarray of float64
-        Public: those of G, and ``c_t = radius * 2**halvings / S_t``.
-    a, b : ndarray of int64, shape (d,)
-        The sums A and B.
-    matrix, columns, sampler
-        Data and state.
-    scores, bounds : ndarray of float64, shape (d,)
-        Work space.
-    names : ndarray of int32, shape (d,)
-        The caller's column numbers, which break ties without noise; negative for columns that are no candidates.
-    vertices : ndarray of int64, shape (n_steps,)
-        Filled with k for the vertex +e_k and ``~k`` for -e_k.
-    words : ndarray of uint64
-        Fresh random words.
+    Public: ``halvings`` of G, and ``scales``, ``c_t = radius * 2**halvings / S_t``. ``scores`` and ``bounds`` are work
+    space.
     """
     values = columns[0]
     cursor = np.zeros(1, dtype=np.int64)
@@ -270,30 +252,10 @@ def advance_sparse(
     vertices: IntArray,
     words: WordArray,
 ) -> int:  # pragma: no cover (compiled)
-    """Run from iteration t until the last one or until the words run out; returns the iteration reached.
+    """:func:`~taciturn.kernels.frank_wolfe_sparse.advance` with exact margins u, which are updated, and targets y.
 
-    Parameters
-    ----------
-    t : int
-        Where the last call stopped.
-    inverse_temperature : float
-        One over the noise scale in units of the scores; infinity takes the best vertex.
-    scales : ndarray of float64
-        ``c_t = radius / S_t``.
-    u, y : ndarray of int64, shape (n,)
-        Margins (updated) and targets.
-    logistic, curve, bound
-        The derivative: see :func:`~taciturn.kernels.frank_wolfe_sparse.exact_residual`.
-    matrix, sampler
-        Data and state.
-    psi, scores, bounds : ndarray of int32, float64, float64
-        Work space.
-    names : ndarray of int32, shape (d,)
-        The caller's column numbers, which break ties without noise; negative for columns that are no candidates.
-    vertices : ndarray of int64, shape (n_steps,)
-        Filled with k for the vertex +e_k and ``~k`` for -e_k.
-    words : ndarray of uint64
-        Fresh random words.
+    Public: ``scales``, ``c_t = radius / S_t``, and the derivative in ``logistic``, ``curve`` and ``bound``
+    (:func:`~taciturn.kernels.frank_wolfe_sparse.exact_residual`). ``psi``, ``scores`` and ``bounds`` are work space.
     """
     cursor = np.zeros(1, dtype=np.int64)
     while t < vertices.size:

@@ -399,8 +399,7 @@ def exact_residual(
 #     columns that will be asked for, A and B are *left behind*.
 # Precision
 #     ``r_i = trunc(u_i / 2**shift)`` and ``c_t = lambda 2**shift / S_t``, with a shift that is a public function of t
-#     and
-#     keeps ``n ONE |r|`` below 2**62. Where it changes, every row is recut; that happens a handful of times in a run.
+#     and keeps ``n ONE |r|`` below 2**62. Where it changes, every row is recut, a handful of times in a run.
 #
 # One row enters A and B through its own terms ``x_ik P_i`` and ``x_ik q_i``, functions of that row and the public
 # history, and ``|P + c q|`` is bounded: ``data.sensitivity.lattice_gradient_scores`` has the statement and its proof.
@@ -701,8 +700,8 @@ def recut(
 # The whole range
 #     No score is larger than w R for a derivative bound R. Groups for which that is next to nothing never change.
 # Scores left behind
-#     Where A and B of a column are behind (:mod:`~taciturn.kernels.frank_wolfe_sparse`), they are summed
-#     up when the column is proposed, and its level becomes what it should be; or when the epoch of its group begins.
+#     Where A and B of a column are behind, they are summed up when the column is proposed, and its level becomes what
+#     it should be; or when the epoch of its group begins.
 #
 # A group whose levels cause more rejected proposals than new levels would cost gets new ones, and a shorter epoch.
 #
@@ -977,8 +976,7 @@ def worth_leaving(
 # -----------------------------------------------------------------------------
 # Private Frank-Wolfe on sparse data, at a cost per step that follows the chosen column and not the matrix.
 #
-# Scores are those of :mod:`~taciturn.kernels.frank_wolfe_sparse`. Vertices are drawn by
-# :mod:`~taciturn.kernels.vertex_sampler` from bounds that :mod:`~taciturn.kernels.frank_wolfe_sparse` keeps.
+# Scores and their bounds are those above; :mod:`~taciturn.kernels.vertex_sampler` draws vertices from the bounds.
 
 _MOST_REJECTIONS = 64
 

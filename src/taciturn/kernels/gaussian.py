@@ -22,7 +22,7 @@ from taciturn.kernels.compiled import compiled
 # * ``round(N(0, s**2))`` (rounded, the law the library releases), or
 # * ``P(x)`` proportional to :math:`e^{-x^2/2s^2}` (discrete),
 #
-# each within total-variation distance :math:`2^{-118}`. :mod:`taciturn.kernels.gaussian` describes the
+# each within total-variation distance :math:`2^{-118}`. The second half of this file describes the
 # strips, the layout of a proposal and the tables.
 #
 # Both functions below read proposals of two words and write the accepted values in order. A proposal
@@ -30,7 +30,7 @@ from taciturn.kernels.compiled import compiled
 # these are 95 %. The others are compared with an exponential in double precision and decided if
 # they are farther from it than 2**-44, which is far more than its error. What the leading
 # bits leave open, one proposal in 10 million, is *slow*: it is given its place in the output, reported,
-# and settled there by :func:`~taciturn.kernels.gaussian.resolve`. The place is kept because slow
+# and settled there by :func:`resolve`. The place is kept because slow
 # proposals hold the far tail: appended at the end, they would tell where the large noise is.
 #
 # Rounding needs no carry: ``floor(|X| + 1/2)`` is the integer part of ``|X|`` plus the first bit behind it.
@@ -82,7 +82,7 @@ def _propose(
     discrete : bool
         False for the rounded Gaussian, True for the discrete one.
     heads, guide, squeeze, margin
-        Fields of :class:`~taciturn.kernels.gaussian.StripTables`.
+        Fields of :class:`StripTables`.
     out : ndarray of int64
         Filled from the front. Slow proposals occupy a place, with an arbitrary value.
     slow : ndarray of int64, shape (n_proposals, 2)

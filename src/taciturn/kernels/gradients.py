@@ -22,7 +22,7 @@ from taciturn.kernels.compiled import compiled
 # .. math:: e^r = 1 + \bigl(r + r^2 (1/2! + r/3! + \dots + r^{11}/13!)\bigr),
 #
 # whose remainder is below :math:`2^{-57}`. Every operation is rounded as IEEE 754 says and none is fused with another,
-# so that the compiled functions and their numpy twins agree to the bit, in vectors or one by one.
+# so that the compiled functions and their numpy versions agree to the bit, in vectors or one by one.
 #
 # *Error.* k times the upper part of ln 2, which has 32 bits, is exact, and so is its difference from x but for half a
 # unit of r. What follows is smaller than one by a factor of three or more, apart from the last addition: the result is
@@ -48,7 +48,7 @@ _PIECE = 1 << 12
 # Put into their callers by numba, which compiles them once then. Callers need numpy's error model: with Python's every
 # divisor is tested, which keeps loops from being done in vectors.
 @compiled(error_model="numpy", inline="always")
-def exponential(x: float) -> float:  # pragma: no cover (compiled; its twin below is covered)
+def exponential(x: float) -> float:  # pragma: no cover (compiled; its numpy version below is covered)
     """``exp(x)`` for x of at most zero; zero from -708 downwards, NaN for NaN."""
     inside = x if x > _LEAST else _LEAST
     shifted = inside * _PER_HALVING + _ROUNDING
@@ -74,19 +74,19 @@ def exponential(x: float) -> float:  # pragma: no cover (compiled; its twin belo
 
 
 @compiled(error_model="numpy", inline="always")
-def logistic(z: float) -> float:  # pragma: no cover (compiled; its twin below is covered)
+def logistic(z: float) -> float:  # pragma: no cover (compiled; its numpy version below is covered)
     """``1 / (1 + exp(-z))`` from :func:`exponential` of a negative number, so that nothing overflows."""
     small = exponential(-abs(z))
     return (small if z < 0.0 else 1.0) / (1.0 + small)
 
 
 def exponential_numpy(x: Any) -> FloatArray:
-    """The numpy twin of :func:`exponential`, for arrays: the same bits."""
+    """The numpy version of :func:`exponential`, for arrays: the same bits."""
     return _in_pieces(_exponential, x)
 
 
 def logistic_numpy(z: Any) -> FloatArray:
-    """The numpy twin of :func:`logistic`, for arrays: the same bits."""
+    """The numpy version of :func:`logistic`, for arrays: the same bits."""
 
     def logistic_of(piece: FloatArray) -> FloatArray:
         small = _exponential(-np.abs(piece))
@@ -178,7 +178,7 @@ def _in_pieces(function: Callable[[FloatArray], FloatArray], x: Any) -> FloatArr
 @compiled(error_model="numpy")
 def softmax_residuals(
     margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray
-) -> None:  # pragma: no cover (compiled; its twin below is covered)
+) -> None:  # pragma: no cover (compiled; its numpy version below is covered)
     """``out = rint(bound * (softmax(unit * margins) - onehot))``; rows with a negative code are null and give zero."""
     n_rows, n_classes = margins.shape
     for i in range(n_rows):
@@ -206,7 +206,7 @@ def warm_up() -> None:
 
 
 def softmax_residuals_numpy(margins: IntArray, unit: float, codes: IntArray, bound: int, out: FloatArray) -> None:
-    """The numpy twin of :func:`softmax_residuals`: the same bits."""
+    """The numpy version of :func:`softmax_residuals`: the same bits."""
     weights = softmax_numpy((margins - margins.max(axis=1, keepdims=True)) * unit)
     known = codes >= 0
     weights[np.flatnonzero(known), codes[known]] -= 1.0
@@ -221,7 +221,7 @@ def softmax_residuals_numpy(margins: IntArray, unit: float, codes: IntArray, bou
 # integers below 2**53, and so are sums of weighted rows over as many rows as a public rule allows, after which they are
 # added to 64-bit integers: both are exact in any order, and may be done in vectors with fused operations. What lies
 # between, from the margin to the weight, is rounded; it is done record by record without fusing anything, so that a
-# record's weight is a function of that record alone, to the last bit, and of the same bits as in the numpy twin,
+# record's weight is a function of that record alone, to the last bit, and of the same bits as in the numpy version,
 # :meth:`taciturn.methods.clipped_records.ClippedRecords.sums_at`. Nothing is skipped: time does not depend on the data.
 #
 # Rows may be shared out to threads: sums of integers do not depend on how.
@@ -423,7 +423,7 @@ def _weigh_classes(
             integers[i] = np.trunc(integers[i] * totals[i])
             sizes[i] += abs(integers[i])
             squares[i] += integers[i] * integers[i]
-    # As in the twin: bounds must not rest on rounding.
+    # As in numpy: bounds must not rest on rounding.
     for k in range(n_classes):
         integers = weights[k]
         for i in range(n_rows):

@@ -216,7 +216,7 @@ def best_class_of_head(
     h: int,
     log_exponentials: FloatArray,
     gumbel: bool,
-) -> tuple[float, int]:  # pragma: no cover (compiled; its twin below is covered)
+) -> tuple[float, int]:  # pragma: no cover (compiled; its numpy version below is covered)
     """The best value ``head + tail[i] + noise`` over classes (h, t = k + 1 + i), and its t."""
     best, best_t = -math.inf, -1
     for i in range(tail.size):
@@ -239,7 +239,7 @@ def best_class_of_head_numpy(
     log_exponentials: FloatArray,
     gumbel: bool,
 ) -> tuple[float, int]:
-    """The numpy twin of :func:`best_class_of_head`."""
+    """The numpy version of :func:`best_class_of_head`."""
     t = np.arange(k + 1, k + 1 + tail.size)
     log_sizes = log_factorial[t - h - 2] - log_factorial[k - h - 1] - log_factorial[t - k - 1]
     values = head + tail + largest_noise(log_exponentials - log_sizes, gumbel)

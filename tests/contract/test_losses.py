@@ -189,7 +189,7 @@ def test_its_plan_costs_what_any_loss_costs_and_its_noise_follows_its_own_consta
     assert plans[0].releases == plans[1].releases
     X, y = regression()
     design, target = Design(X, 1.0), numeric_target(y, (-1.0, 1.0))
-    run = open_run(design, target, plans[0].loss, 0.8, 5, 1, plans[0].noise_scale, 400)
+    run = open_run(design, target, plans[0].problem.loss, 0.8, 5, 1, plans[0].noise_scale, 400)
     assert isinstance(run, PlainRun)
     assert run.influence == PseudoHuberLoss(0.5).lipschitz(0.8)
     (weights,) = run_frank_wolfe(replace(plans[0], n_steps=200), source_of(X, y), Stream.of(1))

@@ -434,7 +434,7 @@ class Rows(NamedTuple):
     reach: IntArray
 
 
-class Schedule(NamedTuple):
+class StepScales(NamedTuple):
     """Public: for each iteration c, the shift, and the last iteration with the same shift."""
 
     scales: FloatArray
@@ -442,7 +442,7 @@ class Schedule(NamedTuple):
     last: IntArray
 
 
-def schedule_of(n_rows: int, radius: float, n_steps: int) -> Schedule:
+def schedule_of(n_rows: int, radius: float, n_steps: int) -> StepScales:
     """The public schedule of a run over ``n_rows`` records.
 
     The shift grows where sums could otherwise pass 2**62. It starts anew with a unit of r that is worth at most
@@ -462,7 +462,7 @@ def schedule_of(n_rows: int, radius: float, n_steps: int) -> Schedule:
         stop = int(np.searchsorted(sums * ONE, limit * 2.0**shift, side="right"))
         shifts[start:stop], last[start:stop] = shift, stop - 1
         start = stop
-    return Schedule(radius * np.exp2(shifts.astype(np.float64)) / sums, shifts, last)
+    return StepScales(radius * np.exp2(shifts.astype(np.float64)) / sums, shifts, last)
 
 
 def new_rows(targets: IntArray, n_steps: int) -> Rows:
@@ -568,7 +568,7 @@ def _enqueue(
 
 
 @compiled
-def reset(t: int, rows: Rows, pieces: ResidualPieces, schedule: Schedule) -> None:  # pragma: no cover (compiled)
+def reset(t: int, rows: Rows, pieces: ResidualPieces, schedule: StepScales) -> None:  # pragma: no cover (compiled)
     """Cut every row for iteration t, where the unit of q may be new. A and B of all columns are left behind."""
     u, y, terms, piece_of, due, after, before, heads, _, tally, reach = rows
     knots, intercepts, slopes, keeps, shift = pieces
@@ -621,7 +621,7 @@ def recut(
     matrix: Matrix,
     rows: Rows,
     pieces: ResidualPieces,
-    schedule: Schedule,
+    schedule: StepScales,
 ) -> None:  # pragma: no cover (compiled)
     """Bring the touched rows to iteration t, and A and B with them unless these are left behind.
 
@@ -854,7 +854,7 @@ def renew(
     sums: IntArray,
     matrix: Matrix,
     terms: IntArray,
-    schedule: Schedule,
+    schedule: StepScales,
     groups: Groups,
     sampler: Sampler,
     bounds: FloatArray,
@@ -990,7 +990,7 @@ def advance(
     matrix: Matrix,
     rows: Rows,
     pieces: ResidualPieces,
-    schedule: Schedule,
+    schedule: StepScales,
     groups: Groups,
     sampler: Sampler,
     bounds: FloatArray,

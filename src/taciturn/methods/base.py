@@ -684,6 +684,34 @@ class PublicFacts:
         return self.n_records
 
 
+def person_facts(
+    facts: PublicFacts, persons: Any, relation: str, n_public: int | None
+) -> tuple[PublicFacts, Persons | None]:
+    """Public facts with the number of persons, where a record is one, and how to tell whose rows the rows are.
+
+    Keys are read here where their set is public, and else not before they are asked for, when all is reserved.
+    """
+    if persons is None:
+        return facts, None
+    in_partitions = isinstance(persons, TablePersons)
+    read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.counted_rows)
+    n_records, digest = n_public, None
+    if relation != "add-remove":
+        keys = read()
+        n_records, digest, read = public_persons(keys, relation, None), keys.digest, lambda: keys
+    together = (ONE_PARTITION,) if in_partitions and not persons.table.gathers_persons else ()
+    assumptions = (*facts.assumptions, *person_assumptions(relation), *together)
+    described = replace(
+        facts,
+        n_records=n_records,
+        assumptions=assumptions,
+        unit="person",
+        person_column=column_of_keys(persons),
+        person_digest=digest,
+    )
+    return described, read
+
+
 def check_common_parameters(
     *,
     epsilon: float,
@@ -889,29 +917,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
         return PublicFacts(n_rows, n_records, n_features, assumptions=assumptions)
 
     def _person_facts(self, facts: PublicFacts, persons: Any) -> tuple[PublicFacts, Persons | None]:
-        """Public facts with the number of persons, where a record is one, and how to tell whose rows the rows are.
-
-        Keys are read here where their set is public, and else not before they are asked for, when all is reserved.
-        """
-        if persons is None:
-            return facts, None
-        in_partitions = isinstance(persons, TablePersons)
-        read: Persons = persons.read if in_partitions else partial(read_persons, persons, facts.counted_rows)
-        n_records, digest = self.n_public, None
-        if self.relation != "add-remove":
-            keys = read()
-            n_records, digest, read = public_persons(keys, self.relation, None), keys.digest, lambda: keys
-        together = (ONE_PARTITION,) if in_partitions and not persons.table.gathers_persons else ()
-        assumptions = (*facts.assumptions, *person_assumptions(self.relation), *together)
-        described = replace(
-            facts,
-            n_records=n_records,
-            assumptions=assumptions,
-            unit="person",
-            person_column=column_of_keys(persons),
-            person_digest=digest,
-        )
-        return described, read
+        return person_facts(facts, persons, self.relation, self.n_public)
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
         """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, overload
@@ -31,7 +31,7 @@ from taciturn.core.validation import (
     check_integer,
     without_data_values,
 )
-from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, column_of_keys, read_persons
+from taciturn.data.persons import PERSON_WEIGHT
 from taciturn.data.records import (
     PresentRecords,
     admission_assumptions,
@@ -46,6 +46,7 @@ from taciturn.data.records import (
 )
 from taciturn.data.sensitivity import Relation, check_public_count, public_rows
 from taciturn.data.target import (
+    DEFAULT_Y_BOUNDS,
     ClassCells,
     ErrorCells,
     LabelMap,
@@ -58,20 +59,14 @@ from taciturn.data.target import (
     numeric_target,
 )
 from taciturn.engines.interface import ArraySource, BlockBuilder, Source
-from taciturn.engines.partitions import (
-    ONE_PARTITION,
-    OpenTable,
-    PartitionedSource,
-    TablePersons,
-    is_open,
-    open_arguments,
-)
+from taciturn.engines.partitions import OpenTable, is_open, open_arguments
 from taciturn.methods.base import (
     ESTIMAND,
     LinearPredictor,
+    Persons,
+    PublicFacts,
     check_common_parameters,
-    person_assumptions,
-    public_persons,
+    person_facts,
     reserve_cost,
 )
 from taciturn.methods.diagnostics import REMARKS, suspect_counts, warn_of_scored_labels
@@ -126,7 +121,7 @@ class PrivateScore:
     certificate: Certificate
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ModelScore:
     """Measures of a model on private records, each with an interval and beside its baseline.
 
@@ -156,15 +151,8 @@ class ModelScore:
     metric = "all"
     confidence_level = CONFIDENCE_LEVEL
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ModelScore) and self._stored == other._stored
-
     def __hash__(self) -> int:
         return hash((self.cells, self.counts))
-
-    @property
-    def _stored(self) -> tuple[Any, ...]:
-        return self.cells, self.counts, self.std, self.labels, self.certificate
 
     @property
     def _released(self) -> FloatArray:
@@ -214,224 +202,100 @@ class ModelScore:
 
 
 # -----------------------------------------------------------------------------
-# The metric "all": one histogram of predictions and truth, from which every measure is made.
+# The metrics: which sums over records are released, and what is made of them.
 
 _MOST_ODDS = 10**15
 
 
-class HistogramMetric:
-    """All measures of a fitted model.
+class Metric:
+    """What a score reads of each record, which sums it releases, and what is made of these.
 
     Parameters
     ----------
     estimator : object
-        The model. The features of one of ours are read, and its outputs added up record by record; of any other model
-        its own outputs are.
+        The model.
+    classes : ndarray or None
+        The public labels of a classifier; None for a regressor.
+    y_bounds : tuple of float, default=(-1.0, 1.0)
+        The public range of a regressor's target.
     """
 
-    name = "all"
-    finest = 1
-    counts = True
-    numeric = False
+    name: str
     what: str
-    known: dict[str, Any]
-    cells: MarginCells | ClassCells | ErrorCells
+    finest = 1
+    """The integer that stands for a term of one."""
+    counts = False
+    """Whether numbers of records in cells are released, and not a sum of terms."""
+    n_outputs: int | None = 1
+    """How many numbers :meth:`outputs` makes of a record; None for its features."""
+    linear: LinearOutputs | None = None
+    """Makes predictions of features, each of one record alone to the last bit and in any place."""
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        self.linear = LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
-        # Whether the cell of a record depends on that record alone, to the last bit and in any place.
-        self.by_record = self.linear is not None
-        self.divide(1, math.inf)
-
-    def divide(self, n_records: int, deviation: float) -> bool:
-        """Fix the cells, of which there are more the more records there are and the less noise."""
-        raise NotImplementedError
-
-    def predict(self, X: Any) -> FloatArray:
-        """One row of outputs for each record, by the estimator itself."""
-        raise NotImplementedError
-
-    @property
-    def labels(self) -> tuple[Any, ...]:
-        """The classes; none for numbers."""
-        return ()
+    def __init__(
+        self, estimator: Any, classes: AnyArray | None = None, y_bounds: tuple[float, float] = DEFAULT_Y_BOUNDS
+    ) -> None:
+        self.estimator, self.numeric, self.y_bounds = estimator, classes is None, y_bounds
+        self.classes: AnyArray = np.zeros(0) if classes is None else classes
 
     @property
     def n_values(self) -> int:
         """How many numbers are released."""
-        return self.cells.n_cells
+        return 1
 
     @property
     def facts(self) -> dict[str, Any]:
         """Public facts for the certificate."""
-        return self.known | {"cells": self.n_values}
-
-    @property
-    def n_outputs(self) -> int | None:
-        """How many numbers :meth:`outputs` makes of a record; None for its features."""
-        if self.linear is not None:
-            return None
-        return len(self.labels) if len(self.labels) > 2 else 1
-
-    def outputs(self, X: Any) -> Any:
-        """What the task reads of each record: the features of a linear model, or one row of a model's outputs."""
-        return self.predict(X) if self.linear is None else read_table(self.estimator, X, reset=False)
-
-    def sums(self, source: Source, term_bound: int) -> IntArray:
-        """What is released with noise."""
-        return source.total(CellCounts(self.cells, term_bound, self.linear))
-
-    def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> ModelScore:
-        """All measures."""
-        return ModelScore(self.cells, tuple(sums.tolist()), deviation, self.labels, certificate)
-
-
-class ClassHistogram(HistogramMetric):
-    """Of a classifier: the bin of predicted log-odds and the class."""
-
-    what = "numbers of records by prediction and class"
-
-    def __init__(self, estimator: Any, classes: AnyArray) -> None:
-        if not hasattr(estimator, "predict_proba"):
-            raise ParameterError(
-                "estimator",
-                type(estimator).__name__,
-                "a classifier with predict_proba where metric='all'",
-                "use metric='accuracy'",
-            )
-        self.classes = classes
-        self.known = {"classes": classes}
-        super().__init__(estimator)
-
-    def divide(self, n_records: int, deviation: float) -> bool:
-        """Fix the bins of log-odds."""
-        # Noise on a probability of next to nothing would be multiplied by its logarithm.
-        most = max(n_records, 1) if deviation > 0.0 else _MOST_ODDS
-        edges = margin_edges(count_bins(n_records, deviation).probabilities, most)
-        self.cells = MarginCells(edges) if self.classes.size == 2 else ClassCells(edges, int(self.classes.size))
-        return True
-
-    @property
-    def labels(self) -> tuple[Any, ...]:
-        """The classes."""
-        return tuple(self.classes.tolist())
-
-    def predict(self, X: Any) -> FloatArray:
-        """Log-odds of the second class, or for more classes the logarithms of all probabilities."""
-        probabilities = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
-        logarithms: FloatArray = np.log(probabilities.reshape(-1, self.classes.size))
-        return logarithms[:, 1:] - logarithms[:, :1] if self.classes.size == 2 else logarithms
-
-    def mapped(self, y: AnyArray) -> IntArray:
-        """Class codes, -1 for labels that are none of the classes."""
-        return label_codes(y, self.classes)
-
-
-class NumberHistogram(HistogramMetric):
-    """Of a regressor: the bin of the target and that of the absolute error."""
-
-    what = "numbers of records by target and error"
-    numeric = True
-
-    def __init__(self, estimator: Any, y_bounds: tuple[float, float]) -> None:
-        self.y_bounds = y_bounds
-        self.known = {"y_bounds": y_bounds}
-        super().__init__(estimator)
-
-    def divide(self, n_records: int, deviation: float) -> bool:
-        """Fix the bins of targets and errors."""
-        bins = count_bins(n_records, deviation)
-        self.cells = ErrorCells.of_bins(self.y_bounds, bins.numbers, bins.errors)
-        return True
-
-    def predict(self, X: Any) -> FloatArray:
-        """The predicted numbers."""
-        numbers: FloatArray = np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1, 1)
-        return numbers
-
-    def mapped(self, y: AnyArray) -> FloatArray:
-        """Numbers on the lattice, clipped to the bounds."""
-        return numeric_target(y, self.y_bounds)
-
-
-def _is_linear(estimator: Any) -> bool:
-    """Whether predictions follow from coefficients, as those of our models do; a subclass may have its own."""
-    if not isinstance(estimator, LinearPredictor):
-        return False
-    own = (
-        getattr(type(estimator), name, None) for name in ("_margins", "decision_function", "predict_proba", "predict")
-    )
-    return all(method is None or method.__module__.startswith("taciturn.methods.") for method in own)
-
-
-# -----------------------------------------------------------------------------
-# The metrics of private scores: which sums are released, and what is made of them.
-
-LABEL_METRICS = ("accuracy", "balanced accuracy")
-"""For classifiers."""
-
-NUMBER_METRICS = {"mean squared error": 2, "mean absolute error": 1}
-"""For regressors, with the power of the distance that is averaged."""
-
-
-class MeanMetric:
-    """The mean of terms between 0 and ``largest``."""
-
-    name: str
-    finest = 1
-    counts = False
-    n_values = 1
-    largest = 1.0
-    numeric = False
-    # Of each record the mapped prediction is read, which an estimator computes from a whole table.
-    outputs = None
-    n_outputs = 1
-    by_record = False
+        return {"y_bounds": self.y_bounds} if self.numeric else {"classes": self.classes}
 
     def divide(self, n_records: int, deviation: float) -> bool:
         """Fix what is counted, by the number of records and the noise; whether that was left open."""
         return False
 
-    def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> PrivateScore:
-        """The released score."""
-        return PrivateScore(*self.score(sums, n_rows, deviation), self.name, certificate)
+    def mapped(self, y: AnyArray) -> NumberArray:
+        """Numbers on the lattice, clipped to the bounds, or class codes, -1 for labels that are none of the classes."""
+        return numeric_target(y, self.y_bounds) if self.numeric else label_codes(y, self.classes)
+
+    def outputs(self, X: Any) -> Any:
+        """One row of numbers for each record: the mapped prediction, computed from the whole table."""
+        predictions = np.asarray(column_or_1d(self.estimator.predict(X)))
+        return self.mapped(predictions.astype(np.float64) if self.numeric else predictions)[:, None]
+
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """What is released with noise."""
+        raise NotImplementedError
 
     def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
         """The metric and the standard deviation of its noise."""
-        return float(np.clip(sums[0] / n_rows, 0.0, 1.0)) * self.largest, deviation / n_rows * self.largest
+        return float(np.clip(sums[0] / n_rows, 0.0, 1.0)), deviation / n_rows
+
+    def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> Any:
+        """The released score."""
+        return PrivateScore(*self.score(sums, n_rows, deviation), self.name, certificate)
 
 
-class AccuracyMetric(MeanMetric):
+class Accuracy(Metric):
     """The share of right labels."""
 
     name = "accuracy"
     what = "the accuracy of a model"
 
-    def __init__(self, classes: AnyArray) -> None:
-        self.classes = classes
-        self.facts = {"classes": classes}
-
-    def mapped(self, y: AnyArray) -> IntArray:
-        """Class codes, -1 for labels that are none of the classes."""
-        return label_codes(y, self.classes)
-
     def sums(self, source: Source, term_bound: int) -> IntArray:
-        """What is released with noise."""
-        right, _ = source.total(OutcomeCounts(self.classes.size, term_bound)).sum(axis=0).tolist()
-        return np.array([right])
+        """The number of right predictions."""
+        by_outcome: IntArray = source.total(OutcomeCounts(self.classes.size, term_bound)).sum(axis=0)
+        return by_outcome[:1]
 
 
-class BalancedAccuracyMetric(AccuracyMetric):
+class BalancedAccuracy(Metric):
     """The mean over classes of the share of right labels among the records of a class."""
 
     name = "balanced accuracy"
     what = "the numbers of right and wrong predictions in each class"
     counts = True
 
-    def __init__(self, classes: AnyArray) -> None:
-        super().__init__(classes)
-        self.n_values = 2 * classes.size
+    @property
+    def n_values(self) -> int:
+        """Two numbers for each class."""
+        return 2 * self.classes.size
 
     def sums(self, source: Source, term_bound: int) -> IntArray:
         """Numbers of right and wrong predictions in each class."""
@@ -447,16 +311,13 @@ class BalancedAccuracyMetric(AccuracyMetric):
         return float(shares.mean()), float(np.linalg.norm(spreads)) / sizes.size
 
 
-class ErrorMetric(MeanMetric):
+class MeanError(Metric):
     """The mean of a power of the distance between target and prediction."""
 
-    numeric = True
-
-    def __init__(self, name: str, y_bounds: tuple[float, float]) -> None:
-        self.name, self.power, self.y_bounds = name, NUMBER_METRICS[name], y_bounds
-        self.what = f"the {name} of a model"
+    def __init__(self, estimator: Any, name: str, y_bounds: tuple[float, float]) -> None:
+        super().__init__(estimator, y_bounds=y_bounds)
+        self.name, self.what, self.power = name, f"the {name} of a model", NUMBER_METRICS[name]
         self.finest = (2 * ONE) ** self.power
-        self.facts = {"y_bounds": y_bounds}
         width = y_bounds[1] - y_bounds[0]
         # A product overflows to infinity, where a power would raise.
         self.largest = width * width if self.power == 2 else width
@@ -468,36 +329,124 @@ class ErrorMetric(MeanMetric):
                 "fit the model to a target in other units",
             )
 
-    def mapped(self, y: AnyArray) -> FloatArray:
-        """Numbers on the lattice, clipped to the bounds."""
-        return numeric_target(y, self.y_bounds)
-
     def sums(self, source: Source, term_bound: int) -> IntArray:
-        """What is released with noise."""
+        """The sum of errors, of which the largest possible one is ``term_bound``."""
         return total_error(source, self.power, term_bound)
 
+    def score(self, sums: FloatArray, n_rows: int, deviation: float) -> tuple[float, float]:
+        """The mean error and the standard deviation of its noise."""
+        mean, spread = super().score(sums, n_rows, deviation)
+        return mean * self.largest, spread * self.largest
 
-def metric_of(estimator: Any, metric: str) -> AccuracyMetric | ErrorMetric | ClassHistogram | NumberHistogram:
+
+class AllMeasures(Metric):
+    """One histogram of predictions and truth: the features of a linear model of ours are read, or any model's outputs.
+
+    Of a classifier it has the bin of predicted log-odds and the class; of a regressor the bin of the target and that of
+    the absolute error.
+    """
+
+    name = "all"
+    counts = True
+    cells: MarginCells | ClassCells | ErrorCells
+
+    def __init__(
+        self, estimator: Any, classes: AnyArray | None = None, y_bounds: tuple[float, float] = DEFAULT_Y_BOUNDS
+    ) -> None:
+        super().__init__(estimator, classes, y_bounds)
+        if not self.numeric and not hasattr(estimator, "predict_proba"):
+            raise ParameterError(
+                "estimator",
+                type(estimator).__name__,
+                "a classifier with predict_proba where metric='all'",
+                "use metric='accuracy'",
+            )
+        self.what = f"numbers of records by {'target and error' if self.numeric else 'prediction and class'}"
+        self.linear = LinearOutputs.of_model(estimator) if _is_linear(estimator) else None
+        self.n_outputs = None if self.linear is not None else self.classes.size if self.classes.size > 2 else 1
+        self.divide(1, math.inf)
+
+    def divide(self, n_records: int, deviation: float) -> bool:
+        """Fix the cells, of which there are more the more records there are and the less noise."""
+        bins, n_classes = count_bins(n_records, deviation), int(self.classes.size)
+        if self.numeric:
+            self.cells = ErrorCells.of_bins(self.y_bounds, bins.numbers, bins.errors)
+        else:
+            # Noise on a probability of next to nothing would be multiplied by its logarithm.
+            edges = margin_edges(bins.probabilities, max(n_records, 1) if deviation > 0.0 else _MOST_ODDS)
+            self.cells = MarginCells(edges) if n_classes == 2 else ClassCells(edges, n_classes)
+        return True
+
+    @property
+    def n_values(self) -> int:
+        """The number of cells."""
+        return self.cells.n_cells
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Public facts for the certificate."""
+        return super().facts | {"cells": self.n_values}
+
+    def outputs(self, X: Any) -> Any:
+        """Features of a linear model; or predicted numbers, log-odds of the second class, or logarithms of all."""
+        if self.linear is not None:
+            return read_table(self.estimator, X, reset=False)
+        if self.numeric:
+            return np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1, 1)
+        probabilities = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        logarithms: FloatArray = np.log(probabilities.reshape(-1, self.classes.size))
+        return logarithms[:, 1:] - logarithms[:, :1] if self.classes.size == 2 else logarithms
+
+    def sums(self, source: Source, term_bound: int) -> IntArray:
+        """The numbers of records in cells."""
+        return source.total(CellCounts(self.cells, term_bound, self.linear))
+
+    def result(self, sums: FloatArray, n_rows: int, deviation: float, certificate: Certificate) -> ModelScore:
+        """All measures."""
+        return ModelScore(self.cells, tuple(sums.tolist()), deviation, tuple(self.classes.tolist()), certificate)
+
+
+def _is_linear(estimator: Any) -> bool:
+    """Whether predictions follow from coefficients, as those of our models do; a subclass may have its own."""
+    if not isinstance(estimator, LinearPredictor):
+        return False
+    own = (
+        getattr(type(estimator), name, None) for name in ("_margins", "decision_function", "predict_proba", "predict")
+    )
+    return all(method is None or method.__module__.startswith("taciturn.methods.") for method in own)
+
+
+LABEL_METRICS: dict[str, type[Metric]] = {
+    "auto": Accuracy,
+    "accuracy": Accuracy,
+    "balanced accuracy": BalancedAccuracy,
+    "all": AllMeasures,
+}
+"""For classifiers."""
+
+NUMBER_METRICS = {"mean squared error": 2, "mean absolute error": 1}
+"""For regressors, with the power of the distance that is averaged."""
+
+
+def metric_of(estimator: Any, metric: str) -> Metric:
     """The metric, with what it takes from the model."""
-    kind = type(estimator).__name__
     whole = all(hasattr(estimator, name) for name in ("fit", "predict", "__sklearn_tags__"))
     if not whole or not (is_classifier(estimator) or is_regressor(estimator)):
         raise ParameterError(
-            "estimator", kind, "a fitted classifier or regressor, or a pipeline that ends in one", "pass one"
+            "estimator",
+            type(estimator).__name__,
+            "a fitted classifier or regressor, or a pipeline that ends in one",
+            "pass one",
         )
     check_is_fitted(estimator)
     if is_classifier(estimator):
-        name = check_choice(("auto", *LABEL_METRICS, "all"), metric=metric)
-        classes = check_classes(estimator.classes_)
-        if name == "all":
-            return ClassHistogram(estimator, classes)
-        kind_of_metric = BalancedAccuracyMetric if name == "balanced accuracy" else AccuracyMetric
-        return kind_of_metric(classes)
+        return LABEL_METRICS[check_choice(tuple(LABEL_METRICS), metric=metric)](
+            estimator, check_classes(estimator.classes_)
+        )
     name = check_choice(("auto", *NUMBER_METRICS, "all"), metric=metric)
-    if name == "all":
-        # Its squared error has to be a number too.
-        return NumberHistogram(estimator, ErrorMetric("mean squared error", _bounds_of(estimator)).y_bounds)
-    return ErrorMetric("mean squared error" if name == "auto" else name, _bounds_of(estimator))
+    # Of all measures the squared error has to be a number too.
+    error = MeanError(estimator, name if name in NUMBER_METRICS else "mean squared error", _bounds_of(estimator))
+    return AllMeasures(estimator, y_bounds=error.y_bounds) if name == "all" else error
 
 
 def _bounds_of(estimator: Any) -> tuple[float, float]:
@@ -519,102 +468,75 @@ def _bounds_of(estimator: Any) -> tuple[float, float]:
 
 
 # -----------------------------------------------------------------------------
-# Records on which a fitted model is scored: its predictions beside the true targets.
+# Records on which a fitted model is scored: what is known of its predictions, beside the true targets.
 
 
-def read_scored(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    mapped: Callable[[AnyArray], NumberArray],
-    *,
-    numeric: bool,
-    invalid: str,
-    relation: str,
-    outputs: Callable[[Any], Any] | None = None,
-    n_outputs: int | None = 1,
-) -> PresentRecords:
-    """What is known of predictions, in the columns of X, and mapped targets of the records that are not null.
+def read_source(
+    asked: Metric, X: Any, y: Any, n_records: int, persons: Persons | None, *, invalid: str, relation: str
+) -> Source:
+    """The source of the records that are not null; workers on partitions get the coefficients of the model alone."""
+    if isinstance(X, OpenTable):
+        numbers = NumberMap(partial(numeric_target, y_bounds=asked.y_bounds))
+        target = numbers if asked.numeric else LabelMap(asked.classes)
+        builder = BlockBuilder(math.inf, invalid, target, asked.numeric, own_units=True)
+        return X.read(_Nobody(), builder, n_records, persons)
+    records = read_scored(asked, X, y, invalid=invalid, relation=relation)
+    return ArraySource(records if persons is None else records.of_persons(persons()), math.inf, n_records)
 
-    ``mapped`` maps numbers to the lattice or labels to class codes, -1 for labels that are none of the classes.
-    ``outputs`` makes rows of ``n_outputs`` numbers of a table, or of as many as it has columns if that is None; by
-    default these are mapped predictions, in one column.
-    """
 
-    def predicted(table: Any) -> Any:
-        predictions = np.asarray(column_or_1d(estimator.predict(table)))
-        return mapped(predictions.astype(np.float64) if numeric else predictions)[:, None]
+class _Nobody:
+    """Learns the names of the columns in the place of the model, which stays as it is."""
 
-    compute = predicted if outputs is None else outputs
-    if invalid == "raise":
-        features, truth = _read_all(compute, X, y, numeric=numeric)
-        present = np.ones(truth.size, dtype=bool)
+
+def read_scored(asked: Metric, X: Any, y: Any, *, invalid: str, relation: str) -> PresentRecords:
+    """Outputs, in the columns of X, and mapped targets of the records that are not null."""
+    table = read_judged_table(asked.estimator, X, reset=False) if invalid == "null" else None
+    truth, present = read_target(y, invalid=invalid, numeric=asked.numeric)
+    if table is None:
+        if truth.size == 0:
+            raise DataError(f"y: {NO_RECORDS}.")
+        features = _computed(asked, checked_layout(X))
+        without_data_values("X or y", lambda: check_consistent_length(features, truth))
     else:
-        table = read_judged_table(estimator, X, reset=False)
-        truth, present = _read_present(table, y, numeric=numeric, relation=relation)
-        features = _compute_present(compute, table, present, relation, n_outputs)
-    target = mapped(truth)
-    records = PresentRecords(features, target, np.flatnonzero(present), present.size)
-    return records if numeric else records.keep(target >= 0)
+        if truth.size != table.shape[0]:
+            raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
+        if truth.size == 0 and relation != "add-remove":
+            raise DataError(f"X: {NO_RECORDS}.")
+        present = present & finite_rows(table)
+        features = _compute_present(asked, table, present, relation)
+    target, slots = asked.mapped(truth[present]), np.flatnonzero(present)
+    records = PresentRecords(features, target, slots, present.size)
+    return records if asked.numeric else records.keep(target >= 0)
 
 
-def _read_all(compute: Callable[[Any], Any], X: Any, y: Any, *, numeric: bool) -> tuple[Any, AnyArray]:
-    """What is computed of the table, and targets."""
-    truth, _ = read_target(y, invalid="raise", numeric=numeric)
-    if truth.size == 0:
-        raise DataError(f"y: {NO_RECORDS}.")
-    features = _computed(compute, checked_layout(X))
-    without_data_values("X or y", lambda: check_consistent_length(features, truth))
-    return features, truth
-
-
-def _read_present(table: Any, y: Any, *, numeric: bool, relation: str) -> tuple[AnyArray, BoolArray]:
-    """Targets of the records that are not null, and which of all records these are."""
-    truth, known = read_target(y, invalid="null", numeric=numeric)
-    n_slots = table.shape[0]
-    if truth.size != n_slots:
-        raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
-    if n_slots == 0 and relation != "add-remove":
-        raise DataError(f"X: {NO_RECORDS}.")
-    present: BoolArray = known & finite_rows(table)
-    return truth[present], present
-
-
-def _compute_present(
-    compute: Callable[[Any], Any], table: Any, present: BoolArray, relation: str, n_outputs: int | None
-) -> Any:
+def _compute_present(asked: Metric, table: Any, present: BoolArray, relation: str) -> Any:
     """What is computed of the records that are not null."""
-    if not present.any():
-        return np.zeros((0, table.shape[1] if n_outputs is None else n_outputs))
+    slots = np.flatnonzero(present)
+    if slots.size == 0:
+        return np.zeros((0, table.shape[1] if asked.n_outputs is None else asked.n_outputs))
     if relation == "add-remove":
-        return _computed(compute, table[np.flatnonzero(present)])
+        return _computed(asked, table[slots])
     # In their places, since products of matrices round by position.
-    return _computed(compute, blanked(table, present))[np.flatnonzero(present)]
+    return _computed(asked, blanked(table, present))[slots]
 
 
-def _computed(compute: Callable[[Any], Any], X: Any) -> Any:
+def _computed(asked: Metric, X: Any) -> Any:
     """What a model says of a table; neither its errors nor its warnings, which may quote data, are passed on."""
-    features = None
     try:
-        features = guarded(without_data_values, silent=True)("X", lambda: compute(X))
+        return guarded(without_data_values, silent=True)("X", lambda: asked.outputs(X))
     except TaciturnError:
         raise
     except Exception:
-        pass
-    if features is None:
-        raise DataError(
+        failed = DataError(
             "X: expected records that the estimator can predict, and it failed; try it on made-up records of this form."
         )
-    return features
+    raise failed
 
 
-# -----------------------------------------------------------------------------
-# Tables in partitions on which a fitted model is scored: workers get its coefficients, and count records in cells.
-
-
-def check_scored_table(estimator: Any, asked: Any, table: OpenTable, invalid: str) -> HistogramMetric:
-    """The metric, if it can be made of sums over partitions and the table has the features of the model."""
-    if not isinstance(asked, HistogramMetric):
+def check_scored_table(asked: Metric, table: OpenTable, invalid: str) -> None:
+    """Raise unless a metric can be made of sums over partitions and the table has the features of the model."""
+    estimator = asked.estimator
+    if not isinstance(asked, AllMeasures):
         raise ParameterError(
             "metric", asked.name, "'all' for a table in partitions: one histogram has every measure", "pass that"
         )
@@ -633,26 +555,6 @@ def check_scored_table(estimator: Any, asked: Any, table: OpenTable, invalid: st
         raise DataError("y: a score requires y to be passed, but the target y is None.")
     if table.invalid is not None and table.invalid != invalid:
         raise ParameterError("invalid", invalid, f"{table.invalid!r}, with which the table was opened", "pass that")
-    return asked
-
-
-def read_scored_table(
-    asked: HistogramMetric,
-    table: OpenTable,
-    invalid: str,
-    n_records: int | None,
-    persons: Callable[[], PersonKeys] | None,
-) -> PartitionedSource:
-    """The source of the records that are not null, with features in their own units."""
-    target: NumberMap | LabelMap = LabelMap(np.asarray(asked.labels))
-    if isinstance(asked, NumberHistogram):
-        target = NumberMap(partial(numeric_target, y_bounds=asked.y_bounds))
-    builder = BlockBuilder(math.inf, invalid, target, asked.numeric, own_units=True)
-    return table.read(_Nobody(), builder, n_records, persons)
-
-
-class _Nobody:
-    """Learns the names of the columns in the place of the model, which stays as it is."""
 
 
 # -----------------------------------------------------------------------------
@@ -828,9 +730,9 @@ default="auto"
     check_public_count(relation, n_public)
     X, y, persons = open_arguments(X, y, persons)
     table: OpenTable | None = X if is_open(X) else None
-    asked: Any = metric_of(estimator, "all" if table is not None and metric == "auto" else metric)
+    asked = metric_of(estimator, "all" if table is not None and metric == "auto" else metric)
     if table is not None:
-        asked = check_scored_table(estimator, asked, table, invalid)
+        check_scored_table(asked, table, invalid)
     planned = partial(
         plan_score,
         Budget(epsilon, delta),
@@ -846,49 +748,27 @@ default="auto"
     n_slots = count_rows(y) if table is None else 0 if relation == "add-remove" else table.shape[0]
     if n_slots is None:
         raise DataError(f"y: {NOT_ONE_COLUMN}.")
-    # Where the keys are private they are read when all is reserved.
-    whose: Callable[[], PersonKeys] | None = None
-    if persons is not None:
-        whose = persons.read if isinstance(persons, TablePersons) else partial(read_persons, persons, n_slots)
-    keys = None if whose is None or relation == "add-remove" else whose()
-    n_records = public_rows(relation, n_slots, n_public) if keys is None else public_persons(keys, relation, n_public)
-    if asked.divide(check_integer(0, n_public=n_records), plan.deviation):
+    stated = PublicFacts(n_slots, public_rows(relation, n_slots, n_public), 0)
+    facts, whose = person_facts(stated, persons, relation, n_public)
+    n_rows = check_integer(0, n_public=facts.n_records)
+    if asked.divide(n_rows, plan.deviation):
         plan = planned(n_values=asked.n_values)
-    unit = "record" if persons is None else "person"
     with reserve_cost(
         account,
         plan,
         what=_WHAT,
         relation=relation,
-        unit=unit,
-        n_records=n_records,
+        unit=facts.unit,
+        n_records=n_rows,
         seeded=random_state is not None,
-        person_column=column_of_keys(persons),
-        person_digest=None if keys is None else keys.digest,
+        person_column=facts.person_column,
+        person_digest=facts.person_digest,
     ) as reservation:
         stream = Stream.of(random_state)
         check_lengths(X, y)
         reservation.begin()
         log_phase(_WHAT, "reading")
-        if keys is not None:
-            whose = partial(_known, keys)
-        n_rows = check_integer(0, n_public=n_records)
-        source: Source
-        if table is not None:
-            source = read_scored_table(asked, table, invalid, n_rows, whose)
-        else:
-            records = read_scored(
-                estimator,
-                X,
-                y,
-                asked.mapped,
-                numeric=asked.numeric,
-                invalid=invalid,
-                relation=relation,
-                outputs=asked.outputs,
-                n_outputs=asked.n_outputs,
-            )
-            source = ArraySource(records if whose is None else records.of_persons(whose()), math.inf, n_rows)
+        source = read_source(asked, X, y, n_rows, whose, invalid=invalid, relation=relation)
         log_phase(_WHAT, "running")
         sums = release_sums(plan, asked.sums(source, plan.term_bound), stream)
     releases: tuple[Release, ...] = plan.releases
@@ -910,14 +790,13 @@ default="auto"
         assumptions=(
             *_ASSUMPTIONS,
             *admission_assumptions(invalid),
-            *(() if persons is None else person_assumptions(relation)),
-            *((ONE_PARTITION,) if isinstance(persons, TablePersons) and not persons.table.gathers_persons else ()),
+            *facts.assumptions,
             *(() if table is None else table.assumptions),
         ),
         seeded=stream.seeded,
         # A row more or less moves the others, and products of matrices round by position.
-        arithmetic="exact" if asked.by_record or (relation != "add-remove" and persons is None) else "float64",
-        unit=unit,
+        arithmetic="exact" if asked.linear or (relation != "add-remove" and persons is None) else "float64",
+        unit=facts.unit,
         account_head=reservation.head,
     )
     log_phase(_WHAT, "certified", in_short(certificate))
@@ -925,7 +804,3 @@ default="auto"
         warn_of_scored_labels(asked.classes, relation)
     result: PrivateScore | ModelScore = asked.result(sums, n_rows, plan.deviation, certificate)
     return result
-
-
-def _known(keys: PersonKeys) -> PersonKeys:
-    return keys

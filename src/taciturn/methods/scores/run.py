@@ -400,24 +400,13 @@ def calibrate_deciles(cells: MarginCells, counts: FloatArray, deviation: float) 
         low, high = k / N_DECILES, (k + 1) / N_DECILES
         inside = table[:, part].ravel()
         variances = cell_variances(inside, deviation)
-        share = mean_ratio(inside, np.repeat([0.0, 1.0], inside.size // 2))
-        ends = share.interval(variances, 0.0, 1.0)
-        predicted = (low + high) / 2.0
-        if ends is None:
-            found.append(CalibrationBin(low, high, predicted, None, 0.0, 1.0, share.bottom))
-            continue
-        predicted = float(inside @ np.tile(expit(odds[part]), 2)) / share.bottom
-        found.append(
-            CalibrationBin(
-                low,
-                high,
-                min(max(predicted, low), high),
-                min(max(share.top / share.bottom, 0.0), 1.0),
-                min(ends[0], 1.0),
-                max(ends[1], 0.0),
-                share.bottom,
-            )
-        )
+        ratio = mean_ratio(inside, np.repeat([0.0, 1.0], inside.size // 2))
+        share = ratio.measured("", variances, 0.0, 1.0, 0.0)
+        predicted, value = (low + high) / 2.0, None
+        if not share.is_open:
+            predicted = float(inside @ np.tile(expit(odds[part]), 2)) / ratio.bottom
+            predicted, value = min(max(predicted, low), high), share.value
+        found.append(CalibrationBin(low, high, predicted, value, share.lower, share.upper, ratio.bottom))
     return tuple(found)
 
 
@@ -476,13 +465,9 @@ def class_recalls(cells: ClassCells, counts: FloatArray, deviation: float) -> tu
     table = counts.reshape(cells.n_classes, -1)
     found = []
     for code, share in enumerate(_shares(table.sum(axis=1)).tolist()):
-        recall = _recall(table[code])
-        ends = recall.interval(cell_variances(table[code], deviation), 0.0, 1.0)
-        if ends is None:
-            found.append(ClassRecall(code, share, None, 0.0, 1.0))
-        else:
-            value = min(max(recall.top / recall.bottom, 0.0), 1.0)
-            found.append(ClassRecall(code, share, value, min(ends[0], 1.0), max(ends[1], 0.0)))
+        recall = _recall(table[code]).measured("", cell_variances(table[code], deviation), 0.0, 1.0, 0.0)
+        value = None if recall.is_open else recall.value
+        found.append(ClassRecall(code, share, value, recall.lower, recall.upper))
     return tuple(found)
 
 

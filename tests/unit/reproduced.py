@@ -15,12 +15,12 @@ from taciturn_research.reproduce.experiment import (
     Claim,
     Experiment,
     Finding,
+    Numbers,
     Picture,
     Published,
     Table,
 )
-from taciturn_research.reproduce.numbers import Numbers
-from taciturn_research.reproduce.records import Record, Records
+from taciturn_research.reproduce.runner import Record, Records
 
 needs_matplotlib = pytest.mark.skipif(not pages.content.can_draw(), reason="matplotlib is not installed")
 

@@ -15,20 +15,25 @@ from sklearn.preprocessing import MaxAbsScaler
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.datasets import make_screening_linear, make_sparsifier_logistic
 from taciturn_research.arena import run as running
-from taciturn_research.arena.bars import published
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS
-from taciturn_research.arena.generators import GENERATED
-from taciturn_research.arena.measures import error_of
-from taciturn_research.arena.methods import Fitted, Method, shortened
-from taciturn_research.arena.non_private import NON_PRIVATE, l1_support
-from taciturn_research.arena.real_sets import REAL
+from taciturn_research.arena.library import DEFAULT
+from taciturn_research.arena.methods import Fitted, Method, error_of, shortened
+from taciturn_research.arena.peers import NON_PRIVATE, l1_support
 from taciturn_research.arena.report import write_report
-from taciturn_research.arena.results import FILE_NAME, Config, Result, Results
-from taciturn_research.arena.run import QUICK, Plan, best_setting, run
-from taciturn_research.arena.sets import SYNTHETIC, DataSet, Records, draw
-from taciturn_research.arena.sound import DEFAULT
-from taciturn_research.arena.summary import Cell, summarise
-from taciturn_research.arena.verdict import holm, judge, sign_test
+from taciturn_research.arena.run import (
+    FILE_NAME,
+    QUICK,
+    Cell,
+    Config,
+    Plan,
+    Result,
+    Results,
+    best_setting,
+    run,
+    summarise,
+)
+from taciturn_research.arena.sets import GENERATED, REAL, SYNTHETIC, DataSet, Records, draw
+from taciturn_research.arena.verdict import holm, judge, published, sign_test
 
 SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 SEEDS = 20

@@ -11,9 +11,8 @@ from taciturn.app.cli.main import app
 from taciturn.core.errors import ParameterError
 from taciturn_research.arena import report
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS, add, read_additions
-from taciturn_research.arena.report import PUBLISHED
-from taciturn_research.arena.results import FILE_NAME, Config, Result, Results
-from taciturn_research.arena.tables import setting_in_words
+from taciturn_research.arena.report import PUBLISHED, setting_in_words
+from taciturn_research.arena.run import FILE_NAME, Config, Result, Results
 
 MINE = """
 import numpy as np

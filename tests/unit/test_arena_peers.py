@@ -11,23 +11,22 @@ import scipy.sparse as sp
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss as log_loss_of_scikit_learn
 
-from taciturn_research.arena import elsewhere
-from taciturn_research.arena.bars import COMPARISONS, of_practice, published_at_k
+from taciturn_research.arena import peers
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS
-from taciturn_research.arena.compare import compared
-from taciturn_research.arena.elsewhere import FitFailedError, ask
-from taciturn_research.arena.generators import GENERATED
-from taciturn_research.arena.measures import calibration_error, log_loss, log_odds, slope
-from taciturn_research.arena.methods import willing
-from taciturn_research.arena.other_library import with_categories
-from taciturn_research.arena.practice import boosted_least_squares, clipped_gradient, private_descent
-from taciturn_research.arena.report import write_report
-from taciturn_research.arena.results import Config, Result, Results
-from taciturn_research.arena.run import Plan, best_setting
-from taciturn_research.arena.sets import Problem, draw
-from taciturn_research.arena.sound import DEFAULT_ADVISED, advised_size
-from taciturn_research.arena.summary import Cell
-from taciturn_research.arena.verdict import judge, tally
+from taciturn_research.arena.library import DEFAULT_ADVISED, advised_size
+from taciturn_research.arena.methods import calibration_error, log_loss, log_odds, slope, willing
+from taciturn_research.arena.peers import (
+    FitFailedError,
+    ask,
+    boosted_least_squares,
+    clipped_gradient,
+    private_descent,
+    with_categories,
+)
+from taciturn_research.arena.report import compared, write_report
+from taciturn_research.arena.run import Cell, Config, Plan, Result, Results, best_setting
+from taciturn_research.arena.sets import GENERATED, Problem, draw
+from taciturn_research.arena.verdict import COMPARISONS, judge, of_practice, published_at_k, tally
 
 WITHOUT_NOISE = 1e9
 REGRESSION = DATA_SETS["diabetes"]
@@ -134,7 +133,7 @@ def test_categories_take_the_place_of_their_indicators():
 
 
 def test_a_worker_answers_and_its_errors_are_told(monkeypatch):
-    monkeypatch.setattr(elsewhere, "_interpreter", lambda environment: sys.executable)
+    monkeypatch.setattr(peers, "_interpreter", lambda environment: sys.executable)
     script = """
 def fit(X, y, X_test, facts):
     print("not an answer")

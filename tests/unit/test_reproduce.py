@@ -18,13 +18,16 @@ from taciturn_research.reproduce.experiment import (
     Claim,
     Experiment,
     Finding,
+    Numbers,
     Picture,
     Published,
+    Summary,
     Table,
+    judge_claim,
+    judge_items,
+    judge_number,
 )
-from taciturn_research.reproduce.numbers import Numbers, Summary
-from taciturn_research.reproduce.records import source_digest
-from taciturn_research.reproduce.verdicts import judge_claim, judge_items, judge_number
+from taciturn_research.reproduce.runner import source_digest
 
 
 def nothing(dataset, **options):

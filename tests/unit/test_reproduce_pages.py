@@ -31,19 +31,16 @@ from taciturn_research.reproduce.experiment import (
     NOT_PRIVATE_SCALING,
     SYNTHETIC,
     Case,
+    Numbers,
     Picture,
     Table,
+    judge_items,
 )
-from taciturn_research.reproduce.numbers import Numbers
 from taciturn_research.reproduce.pages import write_report
-from taciturn_research.reproduce.pages.arrange import number, own_grids, side_by_side
-from taciturn_research.reproduce.pages.blocks import Grid, Heading
-from taciturn_research.reproduce.pages.markdown import escaped
-from taciturn_research.reproduce.pages.points import points_of
-from taciturn_research.reproduce.pages.results import read_results
-from taciturn_research.reproduce.pages.web import web_page
-from taciturn_research.reproduce.records import Record, Records
-from taciturn_research.reproduce.verdicts import judge_items
+from taciturn_research.reproduce.pages.blocks import Grid, Heading, escaped, web_page
+from taciturn_research.reproduce.pages.content import number, own_grids, read_results, side_by_side
+from taciturn_research.reproduce.pages.figures import points_of
+from taciturn_research.reproduce.runner import Record, Records
 
 # ------------------------------------------------------------------ both pages
 

@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["REPOSITORY"]
-
 REPOSITORY = Path(__file__).parents[3]

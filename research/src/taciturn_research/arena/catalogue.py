@@ -12,17 +12,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from taciturn.core.errors import ParameterError
-from taciturn_research.arena.generators import GENERATED
+from taciturn_research.arena.library import DEFAULTS, OBJECTIVE_PERTURBATION, PUBLISHED, SOUND
 from taciturn_research.arena.methods import Method
-from taciturn_research.arena.non_private import CEILINGS, NON_PRIVATE
-from taciturn_research.arena.other_library import FIRST_EDITION, OTHER_LIBRARIES
-from taciturn_research.arena.practice import PRACTICE
-from taciturn_research.arena.published import PUBLISHED
-from taciturn_research.arena.real_sets import REAL
-from taciturn_research.arena.sets import SYNTHETIC, DataSet
-from taciturn_research.arena.sound import DEFAULTS, OBJECTIVE_PERTURBATION, SOUND
-
-__all__ = ["DATA_SETS", "METHODS", "add", "read_additions"]
+from taciturn_research.arena.peers import CEILINGS, FIRST_EDITION, NON_PRIVATE, OTHER_LIBRARIES, PRACTICE
+from taciturn_research.arena.sets import GENERATED, REAL, SYNTHETIC, DataSet
 
 _PEERS = (*PRACTICE, OBJECTIVE_PERTURBATION, *OTHER_LIBRARIES)
 _METHODS = (NON_PRIVATE, *CEILINGS, *DEFAULTS, *FIRST_EDITION, *_PEERS, *PUBLISHED, *SOUND)

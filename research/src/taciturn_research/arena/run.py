@@ -1,4 +1,4 @@
-"""Runs what is not on disk yet: a search for each method's best setting, then all seeds at the best."""
+"""Runs what is not on disk yet, and gathers what is finished into cells."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -21,14 +21,139 @@ from threadpoolctl import threadpool_limits
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.metrics import support_f1
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS, read_additions
-from taciturn_research.arena.elsewhere import FitFailedError
-from taciturn_research.arena.measures import measure
-from taciturn_research.arena.methods import Method
-from taciturn_research.arena.non_private import NON_PRIVATE
-from taciturn_research.arena.results import Config, Result, Results
+from taciturn_research.arena.methods import Method, measure
+from taciturn_research.arena.peers import NON_PRIVATE, FitFailedError
 from taciturn_research.arena.sets import DataSet, Problem, draw
 
-__all__ = ["Plan", "best_setting", "fit", "run", "skipped"]
+# ---------------------------------------------------------------------
+# Finished fits on disk, one JSON line each, so that a killed run goes on where it stopped.
+#
+# Unlike the records of a reproduction these outlive changes of the package: the published methods take an hour and do
+# not change with the default, whose own lines are dropped by name when it does.
+
+
+FILE_NAME = "results.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What is to be fitted.
+
+    Parameters
+    ----------
+    data_set, method : str
+        Names.
+    epsilon : float or None
+        None without privacy.
+    setting : str
+        The setting as JSON.
+    seed : int
+        Of data, split and noise.
+    rows : int or None
+        The limit on training rows.
+    """
+
+    data_set: str
+    method: str
+    epsilon: float | None
+    setting: str
+    seed: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came out.
+
+    Parameters
+    ----------
+    config : Config
+        Of what.
+    error : float or None
+        On the test part; None if the method refused.
+    f1 : float or None
+        Of the support.
+    nonzeros : int
+        Number of features used.
+    seconds : float
+        Of the fit.
+    refusal : str or None
+        What the method said against its public parameters.
+    support : list of int or None
+        The features used, where later fits are compared with them.
+    log_loss, calibration, slope : float or None
+        Further measures of the test part, see ``measures``; None where they have no meaning.
+    """
+
+    config: Config
+    error: float | None
+    f1: float | None
+    nonzeros: int
+    seconds: float
+    refusal: str | None = None
+    support: list[int] | None = None
+    log_loss: float | None = None
+    calibration: float | None = None
+    slope: float | None = None
+
+
+class Results:
+    """The finished fits of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        It is created if need be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / FILE_NAME
+        self._finished: dict[Config, Result] = {}
+        text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+        for line in text.splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                # The line that a killed run was writing.
+                continue
+            result = Result(Config(**entry.pop("config")), **entry)
+            self._finished[result.config] = result
+        self._begin = "\n" if text and not text.endswith("\n") else ""
+
+    def __contains__(self, config: Config) -> bool:
+        return config in self._finished
+
+    def __getitem__(self, config: Config) -> Result:
+        return self._finished[config]
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self._finished.values())
+
+    def add(self, result: Result) -> None:
+        """Write down a finished fit at once."""
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(self._begin + _line(result))
+        self._begin = ""
+        self._finished[result.config] = result
+
+    def forget(self, methods: Collection[str]) -> None:
+        """Drop all fits of these methods, on disk too."""
+        self._finished = {config: found for config, found in self._finished.items() if config.method not in methods}
+        kept = self._path.with_suffix(".kept")
+        kept.write_text("".join(map(_line, self._finished.values())), encoding="utf-8")
+        kept.replace(self._path)
+        self._begin = ""
+
+
+def _line(result: Result) -> str:
+    entry = asdict(result)
+    rare = {key for key in ("refusal", "support", "log_loss", "calibration", "slope") if entry[key] is None}
+    return json.dumps({key: value for key, value in entry.items() if key not in rare}) + "\n"
+
+
+# ---------------------------------------------------------------------
+# Runs what is not on disk yet: a search for each method's best setting, then all seeds at the best.
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,3 +358,122 @@ def _final(results: Results, data_set: DataSet, methods: Sequence[Method], plan:
             setting, rows = best
             for seed in range(plan.seeds_of(method)):
                 yield Config(data_set.name, method.name, epsilon, setting, seed, rows)
+
+
+# ---------------------------------------------------------------------
+# Finished fits, gathered into cells: a method at its best setting on a data set at an epsilon, over seeds.
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One method on one data set at one epsilon.
+
+    Parameters
+    ----------
+    data_set, method, family : str
+        Names.
+    epsilon : float or None
+        None without privacy.
+    setting : str
+        The best one, as JSON.
+    results : tuple of Result
+        One per seed, in order; empty if the method was skipped or refused.
+    reason : str
+        Why it is empty.
+    """
+
+    data_set: str
+    method: str
+    family: str
+    epsilon: float | None
+    setting: str
+    results: tuple[Result, ...]
+    reason: str = ""
+
+    def mean(self, what: Callable[[Result], float | None]) -> float:
+        """The mean over seeds; NaN without any."""
+        values = [value for value in map(what, self.results) if value is not None]
+        return float(np.mean(values)) if values else float("nan")
+
+    def values(self, measured: str) -> list[float]:
+        """A measure by seed; a cell has no results if the method refused for any."""
+        found = [getattr(result, measured) for result in self.results]
+        return [value for value in found if value is not None]
+
+    @property
+    def error(self) -> float:
+        """Mean test error."""
+        return self.mean(lambda result: result.error)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log-loss; NaN for a regression."""
+        return self.mean(lambda result: result.log_loss)
+
+    @property
+    def calibration(self) -> float:
+        """Mean calibration error."""
+        return self.mean(lambda result: result.calibration)
+
+    @property
+    def slope(self) -> float:
+        """Mean slope against the true margins; NaN where they are not known."""
+        return self.mean(lambda result: result.slope)
+
+    @property
+    def f1(self) -> float:
+        """Mean F1 of the support."""
+        return self.mean(lambda result: result.f1)
+
+    @property
+    def nonzeros(self) -> float:
+        """Mean number of features used."""
+        return self.mean(lambda result: result.nonzeros)
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a fit."""
+        return self.mean(lambda result: result.seconds)
+
+
+def summarise(
+    results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], measured: str = "error"
+) -> list[Cell]:
+    """All cells that are finished, and those that are empty for a reason; unfinished ones are left out.
+
+    Parameters
+    ----------
+    results : Results
+        Finished fits.
+    plan : Plan
+        Which of them count.
+    data_sets, methods : sequences
+        Which cells.
+    measured : {"error", "log_loss"}
+        By which the best setting of a method is chosen.
+    """
+    cells = []
+    for data_set, method in product(data_sets, methods):
+        if data_set.task not in method.tasks:
+            continue
+        reason = skipped(method, data_set)
+        for epsilon in plan.epsilons_of(method):
+            if reason is not None:
+                cells.append(Cell(data_set.name, method.name, method.family, epsilon, "{}", (), reason))
+                continue
+            best = best_setting(results, data_set, method, plan, epsilon, measured)
+            if best is None:
+                continue
+            setting, rows = best
+            seeds = range(plan.seeds_of(method))
+            configs = [Config(data_set.name, method.name, epsilon, setting, seed, rows) for seed in seeds]
+            if all(config in results for config in configs):
+                cells.append(_cell(method, [results[config] for config in configs]))
+    return cells
+
+
+def _cell(method: Method, found: Sequence[Result]) -> Cell:
+    config = found[0].config
+    refusal = next((result.refusal for result in found if result.refusal is not None), None)
+    kept = () if refusal is not None else tuple(found)
+    return Cell(config.data_set, method.name, method.family, config.epsilon, config.setting, kept, refusal or "")

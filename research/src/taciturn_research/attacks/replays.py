@@ -40,8 +40,6 @@ from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
 from taciturn.tables import TableEncoder
 from taciturn_research.attacks.random_tables import neighbouring_persons, neighbouring_tables, with_odd_cells
 
-__all__ = ["LARGE", "PERSON_REPLAYS", "REPLAYS", "SMALL", "TABLE_REPLAYS", "ReplayCase", "Sizes", "replays_of"]
-
 Table = dict[str, Any]
 Around = Callable[[np.random.Generator, Any, Table, Table], tuple[Any, Table, Table]]
 

@@ -14,8 +14,6 @@ from taciturn.app.cli.screen import console, print_line
 if TYPE_CHECKING:
     from taciturn_research.arena.methods import Method
 
-__all__ = ["arena"]
-
 
 class Measure(StrEnum):
     """What ``--compare`` shows."""
@@ -58,10 +56,8 @@ def arena(
 
     from taciturn.core.errors import ParameterError
     from taciturn_research.arena.catalogue import DATA_SETS, METHODS, read_additions
-    from taciturn_research.arena.compare import compared
-    from taciturn_research.arena.report import PUBLISHED, write_report
-    from taciturn_research.arena.results import Results
-    from taciturn_research.arena.run import FULL, QUICK, run
+    from taciturn_research.arena.report import PUBLISHED, compared, write_report
+    from taciturn_research.arena.run import FULL, QUICK, Results, run
 
     if publish and with_file:
         raise ParameterError("--publish", True, "no --with: pages are about the repository's methods", "leave one out")

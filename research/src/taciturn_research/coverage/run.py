@@ -21,8 +21,6 @@ from threadpoolctl import threadpool_limits
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn_research.coverage.designs import DESIGNS, TASKS, Population, least_squares, maximum_likelihood
 
-__all__ = ["Cell", "Outcome", "cells", "load", "run"]
-
 DELTA = 1e-6
 N_RECORDS = (2_000, 5_000, 20_000)
 SIZES = (5, 10)

@@ -6,8 +6,6 @@ from taciturn.core.errors import ParameterError
 from taciturn_research.reproduce import dpight, dpsis, screening, sparsifier
 from taciturn_research.reproduce.experiment import Experiment
 
-__all__ = ["EXPERIMENTS", "find_experiment"]
-
 EXPERIMENTS: tuple[Experiment, ...] = (
     *screening.EXPERIMENTS,
     *dpsis.EXPERIMENTS,

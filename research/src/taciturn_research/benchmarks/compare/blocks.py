@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["Marks", "MissingMarksError", "differing", "renewed", "table_marks", "write"]
-
 Marks = tuple[str, str]
 """The mark before a generated part, and the one after it."""
 

@@ -14,8 +14,6 @@ from taciturn_research.benchmarks.compare.utility import table
 from taciturn_research.benchmarks.peer_fits import METHODS, TABLES, TASKS
 from taciturn_research.places import REPOSITORY
 
-__all__ = ["against_peers", "parts", "pictures", "refusals", "times"]
-
 PAGE = REPOSITORY / "docs" / "compare-speed.md"
 PICTURE = REPOSITORY / "docs" / "compare-speed.svg"
 COLOURS = {"small": "#b2182b", "medium": "#e08214", "wide": "#2166ac", "sparse": "#5aae61"}

@@ -83,7 +83,7 @@ def test_import_contracts_are_kept_and_can_fail(tmp_path):
     for room, line in (
         ("data/planted.py", "import numba"),
         ("core/planted.py", "import taciturn.events"),
-        ("cli/planted.py", "import taciturn_research.places"),
+        ("cli/planted.py", "import taciturn_research.pages"),
         ("utils.py", "X = 1"),
     ):
         copy = tmp_path / room.replace("/", "_")

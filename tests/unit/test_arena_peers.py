@@ -24,9 +24,10 @@ from taciturn_research.arena.peers import (
     with_categories,
 )
 from taciturn_research.arena.report import compared, write_report
-from taciturn_research.arena.run import Cell, Config, Plan, Result, Results, best_setting
+from taciturn_research.arena.run import Cell, Plan, Result, best_setting, results_in
 from taciturn_research.arena.sets import GENERATED, Problem, draw
 from taciturn_research.arena.verdict import COMPARISONS, judge, of_practice, published_at_k, tally
+from taciturn_research.harness import Config
 
 WITHOUT_NOISE = 1e9
 REGRESSION = DATA_SETS["diabetes"]
@@ -267,7 +268,7 @@ def test_the_oracle_may_choose_another_setting_for_the_log_loss(tmp_path):
     plan, method, results = (
         Plan(quick=True, epsilons=(1.0,), seeds=2, search_seeds=2),
         METHODS["DP-GD"],
-        Results(tmp_path),
+        results_in(tmp_path),
     )
     grid = method.grid(CLASSES, True)
     assert len(grid) == 6
@@ -281,7 +282,7 @@ def test_the_oracle_may_choose_another_setting_for_the_log_loss(tmp_path):
 
 
 def test_the_comparison_shows_ours_beside_the_best_peer(tmp_path):
-    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), Results(tmp_path)
+    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), results_in(tmp_path)
     errors = {"default, k auto": 0.61, "default": 0.4, "first edition": 0.7, "ObjectivePerturbation": 0.5}
     for name, error in errors.items():
         for seed in range(10):
@@ -309,7 +310,7 @@ def test_the_comparison_shows_ours_beside_the_best_peer(tmp_path):
 
 
 def test_the_report_marks_cells_that_are_higher(tmp_path):
-    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), Results(tmp_path)
+    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), results_in(tmp_path)
     for data_set, error in ((REGRESSION, 0.61), (CLASSES, 0.4)):
         for name, value in (("default, as advised", error), ("ObjectivePerturbation", 0.5)):
             for seed in range(10):

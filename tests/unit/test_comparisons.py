@@ -8,8 +8,8 @@ from taciturn_research.arena.catalogue import METHODS
 from taciturn_research.arena.reasons import REASONS, UNEXPLAINED, reason_for_size
 from taciturn_research.benchmarks.compare import utility
 from taciturn_research.benchmarks.compare.__main__ import main
-from taciturn_research.benchmarks.compare.blocks import MissingMarksError, differing, renewed, table_marks, write
 from taciturn_research.benchmarks.compare.utility import DEFAULT, PEERS, PRACTICE, PUBLISHED, contests, read, score
+from taciturn_research.pages import MissingMarksError, differing, renewed, table_marks, write
 
 HEAD = "set,epsilon,method,setting,seeds,error,error_sd,log_loss,calibration,slope,f1,features,seconds,skipped"
 

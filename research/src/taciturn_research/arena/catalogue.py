@@ -6,11 +6,6 @@ same whenever it is run.
 
 from __future__ import annotations
 
-import sys
-from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 from taciturn.core.errors import ParameterError
 from taciturn_research.arena.library import DEFAULTS, OBJECTIVE_PERTURBATION, PUBLISHED, SOUND
 from taciturn_research.arena.methods import Method
@@ -30,20 +25,3 @@ def add(entry: DataSet | Method) -> None:
     if entry.name in known:
         raise ParameterError("name", entry.name, "a name that no other has", "choose another")
     known[entry.name] = entry  # type: ignore[assignment]
-
-
-@cache
-def read_additions(path: Path) -> None:
-    """Run a file that adds data sets or methods, once in a process."""
-    spec = spec_from_file_location(f"arena_additions_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ParameterError("--with", path.name, "a Python file", "name it .py")
-    module = module_from_spec(spec)
-    # Dataclasses and pickle look a module up by its name.
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except ParameterError:
-        raise
-    except Exception as error:
-        raise ParameterError("--with", path.name, "a file that runs", f"{type(error).__name__}: {error}") from error

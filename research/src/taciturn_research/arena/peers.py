@@ -29,7 +29,7 @@ from taciturn.privacy.budget import Budget
 from taciturn.privacy.gdp import mu_of_budget
 from taciturn_research.arena.methods import DELTA, Fitted, Method, Setting, fitted, log_odds, prepared, shortened
 from taciturn_research.arena.sets import DataSet, FloatArray, Problem
-from taciturn_research.places import REPOSITORY
+from taciturn_research.pages import REPOSITORY
 
 # ---------------------------------------------------------------------
 # Fits by Pythons of their own, for packages whose versions clash with ours.

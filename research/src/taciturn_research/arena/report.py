@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from taciturn_research.arena.library import DEFAULT
 from taciturn_research.arena.methods import DELTA, Method
 from taciturn_research.arena.reasons import REASONS, UNEXPLAINED
-from taciturn_research.arena.run import Cell, Plan, Results, summarise
+from taciturn_research.arena.run import Cell, Plan, Result, summarise
 from taciturn_research.arena.sets import DataSet
 from taciturn_research.arena.verdict import (
     COMPARISONS,
@@ -29,6 +29,8 @@ from taciturn_research.arena.verdict import (
     tally,
     verdicts_of,
 )
+from taciturn_research.harness import Results
+from taciturn_research.pages import table
 
 # ---------------------------------------------------------------------
 # A picture per data set: error and F1 against epsilon, a line per method; and one of all cells against the peers.
@@ -123,15 +125,6 @@ def _picture(data_set: DataSet, cells: Sequence[Cell]) -> Any:
 _MEASURES = {"error": "error", "log_loss": "log-loss"}
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
-    return [
-        "| " + " | ".join(heads) + " |",
-        "|" + " --- |" * len(heads),
-        *("| " + " | ".join(row) + " |" for row in rows),
-    ]
-
-
 def counts(judged: Sequence[tuple[Comparison, str, Sequence[Verdict]]]) -> list[str]:
     """Every comparison, counted over its cells."""
     rows = []
@@ -150,7 +143,7 @@ def counts(judged: Sequence[tuple[Comparison, str, Sequence[Verdict]]]) -> list[
                 ]
             )
     heads = ["ours", "against", "measure", "cells", "lower", "significantly higher", "lost (Holm)"]
-    return table(heads, rows)
+    return [table(heads, rows)]
 
 
 def losses(verdicts: Sequence[Verdict]) -> list[str]:
@@ -169,7 +162,7 @@ def losses(verdicts: Sequence[Verdict]) -> list[str]:
         if verdict.higher
     ]
     heads = ["set", "eps", "ours", "best peer", "which", "p", "reason"]
-    return table(heads, rows) if rows else [f"No cell is significantly higher at {LEVEL:.0%}."]
+    return [table(heads, rows)] if rows else [f"No cell is significantly higher at {LEVEL:.0%}."]
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> list[str]:
@@ -194,7 +187,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[str]:
         "set", "eps", "error / F1", "features", "best rival", "its setting", "error / F1", "features", "p", "p (Holm)",
         "error",
     ]  # fmt: skip
-    return table(heads, rows)
+    return [table(heads, rows)]
 
 
 def chapter(data_set: DataSet, cells: Sequence[Cell], drawn: Sequence[str]) -> list[str]:
@@ -218,7 +211,7 @@ def chapter(data_set: DataSet, cells: Sequence[Cell], drawn: Sequence[str]) -> l
         for cell in sorted(cells, key=lambda cell: cell.epsilon or 0.0)
     ]
     heads = ["eps", "method", "setting", "error", "log-loss", "calibration", "slope", "F1", "features", "seconds"]
-    return [*lines, "", *table(heads, rows), ""]
+    return [*lines, "", table(heads, rows), ""]
 
 
 def setting_in_words(setting: str) -> str:
@@ -268,7 +261,7 @@ Judged = tuple[Comparison, str, Sequence[Verdict]]
 
 
 def write_report(
-    results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], folder: Path
+    results: Results[Result], plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], folder: Path
 ) -> Path:
     """Write the report on what is finished.
 
@@ -387,7 +380,7 @@ _FIRST = ("first edition, k auto", "first edition")
 
 
 def compared(
-    results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], measured: str
+    results: Results[Result], plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], measured: str
 ) -> str:  # fmt: skip
     """The table, and the counts over all cells.
 

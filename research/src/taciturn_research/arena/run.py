@@ -2,63 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from threadpoolctl import threadpool_limits
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.metrics import support_f1
-from taciturn_research.arena.catalogue import DATA_SETS, METHODS, read_additions
+from taciturn_research import harness
+from taciturn_research.arena.catalogue import DATA_SETS, METHODS
 from taciturn_research.arena.methods import Method, measure
 from taciturn_research.arena.peers import NON_PRIVATE, FitFailedError
 from taciturn_research.arena.sets import DataSet, Problem, draw
-
-# ---------------------------------------------------------------------
-# Finished fits on disk, one JSON line each, so that a killed run goes on where it stopped.
-#
-# Unlike the records of a reproduction these outlive changes of the package: the published methods take an hour and do
-# not change with the default, whose own lines are dropped by name when it does.
-
-
-FILE_NAME = "results.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What is to be fitted.
-
-    Parameters
-    ----------
-    data_set, method : str
-        Names.
-    epsilon : float or None
-        None without privacy.
-    setting : str
-        The setting as JSON.
-    seed : int
-        Of data, split and noise.
-    rows : int or None
-        The limit on training rows.
-    """
-
-    data_set: str
-    method: str
-    epsilon: float | None
-    setting: str
-    seed: int
-    rows: int | None
+from taciturn_research.harness import FILE_NAME, Config, Results, setting_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,63 +59,13 @@ class Result:
     slope: float | None = None
 
 
-class Results:
+def results_in(folder: Path) -> Results[Result]:
     """The finished fits of a folder.
 
-    Parameters
-    ----------
-    folder : Path
-        It is created if need be.
+    Unlike the trials of a reproduction these outlive changes of the package: the published methods take an hour and do
+    not change with the default, whose own lines are dropped by name when it does.
     """
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / FILE_NAME
-        self._finished: dict[Config, Result] = {}
-        text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
-        for line in text.splitlines():
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                # The line that a killed run was writing.
-                continue
-            result = Result(Config(**entry.pop("config")), **entry)
-            self._finished[result.config] = result
-        self._begin = "\n" if text and not text.endswith("\n") else ""
-
-    def __contains__(self, config: Config) -> bool:
-        return config in self._finished
-
-    def __getitem__(self, config: Config) -> Result:
-        return self._finished[config]
-
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self._finished.values())
-
-    def add(self, result: Result) -> None:
-        """Write down a finished fit at once."""
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(self._begin + _line(result))
-        self._begin = ""
-        self._finished[result.config] = result
-
-    def forget(self, methods: Collection[str]) -> None:
-        """Drop all fits of these methods, on disk too."""
-        self._finished = {config: found for config, found in self._finished.items() if config.method not in methods}
-        kept = self._path.with_suffix(".kept")
-        kept.write_text("".join(map(_line, self._finished.values())), encoding="utf-8")
-        kept.replace(self._path)
-        self._begin = ""
-
-
-def _line(result: Result) -> str:
-    entry = asdict(result)
-    rare = {key for key in ("refusal", "support", "log_loss", "calibration", "slope") if entry[key] is None}
-    return json.dumps({key: value for key, value in entry.items() if key not in rare}) + "\n"
-
-
-# ---------------------------------------------------------------------
-# Runs what is not on disk yet: a search for each method's best setting, then all seeds at the best.
+    return Results(folder / FILE_NAME, Result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +106,7 @@ def _problem(data_set: str, seed: int, rows: int | None, folder: Path | None) ->
     return draw(DATA_SETS[data_set], seed, rows, folder)
 
 
-def fit(config: Config, folder: Path | None, reference: list[int] | None, additions: tuple[Path, ...] = ()) -> Result:
+def fit(config: Config, folder: Path | None = None, references: Mapping[int, list[int]] | None = None) -> Result:
     """Fit one method once.
 
     Parameters
@@ -203,25 +115,18 @@ def fit(config: Config, folder: Path | None, reference: list[int] | None, additi
         Which, and on what.
     folder : Path or None
         Where filed data sets are.
-    reference : list of int or None
-        The support that takes the place of the truth where that is not known.
-    additions : tuple of Path, default=()
-        Files that add data sets or methods.
+    references : mapping or None
+        By seed, the support that takes the place of the truth where that is not known.
     """
-    # A worker process knows nothing of what the first process has added.
-    for path in additions:
-        read_additions(path)
     data_set, method = DATA_SETS[config.data_set], METHODS[config.method]
     problem = _problem(config.data_set, config.seed, config.rows, folder)
-    # One thread, so that results and times do not depend on the number of workers.
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        try:
-            found = method.fit(data_set, problem, config.epsilon, config.seed, **json.loads(config.setting))
-        except (ParameterError, FitFailedError) as refusal:
-            return Result(config, error=None, f1=None, nonzeros=0, seconds=0.0, refusal=str(refusal))
-        seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    try:
+        found = method.fit(data_set, problem, config.epsilon, config.seed, **config.settings)
+    except (ParameterError, FitFailedError) as refusal:
+        return Result(config, error=None, f1=None, nonzeros=0, seconds=0.0, refusal=str(refusal))
+    seconds = time.perf_counter() - start
+    reference = (references or {}).get(config.seed)
     truth = problem.truth if problem.truth is not None else mask_of(reference, found.support.size)
     return Result(
         config,
@@ -248,12 +153,17 @@ def skipped(method: Method, data_set: DataSet) -> str | None:
 def _configs(data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, seeds: int) -> list[list[Config]]:
     """The configurations of each setting, by seed."""
     rows = data_set.training_rows(plan.quick)
-    settings = [json.dumps(setting, sort_keys=True) for setting in method.grid(data_set, plan.quick)]
+    settings = [setting_of(**setting) for setting in method.grid(data_set, plan.quick)]
     return [[Config(data_set.name, method.name, epsilon, s, seed, rows) for seed in range(seeds)] for s in settings]
 
 
 def best_setting(
-    results: Results, data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, measured: str = "error"
+    results: Results[Result],
+    data_set: DataSet,
+    method: Method,
+    plan: Plan,
+    epsilon: float | None,
+    measured: str = "error",
 ) -> tuple[str, int | None] | None:
     """The setting of the lowest mean of a measure in the search, and the limit on rows; None before it is finished."""
     sums = []
@@ -270,7 +180,7 @@ def run(
     plan: Plan,
     data_sets: Sequence[DataSet],
     methods: Sequence[Method],
-    results: Results,
+    results: Results[Result],
     *,
     folder: Path | None = None,
     jobs: int = 2,
@@ -304,9 +214,7 @@ def run(
         A sentence for each data set that is not there.
     """
     absent = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
-    with parallel as workers, Progress(*columns, console=console, disable=console is None) as progress:
+    with harness.progress_bars(console) as progress:
         for data_set in data_sets:
             try:
                 data_set.records(0, folder)
@@ -314,30 +222,30 @@ def run(
                 absent.append(str(error))
                 continue
             willing = [method for method in methods if skipped(method, data_set) is None]
+            references: dict[int, list[int]] = {}
             for phase in (_references, _search, _final):
-                wanted = dict.fromkeys(phase(results, data_set, willing, plan))
-                configs = [config for config in wanted if config not in results]
                 # Fits on the same records follow each other: a worker keeps those of one seed.
-                configs.sort(key=lambda config: config.seed)
-                bar = progress.add_task(f"{data_set.name}, {phase.__name__[1:]}", total=len(configs))
-                tasks = (delayed(fit)(config, folder, _reference(results, config), additions) for config in configs)
-                for result in workers(tasks):
-                    results.add(result)
-                    progress.advance(bar)
-                progress.remove_task(bar)
+                configs = sorted(phase(results, data_set, willing, plan), key=lambda config: config.seed)
+                harness.run(
+                    configs,
+                    partial(fit, folder=folder, references=references),
+                    results,
+                    jobs=jobs,
+                    progress=progress,
+                    title=f"{data_set.name}, {phase.__name__[1:]}",
+                    additions=additions,
+                )
+                if phase is _references:
+                    found = {config.seed: results[config].support for config in configs}
+                    references = {seed: support for seed, support in found.items() if support is not None}
     return absent
 
 
-def _reference(results: Results, config: Config) -> list[int] | None:
-    twin = replace(config, method=NON_PRIVATE.name, epsilon=None, setting="{}")
-    return results[twin].support if twin in results else None
-
-
-def _references(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+def _references(results: Results[Result], data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
     return _configs(data_set, NON_PRIVATE, plan, None, plan.seeds)[0]
 
 
-def _search(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+def _search(results: Results[Result], data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
     for method in methods:
         if method is not NON_PRIVATE:
             for epsilon in plan.epsilons_of(method):
@@ -345,7 +253,7 @@ def _search(results: Results, data_set: DataSet, methods: Sequence[Method], plan
                     yield from configs
 
 
-def _final(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+def _final(results: Results[Result], data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
     """All seeds at the best setting; methods of practice have one for the error and one for the log-loss."""
     for method in methods:
         if method is NON_PRIVATE:
@@ -437,7 +345,11 @@ class Cell:
 
 
 def summarise(
-    results: Results, plan: Plan, data_sets: Sequence[DataSet], methods: Sequence[Method], measured: str = "error"
+    results: Results[Result],
+    plan: Plan,
+    data_sets: Sequence[DataSet],
+    methods: Sequence[Method],
+    measured: str = "error",
 ) -> list[Cell]:
     """All cells that are finished, and those that are empty for a reason; unfinished ones are left out.
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from taciturn_research.pages import table
+
 # ---------------------------------------------------------------------
 # What benchmarks share: clocks that take turns, processes with their processor time and memory, growth exponents.
 
@@ -139,9 +141,7 @@ def cells_of(row: Row, meaning: str) -> tuple[str, ...]:
 
 def section_of(rows: Sequence[Row], meaning: str) -> str:
     """A suite as a table in Markdown."""
-    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + " --- |" * len(HEADINGS)]
-    lines += ["| " + " | ".join(cells_of(row, meaning)) + " |" for row in rows]
-    return "\n".join(lines)
+    return table(HEADINGS, (cells_of(row, meaning) for row in rows))
 
 
 def with_sections(text: str, sections: Mapping[str, str], order: Sequence[str]) -> str:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taciturn_research.arena.reasons import reason_for_size
-from taciturn_research.benchmarks.compare.blocks import Marks, table_marks
 from taciturn_research.benchmarks.compare.drawing import Dot, Strip, strips
-from taciturn_research.places import REPOSITORY
+from taciturn_research.pages import REPOSITORY, Marks, table, table_marks
 
 # ---------------------------------------------------------------------
 # The arena's stored means (``taciturn_research/arena/summary.csv``), and how often the default is lower or higher.
@@ -171,12 +170,6 @@ SHORT = (
     Peer("AdaSSP, the better of its two forms", ("AdaSSP", "boosted AdaSSP")),
     PEERS[-1],
 )
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def parts() -> dict[Path, dict[Marks, str]]:

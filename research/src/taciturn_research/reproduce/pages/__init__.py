@@ -51,7 +51,7 @@ def write_report(experiments: Sequence[Experiment], output: str | os.PathLike[st
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never a part."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     part.write_bytes(content)
     part.replace(path)

@@ -25,7 +25,7 @@ from taciturn_research.reproduce.experiment import (
 )
 from taciturn_research.reproduce.pages.blocks import Block, Cell, Facts, Grid, Heading, Image, Paragraph, Stamped
 from taciturn_research.reproduce.pages.figures import are_numbers, can_draw, distinct, images_of, label, stand_in_note
-from taciturn_research.reproduce.runner import Record, Records, versions
+from taciturn_research.reproduce.runner import Trial, find_trials, trials_in, versions
 
 # ---------------------------------------------------------------------
 # What a folder of finished trials holds, experiment by experiment, and the same as JSON.
@@ -36,7 +36,7 @@ class Result:
     """An experiment with its cases, each with its finished trials: none where it was not run."""
 
     experiment: Experiment
-    finished: tuple[tuple[Case, list[Record]], ...]
+    finished: tuple[tuple[Case, list[Trial]], ...]
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -49,7 +49,7 @@ class Result:
         return judge_items(self.experiment, self.numbers)
 
     @property
-    def run_cases(self) -> list[tuple[Case, list[Record]]]:
+    def run_cases(self) -> list[tuple[Case, list[Trial]]]:
         """The cases that have finished trials, with these."""
         return [(case, records) for case, records in self.finished if records]
 
@@ -87,9 +87,9 @@ class Result:
 
 def read_results(experiments: Sequence[Experiment], folder: Path) -> list[Result]:
     """The finished trials of these experiments, also of those that have none."""
-    records = Records(folder)
+    trials = trials_in(folder, experiments)
     return [
-        Result(experiment, tuple((case, records.find_trials(experiment, case.name)) for case in experiment.cases))
+        Result(experiment, tuple((case, find_trials(trials, experiment, case.name)) for case in experiment.cases))
         for experiment in experiments
     ]
 
@@ -125,7 +125,7 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def _rows(finished: Iterable[tuple[Case, list[Record]]]) -> Iterator[Row]:
+def _rows(finished: Iterable[tuple[Case, list[Trial]]]) -> Iterator[Row]:
     finished = list(finished)
     in_full = {_place(row) for case, records in finished if case.setting == "full" for row in _rows_of(records)}
     for case, records in finished:
@@ -134,7 +134,7 @@ def _rows(finished: Iterable[tuple[Case, list[Record]]]) -> Iterator[Row]:
                 yield row
 
 
-def _rows_of(records: Iterable[Record]) -> Iterator[Row]:
+def _rows_of(records: Iterable[Trial]) -> Iterator[Row]:
     return (row for record in records for row in record.rows)
 
 
@@ -161,7 +161,7 @@ def _experiment(result: Result) -> dict[str, Any]:
     }
 
 
-def _case(case: Case, records: list[Record]) -> dict[str, Any]:
+def _case(case: Case, records: list[Trial]) -> dict[str, Any]:
     return {
         "name": case.name,
         "data set": case.dataset,

@@ -217,4 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # By its name, since worker processes import it.
+    from taciturn_research.coverage import __main__ as named
+
+    sys.exit(named.main())

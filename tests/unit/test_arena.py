@@ -22,8 +22,8 @@ from taciturn_research.arena.peers import NON_PRIVATE, l1_support
 from taciturn_research.arena.report import write_report
 from taciturn_research.arena.run import QUICK, Cell, Plan, Result, best_setting, results_in, run, summarise
 from taciturn_research.arena.sets import GENERATED, REAL, SYNTHETIC, DataSet, Records, draw
-from taciturn_research.arena.verdict import holm, judge, published, sign_test
-from taciturn_research.harness import FILE_NAME, Config, Results
+from taciturn_research.arena.verdict import holm, judge, published
+from taciturn_research.harness import FILE_NAME, Config, Results, sign_test
 
 SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 SEEDS = 20

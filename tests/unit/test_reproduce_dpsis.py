@@ -10,6 +10,7 @@ from taciturn import BlockVoteSelector, CorrelationSelector
 from taciturn.datasets import DATASETS, Dataset, load_dataset, make_dpsis_instability
 from taciturn.metrics import top_great_good
 from taciturn.published import DPSIS, TwoStageSelector
+from taciturn_research.harness import sign_test
 from taciturn_research.reproduce.dpsis import (
     EXPERIMENTS,
     accuracy,
@@ -18,7 +19,7 @@ from taciturn_research.reproduce.dpsis import (
     figures,
 )
 from taciturn_research.reproduce.dpsis.common import BLOCK_VOTE, CORRELATION, DP_SIS, TWO_STAGE, choose, score
-from taciturn_research.reproduce.experiment import Numbers, judge_claim, judge_number, sign_test
+from taciturn_research.reproduce.experiment import Numbers, judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow

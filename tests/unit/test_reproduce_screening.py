@@ -17,7 +17,8 @@ from taciturn.losses import SquaredLoss
 from taciturn.metrics import nonzeros_under_uniform_screening
 from taciturn.published import ADPScreen, RNMScreen
 from taciturn.published.screening import ScreeningRule, mean_loss, random_start, screened_frank_wolfe
-from taciturn_research.reproduce.experiment import Numbers, sign_test
+from taciturn_research.harness import sign_test
+from taciturn_research.reproduce.experiment import Numbers
 from taciturn_research.reproduce.screening import EXPERIMENTS, adp, claims, printed, real, synthetic
 from taciturn_research.reproduce.screening.printed import (
     DP_FW,

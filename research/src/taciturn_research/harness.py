@@ -31,6 +31,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from scipy.stats import binom
 from threadpoolctl import threadpool_limits
 
 from taciturn.core.errors import ParameterError
@@ -183,8 +184,8 @@ class Results(Generic[R]):
 
 
 def _flat(result: Any) -> dict[str, Any]:
-    entry = asdict(result)
-    config = entry.pop("config")
+    entry: dict[str, Any] = asdict(result)
+    config: dict[str, Any] = entry.pop("config")
     return config | json.loads(config.pop("setting")) | entry.pop("values", {}) | entry
 
 
@@ -275,6 +276,13 @@ def read_additions(path: Path) -> None:
         raise
     except Exception as error:
         raise ParameterError("--with", path.name, "a file that runs", f"{type(error).__name__}: {error}") from error
+
+
+def sign_test(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """One-sided p-value of "ours is larger" over paired runs; ties count for neither."""
+    larger = sum(a > b for a, b in zip(ours, theirs, strict=True))
+    smaller = sum(a < b for a, b in zip(ours, theirs, strict=True))
+    return float(binom.sf(larger - 1, larger + smaller, 0.5))
 
 
 # ---------------------------------------------------------------------

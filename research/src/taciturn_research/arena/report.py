@@ -227,12 +227,12 @@ def _value(value: object) -> str:
 def _numbers(cell: Cell) -> list[str]:
     return [
         f"{cell.error:.3f}",
-        _known(cell.log_loss, 3),
-        _known(cell.calibration, 3),
-        _known(cell.slope, 2),
+        _known(cell.mean("log_loss"), 3),
+        _known(cell.mean("calibration"), 3),
+        _known(cell.mean("slope"), 2),
         _known(cell.f1, 2),
         f"{cell.nonzeros:.0f}",
-        f"{cell.seconds:.2f}",
+        f"{cell.mean('seconds'):.2f}",
     ]
 
 
@@ -358,8 +358,8 @@ def _write_summary(cells: Sequence[Cell], path: Path) -> None:
         for cell in cells:
             epsilon = "" if cell.epsilon is None else f"{cell.epsilon:g}"
             found = [
-                cell.error, _deviation(cell.values("error")), cell.log_loss, cell.calibration, cell.slope, cell.f1,
-                cell.nonzeros, cell.seconds,
+                cell.error, _deviation(cell.values("error")), cell.mean("log_loss"), cell.mean("calibration"), cell.mean("slope"), cell.f1,
+                cell.nonzeros, cell.mean("seconds"),
             ]  # fmt: skip
             kept = [not np.isnan(number) and bool(cell.results) for number in found]
             shown = [f"{number:.4g}" if known else "" for number, known in zip(found, kept, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
@@ -298,50 +298,30 @@ class Cell:
     results: tuple[Result, ...]
     reason: str = ""
 
-    def mean(self, what: Callable[[Result], float | None]) -> float:
-        """The mean over seeds; NaN without any."""
-        values = [value for value in map(what, self.results) if value is not None]
-        return float(np.mean(values)) if values else float("nan")
-
     def values(self, measured: str) -> list[float]:
         """A measure by seed; a cell has no results if the method refused for any."""
         found = [getattr(result, measured) for result in self.results]
         return [value for value in found if value is not None]
 
+    def mean(self, measured: str) -> float:
+        """The mean of a measure over seeds; NaN where it has no meaning."""
+        values = self.values(measured)
+        return float(np.mean(values)) if values else float("nan")
+
     @property
     def error(self) -> float:
         """Mean test error."""
-        return self.mean(lambda result: result.error)
-
-    @property
-    def log_loss(self) -> float:
-        """Mean log-loss; NaN for a regression."""
-        return self.mean(lambda result: result.log_loss)
-
-    @property
-    def calibration(self) -> float:
-        """Mean calibration error."""
-        return self.mean(lambda result: result.calibration)
-
-    @property
-    def slope(self) -> float:
-        """Mean slope against the true margins; NaN where they are not known."""
-        return self.mean(lambda result: result.slope)
+        return self.mean("error")
 
     @property
     def f1(self) -> float:
         """Mean F1 of the support."""
-        return self.mean(lambda result: result.f1)
+        return self.mean("f1")
 
     @property
     def nonzeros(self) -> float:
         """Mean number of features used."""
-        return self.mean(lambda result: result.nonzeros)
-
-    @property
-    def seconds(self) -> float:
-        """Mean time of a fit."""
-        return self.mean(lambda result: result.seconds)
+        return self.mean("nonzeros")
 
 
 def summarise(

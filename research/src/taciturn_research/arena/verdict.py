@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
 
 from taciturn_research.arena.catalogue import DATA_SETS
 from taciturn_research.arena.run import Cell
+from taciturn_research.harness import sign_test
 
 LEVEL = 0.05
 
@@ -54,16 +54,6 @@ class Verdict:
     def higher_f1(self) -> bool:
         """Whether the support is nearer to the truth than that of the best rival."""
         return self.ours.f1 > self.best.f1
-
-
-def sign_test(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The probability of at least so many seeds with the higher value for ours if either were as likely.
-
-    Seeds with equal values are dropped.
-    """
-    differences = np.subtract(ours, theirs)
-    higher, lower = int(np.sum(differences > 0.0)), int(np.sum(differences < 0.0))
-    return float(binom.sf(higher - 1, higher + lower, 0.5))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

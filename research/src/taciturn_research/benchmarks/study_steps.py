@@ -62,11 +62,11 @@ def _data(loss: str, n: int, d: int, radius: float, seed: int) -> tuple[np.ndarr
 
 def measure(config: Config) -> Mapping[str, float]:
     """Loss on the second half of a model fitted privately on the first."""
-    loss, half, given = config.data_set, config.rows or 0, config.settings
+    loss, half, given = config.data_set, config.rows or 0, config.settings | {"epsilon": config.epsilon}
     X, y, _ = _data(loss, half, given.pop("d"), given["radius"], config.seed)
     # A clip by private medians has a rule of its own: study_siblings.
     kind = FrankWolfeClassifier if loss == "logistic" else partial(FrankWolfeRegressor, residual_clip=1.0)
-    model = kind(epsilon=config.epsilon, delta=DELTA, random_state=config.seed, **given).fit(X[:half], y[:half])
+    model = kind(delta=DELTA, random_state=config.seed, **given).fit(X[:half], y[:half])
     if loss == "logistic":
         margins = model.decision_function(X[half:])
         return {"loss": float(np.mean(np.logaddexp(0.0, margins) - y[half:] * margins))}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from statistics import fmean, stdev
 from typing import Any, Concatenate, Literal, ParamSpec
-
-from scipy.stats import binomtest
 
 # ---------------------------------------------------------------------
 # The numbers of all finished trials, their means and standard deviations, and a test of differences.
@@ -96,13 +94,6 @@ def _matches(of: Row, where: Mapping[str, Any]) -> bool:
         return key in of and (of[key] in wanted if isinstance(wanted, tuple | list) else of[key] == wanted)
 
     return all(agrees(key, wanted) for key, wanted in where.items())
-
-
-def sign_test(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """One-sided p-value of "ours is larger" over paired trials; ties count for neither."""
-    larger = sum(a > b for a, b in zip(ours, theirs, strict=True))
-    smaller = sum(a < b for a, b in zip(ours, theirs, strict=True))
-    return float(binomtest(larger, larger + smaller, alternative="greater").pvalue) if larger + smaller else 1.0
 
 
 # ---------------------------------------------------------------------

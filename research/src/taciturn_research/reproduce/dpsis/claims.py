@@ -8,8 +8,9 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
+from taciturn_research.harness import sign_test
 from taciturn_research.reproduce.dpsis.common import DP_SIS, TWO_STAGE
-from taciturn_research.reproduce.experiment import LEVEL, Finding, Numbers, checker, sign_test
+from taciturn_research.reproduce.experiment import LEVEL, Finding, Numbers, checker
 
 Cell = tuple[str, str, float]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from taciturn_research.reproduce.experiment import LEVEL, Claim, Finding, Numbers, checker, sign_test
+from taciturn_research.harness import sign_test
+from taciturn_research.reproduce.experiment import LEVEL, Claim, Finding, Numbers, checker
 from taciturn_research.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, ORACLE, STEPWISE, row_keys
 from taciturn_research.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED
 from taciturn_research.reproduce.screening.synthetic import RNM

@@ -14,6 +14,7 @@ from taciturn import ScreenedRegressor, SparseRegressor
 from taciturn.datasets import Dataset, make_screening_linear
 from taciturn.metrics import nonzeros_under_uniform_screening
 from taciturn.published import ADPScreen, RNMScreen
+from taciturn_research.harness import sign_test
 from taciturn_research.reproduce.experiment import (
     LEVEL,
     NOT_PRIVATE_SCALING,
@@ -27,7 +28,6 @@ from taciturn_research.reproduce.experiment import (
     Row,
     Table,
     seed_of,
-    sign_test,
 )
 from taciturn_research.reproduce.screening.sets import support_rates
 

@@ -184,9 +184,10 @@ class Results(Generic[R]):
 
 
 def _flat(result: Any) -> dict[str, Any]:
-    entry: dict[str, Any] = asdict(result)
-    config: dict[str, Any] = entry.pop("config")
-    return config | json.loads(config.pop("setting")) | entry.pop("values", {}) | entry
+    entry = asdict(result)
+    config, values = entry.pop("config"), entry.pop("values", {})
+    settings = json.loads(config.pop("setting"))
+    return {**config, **settings, **values, **entry}
 
 
 # ---------------------------------------------------------------------

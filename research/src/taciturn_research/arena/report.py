@@ -357,10 +357,8 @@ def _write_summary(cells: Sequence[Cell], path: Path) -> None:
         writer.writerow([*names, *numbers, "skipped"])
         for cell in cells:
             epsilon = "" if cell.epsilon is None else f"{cell.epsilon:g}"
-            found = [
-                cell.error, _deviation(cell.values("error")), cell.mean("log_loss"), cell.mean("calibration"), cell.mean("slope"), cell.f1,
-                cell.nonzeros, cell.mean("seconds"),
-            ]  # fmt: skip
+            means = [cell.mean(name) for name in ("log_loss", "calibration", "slope", "f1", "nonzeros", "seconds")]
+            found = [cell.error, _deviation(cell.values("error")), *means]
             kept = [not np.isnan(number) and bool(cell.results) for number in found]
             shown = [f"{number:.4g}" if known else "" for number, known in zip(found, kept, strict=True)]
             of = [cell.data_set, epsilon, cell.method, setting_in_words(cell.setting), len(cell.results)]

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from taciturn_research.reproduce.pages.blocks import Stamped
+from taciturn_research.reproduce.pages.blocks import Stamped, escaped, markdown_table
 from taciturn_research.reproduce.pages.content import MEANING, counted, short_name
-from taciturn_research.reproduce.pages.markdown import escaped, markdown_table
 
 PAGE = Path(__file__).parents[1] / "reproduction.md"
 MOST_REASONS = 3

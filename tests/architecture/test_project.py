@@ -104,7 +104,7 @@ def test_import_contracts_are_kept_and_can_fail(tmp_path):
     for place, line in (
         ("data/planted.py", "import numba"),
         ("core/planted.py", "import taciturn.events"),
-        ("app/planted.py", "import taciturn_research.places"),
+        ("app/planted.py", "import taciturn_research.pages"),
         ("utils.py", "X = 1"),
     ):
         copy = tmp_path / place.replace("/", "_")

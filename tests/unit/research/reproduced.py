@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from taciturn_research.harness import Config
 from taciturn_research.reproduce import pages
 from taciturn_research.reproduce.experiment import (
     NOT_PRIVATE_SCALING,
@@ -15,12 +16,12 @@ from taciturn_research.reproduce.experiment import (
     Claim,
     Experiment,
     Finding,
+    Numbers,
     Picture,
     Published,
     Table,
 )
-from taciturn_research.reproduce.numbers import Numbers
-from taciturn_research.reproduce.records import Record, Records
+from taciturn_research.reproduce.runner import Trial, source_digest, trials_in, versions
 
 needs_matplotlib = pytest.mark.skipif(not pages.content.can_draw(), reason="matplotlib is not installed")
 
@@ -99,13 +100,16 @@ EXPERIMENT = Experiment(
 UNRUN = replace(EXPERIMENT, name="unrun")
 
 
+def record_trial(folder, experiment, case, trial, seed, data, rows):
+    config = Config(case, experiment.name, seed=trial)
+    trials_in(folder, (experiment,)).add(Trial(config, seed, data, rows, source_digest(experiment), versions()))
+
+
 def record_trials(folder, experiment=EXPERIMENT):
-    records = Records(folder)
     for trial in range(3):
-        rows = numbers_of_trial(None, trial)
-        records.add(experiment, Record(experiment.name, "synthetic", trial, 40 + trial, "", rows))
+        record_trial(folder, experiment, "synthetic", trial, 40 + trial, "", numbers_of_trial(None, trial))
     row = {"data": "near_one", "epsilon": 1.0, "by": OLD, "value": 1 / 3}
-    records.add(experiment, Record(experiment.name, "near_one", 0, 77, "d1gest", [row]))
+    record_trial(folder, experiment, "near_one", 0, 77, "d1gest", [row])
 
 
 def text_of(folder, name):

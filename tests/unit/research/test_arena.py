@@ -15,20 +15,15 @@ from sklearn.preprocessing import MaxAbsScaler
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.datasets import make_screening_linear, make_sparsifier_logistic
 from taciturn_research.arena import run as running
-from taciturn_research.arena.bars import published
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS
-from taciturn_research.arena.generators import GENERATED
-from taciturn_research.arena.measures import error_of
-from taciturn_research.arena.methods import Fitted, Method, shortened
-from taciturn_research.arena.non_private import NON_PRIVATE, l1_support
-from taciturn_research.arena.real_sets import REAL
+from taciturn_research.arena.library import DEFAULT
+from taciturn_research.arena.methods import Fitted, Method, error_of, shortened
+from taciturn_research.arena.peers import NON_PRIVATE, l1_support
 from taciturn_research.arena.report import write_report
-from taciturn_research.arena.results import FILE_NAME, Config, Result, Results
-from taciturn_research.arena.run import QUICK, Plan, best_setting, run
-from taciturn_research.arena.sets import SYNTHETIC, DataSet, Records, draw
-from taciturn_research.arena.sound import DEFAULT
-from taciturn_research.arena.summary import Cell, summarise
-from taciturn_research.arena.verdict import holm, judge, sign_test
+from taciturn_research.arena.run import QUICK, Cell, Plan, Result, best_setting, results_in, run, summarise
+from taciturn_research.arena.sets import GENERATED, REAL, SYNTHETIC, DataSet, Records, draw
+from taciturn_research.arena.verdict import holm, judge, published
+from taciturn_research.harness import FILE_NAME, Config, Results, sign_test
 
 SHARED = Path(os.environ.get("TACITURN_DATA") or Path(__file__).parents[4] / "shared" / "data")
 SEEDS = 20
@@ -166,27 +161,27 @@ def _lines(folder):
 def whole(tmp_path_factory):
     """The folder of an uninterrupted run."""
     folder = tmp_path_factory.mktemp("whole")
-    run(PLAN, SMALL[:1], RIVALS, Results(folder), jobs=1)
+    run(PLAN, SMALL[:1], RIVALS, results_in(folder), jobs=1)
     return folder
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_results(whole, tmp_path):
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            run(PLAN, SMALL[:1], RIVALS, Killed(tmp_path), jobs=1)
+            run(PLAN, SMALL[:1], RIVALS, Killed(tmp_path / FILE_NAME, Result), jobs=1)
     assert len(_lines(tmp_path)) == 20
-    run(PLAN, SMALL[:1], RIVALS, Results(tmp_path), jobs=1)
+    run(PLAN, SMALL[:1], RIVALS, results_in(tmp_path), jobs=1)
     parts, expected = _lines(tmp_path), _lines(whole)
     assert len(parts) == len(set(parts)) == len(expected)
     assert set(parts) == set(expected)
     # Nothing is left to be done.
     before = (tmp_path / FILE_NAME).read_bytes()
-    run(PLAN, SMALL[:1], RIVALS, Results(tmp_path), jobs=1)
+    run(PLAN, SMALL[:1], RIVALS, results_in(tmp_path), jobs=1)
     assert (tmp_path / FILE_NAME).read_bytes() == before
 
 
 def test_every_method_of_a_cell_has_all_seeds_at_one_setting(whole):
-    cells = summarise(Results(whole), PLAN, SMALL, [NON_PRIVATE, *RIVALS])
+    cells = summarise(results_in(whole), PLAN, SMALL, [NON_PRIVATE, *RIVALS])
     assert [(cell.data_set, cell.method) for cell in cells] == [
         ("diabetes", name) for name in (NON_PRIVATE.name, "PrivateLasso", "DPIGHT")
     ]
@@ -211,27 +206,27 @@ def test_the_oracle_takes_the_lowest_mean_of_the_search_seeds_alone(tmp_path):
     settings = [json.dumps(setting, sort_keys=True) for setting in method.grid(data_set, True)]
     # Of the first, one seed beyond the search is very good; of the second, both of the search are; the third refuses.
     table = {0: [0.6, 0.6, 0.0, 0.0], 1: [0.5, 0.6, 0.9, 0.9], 2: [None] * 4}
-    results = Results(tmp_path / "one")
+    results = results_in(tmp_path / "one")
     _fill(results, data_set, method, PLAN, 1.0, lambda number, seed: table.get(number, [0.7] * 4)[seed])
     assert best_setting(results, data_set, method, PLAN, 1.0) == (settings[1], None)
     assert best_setting(results, data_set, method, PLAN, 5.0) is None
 
 
 def test_forgetting_a_method_keeps_the_others(tmp_path):
-    results = Results(tmp_path)
+    results = results_in(tmp_path)
     for name in ("default", "DPIGHT", "default"):
         for epsilon in (1.0, 5.0):
             results.add(Result(Config("toy", name, epsilon, "{}", 0, None), 0.1, None, 1, 0.1))
     results.forget({"default"})
     assert {result.config.method for result in results} == {"DPIGHT"}
-    again = Results(tmp_path)
+    again = results_in(tmp_path)
     assert [result.config.epsilon for result in again] == [1.0, 5.0]
     assert Config("toy", "default", 1.0, "{}", 0, None) not in again
 
 
 def test_an_absent_file_is_told_and_the_others_run(tmp_path, monkeypatch):
     monkeypatch.delenv("TACITURN_DATA", raising=False)
-    results = Results(tmp_path)
+    results = results_in(tmp_path)
     plan = replace(PLAN, epsilons=(1.0,), seeds=1, search_seeds=1)
     (sentence,) = run(plan, [DATA_SETS["splice"], DATA_SETS["diabetes"]], RIVALS[:1], results, jobs=1)
     assert "splice.npz" in sentence
@@ -244,7 +239,7 @@ def test_a_refusal_is_written_down_and_a_bug_is_not(tmp_path, monkeypatch):
 
     config = Config("diabetes", "refuses", 1.0, "{}", 0, None)
     monkeypatch.setitem(METHODS, "refuses", Method("refuses", "sound", ("regression",), refuse))
-    result = running.fit(config, None, None)
+    result = running.fit(config)
     assert result.error is None
     assert result.refusal == "epsilon=0.1: expected more; raise it."
 
@@ -253,12 +248,12 @@ def test_a_refusal_is_written_down_and_a_bug_is_not(tmp_path, monkeypatch):
 
     monkeypatch.setitem(METHODS, "refuses", Method("refuses", "sound", ("regression",), stumble))
     with pytest.raises(ZeroDivisionError):
-        running.fit(config, None, None)
+        running.fit(config)
 
 
 def test_the_report_shows_lost_cells_as_lost(tmp_path):
     plan = replace(QUICK, epsilons=(1.0,), seeds=SEEDS)
-    results = Results(tmp_path / "results")
+    results = results_in(tmp_path / "results")
     for data_set, error in zip(SMALL, (0.9, 0.1), strict=True):
         _fill(results, data_set, DEFAULT, plan, 1.0, lambda number, seed, error=error: error)
         _fill(results, data_set, METHODS["DPIGHT"], plan, 1.0, lambda number, seed: 0.5 + 0.01 * number)

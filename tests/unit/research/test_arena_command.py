@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from taciturn.app.cli.main import app
 from taciturn.core.errors import ParameterError
 from taciturn_research.arena import report
-from taciturn_research.arena.catalogue import DATA_SETS, METHODS, add, read_additions
-from taciturn_research.arena.report import PUBLISHED
-from taciturn_research.arena.results import FILE_NAME, Config, Result, Results
-from taciturn_research.arena.tables import setting_in_words
+from taciturn_research.arena.catalogue import DATA_SETS, METHODS, add
+from taciturn_research.arena.report import PUBLISHED, setting_in_words
+from taciturn_research.arena.run import Result, results_in
+from taciturn_research.harness import FILE_NAME, Config, read_additions
 
 MINE = """
 import numpy as np
@@ -81,7 +81,7 @@ def test_settings_are_numbers_or_text(setting, words):
 @pytest.mark.parametrize("publish", [False, True])
 def test_only_publishing_replaces_the_report_of_the_repository(tmp_path, monkeypatch, publish):
     monkeypatch.setattr(report, "PUBLISHED", tmp_path / "published")
-    results = Results(tmp_path / "out")
+    results = results_in(tmp_path / "out")
     results.add(Result(Config("diabetes", "PrivateLasso", 1.0, "{}", 0, None), 0.5, 0.5, 3, 0.1))
     before = published_bytes()
     done = invoke("--report-only", "--out", tmp_path / "out", *(["--publish"] if publish else []))

@@ -11,23 +11,23 @@ import scipy.sparse as sp
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss as log_loss_of_scikit_learn
 
-from taciturn_research.arena import elsewhere
-from taciturn_research.arena.bars import COMPARISONS, of_practice, published_at_k
+from taciturn_research.arena import peers
 from taciturn_research.arena.catalogue import DATA_SETS, METHODS
-from taciturn_research.arena.compare import compared
-from taciturn_research.arena.elsewhere import FitFailedError, ask
-from taciturn_research.arena.generators import GENERATED
-from taciturn_research.arena.measures import calibration_error, log_loss, log_odds, slope
-from taciturn_research.arena.methods import willing
-from taciturn_research.arena.other_library import with_categories
-from taciturn_research.arena.practice import boosted_least_squares, clipped_gradient, private_descent
-from taciturn_research.arena.report import write_report
-from taciturn_research.arena.results import Config, Result, Results
-from taciturn_research.arena.run import Plan, best_setting
-from taciturn_research.arena.sets import Problem, draw
-from taciturn_research.arena.sound import DEFAULT_ADVISED, advised_size
-from taciturn_research.arena.summary import Cell
-from taciturn_research.arena.verdict import judge, tally
+from taciturn_research.arena.library import DEFAULT_ADVISED, advised_size
+from taciturn_research.arena.methods import calibration_error, log_loss, log_odds, slope, willing
+from taciturn_research.arena.peers import (
+    FitFailedError,
+    ask,
+    boosted_least_squares,
+    clipped_gradient,
+    private_descent,
+    with_categories,
+)
+from taciturn_research.arena.report import compared, write_report
+from taciturn_research.arena.run import Cell, Plan, Result, best_setting, results_in
+from taciturn_research.arena.sets import GENERATED, Problem, draw
+from taciturn_research.arena.verdict import COMPARISONS, judge, of_practice, published_at_k, tally
+from taciturn_research.harness import Config
 
 WITHOUT_NOISE = 1e9
 REGRESSION = DATA_SETS["diabetes"]
@@ -134,7 +134,7 @@ def test_categories_take_the_place_of_their_indicators():
 
 
 def test_a_worker_answers_and_its_errors_are_told(monkeypatch):
-    monkeypatch.setattr(elsewhere, "_interpreter", lambda environment: sys.executable)
+    monkeypatch.setattr(peers, "_interpreter", lambda environment: sys.executable)
     script = """
 def fit(X, y, X_test, facts):
     print("not an answer")
@@ -268,7 +268,7 @@ def test_the_oracle_may_choose_another_setting_for_the_log_loss(tmp_path):
     plan, method, results = (
         Plan(quick=True, epsilons=(1.0,), seeds=2, search_seeds=2),
         METHODS["DP-GD"],
-        Results(tmp_path),
+        results_in(tmp_path),
     )
     grid = method.grid(CLASSES, True)
     assert len(grid) == 6
@@ -282,7 +282,7 @@ def test_the_oracle_may_choose_another_setting_for_the_log_loss(tmp_path):
 
 
 def test_the_comparison_shows_ours_beside_the_best_peer(tmp_path):
-    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), Results(tmp_path)
+    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), results_in(tmp_path)
     errors = {"default, k auto": 0.61, "default": 0.4, "first edition": 0.7, "ObjectivePerturbation": 0.5}
     for name, error in errors.items():
         for seed in range(10):
@@ -310,7 +310,7 @@ def test_the_comparison_shows_ours_beside_the_best_peer(tmp_path):
 
 
 def test_the_report_marks_cells_that_are_higher(tmp_path):
-    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), Results(tmp_path)
+    plan, results = Plan(quick=True, epsilons=(1.0,), seeds=10), results_in(tmp_path)
     for data_set, error in ((REGRESSION, 0.61), (CLASSES, 0.4)):
         for name, value in (("default, as advised", error), ("ObjectivePerturbation", 0.5)):
             for seed in range(10):

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from taciturn_research.benchmarks.measuring import growth_exponent, medians_in_turn, run_python
-from taciturn_research.benchmarks.table import (
+from taciturn_research.benchmarks.measuring import (
     FASTER,
     HEADINGS,
     SLOWER,
     cells_of,
     excused,
+    growth_exponent,
+    medians_in_turn,
     met,
+    run_python,
     section_of,
     with_sections,
 )

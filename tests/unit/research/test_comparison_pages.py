@@ -9,11 +9,9 @@ import scipy.sparse as sp
 from taciturn_research.benchmarks import peer_fits
 from taciturn_research.benchmarks.bench_peers import BASELINE, OURS, ratio, rows_of
 from taciturn_research.benchmarks.compare import features, speed
-from taciturn_research.benchmarks.compare.blocks import differing
-from taciturn_research.benchmarks.compare.probing.common import attempt, has_names, no_name_with, partly
-from taciturn_research.benchmarks.compare.probing.models import DIFFPRIVLIB, TACITURN
+from taciturn_research.benchmarks.compare.probing import DIFFPRIVLIB, TACITURN, attempt, has_names, no_name_with, partly
 from taciturn_research.benchmarks.peer_fits import METHODS, TABLES, TASKS, PeerMethod, Shape, table, timed
-from taciturn_research.places import REPOSITORY
+from taciturn_research.pages import REPOSITORY, differing
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Features

@@ -6,10 +6,10 @@ import pytest
 
 from taciturn_research.arena.catalogue import METHODS
 from taciturn_research.arena.reasons import REASONS, UNEXPLAINED, reason_for_size
-from taciturn_research.benchmarks.compare import arena, utility
+from taciturn_research.benchmarks.compare import utility
 from taciturn_research.benchmarks.compare.__main__ import main
-from taciturn_research.benchmarks.compare.arena import DEFAULT, PEERS, PRACTICE, PUBLISHED, contests, read, score
-from taciturn_research.benchmarks.compare.blocks import MissingMarksError, differing, renewed, table_marks, write
+from taciturn_research.benchmarks.compare.utility import DEFAULT, PEERS, PRACTICE, PUBLISHED, contests, read, score
+from taciturn_research.pages import MissingMarksError, differing, renewed, table_marks, write
 
 HEAD = "set,epsilon,method,setting,seeds,error,error_sd,log_loss,calibration,slope,f1,features,seconds,skipped"
 
@@ -137,7 +137,7 @@ def test_every_dot_of_the_picture_is_a_cell():
     assert drawn.count("<circle") == compared + len(utility.COLOURS) + 1
     clearly = sum(score(contests(cells, peer.methods)).clearly_higher for peer in PEERS)
     assert drawn.count('stroke-width="1.6"') == clearly + 1
-    assert arena.CLEARLY == 2.0
+    assert utility.CLEARLY == 2.0
 
 
 def test_a_reason_about_one_size_does_not_explain_the_other():

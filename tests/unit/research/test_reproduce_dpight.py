@@ -7,10 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from taciturn.datasets import Dataset
-from taciturn_research.reproduce.dpight import EXPERIMENTS, claims, figure_1, rates, text
+from taciturn_research.reproduce.dpight import EXPERIMENTS, claims, figure_1, tables
 from taciturn_research.reproduce.dpight.common import DP_IGHT, EPSILONS, FRANK_WOLFE, IGHT, TWO_STAGE
-from taciturn_research.reproduce.numbers import Numbers
-from taciturn_research.reproduce.verdicts import judge_claim, judge_number
+from taciturn_research.reproduce.experiment import Numbers, judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow
@@ -72,42 +71,42 @@ def test_every_claim_of_figure_1_has_its_rows(experiment):
         assert len(methods) == len(set(methods)) * len(EPSILONS)
 
 
-@pytest.mark.parametrize("experiment", [text.TABLE_2, text.TABLE_3], ids=lambda each: each.name)
+@pytest.mark.parametrize("experiment", [tables.TABLE_2, tables.TABLE_3], ids=lambda each: each.name)
 def test_every_printed_number_of_the_tables_has_a_row(experiment):
     real, stand_in = experiment.cases
     options = dict(real.options) | {"n_nonzero": 5}
     options |= {"n_features": 40} if "n_features" in options else {"n_test": 15}
-    rows = text.held_out_errors(text.words(texts(real.dataset, test=True), **options), 0)
+    rows = tables.held_out_errors(tables.words(texts(real.dataset, test=True), **options), 0)
     keys = keys_of(rows)
     assert all(published.of in keys for published in experiment.published)
     assert all(verdict.outcome != "not run" for verdict in verdicts(experiment, rows))
     # The stand-in has rows of its own, which no printed number is compared with.
     assert stand_in.stands_in_for == real.dataset
     options = dict(stand_in.options) | {"n_nonzero": 5}
-    rows = text.held_out_errors(text.words(texts(stand_in.dataset, test=False), **options), 0)
+    rows = tables.held_out_errors(tables.words(texts(stand_in.dataset, test=False), **options), 0)
     assert len(rows) == len(keys)
     assert all(verdict.outcome == "not run" for verdict in verdicts(experiment, rows))
 
 
 def test_every_claim_of_the_rates_has_its_rows():
-    numbers = rates.numbers_of_records(None, largest=800)
+    numbers = tables.numbers_of_records(None, largest=800)
     assert numbers == (50, 100, 200, 400, 800)
-    rows = [row for seed in (0, 1) for row in rates.rates(numbers, seed)]
-    assert all(verdict.outcome != "not run" for verdict in verdicts(rates.TABLE_1, rows))
+    rows = [row for seed in (0, 1) for row in tables.rates(numbers, seed)]
+    assert all(verdict.outcome != "not run" for verdict in verdicts(tables.TABLE_1, rows))
     per_method = [row for row in rows if row["method"] == DP_IGHT]
     assert [row["measure"] for row in per_method].count("slope") == 2
     errors = [row for row in per_method if "n epsilon" in row][:5]
-    assert [row["n epsilon"] for row in errors] == [n * rates.EPSILON for n in numbers]
+    assert [row["n epsilon"] for row in errors] == [n * tables.EPSILON for n in numbers]
     slope = next(row["value"] for row in per_method if row["measure"] == "slope")
-    assert slope == pytest.approx(rates.log_slope(numbers, [row["value"] for row in errors]))
+    assert slope == pytest.approx(tables.log_slope(numbers, [row["value"] for row in errors]))
 
 
 @pytest.mark.parametrize(
     ("run", "prepare"),
     [
         (figure_1.errors, lambda: small(figure_1.FIGURE_1.cases[1])),
-        (text.held_out_errors, lambda: text.words(texts("made up", test=False), loss="squared", n_nonzero=5)),
-        (rates.rates, lambda: (100, 200)),
+        (tables.held_out_errors, lambda: tables.words(texts("made up", test=False), loss="squared", n_nonzero=5)),
+        (tables.rates, lambda: (100, 200)),
     ],
     ids=["figure 1", "texts", "rates"],
 )
@@ -123,12 +122,12 @@ def test_rows_are_a_function_of_what_was_prepared_and_of_the_seed(run, prepare):
 
 def test_measures_by_hand():
     assert figure_1.relative_error(np.array([[3.0, 0.0]]), np.array([0.0, 4.0])) == pytest.approx(1.25)
-    assert text.half_mean_square(np.array([1.0, 0.0, 2.0]), np.array([0.0, 0.0, 4.0])) == pytest.approx(5 / 6)
-    assert text.misclassified(np.array([1, -1, 1, 1]), np.array([1, 1, 1, -1])) == 0.5
-    assert rates.log_slope((1, 10, 100), [5.0, 0.05, 0.0005]) == pytest.approx(-2.0)
+    assert tables.half_mean_square(np.array([1.0, 0.0, 2.0]), np.array([0.0, 0.0, 4.0])) == pytest.approx(5 / 6)
+    assert tables.misclassified(np.array([1, -1, 1, 1]), np.array([1, 1, 1, -1])) == 0.5
+    assert tables.log_slope((1, 10, 100), [5.0, 0.05, 0.0005]) == pytest.approx(-2.0)
     X = np.random.default_rng(0).normal(size=(30, 8))
     largest = np.linalg.eigvalsh(X.T @ X / 30)[-1]
-    assert text.steepest_curvature(sp.csr_array(X)) == pytest.approx(largest)
+    assert tables.steepest_curvature(sp.csr_array(X)) == pytest.approx(largest)
 
 
 def test_labels_as_printed_cannot_be_fitted_and_others_can(monkeypatch):
@@ -143,10 +142,10 @@ def test_labels_as_printed_cannot_be_fitted_and_others_can(monkeypatch):
 
 
 def test_without_a_test_part_a_fifth_is_kept_for_it():
-    prepared = text.words(texts("made up", test=False), loss="logistic", n_nonzero=5)
+    prepared = tables.words(texts("made up", test=False), loss="logistic", n_nonzero=5)
     lengths = sp.linalg.norm(prepared.X, axis=1)
     np.testing.assert_allclose(lengths[lengths > 0.0], 1.0)
-    X, y, X_test, y_test = text._drawn(prepared, np.random.default_rng(0))
+    X, y, X_test, y_test = tables._drawn(prepared, np.random.default_rng(0))
     assert (X.shape, X_test.shape) == ((96, 60), (24, 60))
     assert (y.size, y_test.size) == (96, 24)
     both = sp.vstack([X, X_test]).toarray()
@@ -154,8 +153,8 @@ def test_without_a_test_part_a_fifth_is_kept_for_it():
 
 
 def test_the_publishers_test_part_is_kept_apart_and_features_are_drawn_alike():
-    prepared = text.words(texts("made up", test=True), loss="squared", n_nonzero=5, n_features=25, n_test=15)
-    X, y, X_test, y_test = text._drawn(prepared, np.random.default_rng(0))
+    prepared = tables.words(texts("made up", test=True), loss="squared", n_nonzero=5, n_features=25, n_test=15)
+    X, y, X_test, y_test = tables._drawn(prepared, np.random.default_rng(0))
     assert (X.shape, X_test.shape, y_test.size) == ((100, 25), (15, 25), 15)
     np.testing.assert_array_equal(y, prepared.y)
     assert y.dtype == np.float64
@@ -169,20 +168,20 @@ def test_the_publishers_test_part_is_kept_apart_and_features_are_drawn_alike():
 
 def test_the_cost_of_privacy_leaves_out_what_the_method_cannot_do():
     """Without noise there is none, although no method finds the weights exactly."""
-    X, y, coef = rates._data(400, 0)
+    X, y, coef = tables._data(400, 0)
     np.testing.assert_allclose(np.abs(coef[coef != 0.0]), 1 / math.sqrt(3))
     assert np.var(y - X @ coef) == pytest.approx(0.1, rel=0.3)
     parameters = {"n_nonzero": 3, "n_steps": 10, "step_size": 1.0, "delta": 0.01}
-    cheap = rates._distance(rates.DPIGHT, parameters | {"gradient_bound": 1e-6}, X, y, coef, 0)
-    dear = rates._distance(rates.DPIGHT, parameters | {"gradient_bound": 100.0}, X, y, coef, 0)
+    cheap = tables._distance(tables.DPIGHT, parameters | {"gradient_bound": 1e-6}, X, y, coef, 0)
+    dear = tables._distance(tables.DPIGHT, parameters | {"gradient_bound": 100.0}, X, y, coef, 0)
     assert cheap < 1e-9 < 0.5 < dear
 
 
 def test_the_stated_bound_is_that_of_the_corollary():
     coef = np.array([0.6, 0.0, -0.8])
-    assert rates._stated_bound(coef, 100) == pytest.approx(6 * (math.sqrt(6) + math.sqrt(0.1) * math.log(100)))
+    assert tables._stated_bound(coef, 100) == pytest.approx(6 * (math.sqrt(6) + math.sqrt(0.1) * math.log(100)))
     methods = figure_1._linear(figure_1.Panel("set", "squared", 100, 3, False), coef)
-    assert methods[DP_IGHT].keywords["gradient_bound"] == pytest.approx(rates._stated_bound(coef, 100))
+    assert methods[DP_IGHT].keywords["gradient_bound"] == pytest.approx(tables._stated_bound(coef, 100))
     assert methods[figure_1.RESIDUALS_OF_1].keywords["gradient_bound"] == 6.0
 
 
@@ -197,7 +196,7 @@ def table(key, name, errors):
     )
 
 
-@pytest.mark.parametrize("experiment", [text.TABLE_2, text.TABLE_3], ids=lambda each: each.name)
+@pytest.mark.parametrize("experiment", [tables.TABLE_2, tables.TABLE_3], ids=lambda each: each.name)
 def test_printed_numbers_are_ordered_as_the_paper_says(experiment):
     printed = Numbers({**published.of, "value": published.value} for published in experiment.published)
     assert all(judge_claim(claim, printed).outcome == "holds" for claim in experiment.claims)

@@ -10,18 +10,16 @@ from taciturn import BlockVoteSelector, CorrelationSelector
 from taciturn.datasets import DATASETS, Dataset, load_dataset, make_dpsis_instability
 from taciturn.metrics import top_great_good
 from taciturn.published import DPSIS, TwoStageSelector
+from taciturn_research.harness import sign_test
 from taciturn_research.reproduce.dpsis import (
     EXPERIMENTS,
     accuracy,
     claims,
     common,
-    instability,
-    order_statistics,
-    table_1,
+    figures,
 )
-from taciturn_research.reproduce.dpsis.selections import BLOCK_VOTE, CORRELATION, DP_SIS, TWO_STAGE, choose, score
-from taciturn_research.reproduce.numbers import Numbers, sign_test
-from taciturn_research.reproduce.verdicts import judge_claim, judge_number
+from taciturn_research.reproduce.dpsis.common import BLOCK_VOTE, CORRELATION, DP_SIS, TWO_STAGE, choose, score
+from taciturn_research.reproduce.experiment import Numbers, judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow
@@ -59,21 +57,21 @@ def test_every_table_and_figure_is_there():
 
 def test_every_printed_number_of_table_1_has_a_row():
     rows = []
-    for case in table_1.TABLE_1.cases:
-        rows += table_1.sizes_and_r2(common.scale_and_fit(made_up(case.dataset)), 0)
+    for case in figures.TABLE_1.cases:
+        rows += figures.sizes_and_r2(common.scale_and_fit(made_up(case.dataset)), 0)
     keys = keys_of(rows)
-    assert len(table_1.TABLE_1.published) == 3 * 19
-    assert all(published.of in keys for published in table_1.TABLE_1.published)
-    assert all(verdict.outcome != "not run" for verdict in verdicts(table_1.TABLE_1, rows))
+    assert len(figures.TABLE_1.published) == 3 * 19
+    assert all(published.of in keys for published in figures.TABLE_1.published)
+    assert all(verdict.outcome != "not run" for verdict in verdicts(figures.TABLE_1, rows))
     # A stand-in never answers for the set of the paper.
-    assert not any(published.of["data set"] == "yeoh_filtered" for published in table_1.TABLE_1.published)
+    assert not any(published.of["data set"] == "yeoh_filtered" for published in figures.TABLE_1.published)
 
 
 NAMED = ("alon", "borovecki", "chin", "chowdary", "christensen", "sorlie", "yeoh", "yeoh_filtered")
 """The sets about which the paper says something by name, and the stand-ins."""
 
 
-@pytest.mark.parametrize("experiment", [accuracy.MICROARRAYS, order_statistics.FIGURE_8], ids=lambda each: each.name)
+@pytest.mark.parametrize("experiment", [accuracy.MICROARRAYS, figures.FIGURE_8], ids=lambda each: each.name)
 def test_every_claim_about_real_sets_has_its_rows_and_without_them_is_not_run(experiment):
     cases = [case for case in experiment.cases if case.name in NAMED]
     assert len(cases) >= 2
@@ -91,9 +89,9 @@ def test_the_cases_of_synthetic_sets_have_rows_for_their_claims():
     assert {row["k"] for row in rows} == {"5", "8"}
     assert all(verdict.outcome != "not run" for verdict in verdicts(accuracy.SYNTHETIC, rows))
     rows = []
-    for case in instability.FIGURE_1.cases:
-        rows += instability.picks(instability.setting(None, repeats=2, **case.options), 0)
-    assert all(verdict.outcome != "not run" for verdict in verdicts(instability.FIGURE_1, rows))
+    for case in figures.FIGURE_1.cases:
+        rows += figures.picks(figures.setting(None, repeats=2, **case.options), 0)
+    assert all(verdict.outcome != "not run" for verdict in verdicts(figures.FIGURE_1, rows))
 
 
 @pytest.mark.parametrize(
@@ -101,8 +99,8 @@ def test_the_cases_of_synthetic_sets_have_rows_for_their_claims():
     [
         (accuracy.accuracies, lambda: accuracy.score_set(made_up())),
         (accuracy.fresh_accuracies, lambda: accuracy.no_set(None, n_features=40)),
-        (order_statistics.measures, lambda: order_statistics.rank_set(made_up(n_columns=12))),
-        (instability.picks, lambda: instability.setting(None, outliers=True, repeats=2)),
+        (figures.measures, lambda: figures.rank_set(made_up(n_columns=12))),
+        (figures.picks, lambda: figures.setting(None, outliers=True, repeats=2)),
     ],
     ids=["accuracies", "fresh accuracies", "order statistics", "picks"],
 )
@@ -119,7 +117,7 @@ def test_rows_are_a_function_of_what_was_prepared_and_of_the_seed(run, prepare):
 def test_printed_sizes_are_those_of_the_sets_but_for_two_columns():
     shapes = {name: (line.n, line.p) for name, line in common.PRINTED_SETS.items()}
     differing = {name for name, shape in shapes.items() if DATASETS[name].shape != shape}
-    assert differing == {"sorlie", "su"} == set(table_1._COLUMNS)
+    assert differing == {"sorlie", "su"} == set(figures._COLUMNS)
     assert all(0.0 < line.r2 < 1.0 and round(line.r2, 4) == line.r2 for line in common.PRINTED_SETS.values())
 
 
@@ -142,7 +140,7 @@ def test_r2_is_that_of_the_lasso_by_its_own_definition():
     assert np.abs(slopes).max() <= 0.1 + 1e-3
     np.testing.assert_allclose(np.abs(slopes[scaled.coef != 0.0]), 0.1, atol=1e-3)
     assert scaled.r2 == pytest.approx(1.0 - np.sum(residuals**2) / np.sum(scaled.y**2))
-    (row,) = [row for row in table_1.sizes_and_r2(scaled, 0) if row["measure"] == table_1.R2]
+    (row,) = [row for row in figures.sizes_and_r2(scaled, 0) if row["measure"] == figures.R2]
     assert row["value"] == scaled.r2
 
 
@@ -191,18 +189,18 @@ def _ordered_table():
 def test_sis_is_the_selector_without_noise_and_every_method_picks_five():
     for seed in range(5):
         X, y, _ = make_dpsis_instability(random_state=seed)
-        selected = instability.selected(X, y, seed)
+        selected = figures.selected(X, y, seed)
         assert all(support.sum() == 5 for support in selected.values())
         standardised = (X - X.mean(axis=0)) / X.std(axis=0)
         sound = CorrelationSelector(epsilon=math.inf, n_features_to_select=5).fit(standardised, y - y.mean())
-        np.testing.assert_array_equal(selected[instability.SIS], sound.support_)
+        np.testing.assert_array_equal(selected[figures.SIS], sound.support_)
         top = np.argsort(-np.abs(np.corrcoef(X.T, y)[-1, :-1]))[:5]
-        assert set(np.flatnonzero(selected[instability.SIS])) == set(top)
+        assert set(np.flatnonzero(selected[figures.SIS])) == set(top)
 
 
 def test_picks_are_counted_per_thousand_and_sis_finds_the_first_features():
-    rows = instability.picks(instability.setting(None, outliers=False, repeats=20), 0)
-    for method in (instability.SIS, instability.TWO_STAGE, instability.BLOCK_VOTE):
+    rows = figures.picks(figures.setting(None, outliers=False, repeats=20), 0)
+    for method in (figures.SIS, figures.TWO_STAGE, figures.BLOCK_VOTE):
         by_feature = {row["feature"]: row["value"] for row in rows if row["method"] == method and "feature" in row}
         assert sorted(by_feature) == list(range(1, 101))
         # Five picks in each data set.
@@ -211,7 +209,7 @@ def test_picks_are_counted_per_thousand_and_sis_finds_the_first_features():
         assert first == pytest.approx(np.mean([by_feature[feature] for feature in range(1, 6)]))
     # Over a hundred picks each, of which chance alone would make five true ones.
     means = {row["method"]: row["value"] for row in rows if "features" in row}
-    assert means[instability.SIS] > 800.0 > means[instability.TWO_STAGE] > 200.0
+    assert means[figures.SIS] > 800.0 > means[figures.TWO_STAGE] > 200.0
 
 
 # ------------------------------------------------------------------ measures
@@ -242,13 +240,13 @@ def test_order_statistics_of_a_table_with_scores_far_apart():
     X = np.zeros((400, 14))
     for column in range(14):
         X[: 400 - 24 * column, column] = y[: 400 - 24 * column]
-    prepared = order_statistics.rank_set(Dataset("by hand", X, (y + 1) // 2, "classification"))
+    prepared = figures.rank_set(Dataset("by hand", X, (y + 1) // 2, "classification"))
     assert prepared.rank.tolist() == list(range(1, 15))
-    rows = order_statistics.measures(prepared, 0)
+    rows = figures.measures(prepared, 0)
     at_20 = {row["measure"]: row["value"] for row in rows if row["method"] == DP_SIS and row["epsilon"] == 20.0}
     assert at_20["TOP"] == at_20["GREAT"] == at_20["GOOD"] == 1.0
     # The LASSO keeps one of columns that say the same.
-    assert at_20[order_statistics.ACCURACY] <= 0.2
+    assert at_20[figures.ACCURACY] <= 0.2
 
 
 # ------------------------------------------------------------------ claims
@@ -325,24 +323,24 @@ def test_the_claim_of_figure_1():
         return Numbers(
             {"set": name, "method": method, "feature": feature, "value": value}
             for name in ("W1", "W1/W2")
-            for method, value in ((instability.SIS, sis), (instability.TWO_STAGE, two_stage))
+            for method, value in ((figures.SIS, sis), (figures.TWO_STAGE, two_stage))
             for feature in range(1, 101)
         )
 
-    assert instability.first_features_go_to_sis(numbers(962.0, 490.0)).holds
-    assert not instability.first_features_go_to_sis(numbers(490.0, 490.0)).holds
+    assert figures.first_features_go_to_sis(numbers(962.0, 490.0)).holds
+    assert not figures.first_features_go_to_sis(numbers(490.0, 490.0)).holds
 
 
 @pytest.mark.parametrize(
     ("shares", "holds"), [((0.9, 0.98, 1.0, 0.2), True), ((0.1, 0.98, 1.0, 0.2), False), ((0.9, 0.8, 1.0, 0.2), False)]
 )
 def test_the_claim_of_figure_8(shares, holds):
-    measures = ("TOP", "GREAT", "GOOD", order_statistics.ACCURACY)
+    measures = ("TOP", "GREAT", "GOOD", figures.ACCURACY)
     rows = [
         {"data set": "chin", "method": DP_SIS, "epsilon": 20.0, "measure": measure, "value": value}
         for measure, value in zip(measures, shares, strict=True)
     ]
-    assert order_statistics.order_statistics_are_found("chin")(Numbers(rows)).holds == holds
+    assert figures.order_statistics_are_found("chin")(Numbers(rows)).holds == holds
 
 
 # ------------------------------------------------------------------ real data

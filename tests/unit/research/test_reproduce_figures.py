@@ -10,15 +10,12 @@ from reproduced import EXPERIMENT, NEW, OLD, TRIALS, Reader, needs_matplotlib, n
 
 from taciturn_research.reproduce import pages
 from taciturn_research.reproduce.experiment import (
+    Numbers,
     Picture,
 )
-from taciturn_research.reproduce.numbers import Numbers
-from taciturn_research.reproduce.pages import web
-from taciturn_research.reproduce.pages.blocks import Image
-from taciturn_research.reproduce.pages.figures import draw_picture
-from taciturn_research.reproduce.pages.markdown import escaped
-from taciturn_research.reproduce.pages.points import points_of
-from taciturn_research.reproduce.pages.web import web_page
+from taciturn_research.reproduce.pages import blocks
+from taciturn_research.reproduce.pages.blocks import Image, escaped, web_page
+from taciturn_research.reproduce.pages.figures import draw_picture, points_of
 
 # ------------------------------------------------------------------ figures
 
@@ -68,7 +65,7 @@ def test_several_pictures_of_one_item_have_files_of_their_own(monkeypatch):
 def test_long_svg_files_are_shown_as_png(monkeypatch):
     image = Image("figures/a", "what it shows", "Caption", b"\x89PNG\r\n\x1a\n", b"<svg/>")
     assert Reader(web_page("Page", [image])).images[0]["src"] == "data:image/svg+xml;base64,PHN2Zy8+"
-    monkeypatch.setattr(web, "_MOST_BYTES_AS_SVG", 6)
+    monkeypatch.setattr(blocks, "_MOST_BYTES_AS_SVG", 6)
     assert Reader(web_page("Page", [image])).images[0]["src"].startswith("data:image/png;base64,iVBORw0KGgo")
 
 

@@ -22,6 +22,7 @@ from reproduced import (
     markdown_tables,
     plain,
     published,
+    record_trial,
     record_trials,
     text_of,
 )
@@ -31,19 +32,15 @@ from taciturn_research.reproduce.experiment import (
     NOT_PRIVATE_SCALING,
     SYNTHETIC,
     Case,
+    Numbers,
     Picture,
     Table,
+    judge_items,
 )
-from taciturn_research.reproduce.numbers import Numbers
 from taciturn_research.reproduce.pages import write_report
-from taciturn_research.reproduce.pages.arrange import number, own_grids, side_by_side
-from taciturn_research.reproduce.pages.blocks import Grid, Heading
-from taciturn_research.reproduce.pages.markdown import escaped
-from taciturn_research.reproduce.pages.points import points_of
-from taciturn_research.reproduce.pages.results import read_results
-from taciturn_research.reproduce.pages.web import web_page
-from taciturn_research.reproduce.records import Record, Records
-from taciturn_research.reproduce.verdicts import judge_items
+from taciturn_research.reproduce.pages.blocks import Grid, Heading, escaped, web_page
+from taciturn_research.reproduce.pages.content import number, own_grids, read_results, side_by_side
+from taciturn_research.reproduce.pages.figures import points_of
 
 # ------------------------------------------------------------------ both pages
 
@@ -284,12 +281,11 @@ def test_full_cases_replace_quick_ones_where_both_say_something(tmp_path):
         Case("lost, all", dataset="lost", setting="full"),
     )
     experiment = replace(EXPERIMENT, cases=cases)
-    records = Records(tmp_path)
-    records.add(experiment, Record("made-up", "few", 0, 0, "", rows(1.0, "only few")))
+    record_trial(tmp_path, experiment, "few", 0, 0, "", rows(1.0, "only few"))
     (quick,) = read_results((experiment,), tmp_path)
     assert [(each.of["of"], each.mean) for each in quick.numbers.summaries()] == [("both", 1.0), ("only few", 1.0)]
     assert quick.left_for_full == ["all"]
-    records.add(experiment, Record("made-up", "all", 0, 0, "", rows(5.0)))
+    record_trial(tmp_path, experiment, "all", 0, 0, "", rows(5.0))
     (full,) = read_results((experiment,), tmp_path)
     assert {each.of["of"]: each.mean for each in full.numbers.summaries()} == {"only few": 1.0, "both": 5.0}
     # One of the two settings would have run on it.
@@ -300,7 +296,7 @@ def test_full_cases_replace_quick_ones_where_both_say_something(tmp_path):
 def test_what_is_not_a_number_is_null_in_json_and_a_word_in_the_pages(tmp_path):
     experiment = replace(EXPERIMENT, cases=(SYNTHETIC,), pictures=(), claims=(), tables=())
     row = {"set": ODD, "method": OLD, "measure": "F1", "value": math.nan}
-    Records(tmp_path).add(experiment, Record("made-up", "synthetic", 0, 0, "", [row]))
+    record_trial(tmp_path, experiment, "synthetic", 0, 0, "", [row])
     write_report((experiment,), tmp_path)
     found = json.loads(text_of(tmp_path, "results.json"))["experiments"]["made-up"]
     assert found["summaries"][0]["mean"] is None

@@ -17,9 +17,9 @@ from taciturn.losses import SquaredLoss
 from taciturn.metrics import nonzeros_under_uniform_screening
 from taciturn.published import ADPScreen, RNMScreen
 from taciturn.published.screening import ScreeningRule, mean_loss, random_start, screened_frank_wolfe
-from taciturn_research.reproduce.numbers import Numbers, sign_test
-from taciturn_research.reproduce.screening import EXPERIMENTS, adp, claims, printed, real, synthetic, theorem
-from taciturn_research.reproduce.screening.measures import Curve, explained_share, recorded_steps, support_rates
+from taciturn_research.harness import sign_test
+from taciturn_research.reproduce.experiment import Numbers
+from taciturn_research.reproduce.screening import EXPERIMENTS, adp, claims, printed, real, synthetic
 from taciturn_research.reproduce.screening.printed import (
     DP_FW,
     NP_FW,
@@ -29,7 +29,18 @@ from taciturn_research.reproduce.screening.printed import (
     STEPWISE,
     row_keys,
 )
-from taciturn_research.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED, lasso_weights, pose, scaled
+from taciturn_research.reproduce.screening.sets import (
+    SETS,
+    TRANSFORMED,
+    UNTRANSFORMED,
+    Curve,
+    explained_share,
+    lasso_weights,
+    pose,
+    recorded_steps,
+    scaled,
+    support_rates,
+)
 from taciturn_research.reproduce.screening.synthetic import RNM
 
 # Trials of experiments, some of them on real sets.
@@ -138,7 +149,7 @@ def test_rows_are_a_function_of_what_is_prepared_and_of_the_seed():
         setting = experiment.prepare(None, **experiment.cases[0].options, **SMALL)
         assert experiment.run(setting, 5) == experiment.run(setting, 5)
         assert experiment.run(setting, 5) != experiment.run(setting, 6)
-    assert theorem.left_rows(None, 5) == theorem.left_rows(None, 5) != theorem.left_rows(None, 6)
+    assert synthetic.left_rows(None, 5) == synthetic.left_rows(None, 5) != synthetic.left_rows(None, 6)
 
 
 # ---------------------------------------------------------------------- what is printed
@@ -182,7 +193,7 @@ def test_printed_tables_agree_where_they_repeat_each_other():
 
 
 def test_theorem_4_as_printed_and_as_it_is():
-    assert theorem.printed_limits(600, 200) == (pytest.approx(599.0, abs=0.01), 199.0)
+    assert synthetic.printed_limits(600, 200) == (pytest.approx(599.0, abs=0.01), 199.0)
 
     class Enumerated:
         """In place of a generator: the next of all sequences."""
@@ -196,7 +207,7 @@ def test_theorem_4_as_printed_and_as_it_is():
     for d, steps in ((2, 1), (2, 4), (3, 3)):
         sequences = Enumerated(d, steps)
         count = d ** (2 * steps)
-        mean = sum(theorem.simulate(d, steps, sequences) for _ in range(count)) / count
+        mean = sum(synthetic.simulate(d, steps, sequences) for _ in range(count)) / count
         assert mean == pytest.approx(nonzeros_under_uniform_screening(d, steps))
     # By the printed expression for finite T, almost every coefficient would be left.
     q, d, steps = 2 / 3, 3, 3
@@ -204,8 +215,8 @@ def test_theorem_4_as_printed_and_as_it_is():
         q ** (steps - i) * (1 - (1 - q) ** (steps - i)) for i in range(1, 4)
     )
     assert abs(as_printed - nonzeros_under_uniform_screening(d, steps)) > 0.2
-    rows = {(r["d"], r["steps"], r["by"]): r["value"] for r in theorem.left_rows(None, 0)}
-    assert rows["600", theorem.FOREVER, theorem.CORRECTED] == pytest.approx(600 * 599 / 1199)
+    rows = {(r["d"], r["steps"], r["by"]): r["value"] for r in synthetic.left_rows(None, 0)}
+    assert rows["600", synthetic.FOREVER, synthetic.CORRECTED] == pytest.approx(600 * 599 / 1199)
 
 
 # ---------------------------------------------------------------------- measures
@@ -544,9 +555,10 @@ def test_claims_on_adp_screen(check, changes):
 def test_proportion_to_the_number_of_features():
     def check(large):
         cells = [
-            ({"d": d, "steps": theorem.FOREVER, "by": theorem.CORRECTED}, v) for d, v in (("60", 30.0), ("600", large))
+            ({"d": d, "steps": synthetic.FOREVER, "by": synthetic.CORRECTED}, v)
+            for d, v in (("60", 30.0), ("600", large))
         ]
-        return theorem.stays_in_proportion(numbers_of(cells)).holds
+        return synthetic.stays_in_proportion(numbers_of(cells)).holds
 
     assert check(300.0)
     assert not check(30.0)

@@ -14,20 +14,23 @@ from taciturn.datasets import Dataset, load_dataset
 from taciturn.losses import LogisticLoss
 from taciturn.published import Sparsifier
 from taciturn.published.frank_wolfe import noisy_frank_wolfe
-from taciturn_research.reproduce.numbers import Numbers
+from taciturn_research.reproduce.experiment import Numbers, judge_claim, judge_number
 from taciturn_research.reproduce.sparsifier import (
     EXPERIMENTS,
     appendix,
     claims,
     curves,
     methods,
-    printed,
-    reference,
     tables,
 )
-from taciturn_research.reproduce.sparsifier.printed import FEWER, LASSO, PRINTED_SETS, REFERENCE, SPARSIFIER, STOPPED
-from taciturn_research.reproduce.sparsifier.samples import (
+from taciturn_research.reproduce.sparsifier.methods import (
+    FEWER,
+    LASSO,
+    PRINTED_SETS,
+    REFERENCE,
     SETS,
+    SPARSIFIER,
+    STOPPED,
     RawRecords,
     Sample,
     by_columns,
@@ -35,7 +38,6 @@ from taciturn_research.reproduce.sparsifier.samples import (
     standardised,
     unit_rows,
 )
-from taciturn_research.reproduce.verdicts import judge_claim, judge_number
 
 # Trials of experiments, some of them on real sets.
 pytestmark = pytest.mark.slow
@@ -117,7 +119,7 @@ def slow_reference(X, y, n_steps):
 def test_the_quick_reference_makes_the_same_steps(sparse):
     X, y = wide_sample(sparse)
     for n_steps in (1, 2, 30, 400):
-        quick = reference.noiseless_frank_wolfe(X, y, radius=10.0, n_steps=n_steps)
+        quick = methods.noiseless_frank_wolfe(X, y, radius=10.0, n_steps=n_steps)
         # Equal columns of a dense table may differ by rounding, so the table that decides is the sparse one.
         slow = slow_reference(sp.csr_array(X), y, n_steps)
         assert np.allclose(quick, slow, atol=1e-10)
@@ -128,9 +130,9 @@ def test_the_quick_reference_makes_the_same_steps(sparse):
 
 def test_columns_would_be_missed_if_moves_were_not_added_up(monkeypatch):
     X, y = wide_sample(sparse=True)
-    step = reference._Groups.step
-    monkeypatch.setattr(reference._Groups, "step", lambda self, *move: 0.0 * step(self, *move))
-    blind = reference.noiseless_frank_wolfe(X, y, radius=10.0, n_steps=400)
+    step = methods._Groups.step
+    monkeypatch.setattr(methods._Groups, "step", lambda self, *move: 0.0 * step(self, *move))
+    blind = methods.noiseless_frank_wolfe(X, y, radius=10.0, n_steps=400)
     assert np.count_nonzero(blind) < np.count_nonzero(slow_reference(X, y, 400))
 
 
@@ -217,8 +219,8 @@ def test_zeros_by_hand():
 
 def test_sparsify_is_a_fit_of_sparsifier_with_a_known_count():
     sample = small_sample()
-    settings = {"delta": sample.delta, "n_steps": printed.N_STEPS, "n_count_steps": 25}
-    exact = int(np.count_nonzero(reference.noiseless_frank_wolfe(sample.X, sample.y, radius=4.0, n_steps=25)))
+    settings = {"delta": sample.delta, "n_steps": methods.N_STEPS, "n_count_steps": 25}
+    exact = int(np.count_nonzero(methods.noiseless_frank_wolfe(sample.X, sample.y, radius=4.0, n_steps=25)))
     for seed in range(2):
         model = Sparsifier(epsilon_optimise=2.95, epsilon_count=0.05, radius=4.0, random_state=seed, **settings).fit(
             sample.X, sample.y
@@ -286,7 +288,7 @@ def check_rows(name, dataset, n_records):
 
 
 def test_tables_have_a_row_for_every_printed_number_of_the_synthetic_set():
-    prepared, rows = check_rows(printed.SYNTHETIC_SET, None, 300)
+    prepared, rows = check_rows(methods.SYNTHETIC_SET, None, 300)
     assert tables.TABLES.run(prepared, 7) == rows
     assert tables.TABLES.run(prepared, 8) != rows
 
@@ -360,7 +362,7 @@ def test_rows_of_the_appendices(briefly):
     assert experiment.run(prepared, 1) == rows
 
     experiment = appendix.APPENDIX_B
-    prepared = experiment.prepare(None, name=printed.SYNTHETIC_SET, n_records=300)
+    prepared = experiment.prepare(None, name=methods.SYNTHETIC_SET, n_records=300)
     numbers = Numbers([row for seed in range(2) for row in experiment.run(prepared, seed)])
     assert all(judge_claim(claim, numbers).outcome != "not run" for claim in experiment.claims)
     assert numbers.values({"method": appendix.LITERAL, "measure": "NZ"}) == [10.0, 10.0]
@@ -484,10 +486,10 @@ def test_the_smaller_claims_both_ways():
 @pytest.mark.slow
 def test_non_zeros_of_the_synthetic_set_hold():
     """Table 1, line SYNTHETIC: 7 without privacy, 100 for Private LASSO, 15.08 for Sparsifier."""
-    (quick,) = (case for case in tables.TABLES.cases_of(quick=True) if case.options["name"] == printed.SYNTHETIC_SET)
+    (quick,) = (case for case in tables.TABLES.cases_of(quick=True) if case.options["name"] == methods.SYNTHETIC_SET)
     prepared = tables.TABLES.prepare(None, **quick.options)
     numbers = Numbers([row for seed in range(10) for row in tables.TABLES.run(prepared, seed)])
-    line = {"data set": printed.SYNTHETIC_SET, "measure": "NZ"}
+    line = {"data set": methods.SYNTHETIC_SET, "measure": "NZ"}
     for method in (REFERENCE, LASSO, SPARSIFIER):
         (published,) = (
             each for each in tables.TABLES.published if each.item == "Table 1" and each.of == {**line, "method": method}

@@ -110,7 +110,7 @@ WHEEL = ["taciturn/__init__.py", "taciturn/py.typed", f"{INFO}/METADATA", f"{INF
 
 def test_a_wheel_holds_the_package_alone():
     assert distributions.wheel_problems(WHEEL, VERSION) == []
-    other = ("tests/conftest.py", "docs/index.md", "tools/lock.py", "taciturn_research/places.py")
+    other = ("tests/conftest.py", "docs/index.md", "tools/lock.py", "taciturn_research/pages.py")
     for name in (*other, "taciturn/__pycache__/x.py", "taciturn/k.nbi"):
         (problem,) = distributions.wheel_problems([*WHEEL, name], VERSION)
         assert name in problem

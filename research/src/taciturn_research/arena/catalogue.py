@@ -6,23 +6,11 @@ same whenever it is run.
 
 from __future__ import annotations
 
-import sys
-from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 from taciturn.core.errors import ParameterError
-from taciturn_research.arena.generators import GENERATED
+from taciturn_research.arena.library import DEFAULTS, OBJECTIVE_PERTURBATION, PUBLISHED, SOUND
 from taciturn_research.arena.methods import Method
-from taciturn_research.arena.non_private import CEILINGS, NON_PRIVATE
-from taciturn_research.arena.other_library import FIRST_EDITION, OTHER_LIBRARIES
-from taciturn_research.arena.practice import PRACTICE
-from taciturn_research.arena.published import PUBLISHED
-from taciturn_research.arena.real_sets import REAL
-from taciturn_research.arena.sets import SYNTHETIC, DataSet
-from taciturn_research.arena.sound import DEFAULTS, OBJECTIVE_PERTURBATION, SOUND
-
-__all__ = ["DATA_SETS", "METHODS", "add", "read_additions"]
+from taciturn_research.arena.peers import CEILINGS, FIRST_EDITION, NON_PRIVATE, OTHER_LIBRARIES, PRACTICE
+from taciturn_research.arena.sets import GENERATED, REAL, SYNTHETIC, DataSet
 
 _PEERS = (*PRACTICE, OBJECTIVE_PERTURBATION, *OTHER_LIBRARIES)
 _METHODS = (NON_PRIVATE, *CEILINGS, *DEFAULTS, *FIRST_EDITION, *_PEERS, *PUBLISHED, *SOUND)
@@ -37,20 +25,3 @@ def add(entry: DataSet | Method) -> None:
     if entry.name in known:
         raise ParameterError("name", entry.name, "a name that no other has", "choose another")
     known[entry.name] = entry  # type: ignore[assignment]
-
-
-@cache
-def read_additions(path: Path) -> None:
-    """Run a file that adds data sets or methods, once in a process."""
-    spec = spec_from_file_location(f"arena_additions_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ParameterError("--with", path.name, "a Python file", "name it .py")
-    module = module_from_spec(spec)
-    # Dataclasses and pickle look a module up by its name.
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except ParameterError:
-        raise
-    except Exception as error:
-        raise ParameterError("--with", path.name, "a file that runs", f"{type(error).__name__}: {error}") from error

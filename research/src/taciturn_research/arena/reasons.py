@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["REASONS", "UNEXPLAINED", "reason_for_size"]
-
 UNEXPLAINED = "not explained yet"
 
 _FEW_MATTER = 'few columns matter, and `"all"` fits every one; `"auto"` and k are for such tables'

@@ -1,34 +1,71 @@
-"""Runs what is not on disk yet: a search for each method's best setting, then all seeds at the best."""
+"""Runs what is not on disk yet, and gathers what is finished into cells."""
 
 from __future__ import annotations
 
-import json
 import math
 import time
-import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from threadpoolctl import threadpool_limits
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.metrics import support_f1
-from taciturn_research.arena.catalogue import DATA_SETS, METHODS, read_additions
-from taciturn_research.arena.elsewhere import FitFailedError
-from taciturn_research.arena.measures import measure
-from taciturn_research.arena.methods import Method
-from taciturn_research.arena.non_private import NON_PRIVATE
-from taciturn_research.arena.results import Config, Result, Results
+from taciturn_research import harness
+from taciturn_research.arena.catalogue import DATA_SETS, METHODS
+from taciturn_research.arena.methods import Method, measure
+from taciturn_research.arena.peers import NON_PRIVATE, FitFailedError
 from taciturn_research.arena.sets import DataSet, Problem, draw
+from taciturn_research.harness import FILE_NAME, Config, Results, setting_of
 
-__all__ = ["Plan", "best_setting", "fit", "run", "skipped"]
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came out.
+
+    Parameters
+    ----------
+    config : Config
+        Of what.
+    error : float or None
+        On the test part; None if the method refused.
+    f1 : float or None
+        Of the support.
+    nonzeros : int
+        Number of features used.
+    seconds : float
+        Of the fit.
+    refusal : str or None
+        What the method said against its public parameters.
+    support : list of int or None
+        The features used, where later fits are compared with them.
+    log_loss, calibration, slope : float or None
+        Further measures of the test part, see ``measures``; None where they have no meaning.
+    """
+
+    config: Config
+    error: float | None
+    f1: float | None
+    nonzeros: int
+    seconds: float
+    refusal: str | None = None
+    support: list[int] | None = None
+    log_loss: float | None = None
+    calibration: float | None = None
+    slope: float | None = None
+
+
+def results_in(folder: Path) -> Results[Result]:
+    """The finished fits of a folder.
+
+    Unlike the trials of a reproduction these outlive changes of the package: the published methods take an hour and do
+    not change with the default, whose own lines are dropped by name when it does.
+    """
+    return Results(folder / FILE_NAME, Result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +106,7 @@ def _problem(data_set: str, seed: int, rows: int | None, folder: Path | None) ->
     return draw(DATA_SETS[data_set], seed, rows, folder)
 
 
-def fit(config: Config, folder: Path | None, reference: list[int] | None, additions: tuple[Path, ...] = ()) -> Result:
+def fit(config: Config, folder: Path | None = None, references: Mapping[int, list[int]] | None = None) -> Result:
     """Fit one method once.
 
     Parameters
@@ -78,25 +115,18 @@ def fit(config: Config, folder: Path | None, reference: list[int] | None, additi
         Which, and on what.
     folder : Path or None
         Where filed data sets are.
-    reference : list of int or None
-        The support that takes the place of the truth where that is not known.
-    additions : tuple of Path, default=()
-        Files that add data sets or methods.
+    references : mapping or None
+        By seed, the support that takes the place of the truth where that is not known.
     """
-    # A worker process knows nothing of what the first process has added.
-    for path in additions:
-        read_additions(path)
     data_set, method = DATA_SETS[config.data_set], METHODS[config.method]
     problem = _problem(config.data_set, config.seed, config.rows, folder)
-    # One thread, so that results and times do not depend on the number of workers.
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        try:
-            found = method.fit(data_set, problem, config.epsilon, config.seed, **json.loads(config.setting))
-        except (ParameterError, FitFailedError) as refusal:
-            return Result(config, error=None, f1=None, nonzeros=0, seconds=0.0, refusal=str(refusal))
-        seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    try:
+        found = method.fit(data_set, problem, config.epsilon, config.seed, **config.settings)
+    except (ParameterError, FitFailedError) as refusal:
+        return Result(config, error=None, f1=None, nonzeros=0, seconds=0.0, refusal=str(refusal))
+    seconds = time.perf_counter() - start
+    reference = (references or {}).get(config.seed)
     truth = problem.truth if problem.truth is not None else mask_of(reference, found.support.size)
     return Result(
         config,
@@ -123,12 +153,17 @@ def skipped(method: Method, data_set: DataSet) -> str | None:
 def _configs(data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, seeds: int) -> list[list[Config]]:
     """The configurations of each setting, by seed."""
     rows = data_set.training_rows(plan.quick)
-    settings = [json.dumps(setting, sort_keys=True) for setting in method.grid(data_set, plan.quick)]
+    settings = [setting_of(**setting) for setting in method.grid(data_set, plan.quick)]
     return [[Config(data_set.name, method.name, epsilon, s, seed, rows) for seed in range(seeds)] for s in settings]
 
 
 def best_setting(
-    results: Results, data_set: DataSet, method: Method, plan: Plan, epsilon: float | None, measured: str = "error"
+    results: Results[Result],
+    data_set: DataSet,
+    method: Method,
+    plan: Plan,
+    epsilon: float | None,
+    measured: str = "error",
 ) -> tuple[str, int | None] | None:
     """The setting of the lowest mean of a measure in the search, and the limit on rows; None before it is finished."""
     sums = []
@@ -145,7 +180,7 @@ def run(
     plan: Plan,
     data_sets: Sequence[DataSet],
     methods: Sequence[Method],
-    results: Results,
+    results: Results[Result],
     *,
     folder: Path | None = None,
     jobs: int = 2,
@@ -179,9 +214,7 @@ def run(
         A sentence for each data set that is not there.
     """
     absent = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
-    with parallel as workers, Progress(*columns, console=console, disable=console is None) as progress:
+    with harness.progress_bars(console) as progress:
         for data_set in data_sets:
             try:
                 data_set.records(0, folder)
@@ -189,30 +222,30 @@ def run(
                 absent.append(str(error))
                 continue
             willing = [method for method in methods if skipped(method, data_set) is None]
+            references: dict[int, list[int]] = {}
             for phase in (_references, _search, _final):
-                wanted = dict.fromkeys(phase(results, data_set, willing, plan))
-                configs = [config for config in wanted if config not in results]
                 # Fits on the same records follow each other: a worker keeps those of one seed.
-                configs.sort(key=lambda config: config.seed)
-                bar = progress.add_task(f"{data_set.name}, {phase.__name__[1:]}", total=len(configs))
-                tasks = (delayed(fit)(config, folder, _reference(results, config), additions) for config in configs)
-                for result in workers(tasks):
-                    results.add(result)
-                    progress.advance(bar)
-                progress.remove_task(bar)
+                configs = sorted(phase(results, data_set, willing, plan), key=lambda config: config.seed)
+                harness.run(
+                    configs,
+                    partial(fit, folder=folder, references=references),
+                    results,
+                    jobs=jobs,
+                    progress=progress,
+                    title=f"{data_set.name}, {phase.__name__[1:]}",
+                    additions=additions,
+                )
+                if phase is _references:
+                    found = {config.seed: results[config].support for config in configs}
+                    references = {seed: support for seed, support in found.items() if support is not None}
     return absent
 
 
-def _reference(results: Results, config: Config) -> list[int] | None:
-    twin = replace(config, method=NON_PRIVATE.name, epsilon=None, setting="{}")
-    return results[twin].support if twin in results else None
-
-
-def _references(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+def _references(results: Results[Result], data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
     return _configs(data_set, NON_PRIVATE, plan, None, plan.seeds)[0]
 
 
-def _search(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+def _search(results: Results[Result], data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
     for method in methods:
         if method is not NON_PRIVATE:
             for epsilon in plan.epsilons_of(method):
@@ -220,7 +253,7 @@ def _search(results: Results, data_set: DataSet, methods: Sequence[Method], plan
                     yield from configs
 
 
-def _final(results: Results, data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
+def _final(results: Results[Result], data_set: DataSet, methods: Sequence[Method], plan: Plan) -> Iterable[Config]:
     """All seeds at the best setting; methods of practice have one for the error and one for the log-loss."""
     for method in methods:
         if method is NON_PRIVATE:
@@ -233,3 +266,106 @@ def _final(results: Results, data_set: DataSet, methods: Sequence[Method], plan:
             setting, rows = best
             for seed in range(plan.seeds_of(method)):
                 yield Config(data_set.name, method.name, epsilon, setting, seed, rows)
+
+
+# ---------------------------------------------------------------------
+# Finished fits, gathered into cells: a method at its best setting on a data set at an epsilon, over seeds.
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One method on one data set at one epsilon.
+
+    Parameters
+    ----------
+    data_set, method, family : str
+        Names.
+    epsilon : float or None
+        None without privacy.
+    setting : str
+        The best one, as JSON.
+    results : tuple of Result
+        One per seed, in order; empty if the method was skipped or refused.
+    reason : str
+        Why it is empty.
+    """
+
+    data_set: str
+    method: str
+    family: str
+    epsilon: float | None
+    setting: str
+    results: tuple[Result, ...]
+    reason: str = ""
+
+    def values(self, measured: str) -> list[float]:
+        """A measure by seed; a cell has no results if the method refused for any."""
+        found = [getattr(result, measured) for result in self.results]
+        return [value for value in found if value is not None]
+
+    def mean(self, measured: str) -> float:
+        """The mean of a measure over seeds; NaN where it has no meaning."""
+        values = self.values(measured)
+        return float(np.mean(values)) if values else float("nan")
+
+    @property
+    def error(self) -> float:
+        """Mean test error."""
+        return self.mean("error")
+
+    @property
+    def f1(self) -> float:
+        """Mean F1 of the support."""
+        return self.mean("f1")
+
+    @property
+    def nonzeros(self) -> float:
+        """Mean number of features used."""
+        return self.mean("nonzeros")
+
+
+def summarise(
+    results: Results[Result],
+    plan: Plan,
+    data_sets: Sequence[DataSet],
+    methods: Sequence[Method],
+    measured: str = "error",
+) -> list[Cell]:
+    """All cells that are finished, and those that are empty for a reason; unfinished ones are left out.
+
+    Parameters
+    ----------
+    results : Results
+        Finished fits.
+    plan : Plan
+        Which of them count.
+    data_sets, methods : sequences
+        Which cells.
+    measured : {"error", "log_loss"}
+        By which the best setting of a method is chosen.
+    """
+    cells = []
+    for data_set, method in product(data_sets, methods):
+        if data_set.task not in method.tasks:
+            continue
+        reason = skipped(method, data_set)
+        for epsilon in plan.epsilons_of(method):
+            if reason is not None:
+                cells.append(Cell(data_set.name, method.name, method.family, epsilon, "{}", (), reason))
+                continue
+            best = best_setting(results, data_set, method, plan, epsilon, measured)
+            if best is None:
+                continue
+            setting, rows = best
+            seeds = range(plan.seeds_of(method))
+            configs = [Config(data_set.name, method.name, epsilon, setting, seed, rows) for seed in seeds]
+            if all(config in results for config in configs):
+                cells.append(_cell(method, [results[config] for config in configs]))
+    return cells
+
+
+def _cell(method: Method, found: Sequence[Result]) -> Cell:
+    config = found[0].config
+    refusal = next((result.refusal for result in found if result.refusal is not None), None)
+    kept = () if refusal is not None else tuple(found)
+    return Cell(config.data_set, method.name, method.family, config.epsilon, config.setting, kept, refusal or "")

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from taciturn.core.errors import ParameterError
 from taciturn_research.attacks.entry import KINDS, Entry, ExactCase, SampledCase
-from taciturn_research.attacks.estimators import ESTIMATORS
+from taciturn_research.attacks.estimators import ESTIMATORS, PERSONS
 from taciturn_research.attacks.mechanisms import MECHANISMS
-from taciturn_research.attacks.persons import PERSONS
 from taciturn_research.attacks.registered import registered_entries
-from taciturn_research.attacks.scalers import SCALERS
 from taciturn_research.attacks.scores import SCORES
-from taciturn_research.attacks.selectors import SELECTORS
+from taciturn_research.attacks.transformers import SCALERS, SELECTORS
 
 __all__ = ["ENTRIES", "KINDS", "Entry", "ExactCase", "SampledCase", "all_entries", "find_entries"]
 

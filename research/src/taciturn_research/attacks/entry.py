@@ -16,18 +16,6 @@ from taciturn.core.errors import SuspiciousReleaseWarning, WeakBudgetWarning, We
 from taciturn.events import Event
 from taciturn.privacy.certificate import Certificate
 
-__all__ = [
-    "KINDS",
-    "Entry",
-    "ExactCase",
-    "Fit",
-    "SampledCase",
-    "case_of_event",
-    "case_of_fit",
-    "exact_case_of_fit",
-    "fit",
-]
-
 Outcome = np.ndarray | tuple[float, ...]
 
 KINDS = ("mechanism", "selector", "estimator", "scaler", "score")

@@ -29,19 +29,19 @@ from taciturn.methods.schedule import Problem
 from taciturn.methods.screening.estimator import ScreenedClassifier, ScreenedRegressor
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
 from taciturn.methods.sparse.plan import METHODS
-from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase, case_of_fit, exact_case_of_fit
-from taciturn_research.attacks.frank_wolfe_law import FrankWolfeLaw
+from taciturn_research.attacks.entry import Entry, ExactCase, Fit, SampledCase, case_of_fit, exact_case_of_fit
+from taciturn_research.attacks.laws import FrankWolfeLaw
 from taciturn_research.attacks.mechanisms import GAUSSIAN_DELTA
 from taciturn_research.attacks.neighbours import (
     balanced_labels,
+    last_with_rows,
     lone_record,
     mislabelled_record,
     near_tie,
     residual_jump,
     turncoat_block,
 )
-
-__all__ = ["ESTIMATORS"]
+from taciturn_research.attacks.transformers import SELECTORS
 
 _GAUSSIAN = {"delta": GAUSSIAN_DELTA}
 # Runs are whole fits of milliseconds: fewer of them where little can be found, and few where a violation is obvious.
@@ -354,3 +354,43 @@ ESTIMATORS = (
     ),
 )
 """Every estimator."""
+
+
+# ---------------------------------------------------------------------
+# Fits in which a record is a person with several rows: the attacks on single records, on nine rows of one person.
+
+
+_N_ROWS = 9
+
+_ATTACKS = {
+    "SparseRegressor": "persons",
+    "SparseClassifier": "persons",
+    "SparseRegressor/inference": "persons-inference",
+    "HardThresholdRegressor": "persons",
+    "HardThresholdClassifier": "persons",
+    "CorrelationSelector/peeling": "persons",
+    "CorrelationSelector/peeling-order": "persons-order",
+    "BlockVoteSelector/order": "persons-order",
+}
+"""By the name of an entry, what tells the one with persons from others of the same class."""
+
+
+def _with_persons(case: Callable[[float], SampledCase | ExactCase], epsilon: float) -> SampledCase:
+    single = case(epsilon)
+    if not isinstance(single, SampledCase) or not isinstance(single.run, Fit):
+        raise TypeError("expected an attack on whole fits")
+    pair = last_with_rows(single.pair, _N_ROWS)
+    return case_of_fit(single.run.model, pair, single.trials, event=single.event, discrete=single.run.discrete)
+
+
+PERSONS = tuple(
+    Entry(
+        f"{entry.subject}/{_ATTACKS[entry.name]}",
+        entry.kind,
+        f"{entry.summary}; a person with {_N_ROWS} rows",
+        partial(_with_persons, entry.case),
+    )
+    for entry in (*SELECTORS, *ESTIMATORS)
+    if entry.name in _ATTACKS
+)
+"""Of the classes that accept persons, at least one of each family."""

@@ -1,4 +1,4 @@
-r"""Laws of mechanisms on few candidates, written from their definitions and not from their samplers.
+"""Laws of mechanisms on few candidates, written from their definitions and not from their samplers.
 
 A law maps outcomes to probabilities. Of the mechanism only its public numbers are used, such as its noise scale.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatch
 from itertools import combinations, pairwise, permutations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, softmax
 
 from taciturn.core.validation import FloatArray
 from taciturn.mechanisms import (
@@ -27,8 +28,7 @@ from taciturn.mechanisms import (
     RoundedGaussian,
     TwoSidedGeometric,
 )
-
-__all__ = ["Law", "law_of"]
+from taciturn.methods.frank_wolfe.plan import FrankWolfePlan
 
 Law = dict[Any, float]
 
@@ -193,3 +193,43 @@ def _(mechanism: RoundedGaussian, value: int) -> Law:
     inside = np.where(edges[1:] <= 0.0, np.diff(lower), -np.diff(upper))
     law: Law = dict(zip(range(-reach, reach + 1), inside.tolist(), strict=True))
     return law | {"less": float(lower[0]), "more": float(upper[-1])}
+
+
+# ---------------------------------------------------------------------
+# The law of Frank-Wolfe steps over all paths, written from the definition and not from a solver.
+
+
+@dataclass(frozen=True, slots=True)
+class FrankWolfeLaw:
+    """The law of Frank-Wolfe steps of a regression, from gradients in real arithmetic.
+
+    Features, targets and coefficients are in mapped units, which those of the catalogue's models are: bounds of one, no
+    intercept. Of the plan the loss, the radius, the number of steps and the noise scale are used.
+    """
+
+    plan: FrankWolfePlan
+
+    def __call__(self, data: tuple[np.ndarray, np.ndarray]) -> Law:
+        """The probability of every vector of coefficients."""
+        X, y = data
+        plan = self.plan
+        loss, noise = plan.problem.loss, plan.noise_scale * plan.problem.loss.lipschitz(plan.radius)
+        vertices = plan.radius * np.vstack((np.eye(X.shape[1]), -np.eye(X.shape[1])))
+        paths = [(np.zeros(X.shape[1]), 1.0)]
+        for t in range(plan.n_steps):
+            share = 2.0 / (t + 2.0)
+            paths = [
+                ((1.0 - share) * w + share * vertex, chance * probability)
+                for w, chance in paths
+                for vertex, probability in zip(
+                    vertices,
+                    softmax(-vertices @ (X.T @ loss.derivative(X @ w, y)) / (plan.radius * noise)).tolist(),
+                    strict=True,
+                )
+            ]
+        law: Law = {}
+        for w, chance in paths:
+            # Paths that meet differ by rounding.
+            end = tuple(np.round(w, 12).tolist())
+            law[end] = law.get(end, 0.0) + chance
+        return law

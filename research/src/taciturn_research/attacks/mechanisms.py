@@ -32,8 +32,6 @@ from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase, case_
 from taciturn_research.attacks.laws import law_of
 from taciturn_research.attacks.neighbours import opposing_scores, reversed_ranks, wide_gap
 
-__all__ = ["GAUSSIAN_DELTA", "MECHANISMS"]
-
 GAUSSIAN_DELTA = 0.01
 """For Gaussian noise, whose parameter any delta tells; with a larger one fewer runs do."""
 

@@ -26,23 +26,6 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.validation import FloatArray, check_integer, check_positive, check_real
 from taciturn.data.sensitivity import Relation, check_relation
 
-__all__ = [
-    "NULL_LABEL",
-    "balanced_labels",
-    "beyond_all_others",
-    "last_with_rows",
-    "lone_record",
-    "mislabelled_record",
-    "near_tie",
-    "opposing_scores",
-    "rank_reversal",
-    "residual_jump",
-    "reversed_ranks",
-    "turncoat_block",
-    "wide_gap",
-]
-
-
 NULL_LABEL = 99
 """A label outside all classes."""
 

@@ -13,16 +13,6 @@ import scipy.sparse as sp
 from taciturn.core.validation import NumberArray
 from taciturn.tables import Column, TableBounds, Target
 
-__all__ = [
-    "HUGE",
-    "LAYOUTS",
-    "MOST_ROWS",
-    "TINY",
-    "neighbouring_persons",
-    "neighbouring_tables",
-    "with_odd_cells",
-]
-
 LAYOUTS = ("dense", "csr", "csc")
 """In which a table can be handed over."""
 

@@ -41,18 +41,6 @@ from taciturn.tables import TableEncoder
 from taciturn_research.attacks.random_tables import neighbouring_persons, neighbouring_tables, with_odd_cells
 from taciturn_research.attacks.registered import unlisted_classes
 
-__all__ = [
-    "LARGE",
-    "PERSON_REPLAYS",
-    "REPLAYS",
-    "SMALL",
-    "TABLE_REPLAYS",
-    "ReplayCase",
-    "Sizes",
-    "all_replays",
-    "replays_of",
-]
-
 Table = dict[str, Any]
 Around = Callable[[np.random.Generator, Any, Table, Table], tuple[Any, Table, Table]]
 

@@ -8,8 +8,6 @@ from taciturn.audit.engine import AuditResult, audit, audit_exact
 from taciturn.core.validation import check_real
 from taciturn_research.attacks import ENTRIES, Entry, SampledCase
 
-__all__ = ["audit_all", "audit_entry"]
-
 _CONFIDENCE = 0.95
 # The noise decides on the size of the pairs: at the least epsilon, near ties take some thousand rows.
 _SMALLEST, _LARGEST = 0.01, 10.0

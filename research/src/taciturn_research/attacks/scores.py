@@ -17,8 +17,6 @@ from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase
 from taciturn_research.attacks.laws import Law, law_of
 from taciturn_research.attacks.neighbours import mislabelled_record, residual_jump
 
-__all__ = ["SCORES"]
-
 Table = tuple[np.ndarray, np.ndarray]
 
 _TRIALS = 3_000
@@ -48,6 +46,7 @@ class ScoreRun:
         return score
 
     def __call__(self, data: Table, random_state: int) -> np.ndarray:
+        """Release a score."""
         score = self.release(data, random_state)
         return np.array([score.value] if isinstance(score, PrivateScore) else score.counts)
 
@@ -63,6 +62,7 @@ class AccuracyLaw:
     plan: ScorePlan
 
     def __call__(self, data: Table) -> Law:
+        """The law of the counts."""
         _, y = data
         ends: dict[Any, int] = {"less": 0, "more": y.size}
         values: Law = {}

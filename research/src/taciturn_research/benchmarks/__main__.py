@@ -12,27 +12,34 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from taciturn_research.benchmarks import (
-    bench_accounting,
-    bench_default,
-    bench_design,
-    bench_files,
-    bench_frank_wolfe,
-    bench_gradients,
-    bench_gram,
-    bench_growth,
-    bench_hard_threshold,
-    bench_kendall,
-    bench_peers,
-    bench_randomness,
-    bench_screening,
-    bench_selectors,
-    bench_starting,
-    bench_table,
-    bench_top_k,
+from taciturn_research.benchmarks import bench_peers
+from taciturn_research.benchmarks.bench_files import files_rows, table_rows
+from taciturn_research.benchmarks.bench_fits import (
+    accounting_rows,
+    default_rows,
+    growth_rows,
+    kendall_rows,
+    selectors_rows,
+    starting_rows,
 )
-from taciturn_research.benchmarks.measuring import Row
-from taciturn_research.benchmarks.table import FASTER, HEADINGS, SLOWER, cells_of, excused, section_of, with_sections
+from taciturn_research.benchmarks.bench_kernels import (
+    design_rows,
+    gradients_rows,
+    gram_rows,
+    randomness_rows,
+    top_k_rows,
+)
+from taciturn_research.benchmarks.bench_steps import frank_wolfe_rows, hard_threshold_rows, screening_rows
+from taciturn_research.benchmarks.measuring import (
+    FASTER,
+    HEADINGS,
+    SLOWER,
+    Row,
+    cells_of,
+    excused,
+    section_of,
+    with_sections,
+)
 
 RESULTS = Path(__file__).with_name("results.md")
 
@@ -48,22 +55,22 @@ class Suite(NamedTuple):
 
 
 SUITES = {
-    "randomness": Suite("randomness, against numpy's PCG64", bench_randomness.rows, SLOWER),
-    "top_k": Suite("top-k selection", bench_top_k.rows, FASTER),
-    "accounting": Suite("accounting", bench_accounting.rows, FASTER),
-    "design": Suite("exact sums", bench_design.rows, SLOWER),
-    "gradients": Suite("gradients over dense rows", bench_gradients.rows, FASTER),
-    "default": Suite("the default on dense tables", bench_default.rows, SLOWER),
-    "growth": Suite("growth of the default", bench_growth.rows, SLOWER),
-    "gram": Suite("Gram matrices in sparse fits", bench_gram.rows, SLOWER),
-    "frank_wolfe": Suite("Frank-Wolfe, a step", bench_frank_wolfe.rows, FASTER),
-    "hard_threshold": Suite("hard thresholding, a step", bench_hard_threshold.rows, SLOWER),
-    "screening": Suite("columns dropped for good", bench_screening.rows, FASTER),
-    "selectors": Suite("correlation selector", bench_selectors.rows, SLOWER),
-    "kendall": Suite("Kendall selector", bench_kendall.rows, FASTER),
-    "starting": Suite("imports and first fits", bench_starting.rows, SLOWER),
-    "table": Suite("a table on disk", bench_table.rows, SLOWER),
-    "files": Suite("files larger than memory", bench_files.rows, SLOWER),
+    "randomness": Suite("randomness, against numpy's PCG64", randomness_rows, SLOWER),
+    "top_k": Suite("top-k selection", top_k_rows, FASTER),
+    "accounting": Suite("accounting", accounting_rows, FASTER),
+    "design": Suite("exact sums", design_rows, SLOWER),
+    "gradients": Suite("gradients over dense rows", gradients_rows, FASTER),
+    "default": Suite("the default on dense tables", default_rows, SLOWER),
+    "growth": Suite("growth of the default", growth_rows, SLOWER),
+    "gram": Suite("Gram matrices in sparse fits", gram_rows, SLOWER),
+    "frank_wolfe": Suite("Frank-Wolfe, a step", frank_wolfe_rows, FASTER),
+    "hard_threshold": Suite("hard thresholding, a step", hard_threshold_rows, SLOWER),
+    "screening": Suite("columns dropped for good", screening_rows, FASTER),
+    "selectors": Suite("correlation selector", selectors_rows, SLOWER),
+    "kendall": Suite("Kendall selector", kendall_rows, FASTER),
+    "starting": Suite("imports and first fits", starting_rows, SLOWER),
+    "table": Suite("a table on disk", table_rows, SLOWER),
+    "files": Suite("files larger than memory", files_rows, SLOWER),
     "peers": Suite("fits beside other libraries", bench_peers.rows, SLOWER, by_name_only=True),
 }
 

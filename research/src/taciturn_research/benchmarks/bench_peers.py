@@ -15,11 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from taciturn_research.arena.elsewhere import BUILD
+from taciturn_research.arena.peers import BUILD
 from taciturn_research.benchmarks.measuring import Row
 from taciturn_research.benchmarks.peer_fits import METHODS, TABLES, TASKS
-
-__all__ = ["BASELINE", "OURS", "STORED", "Measurement", "ratio", "rows", "rows_of"]
 
 STORED = Path(__file__).with_name("peers.json")
 OURS = ('taciturn, n_nonzero="all"', "taciturn, n_nonzero=10")

@@ -16,8 +16,6 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-__all__ = ["METHODS", "TABLES", "TASKS", "PeerMethod", "Shape", "table"]
-
 TASKS = ("classification", "regression")
 N_SIGNALS = 10
 ENTRIES_PER_ROW = 50

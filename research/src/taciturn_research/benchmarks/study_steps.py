@@ -8,7 +8,7 @@ differ in n, d, epsilon, radius and loss, finds the number with the smallest hel
 mu being the GDP parameter of the budget. The form is that of the theory (optimisation error falls as radius**2 / T,
 noise grows as radius sqrt(T) log(d) / (n mu), hence power 2/3); the constants are measured. The floor is for budgets
 too small to learn from, where many random steps average out to nothing and few do harm. Residuals are clipped at the
-half-width of the target's range; ``study_siblings`` is about clips by private medians. Results go to
+half-width of the target's range; ``study_siblings`` is about clips by private medians. ``--publish`` writes
 ``study_steps.md`` beside this file.
 """
 
@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
-from functools import partial
+from collections.abc import Mapping
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
 from taciturn.accounting import Budget
 from taciturn.methods.frank_wolfe.estimator import FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.privacy.gdp import mu_of_budget
+from taciturn_research.harness import Config, Study, setting_of
+from taciturn_research.pages import table
 
 STEPS = (10, 20, 40, 80, 160, 320, 640)
 DELTA = 1e-5
@@ -55,19 +55,22 @@ def make(
     return X, np.clip(margins * scale + rng.normal(0.0, 0.1 * scale * margins.std(), n), -1.0, 1.0), w
 
 
-def held_out_loss(
-    loss: str, X: np.ndarray, y: np.ndarray, epsilon: float, radius: float, steps: int, seed: int
-) -> float:
+@lru_cache(maxsize=1)
+def _data(loss: str, n: int, d: int, radius: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return make(loss, 2 * n, d, radius, np.random.default_rng(seed))
+
+
+def measure(config: Config) -> Mapping[str, float]:
     """Loss on the second half of a model fitted privately on the first."""
-    half = len(y) // 2
-    given: dict[str, Any] = {"epsilon": epsilon, "radius": radius, "n_steps": steps, "random_state": seed}
+    loss, half, given = config.data_set, config.rows or 0, config.settings | {"epsilon": config.epsilon}
+    X, y, _ = _data(loss, half, given.pop("d"), given["radius"], config.seed)
     # A clip by private medians has a rule of its own: study_siblings.
     kind: Any = FrankWolfeClassifier if loss == "logistic" else partial(FrankWolfeRegressor, residual_clip=1.0)
-    model = kind(delta=DELTA, **given).fit(X[:half], y[:half])
+    model = kind(delta=DELTA, random_state=config.seed, **given).fit(X[:half], y[:half])
     if loss == "logistic":
         margins = model.decision_function(X[half:])
-        return float(np.mean(np.logaddexp(0.0, margins) - y[half:] * margins))
-    return float(np.mean((model.predict(X[half:]) - y[half:]) ** 2) / np.var(y[half:]))
+        return {"loss": float(np.mean(np.logaddexp(0.0, margins) - y[half:] * margins))}
+    return {"loss": float(np.mean((model.predict(X[half:]) - y[half:]) ** 2) / np.var(y[half:]))}
 
 
 def feature(n: int, d: int, epsilon: float, radius: float) -> float:
@@ -75,24 +78,13 @@ def feature(n: int, d: int, epsilon: float, radius: float) -> float:
     return n * mu_of_budget(Budget(epsilon, DELTA)) * radius / math.log(2.0 * d)
 
 
-def main() -> int:
-    """Run the study and write its table."""
-    warnings.simplefilter("ignore")
-    settings = list(product(LOSSES, SIZES, EPSILONS, RADII))
-    rows, curves, features = [], [], []
-    for loss, (n, d), epsilon, radius in track(settings, console=Console(stderr=True)):
-        losses = np.zeros((SEEDS, len(STEPS)))
-        for seed in range(SEEDS):
-            X, y, _ = make(loss, 2 * n, d, radius, np.random.default_rng(seed))
-            for j, steps in enumerate(STEPS):
-                losses[seed, j] = held_out_loss(loss, X, y, epsilon, radius, steps, seed)
-        mean = losses.mean(axis=0)
-        curves.append(mean / mean.min())
-        features.append(feature(n, d, epsilon, radius))
-        rows.append((loss, n, d, epsilon, radius, STEPS[int(mean.argmin())], mean.min()))
-    rule = fit_rule(np.array(curves), np.array(features))
-    report(rows, np.array(curves), np.array(features), rule)
-    return 0
+SETTINGS = list(product(LOSSES, SIZES, EPSILONS, RADII))
+GRID = [
+    Config(loss, "Frank-Wolfe", epsilon, setting_of(d=d, radius=radius, n_steps=steps), seed, n)
+    for loss, (n, d), epsilon, radius in SETTINGS
+    for seed in range(SEEDS)
+    for steps in STEPS
+]
 
 
 Rule = tuple[float, float, float]
@@ -118,35 +110,45 @@ def fit_rule(curves: np.ndarray, features: np.ndarray) -> Rule:
     return min(grid, key=lambda rule: float(np.mean(np.log(regret(curves, features, rule)))))
 
 
-def report(rows: list[tuple[Any, ...]], curves: np.ndarray, features: np.ndarray, rule: Rule) -> None:
-    """Write the table, and what rules of thumb would have cost."""
+def report(frame: Any) -> str:
+    """The fitted rule, what rules of thumb would have cost, and the best number of steps of each setting."""
+    means = frame["loss"].to_numpy().reshape(len(SETTINGS), SEEDS, len(STEPS)).mean(axis=1)
+    curves = means / means.min(axis=1, keepdims=True)
+    features = np.array([feature(n, d, epsilon, radius) for _, (n, d), epsilon, radius in SETTINGS])
+    rule = fit_rule(curves, features)
 
-    def cost(regrets: np.ndarray) -> str:
+    def cost(regrets: np.ndarray) -> tuple[str, str]:
         mean = 100 * (np.exp(np.mean(np.log(regrets))) - 1)
-        return f"{mean:.1f} % | {100 * (regrets.max() - 1):.0f} %"
+        return f"{mean:.1f} %", f"{100 * (regrets.max() - 1):.0f} %"
 
     scale, power, least = rule
-    lines = [
-        "# How many Frank-Wolfe steps?",
-        "",
-        "`python -m taciturn_research.benchmarks.study_steps`, "
-        f"delta = {DELTA:g}, {SEEDS} seeds a setting. Losses are held out; means",
-        "over settings are geometric.",
-        "",
-        "| steps | loss above the best of each setting | worst setting |",
-        "| --- | --- | --- |",
-        f"| max({least:g}, {scale:.3g} (n mu radius / log 2d)^{power:.3g}) | {cost(regret(curves, features, rule))} |",
-    ]
-    lines += [f"| always {steps} | {cost(curves[:, j])} |" for j, steps in enumerate(STEPS)]
-    lines += [
-        "",
-        "| loss | n | d | epsilon | radius | n mu radius / log 2d | best | rule | loss at best |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for (loss, n, d, epsilon, radius, best, value), x, t in zip(rows, features, steps_of(rule, features), strict=True):
-        lines.append(f"| {loss} | {n} | {d} | {epsilon:g} | {radius:g} | {x:.0f} | {best} | {t:.0f} | {value:.3f} |")
-    Path(__file__).with_name("study_steps.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    own = f"max({least:g}, {scale:.3g} (n mu radius / log 2d)^{power:.3g})"
+    rules = [[own, *cost(regret(curves, features, rule))]]
+    rules += [[f"always {steps}", *cost(curves[:, j])] for j, steps in enumerate(STEPS)]
+    rows = [
+        [loss, f"{n}", f"{d}", f"{epsilon:g}", f"{radius:g}", f"{x:.0f}", f"{STEPS[mean.argmin()]}", f"{t:.0f}",
+         f"{mean.min():.3f}"]
+        for (loss, (n, d), epsilon, radius), mean, x, t in zip(
+            SETTINGS, means, features, steps_of(rule, features), strict=True
+        )
+    ]  # fmt: skip
+    heads = ["loss", "n", "d", "epsilon", "radius", "n mu radius / log 2d", "best", "rule", "loss at best"]
+    runs = f"delta = {DELTA:g}, {SEEDS} seeds a setting"
+    return f"""# How many Frank-Wolfe steps?
 
+`python -m taciturn_research.benchmarks.study_steps`, {runs}. Losses are held out; means
+over settings are geometric.
+
+{table(["steps", "loss above the best of each setting", "worst setting"], rules)}
+
+{table(heads, rows)}
+"""
+
+
+STUDY = Study("taciturn_research.benchmarks.study_steps", __doc__, measure, report, Path(__file__).with_suffix(".md"))
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # By its name, since worker processes import it.
+    from taciturn_research.benchmarks import study_steps as named
+
+    sys.exit(named.STUDY.main(named.GRID))

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from taciturn.audit import AuditResult
     from taciturn_research.attacks import Entry
 
-__all__ = ["audit", "entry_table", "verdict_table"]
-
 
 def audit(
     name: Annotated[str, typer.Argument(help="A class, or all; list prints the names.")],

@@ -14,8 +14,6 @@ from taciturn.app.cli.screen import console, print_line
 if TYPE_CHECKING:
     from taciturn_research.arena.methods import Method
 
-__all__ = ["arena"]
-
 
 class Measure(StrEnum):
     """What ``--compare`` shows."""
@@ -57,11 +55,10 @@ def arena(
     from dataclasses import replace
 
     from taciturn.core.errors import ParameterError
-    from taciturn_research.arena.catalogue import DATA_SETS, METHODS, read_additions
-    from taciturn_research.arena.compare import compared
-    from taciturn_research.arena.report import PUBLISHED, write_report
-    from taciturn_research.arena.results import Results
-    from taciturn_research.arena.run import FULL, QUICK, run
+    from taciturn_research.arena.catalogue import DATA_SETS, METHODS
+    from taciturn_research.arena.report import PUBLISHED, compared, write_report
+    from taciturn_research.arena.run import FULL, QUICK, results_in, run
+    from taciturn_research.harness import read_additions
 
     if publish and with_file:
         raise ParameterError("--publish", True, "no --with: pages are about the repository's methods", "leave one out")
@@ -79,7 +76,7 @@ def arena(
     data_sets = [DATA_SETS[name] for name in data_set or DATA_SETS]
     methods = _chosen("--method", method, METHODS.values())
     forgotten = _chosen("--forget", forget or (), METHODS.values())
-    results = Results(out)
+    results = results_in(out)
     if forgotten:
         results.forget({each.name for each in forgotten})
     if not report_only:

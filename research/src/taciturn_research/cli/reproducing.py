@@ -9,8 +9,6 @@ import typer
 
 from taciturn.app.cli.screen import console, print_line
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     name: Annotated[str, typer.Argument(help="An experiment, or all; list prints the names.")],

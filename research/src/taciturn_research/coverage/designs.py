@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit
 
-__all__ = ["DESIGNS", "TASKS", "WELL_SPECIFIED", "Population", "least_squares", "maximum_likelihood"]
-
 TASKS = ("linear", "logistic")
 
 DESIGNS = {

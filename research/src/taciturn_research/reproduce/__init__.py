@@ -8,7 +8,8 @@ figures. On the command line: ``taciturn reproduce list``.
 papers, so all of this is for public data.
 """
 
-from taciturn_research.reproduce.catalogue import EXPERIMENTS, find_experiment
+from taciturn.core.errors import ParameterError
+from taciturn_research.reproduce import dpight, dpsis, screening, sparsifier
 from taciturn_research.reproduce.experiment import Case, Claim, Experiment, Finding, Picture, Published, Table
 from taciturn_research.reproduce.pages import write_report
 from taciturn_research.reproduce.runner import run_experiment
@@ -26,3 +27,20 @@ __all__ = [
     "run_experiment",
     "write_report",
 ]
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *screening.EXPERIMENTS,
+    *dpsis.EXPERIMENTS,
+    *dpight.EXPERIMENTS,
+    *sparsifier.EXPERIMENTS,
+)
+"""In the order in which ``all`` runs them."""
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of that name."""
+    for experiment in EXPERIMENTS:
+        if experiment.name == name:
+            return experiment
+    known = ", ".join(experiment.name for experiment in EXPERIMENTS)
+    raise ParameterError("name", name, f"all or one of {known}", "see taciturn reproduce list")

@@ -1,28 +1,104 @@
-"""What an experiment of a paper is: its data, what one trial computes, what the paper prints, and how to show it."""
+"""What an experiment of a paper is, the numbers of its trials, and verdicts on what the paper prints."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
+from statistics import fmean, stdev
 from typing import Any, Concatenate, Literal, ParamSpec
 
-from taciturn_research.reproduce.numbers import Numbers, Row
+# ---------------------------------------------------------------------
+# The numbers of all finished trials, their means and standard deviations, and a test of differences.
 
-__all__ = [
-    "NOT_PRIVATE_SCALING",
-    "SYNTHETIC",
-    "Case",
-    "Claim",
-    "Experiment",
-    "Finding",
-    "Picture",
-    "Published",
-    "Table",
-    "checker",
-    "seed_of",
-]
+
+LEVEL = 0.05
+"""At which a test calls a difference significant."""
+
+Row = dict[str, Any]
+"""One number of one trial: its ``value``, and under the other keys what it is the value of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean and standard deviation of one number over the trials; None where there is one trial or no spread."""
+
+    of: Row
+    mean: float
+    sd: float | None
+    trials: int
+
+
+class Numbers:
+    """Values by what they are the values of, each in the order of the trials.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        Those of all trials, trial after trial.
+
+    Examples
+    --------
+    >>> from taciturn_research.reproduce.experiment import Numbers
+    >>> numbers = Numbers([{"method": "a", "value": 1.0}, {"method": "b", "value": 5}, {"method": "a", "value": 2.0}])
+    >>> numbers.values({"method": "a"}), numbers.mean({"method": "b"})
+    ([1.0, 2.0], 5.0)
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._values: dict[tuple[tuple[str, Any], ...], list[float]] = {}
+        for row in rows:
+            of = tuple((key, value) for key, value in row.items() if key != "value")
+            self._values.setdefault(of, []).append(float(row["value"]))
+        self._summaries = [_summary(dict(of), values) for of, values in self._values.items()]
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def summaries(self, where: Mapping[str, Any] | None = None) -> list[Summary]:
+        """Of all numbers with these keys and values, in the order in which they first appear.
+
+        A tuple or list in ``where`` stands for any of its values.
+        """
+        return [summary for summary in self._summaries if _matches(summary.of, where or {})]
+
+    def summary(self, of: Mapping[str, Any]) -> Summary:
+        """Mean and standard deviation of the only number with these keys and values.
+
+        Raises
+        ------
+        LookupError
+            If there is none, or more than one.
+        """
+        found = self.summaries(of)
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} numbers with {dict(of)}, not one")
+        return found[0]
+
+    def mean(self, of: Mapping[str, Any]) -> float:
+        """The mean over the trials of the only number with these keys and values."""
+        return self.summary(of).mean
+
+    def values(self, of: Mapping[str, Any]) -> list[float]:
+        """The values, one per trial, of the only number with these keys and values."""
+        return list(self._values[tuple(self.summary(of).of.items())])
+
+
+def _summary(of: Row, values: list[float]) -> Summary:
+    return Summary(of, fmean(values), (stdev(values) or None) if len(values) > 1 else None, len(values))
+
+
+def _matches(of: Row, where: Mapping[str, Any]) -> bool:
+    def agrees(key: str, wanted: Any) -> bool:
+        return key in of and (of[key] in wanted if isinstance(wanted, tuple | list) else of[key] == wanted)
+
+    return all(agrees(key, wanted) for key, wanted in where.items())
+
+
+# ---------------------------------------------------------------------
+# What an experiment of a paper is: its data, what one trial computes, what the paper prints, and how to show it.
+
 
 P = ParamSpec("P")
 
@@ -252,3 +328,100 @@ def seed_of(*words: object) -> int:
     """
     text = "\n".join(str(word) for word in words)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little")
+
+
+# ---------------------------------------------------------------------
+# Whether what a paper prints or claims is true of our numbers.
+
+
+Outcome = Literal["holds", "does not hold", "not run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A printed number beside ours, which is None where the trials were not run."""
+
+    published: Published
+    ours: Summary | None
+    difference_in_sd: float | None
+    outcome: Outcome
+
+    def __str__(self) -> str:
+        return _in_words(self.outcome, self.published.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimVerdict:
+    """A claim and the numbers for or against it."""
+
+    claim: Claim
+    evidence: str
+    outcome: Outcome
+
+    def __str__(self) -> str:
+        return _in_words(self.outcome, self.claim.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """What is to be said about one table or figure."""
+
+    item: str
+    numbers: tuple[Verdict, ...]
+    claims: tuple[ClaimVerdict, ...]
+
+    def __str__(self) -> str:
+        parts = []
+        for verdicts, what in ((self.numbers, "numbers"), (self.claims, "claims")):
+            run = [verdict for verdict in verdicts if verdict.outcome != "not run"]
+            if run:
+                held = sum(verdict.outcome == "holds" for verdict in run)
+                parts.append(f"{held} of {len(run)} {what} hold")
+            if len(run) < len(verdicts):
+                parts.append(f"{len(verdicts) - len(run)} of {len(verdicts)} {what} not run, data not available")
+        return "; ".join(parts) or "drawn; the paper prints no number"
+
+
+def judge_number(published: Published, numbers: Numbers) -> Verdict:
+    """Whether a printed number holds: within two standard deviations of a trial, or within its tolerance."""
+    found = [summary for summary in numbers.summaries() if summary.of == published.of]
+    if not found:
+        return Verdict(published, None, None, "not run")
+    (ours,) = found
+    difference = ours.mean - published.value
+    spread = ours.sd or 0.0
+    holds = abs(difference) <= max(2.0 * spread, published.tolerance)
+    return Verdict(published, ours, difference / spread if spread else None, _outcome(holds))
+
+
+def judge_claim(claim: Claim, numbers: Numbers) -> ClaimVerdict:
+    """Whether a claim holds of our numbers."""
+    try:
+        finding = claim.check(numbers)
+    except LookupError:
+        return ClaimVerdict(claim, "", "not run")
+    return ClaimVerdict(claim, finding.evidence, _outcome(finding.holds))
+
+
+def judge_items(experiment: Experiment, numbers: Numbers) -> tuple[Overall, ...]:
+    """All verdicts of an experiment, by table and figure."""
+    by_number = [judge_number(published, numbers) for published in experiment.published]
+    by_claim = [judge_claim(claim, numbers) for claim in experiment.claims]
+    return tuple(
+        Overall(
+            item,
+            tuple(verdict for verdict in by_number if verdict.published.item == item),
+            tuple(verdict for verdict in by_claim if verdict.claim.item == item),
+        )
+        for item in experiment.items
+    )
+
+
+def _outcome(holds: Any) -> Outcome:
+    return "holds" if holds else "does not hold"
+
+
+def _in_words(outcome: Outcome, reason: str) -> str:
+    if outcome == "not run":
+        return "not run: data not available"
+    return f"does not hold: {reason or 'no reason found'}" if outcome == "does not hold" else outcome

@@ -2,34 +2,104 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
-import warnings
-from collections.abc import Iterator
+import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+import taciturn
+from taciturn._version import __version__
 from taciturn.core.errors import DataError, SuspiciousReleaseWarning, WeakGuaranteeWarning
 from taciturn.core.validation import check_integer
 from taciturn.datasets import find_dataset, load_dataset
-from taciturn_research.reproduce.experiment import Case, Experiment, seed_of
-from taciturn_research.reproduce.records import Record, Records
-
-__all__ = ["run_experiment"]
+from taciturn_research.harness import FILE_NAME, Config, Results, progress_bars, run
+from taciturn_research.reproduce.experiment import Experiment, Row, seed_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """What there is to do on one case."""
+class Trial:
+    """One finished trial and its rows.
 
-    case: Case
-    digest: str
-    trials: list[int]
+    Parameters
+    ----------
+    config : Config
+        The data set is the case, the method the experiment, and the seed the number of the trial.
+    seed : int
+        Of the random numbers.
+    data : str
+        Digest of the data file, empty for synthetic data.
+    rows : list of Row
+        Its numbers.
+    source : str
+        Digest of the code, see :func:`source_digest`.
+    versions : dict
+        Of everything else on which the numbers depend.
+    """
+
+    config: Config
+    seed: int
+    data: str
+    rows: list[Row]
+    source: str
+    versions: dict[str, str]
+
+
+# What a paper claims, and why its numbers differ from ours: read after the trials, and no number depends on it.
+_WORDS = ("claims.py", "reasons.py")
+# Parts of the package on which no number depends: they come after the trials, or have nothing to do with them.
+_AROUND = ("_version.py", "__init__.py", "__main__.py", "app", "audit", "charts", "tables")
+
+
+def source_digest(experiment: Experiment) -> str:
+    """Of the code that computes an experiment's numbers: trials of another state of it are not mixed with this one's.
+
+    It is made of the subpackages of ``taciturn`` and of the folder in which the experiment's trials are defined. The
+    modules that hold what the paper says are left out.
+    """
+    return _digest_with(Path(inspect.getfile(experiment.run)).parent)
+
+
+@cache
+def _digest_with(own: Path) -> str:
+    root = Path(taciturn.__file__).parent
+    below = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in _AROUND]
+    digest = hashlib.sha256()
+    computing = [path for path in own.glob("*.py") if path.name not in _WORDS]
+    for path in sorted(below) + sorted(computing):
+        digest.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of everything else on which the numbers depend."""
+    own = {"taciturn": __version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+
+
+def trials_in(folder: Path, experiments: Sequence[Experiment]) -> Results[Trial]:
+    """The finished trials of a folder, as far as this state of the code computed them."""
+    sources = {experiment.name: source_digest(experiment) for experiment in experiments}
+
+    def counts(trial: Trial) -> bool:
+        return trial.versions == versions() and trial.source == sources.get(trial.config.method)
+
+    return Results(folder / FILE_NAME, Trial, counts)
+
+
+def find_trials(trials: Results[Trial], experiment: Experiment, case: str) -> list[Trial]:
+    """Those of one experiment on one case, in order; if the data file was exchanged, on the later one."""
+    found = [trial for trial in trials if (trial.config.method, trial.config.data_set) == (experiment.name, case)]
+    return sorted((trial for trial in found if trial.data == found[-1].data), key=lambda trial: trial.config.seed)
 
 
 def run_experiment(
@@ -73,68 +143,39 @@ def run_experiment(
     if trials is not None:
         wanted = check_integer(1, trials=trials)
     check_integer(1, jobs=jobs)
-    records = Records(Path(output))
+    results = trials_in(Path(output), (experiment,))
     skipped: list[str] = []
-    works = list(_works(experiment, records, wanted, quick, data, skipped))
-    with _progress(console) as progress:
-        bar = progress.add_task(experiment.name, total=sum(len(work.trials) for work in works))
-        for work in works:
-            progress.update(bar, description=f"{experiment.name}: {work.case.name}")
-            # Case by case, so that no more than one data set is in memory.
+    with progress_bars(console) as progress:
+        # Case by case, so that no more than one data set is in memory.
+        for case in experiment.cases_of(quick=quick):
             try:
-                dataset = None if work.case.dataset is None else load_dataset(work.case.dataset, data)
+                digest = "" if case.dataset is None else find_dataset(case.dataset, data)[1]
+                configs = [Config(case.name, experiment.name, seed=trial) for trial in range(wanted)]
+                configs = [config for config in configs if config not in results or results[config].data != digest]
+                if not configs:
+                    continue
+                dataset = None if case.dataset is None else load_dataset(case.dataset, data)
             except DataError as error:
                 skipped.append(str(error))
-                progress.advance(bar, len(work.trials))
                 continue
             # One thread here and in the trials: the order of floating-point sums must not depend on cores or jobs.
             with threadpool_limits(limits=1):
-                prepared = experiment.prepare(dataset, **work.case.options)
-            tasks = (delayed(_trial)(experiment, prepared, work, trial) for trial in work.trials)
-            for record in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
-                records.add(experiment, record)
-                progress.advance(bar)
+                prepared = experiment.prepare(dataset, **case.options)
+            run(
+                configs,
+                partial(_trial, experiment, prepared, digest),
+                results,
+                again=True,
+                jobs=jobs,
+                progress=progress,
+                title=f"{experiment.name}: {case.name}",
+                # Budgets and bounds are those of the papers, which often take one over n for delta.
+                ignored=(WeakGuaranteeWarning, SuspiciousReleaseWarning),
+            )
     return skipped
 
 
-def _works(
-    experiment: Experiment,
-    records: Records,
-    trials: int,
-    quick: bool,
-    data: str | os.PathLike[str] | None,
-    skipped: list[str],
-) -> Iterator[_Work]:
-    for case in experiment.cases_of(quick=quick):
-        digest = ""
-        if case.dataset is not None:
-            try:
-                _, digest = find_dataset(case.dataset, data)
-            except DataError as error:
-                skipped.append(str(error))
-                continue
-        missing = records.missing(experiment, case.name, digest, trials)
-        if missing:
-            yield _Work(case, digest, missing)
-
-
-def _trial(experiment: Experiment, prepared: Any, work: _Work, trial: int) -> Record:
-    seed = seed_of(experiment.name, work.case.name, trial)
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        # Budgets and bounds are those of the papers, which often take one over n for delta.
-        for kind in (WeakGuaranteeWarning, SuspiciousReleaseWarning):
-            warnings.simplefilter("ignore", kind)
-        rows = experiment.run(prepared, seed)
-    return Record(experiment.name, work.case.name, trial, seed, work.digest, rows)
-
-
-def _progress(console: Console | None) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("trials, time left"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=console is None,
-    )
+def _trial(experiment: Experiment, prepared: Any, digest: str, config: Config) -> Trial:
+    seed = seed_of(experiment.name, config.data_set, config.seed)
+    rows = experiment.run(prepared, seed)
+    return Trial(config, seed, digest, rows, source_digest(experiment), versions())

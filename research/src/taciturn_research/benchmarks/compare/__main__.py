@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from taciturn_research.benchmarks.compare import features, speed, utility
-from taciturn_research.benchmarks.compare.blocks import MissingMarksError, differing, write
+from taciturn_research.pages import MissingMarksError, differing, write
 
 PAGES: dict[str, ModuleType] = {"utility": utility, "speed": speed, "features": features}
 

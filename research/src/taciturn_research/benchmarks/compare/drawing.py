@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Dot", "Strip", "strips"]
-
 # Pixels.
 _WIDTH, _LEFT, _RIGHT, _TOP, _STRIP, _FOOT = 860, 190, 20, 46, 46, 74
 _RADIUS = 3.4

@@ -13,12 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from taciturn_research.arena.elsewhere import BUILD
-from taciturn_research.benchmarks.compare.blocks import Marks, table_marks
-from taciturn_research.benchmarks.compare.utility import table
-from taciturn_research.places import REPOSITORY
-
-__all__ = ["Cell", "cells", "parts", "pictures", "probe_all"]
+from taciturn_research.arena.peers import BUILD
+from taciturn_research.pages import REPOSITORY, Marks, table, table_marks
 
 PAGE = REPOSITORY / "docs" / "compare-features.md"
 FACTS = Path(__file__).with_name("features.toml")

@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from taciturn_research.benchmarks.bench_peers import BASELINE, OURS, STORED, Measurement, ratio
-from taciturn_research.benchmarks.compare.blocks import Marks, table_marks
 from taciturn_research.benchmarks.compare.drawing import Dot, Strip, strips
-from taciturn_research.benchmarks.compare.utility import table
 from taciturn_research.benchmarks.peer_fits import METHODS, TABLES, TASKS
-from taciturn_research.places import REPOSITORY
-
-__all__ = ["against_peers", "parts", "pictures", "refusals", "times"]
+from taciturn_research.pages import REPOSITORY, Marks, table, table_marks
 
 PAGE = REPOSITORY / "docs" / "compare-speed.md"
 PICTURE = REPOSITORY / "docs" / "compare-speed.svg"

@@ -4,8 +4,7 @@ Wang and Gu, *Differentially Private Iterative Gradient Hard Thresholding for Sp
 """
 
 from taciturn_research.reproduce.dpight.figure_1 import FIGURE_1, FIGURE_1_LARGE
-from taciturn_research.reproduce.dpight.rates import TABLE_1
-from taciturn_research.reproduce.dpight.text import TABLE_2, TABLE_3
+from taciturn_research.reproduce.dpight.tables import TABLE_1, TABLE_2, TABLE_3
 
 __all__ = ["EXPERIMENTS"]
 

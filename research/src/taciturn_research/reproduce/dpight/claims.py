@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from taciturn_research.reproduce.dpight.common import EPSILONS, IGHT
-from taciturn_research.reproduce.experiment import Finding, checker
-from taciturn_research.reproduce.numbers import Numbers
-
-__all__ = ["SLOPE", "best_of_private", "falls_like", "near_non_private", "smaller_than"]
+from taciturn_research.reproduce.experiment import Finding, Numbers, checker
 
 SLOPE = "slope"
 """The measure of a fitted slope, in rows of the rates."""

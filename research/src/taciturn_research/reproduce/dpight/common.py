@@ -5,8 +5,6 @@ Wang and Gu, *Differentially Private Iterative Gradient Hard Thresholding for Sp
 
 from __future__ import annotations
 
-__all__ = ["COROLLARY", "DELTA", "DP_IGHT", "EPSILONS", "FRANK_WOLFE", "IGHT", "PAPER", "STEPS", "TWO_STAGE", "UNTUNED"]
-
 PAPER = "Differentially Private Iterative Gradient Hard Thresholding for Sparse Learning (DP-IGHT)"
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0)
 DELTA = 0.01

@@ -32,10 +32,7 @@ from taciturn_research.reproduce.dpight.common import (
     TWO_STAGE,
     UNTUNED,
 )
-from taciturn_research.reproduce.experiment import Case, Claim, Experiment, Picture, Table, seed_of
-from taciturn_research.reproduce.numbers import Row
-
-__all__ = ["FIGURE_1", "FIGURE_1_LARGE", "RESIDUALS_OF_1", "relative_error"]
+from taciturn_research.reproduce.experiment import Case, Claim, Experiment, Picture, Row, Table, seed_of
 
 RESIDUALS_OF_1 = "DP-IGHT, noise for residuals of 1 (published)"
 _BASELINES = (FRANK_WOLFE, TWO_STAGE)

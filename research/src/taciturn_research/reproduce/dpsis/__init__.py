@@ -4,9 +4,7 @@ Swope, Khanna, Doldo, Roy and Raff, *Feature Selection from Differentially Priva
 """
 
 from taciturn_research.reproduce.dpsis.accuracy import MICROARRAYS, SYNTHETIC
-from taciturn_research.reproduce.dpsis.instability import FIGURE_1
-from taciturn_research.reproduce.dpsis.order_statistics import FIGURE_8
-from taciturn_research.reproduce.dpsis.table_1 import TABLE_1
+from taciturn_research.reproduce.dpsis.figures import FIGURE_1, FIGURE_8, TABLE_1
 
 __all__ = ["EXPERIMENTS"]
 

@@ -22,18 +22,19 @@ from taciturn_research.reproduce.dpsis.claims import (
 from taciturn_research.reproduce.dpsis.common import (
     CASES,
     CODES,
+    DP_SIS,
     PAPER,
     PRINTED_SETS,
     READING,
     SCALING,
+    TWO_STAGE,
+    Scored,
+    choose,
     reference_top,
     scale_and_fit,
+    score,
 )
-from taciturn_research.reproduce.dpsis.selections import DP_SIS, TWO_STAGE, Scored, choose, score
-from taciturn_research.reproduce.experiment import NOT_PRIVATE_SCALING, Claim, Experiment, Picture, Table, seed_of
-from taciturn_research.reproduce.numbers import Row
-
-__all__ = ["EPSILONS", "LOG_D", "MICROARRAYS", "SYNTHETIC"]
+from taciturn_research.reproduce.experiment import NOT_PRIVATE_SCALING, Claim, Experiment, Picture, Row, Table, seed_of
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 LOG_D = "floor(log d)"

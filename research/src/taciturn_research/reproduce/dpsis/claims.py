@@ -8,21 +8,9 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
-from taciturn_research.reproduce.dpsis.selections import DP_SIS, TWO_STAGE
-from taciturn_research.reproduce.experiment import Finding, checker
-from taciturn_research.reproduce.numbers import LEVEL, Numbers, sign_test
-
-__all__ = [
-    "better_above",
-    "better_here_not_there",
-    "better_on_many_sets",
-    "gain_follows_r2",
-    "gains",
-    "holm",
-    "mean_at_least",
-    "no_difference",
-    "two_stage_never_better",
-]
+from taciturn_research.harness import sign_test
+from taciturn_research.reproduce.dpsis.common import DP_SIS, TWO_STAGE
+from taciturn_research.reproduce.experiment import LEVEL, Finding, Numbers, checker
 
 Cell = tuple[str, str, float]
 

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from taciturn_research.reproduce.experiment import Experiment
-from taciturn_research.reproduce.pages.blocks import Image
-from taciturn_research.reproduce.pages.content import report_blocks
-from taciturn_research.reproduce.pages.markdown import markdown_page
-from taciturn_research.reproduce.pages.results import as_json, read_results
-from taciturn_research.reproduce.pages.web import web_page
+from taciturn_research.reproduce.pages.blocks import Image, markdown_page, web_page
+from taciturn_research.reproduce.pages.content import as_json, read_results, report_blocks
 
 __all__ = ["write_report"]
 
@@ -54,7 +51,7 @@ def write_report(experiments: Sequence[Experiment], output: str | os.PathLike[st
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never a part."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     part.write_bytes(content)
     part.replace(path)

@@ -6,8 +6,7 @@ Challenge of Differentially Private Screening Rules* (ADP-Screen).
 
 from taciturn_research.reproduce.screening.adp import ADP_SYNTHETIC
 from taciturn_research.reproduce.screening.real import RNM_REAL
-from taciturn_research.reproduce.screening.synthetic import RNM_SYNTHETIC
-from taciturn_research.reproduce.screening.theorem import THEOREM_4
+from taciturn_research.reproduce.screening.synthetic import RNM_SYNTHETIC, THEOREM_4
 
 __all__ = ["EXPERIMENTS"]
 

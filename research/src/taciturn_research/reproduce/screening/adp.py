@@ -21,17 +21,16 @@ from taciturn_research.reproduce.experiment import (
     Claim,
     Experiment,
     Finding,
+    Numbers,
     Picture,
     Published,
+    Row,
     Table,
     checker,
     seed_of,
 )
-from taciturn_research.reproduce.numbers import Numbers, Row
-from taciturn_research.reproduce.screening.measures import Curve
+from taciturn_research.reproduce.screening.sets import Curve
 from taciturn_research.reproduce.screening.synthetic import ADP, ADP_SPLIT, SOUND, SOUND_BUDGET
-
-__all__ = ["ADP_SYNTHETIC", "LossSetting", "draw_sets", "left_rows"]
 
 INFINITY = float("inf")
 LINEAR, LOGISTIC = "linear", "logistic"

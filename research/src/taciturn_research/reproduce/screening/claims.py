@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from taciturn_research.reproduce.experiment import Claim, Finding, checker
-from taciturn_research.reproduce.numbers import LEVEL, Numbers, sign_test
+from taciturn_research.harness import sign_test
+from taciturn_research.reproduce.experiment import LEVEL, Claim, Finding, Numbers, checker
 from taciturn_research.reproduce.screening.printed import DP_FW, NP_FW, NP_FW_SCREENED, ORACLE, STEPWISE, row_keys
 from taciturn_research.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED
 from taciturn_research.reproduce.screening.synthetic import RNM
-
-__all__ = ["CLAIMS", "error_falls", "exactly_these", "identical", "lower_r2"]
-
 
 ALL = tuple(known.label for known in SETS.values())
 LARGER = ALL[3:]

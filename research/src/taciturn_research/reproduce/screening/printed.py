@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from taciturn_research.reproduce.experiment import Published
-from taciturn_research.reproduce.numbers import Row
+from taciturn_research.reproduce.experiment import Published, Row
 from taciturn_research.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED
 from taciturn_research.reproduce.screening.synthetic import RNM
-
-__all__ = [
-    "DP_FW",
-    "NP_FW",
-    "NP_FW_SCREENED",
-    "ORACLE",
-    "PRESELECT",
-    "PRINTED",
-    "STEPWISE",
-    "TABLE_2",
-    "TABLE_3",
-    "TABLE_4",
-    "TABLE_5",
-    "row_keys",
-]
 
 NP_FW = "NP-FW"
 NP_FW_SCREENED = "NP-FW with the screening rule"

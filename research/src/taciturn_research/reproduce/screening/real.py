@@ -16,10 +16,8 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import BoolArray, FloatArray
 from taciturn.published import RNMScreen
 from taciturn.published.screening import ByGram, ScreeningRule, negative_scores, random_start, screened_frank_wolfe
-from taciturn_research.reproduce.experiment import NOT_PRIVATE_SCALING, Case, Experiment, Picture, Table, seed_of
-from taciturn_research.reproduce.numbers import Row
+from taciturn_research.reproduce.experiment import NOT_PRIVATE_SCALING, Case, Experiment, Picture, Row, Table, seed_of
 from taciturn_research.reproduce.screening.claims import CLAIMS
-from taciturn_research.reproduce.screening.measures import Curve, explained_share, support_rates
 from taciturn_research.reproduce.screening.printed import (
     DP_FW,
     NP_FW,
@@ -29,11 +27,17 @@ from taciturn_research.reproduce.screening.printed import (
     PRINTED,
     STEPWISE,
 )
-from taciturn_research.reproduce.screening.sets import SETS, TRANSFORMED, UNTRANSFORMED, Problem, pose
+from taciturn_research.reproduce.screening.sets import (
+    SETS,
+    TRANSFORMED,
+    UNTRANSFORMED,
+    Curve,
+    Problem,
+    explained_share,
+    pose,
+    support_rates,
+)
 from taciturn_research.reproduce.screening.synthetic import RNM, RNM_PAPER, RNM_SPLIT
-
-__all__ = ["RNM_REAL", "measured_rows", "private_frank_wolfe"]
-
 
 EPSILON = 5.0
 WORDED = "R2 as worded"

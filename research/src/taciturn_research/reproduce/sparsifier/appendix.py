@@ -15,33 +15,25 @@ from taciturn.methods.frank_wolfe.estimator import FrankWolfeClassifier
 from taciturn.methods.sparse.estimator import SparseClassifier
 from taciturn.published import MultinomialPrivateLasso, Sparsifier
 from taciturn.published.frank_wolfe import noisy_count
-from taciturn_research.reproduce.experiment import NOT_PRIVATE_SCALING, Case, Claim, Experiment, Table, seed_of
-from taciturn_research.reproduce.numbers import Row
+from taciturn_research.reproduce.experiment import NOT_PRIVATE_SCALING, Case, Claim, Experiment, Row, Table, seed_of
 from taciturn_research.reproduce.sparsifier.claims import above, all_below, between_ends, varies
-from taciturn_research.reproduce.sparsifier.methods import coefficients, measures, sparsify
-from taciturn_research.reproduce.sparsifier.printed import (
+from taciturn_research.reproduce.sparsifier.methods import (
     COUNT_EPSILON,
     N_STEPS,
     PAPER,
     PRINTED_SETS,
     RADIUS,
+    SCALING,
     SPARSE,
     SPARSIFIER,
     SYNTHETIC_SET,
+    RawRecords,
+    by_columns,
+    coefficients,
+    measures,
+    read,
+    sparsify,
 )
-from taciturn_research.reproduce.sparsifier.samples import SCALING, RawRecords, by_columns, read
-
-__all__ = [
-    "APPENDIX_A",
-    "APPENDIX_B",
-    "LITERAL",
-    "MULTINOMIAL",
-    "Classes",
-    "count_shares",
-    "multinomial_rows",
-    "prepare_classes",
-    "printed_code_rows",
-]
 
 MULTINOMIAL, FRANK_WOLFE = "Multinomial Private LASSO (published)", "FrankWolfeClassifier"
 LITERAL = "Sparsifier, code of Appendix B (published)"

@@ -17,23 +17,28 @@ from taciturn.methods.objective.estimator import ADMMClassifier, TwoStageClassif
 from taciturn.methods.sparse.estimator import SparseClassifier
 from taciturn.metrics import support_f1
 from taciturn.published import DPIGHT, PrivateADMM, TwoStage
-from taciturn_research.reproduce.experiment import Case, Claim, Experiment, Picture, Table, seed_of
-from taciturn_research.reproduce.numbers import Row
+from taciturn_research.reproduce.experiment import Case, Claim, Experiment, Picture, Row, Table, seed_of
 from taciturn_research.reproduce.sparsifier.claims import best_everywhere, few_lost
-from taciturn_research.reproduce.sparsifier.methods import coefficients, fit_soundly, measures, sparsify
-from taciturn_research.reproduce.sparsifier.printed import (
+from taciturn_research.reproduce.sparsifier.methods import (
     N_STEPS,
     PAPER,
     RADIUS,
+    SCALING,
+    SETS,
     SPARSE,
     SPARSIFIED,
     SPARSIFIER,
     SYNTHETIC_SET,
+    RawRecords,
+    Sample,
+    coefficients,
+    fit_soundly,
+    measures,
+    noiseless_frank_wolfe,
+    read,
+    sparsify,
+    unit_rows,
 )
-from taciturn_research.reproduce.sparsifier.reference import noiseless_frank_wolfe
-from taciturn_research.reproduce.sparsifier.samples import SCALING, SETS, RawRecords, Sample, read, unit_rows
-
-__all__ = ["ADMM", "EPSILONS", "FIGURES_1_TO_4", "FIGURE_5", "IGHT", "TWO_STAGE", "Tuned", "prepare", "rows", "zeros"]
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 RADII = tuple(float(radius) for radius in np.geomspace(1.0, 50.0, 5))

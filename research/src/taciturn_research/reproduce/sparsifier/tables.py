@@ -14,19 +14,16 @@ from taciturn.core.validation import FloatArray
 from taciturn.datasets import Dataset
 from taciturn.methods.frank_wolfe.estimator import SparsifiedClassifier
 from taciturn.methods.sparse.estimator import SparseClassifier
-from taciturn_research.reproduce.experiment import Case, Claim, Experiment, Published, Table, seed_of
-from taciturn_research.reproduce.numbers import Row
-from taciturn_research.reproduce.sparsifier.claims import denser_than_the_rest, never_better, often_better
-from taciturn_research.reproduce.sparsifier.methods import (
-    coefficients,
-    fit_soundly,
-    largest_entry,
-    measures,
-    private_lasso,
-    sparsify,
-    stopped_lasso,
+from taciturn_research.reproduce.experiment import Case, Claim, Experiment, Published, Row, Table, seed_of
+from taciturn_research.reproduce.sparsifier.claims import (
+    CALIBRATED,
+    TABLE_1_REASONS,
+    TABLE_2_REASONS,
+    denser_than_the_rest,
+    never_better,
+    often_better,
 )
-from taciturn_research.reproduce.sparsifier.printed import (
+from taciturn_research.reproduce.sparsifier.methods import (
     FEWER,
     LASSO,
     N_STEPS,
@@ -34,16 +31,24 @@ from taciturn_research.reproduce.sparsifier.printed import (
     PRINTED_SETS,
     RADIUS,
     REFERENCE,
+    SCALING,
+    SETS,
     SPARSE,
     SPARSIFIED,
     SPARSIFIER,
     STOPPED,
+    RawRecords,
+    Sample,
+    coefficients,
+    fit_soundly,
+    largest_entry,
+    measures,
+    noiseless_frank_wolfe,
+    private_lasso,
+    read,
+    sparsify,
+    stopped_lasso,
 )
-from taciturn_research.reproduce.sparsifier.reasons import CALIBRATED, TABLE_1_REASONS, TABLE_2_REASONS
-from taciturn_research.reproduce.sparsifier.reference import noiseless_frank_wolfe
-from taciturn_research.reproduce.sparsifier.samples import SCALING, SETS, RawRecords, Sample, read
-
-__all__ = ["TABLES", "PreparedSet", "prepare", "rows", "steps_until"]
 
 # Runs whose mean decides how many steps keep as many coefficients as Sparsifier.
 _N_PROBES = 3

@@ -1,37 +1,46 @@
-"""Private Frank-Wolfe, per step, against plain vectorised numpy and scipy.
-
-The baseline makes a step as one would write it: one product with X, one with its transpose, Laplace noise for every
-coordinate, the largest of them. Ours is timed over 1,000 steps after set-up, which is reported apart. Both sides have
-one thread, and what counts is processor time: on a busy machine clocks tell more about the others. Sparse data
-has power-law columns, tf-idf-like values and rows of unit length, as text collections come; targets are those of a
-sparse planted model over frequent words.
-
-Rows of zeros and ones, or of counts, with columns as popular as one over their rank are harder: entries are large, a
-few columns have an entry in almost every row, and the steps towards these change almost every score. Where noise is
-small against what one such step changes, as it is for few steps, the least that a step can cost is one walk through all
-entries; the baseline walks through them twice.
-"""
+"""Steps of iterative methods beside named baselines."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import Budget, calibrate
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, NumberArray
 from taciturn.data.design import Design
+from taciturn.datasets import make_power_law_sparse, make_screening_linear, make_screening_logistic
 from taciturn.events import ExponentialEvent
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.methods.frank_wolfe.plan import number_of_steps
 from taciturn.methods.frank_wolfe.run import FrankWolfeProblem, choose_path, open_path
+from taciturn.methods.hard_threshold.estimator import HardThresholdClassifier
+from taciturn.methods.options import RuleOfScreening
 from taciturn_research.benchmarks.measuring import Row
+
+# ---------------------------------------------------------------------
+# Private Frank-Wolfe, per step, against plain vectorised numpy and scipy.
+#
+# The baseline makes a step as one would write it: one product with X, one with its transpose, Laplace noise for every
+# coordinate, the largest of them. Ours is timed over 1,000 steps after set-up, which is reported apart. Both sides have
+# one thread, and what counts is processor time: on a busy machine clocks tell more about the others. Sparse data has
+# power-law columns, tf-idf-like values and rows of unit length, as text collections come; targets are those of a sparse
+# planted model over frequent words.
+#
+# Rows of zeros and ones, or of counts, with columns as popular as one over their rank are harder: entries are large, a
+# few columns have an entry in almost every row, and the steps towards these change almost every score. Where noise is
+# small against what one such step changes, as it is for few steps, the least that a step can cost is one walk through
+# all entries; the baseline walks through them twice.
+
 
 N_STEPS, BASELINE_STEPS, RADIUS, DELTA = 1000, 30, 10.0, 1e-6
 LOSSES = {"squared": SquaredLoss(), "huber": HuberLoss(1.0), "logistic": LogisticLoss()}
@@ -185,7 +194,7 @@ def automatic_steps() -> int:
     return number_of_steps("auto", Budget(1.0, DELTA), RCV1[1], 2 * RCV1[2], RADIUS)
 
 
-def rows(repeats: int = 3) -> list[Row]:
+def frank_wolfe_rows(repeats: int = 3) -> list[Row]:
     """One row a case; ``ratio`` is the baseline's time per step over ours, ``setup`` our seconds before the first."""
     sparse_cases = (
         Case(1.0, "squared", 60.0),
@@ -221,9 +230,105 @@ def rows(repeats: int = 3) -> list[Row]:
     return table
 
 
-if __name__ == "__main__":
-    for row in rows():
-        print(
-            f"{row['case']:72} {row['ratio']:7.1f} (target >= {row['target']:g}); "
-            f"{1e6 * row['ours']:.1f} against {1e6 * row['baseline']:.0f} us; set-up {1e3 * row['setup']:.0f} ms"
-        )
+# ---------------------------------------------------------------------
+# A step of private hard thresholding on sparse data against the product it cannot do without.
+
+
+TARGET = 2.0
+"""Margins, derivatives, exact sums, noise and thresholding may cost as much again as ``X.T @ r``."""
+
+FEW, MANY = 5, 45
+
+
+def hard_threshold_rows(repeats: int = 7) -> list[dict[str, object]]:
+    """One row; ``ratio`` is the time of a step, from fits of different length, over that of the product."""
+    X, y, _ = make_power_law_sparse(random_state=0)
+    return [_row(X, y, repeats)]
+
+
+def _row(X: sp.csr_array, y: np.ndarray, repeats: int) -> dict[str, object]:
+    residuals = np.random.default_rng(0).uniform(-1.0, 1.0, len(y))
+    times: dict[str, list[float]] = {"few": [], "many": [], "product": []}
+    for _ in range(repeats + 1):
+        times["few"].append(_seconds(lambda: _fit(X, y, FEW)))
+        times["many"].append(_seconds(lambda: _fit(X, y, MANY)))
+        times["product"].append(_seconds(lambda: [X.T @ residuals for _ in range(MANY - FEW)]))
+    # The smallest of each: a difference of medians would carry the noise of whatever else the machine does.
+    few, many, product = (min(times[part]) for part in ("few", "many", "product"))
+    ours, baseline = (many - few) / (MANY - FEW), product / (MANY - FEW)
+    case = f"HardThresholdClassifier, a step on {X.shape[0]:,} x {X.shape[1]:,} sparse, against X.T @ r"
+    ratio, setup = ours / baseline, few - FEW * ours
+    return {"case": case, "ours": ours, "baseline": baseline, "ratio": ratio, "target": TARGET, "setup": setup}
+
+
+def _fit(X: sp.csr_array, y: np.ndarray, n_steps: int) -> HardThresholdClassifier:
+    return HardThresholdClassifier(x_bound=1.0, classes=(0, 1), row_bound=1.0, n_steps=n_steps, random_state=0).fit(
+        X, y
+    )
+
+
+def _seconds(call: object) -> float:
+    start = time.perf_counter()
+    call()  # type: ignore[operator]
+    return time.perf_counter() - start
+
+
+# ---------------------------------------------------------------------
+# Frank-Wolfe with columns dropped for good, against the same run with all of them.
+#
+# The safe rule drops columns that are proved to be zero in the solution; ``permanent=True`` those that were screened
+# privately. For the squared loss steps run on the Gram matrix and cost next to nothing, so that there is little to
+# save.
+
+
+REPEATS = 3
+NEVER = 1_000_000
+
+
+def seconds(model: Any, X: Any, y: np.ndarray) -> float:
+    """The shortest of a few fits."""
+    times = []
+    for _ in range(REPEATS):
+        start = perf_counter()
+        model.fit(X, y)
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def screening_rows() -> Iterator[dict[str, Any]]:
+    """Fits without dropping over fits with it."""
+    safe: dict[str, Any] = {"epsilon": float("inf"), "x_bound": 1.0, "rule": "adp", "permanent": True}
+    safe["fit_intercept"] = False
+    dense, labels, _ = make_screening_logistic(random_state=0)
+    sparse, codes, _ = make_power_law_sparse(20_000, 50_000, 75, random_state=0)
+    table, target, _ = make_screening_linear(random_state=0)
+    squared: dict[str, Any] = {
+        "loss": "squared",
+        "y_bounds": (-6.0, 6.0),
+        "radius": 5.0,
+        "n_steps": 5000,
+        "screen_at": 100,
+    }
+    by_sparse: dict[str, Any] = {"radius": 3.0, "n_steps": 1000, "screen_at": 20}
+    by_dense: dict[str, Any] = {"radius": 2.0, "n_steps": 5000, "screen_at": 100}
+    cases = (
+        ("logistic, 3000 x 600", ScreenedClassifier(**safe, **by_dense), dense, labels, 2.0),
+        ("logistic, sparse 20000 x 50000", ScreenedClassifier(**safe, **by_sparse), sparse, codes, 2.0),
+        ("squared, 3000 x 600", ScreenedRegressor(**safe, **squared), table, target, 0.3),
+        (
+            "squared, sparse 20000 x 50000",
+            ScreenedRegressor(loss="squared", y_bounds=(-1.0, 1.0), **safe, **by_sparse),
+            sparse,
+            2.0 * codes - 1.0,
+            0.3,
+        ),
+    )
+    for name, model, X, y, least in cases:
+        ratio = seconds(clone(model).set_params(screen_at=NEVER), X, y) / seconds(model, X, y)
+        yield {"case": f"safe rule: {name}", "ratio": ratio, "target": least}
+    rules: tuple[tuple[RuleOfScreening, int, float], ...] = (("adp", 20, 2.0), ("select", 2, 1.1))
+    for rule, every, least in rules:
+        model = ScreenedClassifier(x_bound=1.0, n_steps=1000, rule=rule, screen_at=every, radius=5.0, random_state=0)
+        ratio = seconds(model, dense, labels) / seconds(clone(model).set_params(permanent=True), dense, labels)
+        case = f"permanent=True: {rule}, logistic, 3000 x 600, {1000 // every} screenings"
+        yield {"case": case, "ratio": ratio, "target": least}

@@ -1,14 +1,21 @@
-"""Generated parts of pages, between two marks: written or checked."""
+"""Pages of the repository: tables in Markdown, and generated parts between two marks, written or checked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["Marks", "MissingMarksError", "differing", "renewed", "table_marks", "write"]
+REPOSITORY = Path(__file__).parents[3]
+"""Pages are written there, and environments of other libraries are made there."""
 
 Marks = tuple[str, str]
 """The mark before a generated part, and the one after it."""
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 class MissingMarksError(ValueError):

@@ -1,1 +1,0 @@
-"""Probes: small functions that run in the environment of a library and tell whether it has a feature."""

@@ -1,9 +1,0 @@
-"""Where the repository is: pages are written there, and environments of other libraries are made there."""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-__all__ = ["REPOSITORY"]
-
-REPOSITORY = Path(__file__).parents[3]

@@ -374,10 +374,10 @@ def compare(
 
 
 def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Path | None, invalid: str) -> _Problem:
-    from taciturn.app.cli.tables import gather_table_facts, read_encoded_table
+    from taciturn.app.cli.tables import gather_table_facts, read_whole_table
 
     facts = gather_table_facts(table, target, task, bounds, find=False)
-    records = read_encoded_table(table, facts, invalid=invalid)
+    records = read_whole_table(table, facts, invalid=invalid)
     return _Problem(records.X, records.y, records.task, records.target_parameters() | {"invalid": invalid})
 
 

@@ -110,7 +110,7 @@ def test_a_stream_gives_the_bounds_and_features_that_memory_gives(folder, invali
     try:
         assert records.engine is not None
         certificate = records.find_bounds(**BUDGET)
-        table = records.X.partitions
+        table = records.X.reader
         assert table.offsets.size > 3
         parts = [table.read(index) for index in range(table.offsets.size)]
     finally:

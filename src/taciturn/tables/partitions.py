@@ -1303,7 +1303,7 @@ class NumberPartitions:
     sparse = False
 
     def __init__(self, table: TablePartitions, names: Sequence[str]) -> None:
-        self._table = table
+        self._table, self.bounds = table, table.bounds
         self.names = list(names)
         self.n_rows, self.n_features = table.n_rows, len(self.names)
         self.offsets: IntArray = table.offsets

@@ -432,7 +432,7 @@ class Table:
         """The labels in the table, which count as public where the bounds file lists no classes."""
         import numpy as np
 
-        from taciturn.engines.partitions import PartitionedTarget, target_labels
+        from taciturn.engines.interface import PartitionedTarget, target_labels
 
         labels: list[Any] = (
             np.unique(self.y) if self.engine is None else target_labels(PartitionedTarget(self.X))
@@ -445,9 +445,9 @@ class Table:
             self.X = None
             self.X, self.y, self.persons = self.partitions.read_all(release=release)
         else:
-            from taciturn.engines.partitions import FileTable
+            from taciturn.engines.partitions import PartitionedTable
 
-            self.X = FileTable(self.partitions, self.engine)
+            self.X = PartitionedTable.of_files(self.partitions, self.engine)
 
     def pay_for_bounds(
         self, folder: OutputFolder, share: float, epsilon: float, delta: float, **budget: Any
@@ -502,11 +502,7 @@ class Table:
             return numbers.read_all()
         from taciturn.engines.partitions import PartitionedTable
 
-        table = PartitionedTable(
-            numbers, engine=self.engine, has_target=False, has_persons=self.bounds.person is not None
-        )
-        table.person_column = self.bounds.person
-        return table
+        return PartitionedTable.of_files(numbers, self.engine)
 
     def fit(self, estimator: Any) -> None:
         """Fit an estimator, with its warnings as notes."""
@@ -688,17 +684,18 @@ def open_records(
     if dask is None and whole and not table.is_dir():
         with stage(f"reading {table.name}"):
             return read_whole_table(table, facts, invalid=invalid)
-    from taciturn.engines.partitions import FileTable
+    from taciturn.engines.partitions import open_files
 
     engine, disconnect = _connect(dask) if dask is not None else (StreamEngine(limit), None)
     with share_bar(f"reading {table.name}") as progress:
-        opened = FileTable.of_files(
+        opened = open_files(
             table, facts.bounds, engine, schema=facts.schema, invalid=invalid, memory=limit, progress=progress
         )
         if facts.to_find:
             # Else a cell that cannot be used would be found when the bounds are paid for.
-            opened.partitions.check(progress, facts.to_find)
-    records = Table(opened.partitions, facts, engine, disconnect, opened)
+            opened.check(progress, facts.to_find)
+    records = Table(opened, facts, engine, disconnect)
+    records.open()
     if facts.task == "classify" and facts.bounds.target.classes is None:
         check_labels(facts.bounds.target.name, records.labels())
     return records

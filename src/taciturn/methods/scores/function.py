@@ -32,7 +32,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, column_of_keys, read_persons
 from taciturn.data.records import (
-    PresentRecords,
+    Records,
     admission_assumptions,
     blanked,
     check_lengths,
@@ -56,11 +56,12 @@ from taciturn.data.target import (
     margin_edges,
     numeric_target,
 )
-from taciturn.engines.interface import ArraySource, BlockBuilder, Source
-from taciturn.engines.partitions import (
+from taciturn.engines.interface import (
     ONE_PARTITION,
+    ArraySource,
+    BlockBuilder,
     OpenTable,
-    PartitionedSource,
+    Source,
     TablePersons,
     is_open,
     open_arguments,
@@ -531,7 +532,7 @@ def read_scored(
     relation: str,
     outputs: Callable[[Any], Any] | None = None,
     n_outputs: int | None = 1,
-) -> PresentRecords:
+) -> Records:
     """What is known of predictions, in the columns of X, and mapped targets of the records that are not null.
 
     ``mapped`` maps numbers to the lattice or labels to class codes, -1 for labels that are none of the classes.
@@ -552,7 +553,7 @@ def read_scored(
         truth, present = _read_present(table, y, numeric=numeric, relation=relation)
         features = _compute_present(compute, table, present, relation, n_outputs)
     target = mapped(truth)
-    records = PresentRecords(features, target, np.flatnonzero(present), present.size)
+    records = Records(features, target, np.flatnonzero(present), present.size)
     return records if numeric else records.keep(target >= 0)
 
 
@@ -640,7 +641,7 @@ def read_scored_table(
     invalid: str,
     n_records: int | None,
     persons: Callable[[], PersonKeys] | None,
-) -> PartitionedSource:
+) -> Source:
     """The source of the records that are not null, with features in their own units."""
     target: NumberMap | LabelMap = LabelMap(np.asarray(asked.labels))
     if isinstance(asked, NumberHistogram):

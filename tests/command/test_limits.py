@@ -53,7 +53,7 @@ def test_memory_that_ends_in_the_middle_is_one_sentence(error, tmp_path, monkeyp
     def failing(path, layout=None):
         raise error
 
-    monkeypatch.setattr("taciturn.tables.read_schema", failing)
+    monkeypatch.setattr("taciturn.tables.reading.read_schema", failing)
     sentence = one_sentence(run("fit", "patients.csv", "--bounds", "bounds.toml", cwd=tmp_path))
     assert sentence.startswith("taciturn: memory: expected more of it than there is")
     assert "7919" not in sentence

@@ -66,7 +66,6 @@ from taciturn.app.cli.tables import (
     warm_up,
 )
 from taciturn.core.errors import ParameterError, TaciturnError
-from taciturn.tables.columns import refusal
 
 # -----------------------------------------------------------------------------
 # ``taciturn fit``.
@@ -178,6 +177,8 @@ def fit(
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:
     """Parse a number of features; return "auto", "all" and None, the method's default, unchanged."""
+    from taciturn.tables.columns import refusal
+
     if nonzero is None or nonzero in ("auto", "all"):
         return nonzero
     if re.fullmatch("0*[1-9][0-9]{0,8}", nonzero):

@@ -26,7 +26,6 @@ from taciturn.core.errors import (
     WeakGuaranteeWarning,
 )
 from taciturn.methods.registry import find_class, method_names
-from taciturn.tables.columns import refusal
 
 if TYPE_CHECKING:
     from taciturn.privacy.certificate import Certificate
@@ -105,6 +104,8 @@ def find_features(columns: str, bounds: TableBounds) -> list[int]:
     A name is that of a column of the table or of a feature. A column stands for its features, also the one that says
     that a cell is missing, but for the first of its categories: all of these are collinear with the intercept.
     """
+    from taciturn.tables.columns import refusal
+
     features = bounds.feature_names
     places = {feature: [place] for place, feature in enumerate(features)}
     for name, column in bounds.used:
@@ -641,6 +642,7 @@ _UNPACKED = 4
 
 def parse_memory(memory: str | None) -> int:
     """Bytes of memory; half of the machine's for None."""
+    from taciturn.tables.columns import refusal
     from taciturn.tables.formats import machine_memory
 
     if memory is None:

@@ -16,6 +16,7 @@ from in_page import run_picture
 
 from taciturn.accounting import Budget
 from taciturn.losses import LogisticLoss
+from taciturn.methods.schedule import Problem
 from taciturn.methods.sparse.plan import SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import recalibrates
 
@@ -43,10 +44,8 @@ WIDTH, HEIGHT = LEFT + len(PANELS) * SIDE + (len(PANELS) - 1) * GAP + 14, TOP + 
 def plan_for(n_rows: int, n_features: int, size: float | None) -> SparsePlan:
     """The plan of a classifier for two classes with nothing set but its size."""
     n_nonzero = None if size is None else int(min(size, n_features))
-    return plan_sparse(
-        BUDGET, LogisticLoss(), relation="zero-out", n_rows=n_rows, n_features=n_features, n_outputs=1, intercept=True,
-        n_nonzero=n_nonzero, method="auto", row_bound=None, residual_clip=None,
-    )  # fmt: skip
+    problem = Problem(LogisticLoss(), "zero-out", n_rows, n_features, intercept=True)
+    return plan_sparse(BUDGET, problem, n_nonzero=n_nonzero, method="auto", row_bound=None, residual_clip=None)
 
 
 def name_of(plan: SparsePlan) -> str:

@@ -61,19 +61,10 @@ def test_replacement_doubles_the_noise():
     from taciturn.accounting import Budget
     from taciturn.losses import LogisticLoss
     from taciturn.methods.frank_wolfe.plan import plan_frank_wolfe
+    from taciturn.methods.schedule import Problem
 
     noise = [
-        plan_frank_wolfe(
-            Budget(1.0, 1e-6),
-            LogisticLoss(),
-            radius=1,
-            relation=relation,
-            n_rows=9,
-            n_features=2,
-            n_outputs=1,
-            intercept=False,
-            n_steps=50,
-        ).noise_scale
+        plan_frank_wolfe(Budget(1.0, 1e-6), Problem(LogisticLoss(), relation, 9, 2), radius=1, n_steps=50).noise_scale
         for relation in ("zero-out", "replace-one")
     ]
     assert noise[1] == pytest.approx(2 * noise[0])

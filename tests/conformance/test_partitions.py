@@ -14,8 +14,9 @@ from taciturn.data.records import Records
 from taciturn.engines import ArraySource, add_partitions
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.methods.descent import step_rule
-from taciturn.methods.hard_threshold.plan import plan_hard_threshold
+from taciturn.methods.hard_threshold.plan import ThresholdSettings, plan_hard_threshold
 from taciturn.methods.hard_threshold.run import run_hard_threshold
+from taciturn.methods.schedule import Problem
 from taciturn.methods.sparse.plan import plan_sparse
 from taciturn.methods.sparse.run import run_sparse
 
@@ -43,22 +44,19 @@ def source(kind, n_features, layout, n_partitions, make=ArraySource):
 
 def fit_sparse(kind, n_partitions, layout="dense", n_features=8, make=ArraySource, epsilon=8.0, **changes):
     loss, n_outputs = LOSSES[kind]
-    facts = {"n_nonzero": 3, "method": "two-phase", "row_bound": None, "residual_clip": None, "intercept": True}
-    plan = plan_sparse(
-        Budget(epsilon, 1e-6), loss, relation="zero-out", n_rows=N_ROWS, n_features=n_features, n_outputs=n_outputs,
-        **facts | changes,
-    )  # fmt: skip
+    facts = {"n_nonzero": 3, "method": "two-phase", "row_bound": None, "residual_clip": None}
+    intercept = changes.pop("intercept", True)
+    problem = Problem(loss or HuberLoss(1.0), "zero-out", N_ROWS, n_features, n_outputs, intercept)
+    plan = plan_sparse(Budget(epsilon, 1e-6), problem, **facts | changes)
     return run_sparse(plan, source(kind, n_features, layout, n_partitions, make), Stream.of(3)).coefficients
 
 
 def fit_hard_threshold(kind, n_partitions, layout="dense", n_features=8, make=ArraySource, epsilon=8.0, **changes):
     loss, n_outputs = LOSSES[kind]
-    facts = {"mechanism": "gaussian", "average": False, "row_bound": None, "step": None, "intercept": True}
-    plan = plan_hard_threshold(
-        Budget(epsilon, 1e-6), loss or HuberLoss(1.0), relation="zero-out", n_rows=N_ROWS, n_features=n_features,
-        n_outputs=n_outputs, n_nonzero=3, auto_clip=loss is None, clip_share=0.06, n_steps="auto", radius=None,
-        **facts | changes,
-    )  # fmt: skip
+    intercept, peeling = changes.pop("intercept", True), changes.pop("peeling", False)
+    problem = Problem(loss or HuberLoss(1.0), "zero-out", N_ROWS, n_features, n_outputs, intercept)
+    settings = ThresholdSettings(n_nonzero=3, auto_clip=loss is None, clip_share=0.06, **changes)
+    plan = plan_hard_threshold(Budget(epsilon, 1e-6), problem, settings, peeling=peeling)
     return run_hard_threshold(plan, source(kind, n_features, layout, n_partitions, make), Stream.of(3))
 
 
@@ -76,7 +74,7 @@ SPARSE = {
 }
 HARD_THRESHOLD = {
     "gaussian": {},
-    "peeling": {"mechanism": "peeling", "average": True},
+    "peeling": {"peeling": True, "average": True},
     "public step": {"step": 0.5, "row_bound": 1.5, "intercept": False},
     "no noise": {"epsilon": math.inf},
 }

@@ -13,6 +13,7 @@ from taciturn.events import ExponentialEvent, GaussianEvent, ObjectivePerturbati
 from taciturn.losses import HuberLoss
 from taciturn.methods.objective.estimator import ObjectivePerturbationRegressor, TwoStageClassifier, TwoStageRegressor
 from taciturn.methods.objective.plan import plan_two_stage
+from taciturn.methods.schedule import Problem
 from taciturn.methods.selection import run as selection_run
 from taciturn.privacy.certificate import Certificate
 
@@ -48,9 +49,8 @@ def test_signals_are_found_and_certified(kind, relation):
 @pytest.mark.parametrize(("k", "n_outputs"), [(3, 1), (20, 1), (10, 4)])
 def test_the_share_is_respected_and_the_budget_met(share, k, n_outputs):
     budget = Budget(1.0, 1e-6)
-    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_outputs": n_outputs, "n_features": 50, "k": k}
-    facts["intercept"] = True
-    plan = plan_two_stage(budget, HuberLoss(1.0), selection_share=share, **facts)
+    problem = Problem(HuberLoss(1.0), "zero-out", 1000, 50, n_outputs, intercept=True)
+    plan = plan_two_stage(budget, problem, selection_share=share, k=k, row_bound=2.0)
     selection, minimiser, _ = plan.releases
     chosen = k * selection.event.epsilon**2 / 4
     fitted = n_outputs * minimiser.event.shift**2
@@ -60,12 +60,12 @@ def test_the_share_is_respected_and_the_budget_met(share, k, n_outputs):
     # Votes move by one in either direction: the noise is 2 / range.
     assert plan.votes.selection.mechanism.scale == pytest.approx(2 / selection.event.epsilon, rel=1e-3)
     with pytest.raises(ParameterError, match="^selection_share="):
-        plan_two_stage(budget, HuberLoss(1.0), selection_share=0.0, **facts)
+        plan_two_stage(budget, problem, selection_share=0.0, k=k, row_bound=2.0)
 
 
 def test_joint_accounting_beats_two_budgets_of_half_each():
-    facts = {"row_bound": 2.0, "relation": "zero-out", "n_rows": 1000, "n_features": 50, "k": 10, "intercept": True}
-    plan = plan_two_stage(Budget(1.0, 1e-6), HuberLoss(1.0), selection_share=0.5, **facts)
+    problem = Problem(HuberLoss(1.0), "zero-out", 1000, 50, intercept=True)
+    plan = plan_two_stage(Budget(1.0, 1e-6), problem, selection_share=0.5, k=10, row_bound=2.0)
     selection, *fit = plan.releases
     first = epsilon_of(selection.total, 5e-7)
     second = epsilon_of(fit[0].total + fit[1].total, 5e-7)

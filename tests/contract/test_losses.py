@@ -24,6 +24,7 @@ from taciturn.methods.frank_wolfe.plan import plan_frank_wolfe
 from taciturn.methods.frank_wolfe.run import PlainRun, open_run, run_frank_wolfe
 from taciturn.methods.objective.plan import StoppingCriterion
 from taciturn.methods.objective.run import gradient, minimise
+from taciturn.methods.schedule import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +160,8 @@ def regression(n=400, seed=0):
 def planned(loss, epsilon, n_rows, radius=0.8):
     return plan_frank_wolfe(
         Budget(epsilon, 0.0 if math.isinf(epsilon) else 1e-6),
-        loss,
+        Problem(loss, "zero-out", n_rows, 4),
         radius=radius,
-        relation="zero-out",
-        n_rows=n_rows,
-        n_features=4,
-        n_outputs=1,
-        intercept=False,
         n_steps="auto",
     )
 

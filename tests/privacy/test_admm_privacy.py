@@ -19,6 +19,7 @@ from taciturn.methods.objective import run as solver
 from taciturn.methods.objective.blocks import half_threshold, soft_threshold
 from taciturn.methods.objective.plan import penalty_level, plan_admm
 from taciturn.methods.objective.run import release_minimiser
+from taciturn.methods.schedule import Problem
 from taciturn.privacy.budget import pieces_of
 from taciturn.published import PrivateADMM
 from taciturn.published.private_admm import gamma_noise
@@ -113,8 +114,8 @@ def test_an_iteration_costs_one_objective_whatever_the_blocks(relation, n_blocks
 
 def planned(n_features, n_steps, n_blocks=1, n_rows=100):
     return plan_admm(
-        Budget(1.0, 1e-5), LogisticLoss(), row_bound=2.0, relation="zero-out", n_rows=n_rows, n_features=n_features,
-        intercept=False, n_blocks=n_blocks, n_steps=n_steps, penalty="l1", strength="auto", coupling="auto",
+        Budget(1.0, 1e-5), Problem(LogisticLoss(), "zero-out", n_rows, n_features), row_bound=2.0, n_blocks=n_blocks,
+        n_steps=n_steps, penalty="l1", strength="auto", coupling="auto",
     )  # fmt: skip
 
 

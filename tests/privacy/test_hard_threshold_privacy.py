@@ -23,9 +23,10 @@ from taciturn.engines import ArraySource, Block
 from taciturn.engines.interface import add_partitions
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, squared_row_norms
-from taciturn.methods.hard_threshold.plan import plan_hard_threshold
+from taciturn.methods.hard_threshold.plan import ThresholdSettings, plan_hard_threshold
 from taciturn.methods.hard_threshold.run import run_hard_threshold
 from taciturn.methods.releases import LARGEST_WEIGHT
+from taciturn.methods.schedule import Problem
 from taciturn.methods.sums import CurvatureSum
 from taciturn.privacy.gdp import epsilon_of_mu
 
@@ -210,14 +211,13 @@ def in_memory(X, y):
     return ArraySource(Records(X, y, np.arange(len(y)), len(y)), 1.0, len(y))
 
 
-def make_plan(**changes):
-    settings = {
-        "relation": "zero-out", "n_rows": 2, "n_features": 3, "n_outputs": 1, "intercept": False, "n_nonzero": 2,
-        "row_bound": 1.5, "auto_clip": False, "clip_share": 0.06, "mechanism": "gaussian", "n_steps": 4, "step": 1e-9,
-        "radius": None, "average": False,
-    }  # fmt: skip
-    epsilon = changes.pop("epsilon", 8.0)
-    return plan_hard_threshold(Budget(epsilon, 1e-5), changes.pop("loss", HuberLoss(0.3)), **settings | changes)
+def make_plan(*, epsilon=8.0, peeling=False, **changes):
+    problem = Problem(HuberLoss(0.3), "zero-out", n_rows=2, n_features=3)
+    settings = ThresholdSettings(n_nonzero=2, row_bound=1.5, clip_share=0.06, n_steps=4, step=1e-9)
+    facts = {name: changes.pop(name) for name in tuple(changes) if hasattr(problem, name)}
+    return plan_hard_threshold(
+        Budget(epsilon, 1e-5), replace(problem, **facts), replace(settings, **changes), peeling=peeling
+    )
 
 
 def test_more_records_than_sums_have_room_for_are_refused():
@@ -236,7 +236,9 @@ def test_more_records_than_sums_have_room_for_are_refused():
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 30.0])
 def test_mechanisms_cost_no_more_than_the_certificate_says(name, relation, mechanism, epsilon):
     loss, n_outputs = LOSSES[name]
-    plan = make_plan(loss=loss, relation=relation, mechanism=mechanism, epsilon=epsilon, n_outputs=n_outputs, step=None)
+    plan = make_plan(
+        loss=loss, relation=relation, peeling=mechanism == "peeling", epsilon=epsilon, n_outputs=n_outputs, step=None
+    )
     weight_bound, noise, top_k = plan.gradient_mechanisms(ROW_SQUARED, CONSTANT)
     factor = 2.0 if name == "softmax" else 1.0
     # Peeling releases two columns and the intercept, which bound a record as well.
@@ -325,7 +327,7 @@ def test_peeled_columns_follow_their_exact_law():
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, (8, 4))
     y = rng.uniform(-1, 1, 8)
-    plan = make_plan(n_rows=8, n_features=4, mechanism="peeling", n_steps=1, step=1.0, row_bound=1.0, epsilon=25.0)
+    plan = make_plan(n_rows=8, n_features=4, peeling=True, n_steps=1, step=1.0, row_bound=1.0, epsilon=25.0)
     counts, stream, source = Counter(), Stream.of(1), in_memory(X, np.rint(y * ONE))
     for _ in range(2500):
         weights = run_hard_threshold(plan, source, stream.spawn("run"))

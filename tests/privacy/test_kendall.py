@@ -11,6 +11,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.data.sensitivity import RELATIONS, kendall_scores
 from taciturn.events import ExponentialEvent
+from taciturn.methods.schedule import Schedule
 from taciturn.methods.selection.estimator import KendallSelector
 from taciturn.methods.selection.plan import KendallPlan, plan_kendall
 from taciturn.methods.selection.run import RankCorrelations, select_by_rank
@@ -57,7 +58,7 @@ def scores_after(path, X, y, known, steps):
     for column in (*path, None):
         rounds.append(Forced(0 if column is None else left.index(column)))
         left = [other for other in left if other != column]
-    plan = KendallPlan(len(rounds), Budget(1.0, 0.0), "forced", "zero-out", steps, tuple(rounds), ())
+    plan = KendallPlan(Schedule(Budget(1.0, 0.0)), len(rounds), "forced", "zero-out", steps, tuple(rounds))
     select_by_rank(plan, X.shape[1], RankCorrelations(X[known], y[known], len(y), steps), Stream.of(0))
     return rounds[-1].scores
 

@@ -18,6 +18,7 @@ from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.methods.objective import run as objective_run
 from taciturn.methods.objective import run as solver
 from taciturn.methods.objective.plan import plan_objective_perturbation
+from taciturn.methods.schedule import Problem
 
 
 def newton_steps(monkeypatch):
@@ -122,9 +123,7 @@ def test_coefficients_lie_on_a_public_lattice():
     X, y = rng.uniform(-1, 1, (200, 3)), rng.uniform(-1, 1, 200)
     model = ObjectivePerturbationRegressor(random_state=0).fit(X, y)
     public = model.certificate_.public
-    plan = plan_objective_perturbation(
-        Budget(1.0, 1e-6), HuberLoss(1.0), row_bound=2.0, relation="zero-out", n_rows=200, n_features=4
-    )
+    plan = plan_objective_perturbation(Budget(1.0, 1e-6), Problem(HuberLoss(1.0), "zero-out", 200, 4), row_bound=2.0)
     found = plan.resolution()
     assert (public["gradient_tolerance"], public["output_noise"]) == (found.criterion.tolerance, found.deviation)
     assert not np.remainder(np.append(model.coef_, model.intercept_) / found.step, 1.0).any()
@@ -132,23 +131,23 @@ def test_coefficients_lie_on_a_public_lattice():
 
 
 def test_very_many_records_get_a_ridge_that_resolves_them():
-    facts = {"row_bound": 2.0, "relation": "zero-out", "n_features": 5}
+    def planned(n):
+        return plan_objective_perturbation(Budget(1.0, 1e-6), Problem(LogisticLoss(), "zero-out", n, 5), row_bound=2.0)
+
     for n, changed in ((10**6, False), (10**9, True)):
-        plan = plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), n_rows=n, **facts)
-        few = plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), n_rows=100, **facts)
+        plan, few = planned(n), planned(100)
         assert (plan.regularisation > few.regularisation) == changed
         assert plan.resolution().deviation * 2.0 <= 0.01
 
 
 def test_a_private_number_of_records_is_taken_at_its_most():
-    facts = {"row_bound": 1.0, "n_features": 3}
-    plans = [
-        plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation=relation, n_rows=n, **facts)
-        for relation, n in (("add-remove", 1000), ("zero-out", 2000))
-    ]
+    def planned(relation, n):
+        return plan_objective_perturbation(Budget(1.0, 1e-6), Problem(LogisticLoss(), relation, n, 3), row_bound=1.0)
+
+    plans = [planned("add-remove", 1000), planned("zero-out", 2000)]
     assert plans[0].resolution().criterion == plans[1].resolution().criterion
     with pytest.raises(ParameterError, match="^n_public="):
-        plan_objective_perturbation(Budget(1.0, 1e-6), LogisticLoss(), relation="add-remove", n_rows=2**32, **facts)
+        planned("add-remove", 2**32)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from taciturn.events import ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.methods.objective.plan import plan_objective_perturbation
 from taciturn.methods.objective.run import bounded_rows, gradient, release_minimiser
+from taciturn.methods.schedule import Problem
 from taciturn.privacy import gdp
 from taciturn.privacy.budget import pieces_of
 
@@ -200,9 +201,7 @@ def test_the_law_of_released_coefficients(loss):
     rng = np.random.default_rng(4)
     x = rng.uniform(-1, 1, 40)
     y = (x > 0).astype(float) if isinstance(loss, LogisticLoss) else x / 2
-    plan = plan_objective_perturbation(
-        Budget(1.0, 1e-6), loss, row_bound=1.0, relation="zero-out", n_rows=40, n_features=1
-    )
+    plan = plan_objective_perturbation(Budget(1.0, 1e-6), Problem(loss, "zero-out", 40, 1), row_bound=1.0)
     stream = Stream.of(11)
     released = np.array([release_minimiser(plan, x[:, None], y, np.zeros(1), stream)[0] for _ in range(1500)])
 
@@ -220,7 +219,7 @@ def test_the_plan_declares_what_it_draws():
     for relation, factor in (("zero-out", 1.0), ("add-remove", 1.0), ("replace-one", 2.0)):
         for loss, slope, curvature in ((HuberLoss(0.5), 0.5, 1.0), (LogisticLoss(), 1.0, 0.25)):
             plan = plan_objective_perturbation(
-                Budget(1.0, 1e-6), loss, row_bound=3.0, relation=relation, n_rows=1000, n_outputs=2, n_features=5
+                Budget(1.0, 1e-6), Problem(loss, relation, 1000, 5, n_outputs=2), row_bound=3.0
             )
             minimiser, output = plan.releases
             assert minimiser.event.log_jacobian == pytest.approx(math.log1p(curvature * 9.0 / plan.regularisation))

@@ -23,6 +23,7 @@ from taciturn.methods.objective.plan import (
     stopping_criterion,
 )
 from taciturn.methods.objective.run import ACCEPTED, bounded_rows, descend, gradient, minimise
+from taciturn.methods.schedule import Problem
 from taciturn.privacy.mechanisms import rounded_normals
 
 LOSSES = [HuberLoss(0.3), LogisticLoss()]
@@ -218,18 +219,13 @@ def test_the_solver_arrives_whatever_the_clip(epsilon, clip, monkeypatch):
     for rows, y in tables:
         d = rows.shape[1]
         plan = plan_objective_perturbation(
-            Budget(epsilon, 1e-6),
-            HuberLoss(clip),
-            row_bound=1.0,
-            relation="zero-out",
-            n_rows=len(y),
-            n_features=d,
+            Budget(epsilon, 1e-6), Problem(HuberLoss(clip), "zero-out", len(y), d), row_bound=1.0
         )
         criterion = plan.resolution().criterion
         for seed in range(5):
             tilt = plan.noise_scale * np.random.default_rng(seed).standard_normal(d)
-            weights = minimise(rows, y, plan.loss, plan.regularisation, tilt, criterion)
-            assert exact_norm(rows, y, plan.loss, plan.regularisation, tilt, weights) <= criterion.tolerance
+            weights = minimise(rows, y, plan.problem.loss, plan.regularisation, tilt, criterion)
+            assert exact_norm(rows, y, plan.problem.loss, plan.regularisation, tilt, weights) <= criterion.tolerance
 
 
 def test_hostile_tables_take_some_dozen_steps(monkeypatch):
@@ -247,9 +243,9 @@ def test_hostile_tables_take_some_dozen_steps(monkeypatch):
         loss = LogisticLoss() if case % 4 == 0 else HuberLoss(float(10 ** rng.uniform(-4, 0)))
         row_bound, d = float(rng.choice([1e-3, 1.0])), 12
         ridge = loss.smoothness * row_bound**2 * 10 ** rng.uniform(-6, -3)
-        facts = {"row_bound": row_bound, "relation": "zero-out", "n_rows": 300, "n_features": d}
+        problem = Problem(loss, "zero-out", 300, d)
         try:
-            plan = plan_objective_perturbation(Budget(25.0, 1e-6), loss, regularisation=ridge, **facts)
+            plan = plan_objective_perturbation(Budget(25.0, 1e-6), problem, row_bound=row_bound, regularisation=ridge)
         except ParameterError:
             continue
         table = rng.uniform(-1, 1, (300, d)) * 10.0 ** rng.uniform(-12 if case % 2 else -3, 0, d)
@@ -266,9 +262,7 @@ def test_tolerances_are_above_what_rounding_leaves_of_large_noise(budget, monkey
     """A gradient is a difference of terms as large as the noise, and is not known better than these are rounded."""
     without_descent(monkeypatch)
     rng = np.random.default_rng(0)
-    plan = plan_objective_perturbation(
-        budget, LogisticLoss(), row_bound=1.0, relation="zero-out", n_rows=1, n_features=5
-    )
+    plan = plan_objective_perturbation(budget, Problem(LogisticLoss(), "zero-out", 1, 5), row_bound=1.0)
     criterion = plan.resolution().criterion
     given_up = 0
     for _ in range(60):

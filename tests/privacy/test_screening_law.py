@@ -17,6 +17,7 @@ from taciturn.data.sensitivity import safe_rule, screening_test
 from taciturn.data.target import numeric_target
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
+from taciturn.methods.schedule import Problem
 from taciturn.methods.screening.plan import plan_screened
 from taciturn.methods.screening.run import run_screened
 
@@ -162,15 +163,11 @@ def test_coefficients_follow_the_exact_law_and_no_other_scale(loss, rule, relati
     estimator = model(loss, rule, 0, relation=relation, permanent=permanent, n_public=N)
     certificate = estimator.fit(layout(X), y).certificate_
     # The plan of the fit, made once: making it takes longer than following it.
-    given = ("n_steps", "rule", "screen_at", "screen_share", "threshold", "permanent", "relation")
+    given = ("n_steps", "rule", "screen_at", "screen_share", "threshold", "permanent")
     plan = plan_screened(
         Budget(estimator.epsilon, estimator.delta),
-        LOSSES[loss],
+        Problem(LOSSES[loss], relation, N, X.shape[1]),
         radius=RADIUS,
-        n_rows=N,
-        n_features=X.shape[1],
-        n_outputs=1,
-        intercept=False,
         **{name: getattr(estimator, name) for name in given},
     )
     assert plan.releases == certificate.events

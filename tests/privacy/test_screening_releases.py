@@ -16,6 +16,7 @@ from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.methods.frank_wolfe.run import DensePath, GramPath, MarginPath, PlainRun, SublinearPath, open_run
+from taciturn.methods.schedule import Problem
 from taciturn.methods.screening import run as screening_run
 from taciturn.methods.screening.plan import plan_screened
 
@@ -28,13 +29,8 @@ def screened_plan(rule, loss, relation, n_rows, **changes):
     """A plan with noise on the Gaussian releases of its screenings alone."""
     plan = plan_screened(
         Budget(1.0, 1e-6),
-        LOSSES[loss],
+        Problem(LOSSES[loss], relation, n_rows, 3),
         radius=RADIUS,
-        relation=relation,
-        n_rows=n_rows,
-        n_features=3,
-        n_outputs=1,
-        intercept=False,
         n_steps=N_STEPS,
         rule=rule,
         screen_at="every",

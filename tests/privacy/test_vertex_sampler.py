@@ -31,6 +31,7 @@ from taciturn.kernels.vertex_sampler import (
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from taciturn.methods.frank_wolfe.plan import SELECTION_LEFTOVER, plan_frank_wolfe
 from taciturn.methods.frank_wolfe.run import PATHS, SELECTION_CHARGE, FrankWolfeProblem, open_path
+from taciturn.methods.schedule import Problem
 from taciturn.privacy.mechanisms import rounding_charge
 
 
@@ -326,9 +327,8 @@ def test_what_the_sampler_rounds_is_paid_by_the_plan():
     # The plan scales its noise for an exponential mechanism, whose rounding charge covers the sampler's.
     assert rounding_charge() >= SELECTION_CHARGE
     # And its distance from the law stands in the event of every step, which an accountant charges.
-    facts = {"radius": 1.0, "relation": "zero-out", "n_rows": 100, "n_steps": 50}
-    facts |= {"n_features": 10, "n_outputs": 1, "intercept": False}
-    plan = plan_frank_wolfe(Budget(1.0, 1e-6), HuberLoss(1.0), **facts)
+    problem, facts = Problem(HuberLoss(1.0), "zero-out", 100, 10), {"radius": 1.0, "n_steps": 50}
+    plan = plan_frank_wolfe(Budget(1.0, 1e-6), problem, **facts)
     assert plan.releases[0].event.distance == SELECTION_LEFTOVER
     # Without a delta there is none, and the sampler is not used.
-    assert plan_frank_wolfe(Budget(1.0, 0.0), HuberLoss(1.0), **facts).releases[0].event.distance == 0.0
+    assert plan_frank_wolfe(Budget(1.0, 0.0), problem, **facts).releases[0].event.distance == 0.0

@@ -15,6 +15,7 @@ from taciturn.losses import SquaredLoss
 from taciturn.mechanisms import CanonicalLipschitz, GumbelTopK, LaplaceTopK, PeelingTopK
 from taciturn.methods.frank_wolfe.plan import ClippedCount, number_of_steps, plan_frank_wolfe
 from taciturn.methods.frank_wolfe.run import count_nonzero, run_frank_wolfe
+from taciturn.methods.schedule import Problem
 from taciturn.methods.selection.plan import plan_top_k
 from taciturn.methods.selection.run import select_top_k
 
@@ -113,13 +114,8 @@ def test_a_private_count_does_not_count_the_intercept():
     source = whole_table(X, target)
     plan = plan_frank_wolfe(
         Budget(math.inf, 0.0),
-        SquaredLoss(),
+        Problem(SquaredLoss(), "zero-out", 400, 6, intercept=True),
         radius=0.9,
-        relation="zero-out",
-        n_rows=400,
-        n_features=6,
-        n_outputs=1,
-        intercept=True,
         n_steps="auto",
         count=ClippedCount(1, 6, "zero-out", math.inf),
     )
@@ -130,17 +126,7 @@ def test_a_private_count_does_not_count_the_intercept():
 
 
 def test_plans_without_a_count_do_not_count():
-    plan = plan_frank_wolfe(
-        Budget(1.0, 1e-6),
-        SquaredLoss(),
-        radius=1.0,
-        relation="zero-out",
-        n_rows=9,
-        n_features=2,
-        n_outputs=1,
-        intercept=False,
-        n_steps=5,
-    )
+    plan = plan_frank_wolfe(Budget(1.0, 1e-6), Problem(SquaredLoss(), "zero-out", 9, 2), radius=1.0, n_steps=5)
     with pytest.raises(TypeError, match="does not count"):
         count_nonzero(plan, whole_table(np.zeros((9, 2)), np.zeros(9)), Stream.of(0))
 

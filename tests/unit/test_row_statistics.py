@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE
 from taciturn.data.records import Records
 from taciturn.engines import ArraySource
+from taciturn.events import ExponentialEvent
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.mechanisms import PrivateQuantile
+from taciturn.methods.releases import ScheduledMedians
+from taciturn.methods.schedule import Schedule
 from taciturn.methods.sums import (
     CumulativeCounts,
     KeptShares,
@@ -19,8 +23,8 @@ from taciturn.methods.sums import (
     TargetMagnitudes,
     TargetSum,
     largest_row_norm,
-    private_median,
 )
+from taciturn.privacy.claim import Release
 from taciturn.privacy.mechanisms import cumulative_counts
 
 N_ROWS, N_FEATURES = 60, 5
@@ -122,9 +126,11 @@ def test_medians_from_counts_are_those_from_values():
     values = values[values > 0.0]
     mechanism = PrivateQuantile(tuple(grid), 0.5, "replace-one", 0.4)
     norms, source = RowNorms(HuberLoss(1.0), None), in_memory(NUMBERS, n_partitions=7)
-    chosen = set()
+    release = Release("a median", "Gumbel", 5.0, ExponentialEvent(0.4))
+    schedule, chosen = Schedule.of(Budget(1.0, 1e-6), median=release), set()
     for seed in range(40):
-        expected = mechanism.release(values, Stream.of(seed))
-        assert private_median(source, norms, grid, "replace-one", 0.4, Stream.of(seed)) == expected
+        expected = mechanism.release(values, Stream.of(seed).spawn("norms"))
+        medians = ScheduledMedians(schedule, "replace-one", source, Stream.of(seed))
+        assert medians.release("median", norms, grid, "norms") == expected
         chosen.add(expected)
     assert len(chosen) > 3

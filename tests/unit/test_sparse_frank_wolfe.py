@@ -19,6 +19,7 @@ from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.methods.frank_wolfe.estimator import _NOISY_DELTA, _NOISY_EPSILON
 from taciturn.methods.frank_wolfe.plan import plan_frank_wolfe
 from taciturn.methods.frank_wolfe.run import PATHS, FrankWolfeProblem, choose_path, open_path
+from taciturn.methods.schedule import Problem
 
 
 def loss_named(name, clip=1.0):
@@ -397,8 +398,8 @@ def test_the_choice_of_a_path_is_public():
 def test_small_budgets_leave_sparse_tables_one_path():
     # What estimators compile before a fit is what it runs: the least noise is that of a single step.
     def path_at(epsilon, loss):
-        facts = {"radius": 10.0, "relation": "zero-out", "n_rows": 100, "n_features": 10, "n_outputs": 1}
-        plan = plan_frank_wolfe(Budget(epsilon, _NOISY_DELTA), loss, intercept=True, n_steps=1, **facts)
+        facts = Problem(loss, "zero-out", 100, 10, intercept=True)
+        plan = plan_frank_wolfe(Budget(epsilon, _NOISY_DELTA), facts, radius=10.0, n_steps=1)
         influence = FrankWolfeProblem(loss, 10.0, 1, 0.0, 100).sensitivity("zero-out").value
         problem = FrankWolfeProblem(loss, 10.0, 1, plan.noise_scale * influence, 100)
         return choose_path(problem, 11, sparse=True)

@@ -40,7 +40,7 @@ from taciturn.core.validation import (
     check_real,
     check_truth,
 )
-from taciturn.data.sensitivity import check_relation
+from taciturn.data.sensitivity import Relation, check_relation
 from taciturn.data.target import check_classes, check_y_bounds
 from taciturn.privacy.gdp import epsilon_of_mu
 from taciturn.privacy.transcript import Limit
@@ -125,7 +125,7 @@ class Pair:
 
     first: Any
     second: Any
-    relation: str
+    relation: Relation
     words: str
 
     def __post_init__(self) -> None:

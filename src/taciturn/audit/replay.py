@@ -43,7 +43,7 @@ from taciturn.audit.observing import Facts, Observed, certificate_in, differing_
 from taciturn.core.errors import DataError, ParameterError, TaciturnError
 from taciturn.core.rng import Stream
 from taciturn.data.persons import read_persons
-from taciturn.data.sensitivity import check_relation
+from taciturn.data.sensitivity import Relation, check_relation
 from taciturn.privacy.transcript import Call, Limit, open_block, transcribed
 
 OutcomeT = TypeVar("OutcomeT")
@@ -128,7 +128,7 @@ class Replay:
         )
 
 
-def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any], *, relation: str) -> Replay:
+def replay(estimator: Any, data: Mapping[str, Any], neighbour: Mapping[str, Any], *, relation: Relation) -> Replay:
     """Fit a data set, force the outcomes of all its releases on a neighbour, and compare everything else.
 
     Everything that releases through the mechanisms of this package can be replayed: estimators, selectors, scalers,

@@ -7,7 +7,7 @@ import math
 import numbers
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from taciturn.core.errors import DataError, DataTypeError, ParameterError, Tacit
 
 # -----------------------------------------------------------------------------
 # Types of arrays, named once for the whole package.
+
+Invalid = Literal["raise", "null"]
+"""What becomes of a record that is not admissible: the table is refused, or the record is null."""
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -55,6 +55,7 @@ __all__ = [
 
 Relation = Literal["zero-out", "add-remove", "replace-one"]
 Norm = Literal["linf", "l1", "l2"]
+Unit = Literal["record", "person"]
 
 UNITS = ("record", "person")
 """Whose data neighbours differ in: those of one row, or all rows of one person."""

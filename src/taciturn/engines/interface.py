@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from itertools import pairwise
 from types import ModuleType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -829,13 +829,30 @@ class _TruthValues:
 # -----------------------------------------------------------------------------
 # Predictions and transformations of dask collections, partition by partition.
 
-Result = TypeVar("Result")
+Result = TypeVar("Result", covariant=True)
 
 # A seed would let workers draw the noise of a fit again, and an account is nothing to them.
 _STAYS_WITH_THE_DRIVER = ("random_state", "account")
 
 
-def partitionwise(method: Callable[[Any, Any], Result]) -> Callable[[Any, Any], Any]:
+class Lazy(Protocol):
+    """A dask collection, to a type checker."""
+
+    def compute(self, **kwargs: Any) -> Any:
+        """Return what the collection stands for."""
+
+
+class RowByRow(Protocol[Result]):
+    """A method that maps row by row, to a type checker."""
+
+    @overload
+    def __call__(self, X: Lazy) -> Any: ...
+
+    @overload
+    def __call__(self, X: Any) -> Result: ...
+
+
+def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
     """A method of a fitted object that maps row by row: of a dask collection it gives a dask array, not yet computed.
 
     Workers get a copy without the seed and the account of the fit. An open table is refused.
@@ -850,7 +867,7 @@ def partitionwise(method: Callable[[Any, Any], Result]) -> Callable[[Any, Any], 
             )
         return _map_partitions(method, self, X) if is_dask(X) else method(self, X)
 
-    return mapped
+    return cast(RowByRow[Result], mapped)
 
 
 def _map_partitions(method: Callable[[Any, Any], Any], fitted: Any, X: Any) -> Any:

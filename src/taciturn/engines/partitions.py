@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from taciturn.core.validation import (
     BoolArray,
     IndexArray,
     IntArray,
+    Invalid,
     check_choice,
     check_integer,
 )
@@ -443,9 +444,9 @@ def open_table(
     path: str | os.PathLike[str],
     bounds: TableBounds | str | os.PathLike[str] = "bounds.toml",
     *,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
     memory: int | None = None,
-    engine: str = "stream",
+    engine: Literal["stream", "dask"] = "stream",
     progress: Callable[[float], None] | None = None,
 ) -> PartitionedTable:
     r"""Open a table on disk, for ``fit`` in place of arrays: it is read in partitions and never in memory as a whole.

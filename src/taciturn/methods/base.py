@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,12 +12,13 @@ from itertools import chain
 from numbers import Integral, Real
 from types import FrameType
 from typing import Any, ClassVar, Protocol, Self
+from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.charts import Markup, card, format_number, format_ratio, table
@@ -32,11 +34,13 @@ from taciturn.core.errors import (
 )
 from taciturn.core.guard import Guarded, calling_frames, warn_caller
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import BaseEstimator, ClassifierMixin, RegressorMixin
 from taciturn.core.validation import (
     NO_RECORDS,
     AnyArray,
     BoolArray,
     FloatArray,
+    Invalid,
     NumberArray,
     check_choice,
     check_delta,
@@ -56,7 +60,7 @@ from taciturn.data.records import (
     read_table,
     table_shape,
 )
-from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, check_public_count, check_relation, public_rows
+from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_count, check_relation, public_rows
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
 from taciturn.engines.interface import (
     ONE_PARTITION,
@@ -72,6 +76,8 @@ from taciturn.engines.interface import (
 )
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.methods.docstrings import fill
+from taciturn.methods.options import Auto
+from taciturn.methods.schedule import Problem
 from taciturn.privacy.account import Account, Reservation, open_account
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify, guarantee_lines, in_short
@@ -463,6 +469,14 @@ class Represented(BaseEstimator):
         stand_in = type(type(self).__name__, (_ChangedParameters,), {})(**shown)
         return str(BaseEstimator.__repr__(stand_in, N_CHAR_MAX))
 
+    def __dask_tokenize__(self) -> Any:
+        # dask compares dataclasses by their fields, which are the same in two fits to different data.
+        try:
+            return type(self).__qualname__, pickle.dumps(vars(self))
+        except Exception:
+            # A function of the caller's, say; dask does the same for objects that cannot be pickled.
+            return uuid4().hex
+
     def _repr_html_inner(self) -> str:
         diagram = str(super()._repr_html_inner())
         if not hasattr(self, "certificate_"):
@@ -678,7 +692,7 @@ def check_common_parameters(
     delta: float,
     relation: str,
     n_public: int | None,
-    invalid: str,
+    invalid: Invalid,
     account: Account | str | None,
     random_state: int | None,
 ) -> None:
@@ -733,19 +747,28 @@ def reserve_cost(
     return reservation
 
 
-class PrivateEstimator(Guarded, Represented):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Budgeted:
+    """The parameters with which the constructor of every private estimator begins.
+
+    Constructors are those of dataclasses, whose fields are in the order of the descriptions in the docstring.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    relation: Relation = "zero-out"
+    n_public: int | None = None
+
+
+class PrivateEstimator(Guarded, Represented, Budgeted):
     """Base of everything that is fitted to private data and leaves a certificate behind."""
 
-    epsilon: float
-    delta: float
-    relation: str
-    n_public: int | None
     random_state: int | None
     certificate_: Certificate
 
     account: Account | str | None
 
-    invalid: str = "raise"
+    invalid: Invalid = "raise"
     """For classes without this parameter."""
 
     x_bound: float | None = math.inf
@@ -1071,7 +1094,7 @@ class WeightedLoss(Loss):
 class LinearPredictor(BaseEstimator):
     """A fitted linear model: ``margins = X @ coef_.T + intercept_``."""
 
-    invalid: str
+    invalid: Invalid
     random_state: int | None
     coef_: Any
     intercept_: Any
@@ -1212,6 +1235,12 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         """The loss of one record, and the number of outputs."""
         raise NotImplementedError
 
+    def _problem(self, facts: PublicFacts) -> Problem:
+        """The public facts that the plans of all methods share."""
+        loss, n_outputs = self._loss(facts)
+        intercept = bool(self.fit_intercept)
+        return Problem(loss, self.relation, facts.n_records, facts.n_features, n_outputs, intercept)
+
     def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> Source:
         target, numeric = self._target_map(facts), facts.labels is None
         if isinstance(X, OpenTable):
@@ -1286,7 +1315,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):
     """A linear model of a target with a public range."""
 
     y_bounds: tuple[float, float] | None
-    residual_clip: float | str
+    residual_clip: float | Auto
     y_bounds_: tuple[float, float]
 
     def check_parameters(self) -> None:

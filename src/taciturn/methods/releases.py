@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from taciturn.engines.interface import Source, Task
 from taciturn.losses import HuberLoss, Loss
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.diagnostics import REMARKS, Suspicion, crowds_at_ceiling
+from taciturn.methods.schedule import Schedule
 from taciturn.methods.sums import (
     ClippedRowSum,
     CumulativeCounts,
@@ -38,10 +39,7 @@ from taciturn.methods.sums import (
     RowStatistic,
     largest_row_norm,
 )
-from taciturn.privacy.budget import Budget
-from taciturn.privacy.calibration import calibrate
-from taciturn.privacy.claim import Release, event_of_releases
-from taciturn.privacy.events import Event, ExponentialEvent, GaussianEvent, NotPrivateEvent
+from taciturn.privacy.claim import Release
 from taciturn.privacy.filter import PrivacyFilter, Spend
 from taciturn.privacy.mechanisms import (
     DISTANCE_PER_VALUE,
@@ -131,81 +129,6 @@ def _on_lattice(noise: float, largest: int, bits: int = _WEIGHT_BITS) -> tuple[i
     if weight_bound < 1:
         raise ParameterError("noise", noise, "noise that sums in 64 bits leave room for", "raise epsilon or delta")
     return weight_bound, log2_scale
-
-
-# -----------------------------------------------------------------------------
-# Plans that know all their releases in advance.
-
-
-class ListedReleases:
-    """Base of the plans whose releases are fixed before the first one is made."""
-
-    __slots__ = ()
-
-    releases: tuple[Release, ...]
-
-    @property
-    def cost(self) -> Event:
-        """What everything that is released costs together."""
-        return event_of_releases(self.releases)
-
-
-# -----------------------------------------------------------------------------
-# Releases that share one noise scale: from a budget to the noise of each, and to the lines of the certificate.
-
-
-def _scale_in_sensitivities(event: Event) -> float:
-    """The noise scale of a Gaussian release, or of a selection among scores that move in both directions."""
-    if isinstance(event, GaussianEvent):
-        return event.noise_multiplier
-    if isinstance(event, ExponentialEvent):
-        return 2.0 / event.epsilon
-    raise TypeError(f"{type(event).__name__}: say what its noise scale is")
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRelease:
-    """A :class:`~taciturn.privacy.claim.Release` whose noise is not known yet.
-
-    Parameters
-    ----------
-    event_at : callable
-        The cost of one release at a common scale b, such as ``lambda b: GaussianEvent(3.0 * b)``. It falls as b grows,
-        or does not depend on b.
-    scale_of : callable
-        The noise scale in units of the sensitivity, from the event. By default the multiplier of Gaussian noise, or
-        twice the inverse range of a selection.
-    """
-
-    what: str
-    noise: str
-    event_at: Callable[[float], Event]
-    count: int = 1
-    scale_of: Callable[[Event], float] = _scale_in_sensitivities
-
-
-def calibrate_releases(
-    budget: Budget, planned: Sequence[PlannedRelease], *, ordered: bool = True
-) -> tuple[Release, ...]:
-    """The planned releases, of which there is one at least, at the smallest common scale that stays within the budget.
-
-    A plan takes the parameters of its mechanisms from the events of these, so that the certificate lists what is drawn.
-    Without privacy (an infinite epsilon) all of them are without noise. What is ``ordered`` happens in this order;
-    otherwise the cost holds for every order.
-    """
-    if math.isinf(budget.epsilon):
-        return tuple(Release(each.what, "none", 0.0, NotPrivateEvent(), each.count) for each in planned)
-
-    def whole(b: float) -> Event:
-        events = [each.event_at(b) * each.count for each in planned]
-        return sum(events[1:], events[0])
-
-    scale = calibrate(budget, whole, ordered=ordered)
-    events = [each.event_at(scale) for each in planned]
-    return tuple(
-        Release(each.what, each.noise, each.scale_of(event), event, each.count)
-        for each, event in zip(planned, events, strict=True)
-    )
 
 
 # -----------------------------------------------------------------------------
@@ -470,6 +393,26 @@ class Releases:
 
     def _child(self, label: str) -> Stream:
         return self._stream.spawn(label)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScheduledMedians:
+    """Medians that a schedule lists by name, of the records of a source."""
+
+    schedule: Schedule
+    relation: str
+    source: Source
+    stream: Stream
+
+    def release(self, name: str, statistic: RowStatistic, grid: FloatArray, label: str) -> float:
+        """A point of a public, increasing grid near the median of a statistic, by the exponential mechanism.
+
+        ``label`` is that of the random stream.
+        """
+        selection_range = self.schedule.selection_range(name)
+        mechanism = PrivateQuantile(tuple(grid), 0.5, self.relation, selection_range, weight=self.source.rank_weight)
+        counts = self.source.total(CumulativeCounts(statistic, mechanism.grid))
+        return mechanism.release_counts(counts, self.stream.spawn(label))
 
 
 def list_spends(

@@ -8,13 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
-from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.design import map_entries
 from taciturn.engines.interface import Block, Source
 from taciturn.losses import Loss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms
-from taciturn.privacy.mechanisms import PrivateQuantile, cumulative_counts
+from taciturn.privacy.mechanisms import cumulative_counts
 
 # -----------------------------------------------------------------------------
 # Sums over records as tasks: what a fit asks of a source.
@@ -337,17 +336,6 @@ class KeptShares:
                 kept[few] = np.asarray(products.sum(axis=1)).ravel()
             np.divide(kept, norms[rows], out=shares[rows], where=norms[rows] > 0.0)
         return _left_in(shares, self.loss.present(block.target), block)
-
-
-def private_median(
-    source: Source, statistic: RowStatistic, grid: FloatArray, relation: str, selection_range: float, stream: Stream
-) -> float:
-    """A point of a public, increasing grid near the median of a statistic, by the exponential mechanism.
-
-    ``selection_range`` is the range of the selection: what it costs.
-    """
-    mechanism = PrivateQuantile(tuple(grid), 0.5, relation, selection_range, weight=source.rank_weight)
-    return mechanism.release_counts(source.total(CumulativeCounts(statistic, mechanism.grid)), stream)
 
 
 def largest_row_norm(source: Source, norms: RowNorms) -> float:

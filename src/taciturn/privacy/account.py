@@ -19,7 +19,7 @@ from taciturn.core.errors import AccountError, AccountWarning, BudgetExceededErr
 from taciturn.core.guard import warn_caller
 from taciturn.core.validation import check_choice, check_delta, check_epsilon, check_integer
 from taciturn.data.persons import read_persons
-from taciturn.data.sensitivity import UNITS, check_relation
+from taciturn.data.sensitivity import UNITS, Relation, Unit, check_relation
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.events import Event
 from taciturn.privacy.gdp import epsilon_of_mu, mu_of_budget
@@ -403,8 +403,8 @@ class Account:
         epsilon: float,
         delta: float,
         n: int | None,
-        relation: str = "zero-out",
-        unit: str = "record",
+        relation: Relation = "zero-out",
+        unit: Unit = "record",
         person_column: str | None = None,
         persons: Any = None,
         approximate: tuple[float, float] = (0, 0),

@@ -8,13 +8,13 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import expit, log_expit
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import ClassifierMixin, RegressorMixin
 from taciturn.core.validation import (
     AnyArray,
     FloatArray,
@@ -27,6 +27,7 @@ from taciturn.data.records import PUBLIC_LABELS, Records, public_labels, read_re
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 from taciturn.methods.base import LinearPredictor, Represented
 from taciturn.methods.docstrings import fill
+from taciturn.methods.options import PrintedLoss
 from taciturn.privacy.calibration import epsilon_of
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release, event_of_releases
@@ -139,6 +140,12 @@ class Reproduction(Guarded, Represented):
 class ReproducedModel(Reproduction, LinearPredictor):
     """A linear model without intercept and with the parameters that all of these have."""
 
+    epsilon: float
+    delta: float
+    radius: float
+    n_steps: int
+    gradient_bound: float
+
     invalid = "raise"
     """These have no such parameter."""
 
@@ -167,7 +174,7 @@ class ReproducedModel(Reproduction, LinearPredictor):
 class HasLoss(Protocol):
     """A model whose loss is a parameter."""
 
-    loss: str
+    loss: PrintedLoss
 
 
 def classifies(model: HasLoss) -> bool:
@@ -187,7 +194,7 @@ def for_classifiers(method: Method) -> Method:
 class SwitchedModel(ReproducedModel):
     """A classifier of two classes with ``loss="logistic"``, a regressor with ``loss="squared"``."""
 
-    loss: str
+    loss: PrintedLoss
     classes_: AnyArray
 
     def __sklearn_tags__(self) -> Any:
@@ -249,18 +256,12 @@ class SwitchedModel(ReproducedModel):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of a classifier, coefficient of determination of a regressor."""
-        kind = ClassifierMixin if classifies(self) else RegressorMixin
+        kind: Any = ClassifierMixin if classifies(self) else RegressorMixin
         return float(kind.score(self, X, y, sample_weight))
 
 
 class BallModel(SwitchedModel):
     """Frank-Wolfe over an L1 ball with Laplace noise on the scores of the vertices."""
-
-    epsilon: float
-    delta: float
-    radius: float
-    n_steps: int
-    gradient_bound: float
 
     def _budget_of_steps(self) -> tuple[float, float]:
         """Epsilon and delta of the steps."""

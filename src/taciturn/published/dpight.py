@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import check_choice, check_claimed_epsilon, check_integer, check_positive
 from taciturn.data.records import PUBLIC_LABELS
+from taciturn.methods.options import PrintedLoss, PrintedVariant
 from taciturn.methods.selection.run import keep_largest_columns
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
@@ -45,7 +47,7 @@ SHORT_GRADIENTS = "no record ever has a gradient longer than gradient_bound"
 
 
 def printed_noise(
-    variant: str,
+    variant: PrintedVariant,
     epsilon: float,
     delta: float,
     gradient_bound: float,
@@ -73,6 +75,7 @@ def printed_noise(
     return noise * math.sqrt(2.0 * factor) * (math.sqrt(2.0 * n_nonzero) * norm + level * math.log(n_rows))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DPIGHT(SwitchedModel):
     r"""DP-IGHT as printed: noisy gradient steps on the mean loss, each followed by hard thresholding.
 
@@ -144,30 +147,16 @@ class DPIGHT(SwitchedModel):
     (1.0, 1.084)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        gradient_bound: float = 1.0,
-        n_nonzero: int = 10,
-        n_steps: int = 10,
-        step_size: float = 1.0,
-        loss: str = "logistic",
-        variant: str = "theorem-5.2",
-        oracle: tuple[float, float, float] | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.gradient_bound = gradient_bound
-        self.n_nonzero = n_nonzero
-        self.n_steps = n_steps
-        self.step_size = step_size
-        self.loss = loss
-        self.variant = variant
-        self.oracle = oracle
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    gradient_bound: float = 1.0
+    n_nonzero: int = 10
+    n_steps: int = 10
+    step_size: float = 1.0
+    loss: PrintedLoss = "logistic"
+    variant: PrintedVariant = "theorem-5.2"
+    oracle: tuple[float, float, float] | None = None
+    random_state: int | None = None
 
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, target, _ = self._read_both(X, y)

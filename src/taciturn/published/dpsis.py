@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import BaseEstimator
 from taciturn.core.validation import FloatArray, IntArray, check_claimed_epsilon, check_integer, check_real
 from taciturn.data.records import read_records
 from taciturn.data.target import target_numbers
@@ -63,6 +64,7 @@ def printed_top_k(scores: FloatArray, k: int, epsilon: float, gamma: float, stre
     return np.concatenate((order[:h], body, order[t - 1 : t]))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DPSIS(FeatureMask, Reproduction, BaseEstimator):
     r"""DP-SIS as printed: the features with the largest correlations, by a canonical Lipschitz mechanism.
 
@@ -139,18 +141,10 @@ class DPSIS(FeatureMask, Reproduction, BaseEstimator):
     ('as published', 1.0, 1.693)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        gamma: float = 0.5,
-        n_features_to_select: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.gamma = gamma
-        self.n_features_to_select = n_features_to_select
-        self.random_state = random_state
+    epsilon: float = 1.0
+    gamma: float = 0.5
+    n_features_to_select: int = 10
+    random_state: int | None = None
 
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         records = read_records(self, X, y, invalid="raise", numeric=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from taciturn.core.validation import (
 from taciturn.data.records import PUBLIC_LABELS, public_labels
 from taciturn.losses import Loss, SoftmaxLoss
 from taciturn.methods.base import ClassPredictor
+from taciturn.methods.options import PrintedLoss
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import NotPrivateEvent, PureEvent
@@ -84,7 +86,68 @@ def noisy_frank_wolfe(
     return weights
 
 
-class PrivateLasso(BallModel):
+class LassoModel(BallModel):
+    """Frank-Wolfe with Laplace noise as printed: what Private LASSO and the Sparsifier share."""
+
+    literal_appendix: bool
+
+    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
+        X, target, assumptions = self._read_both(X, y)
+        self.n_iter_ = self.n_steps if self.literal_appendix else self.n_steps - 1
+        weights, others = self._solve(X, target, stream)
+        self._set_coefficients(weights)
+        n_rows, n_columns = X.shape
+        slope = self._loss().lipschitz(self.radius)
+        releases = vertex_releases(
+            f"one of {2 * n_columns:,} directions (a coefficient and a sign) per step",
+            self.n_iter_,
+            noise_scale=self.noise_scale(n_rows),
+            sensitivity=self.radius * slope / n_rows,
+        )
+        return state_claim(
+            self._claimed_epsilon(),
+            self.delta,
+            (*others, *releases),
+            public=self._facts(X),
+            assumptions=assumptions,
+            errata=self._errata(n_columns),
+            seeded=stream.seeded,
+        )
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_choice(("logistic", "squared"), loss=self.loss)
+
+    def _solve(self, X: Any, target: FloatArray, stream: Stream) -> tuple[FloatArray, tuple[Release, ...]]:
+        """Weights, and what was released besides the selections."""
+        weights = noisy_frank_wolfe(
+            X,
+            target,
+            self._loss(),
+            radius=self.radius,
+            n_selections=self.n_iter_,
+            noise_scale=self.noise_scale(X.shape[0]),
+            stream=stream.spawn("frank-wolfe"),
+            ascend=self.literal_appendix,
+        )
+        return weights, ()
+
+    def _claimed_epsilon(self) -> float:
+        return float(self.epsilon)
+
+    def _facts(self, X: Any) -> dict[str, Any]:
+        return super()._facts(X) | {"literal_appendix": bool(self.literal_appendix)}
+
+    def _errata(self, n_columns: int) -> tuple[str, ...]:
+        """The mistakes that concern this run."""
+        steps = ASCENT if self.literal_appendix else STEPS
+        short = self._short_noise(self._loss().lipschitz(self.radius), "the noise")
+        return (COMPOSITION, NEIGHBOURS, steps, OBSERVED_BOUNDS, *short)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateLasso(LassoModel):
     r"""Private LASSO as printed: Frank-Wolfe over an L1 ball with Laplace noise.
 
     From :math:`w_1 = 0`, for :math:`t = 1, \dots, T - 1`:
@@ -154,86 +217,21 @@ class PrivateLasso(BallModel):
     ('as published', 1.0, 0.747)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        radius: float = 10.0,
-        n_steps: int = 1000,
-        loss: str = "logistic",
-        gradient_bound: float = 1.0,
-        literal_appendix: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.n_steps = n_steps
-        self.loss = loss
-        self.gradient_bound = gradient_bound
-        self.literal_appendix = literal_appendix
-        self.random_state = random_state
-
-    def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
-        X, target, assumptions = self._read_both(X, y)
-        self.n_iter_ = self.n_steps if self.literal_appendix else self.n_steps - 1
-        weights, others = self._solve(X, target, stream)
-        self._set_coefficients(weights)
-        n_rows, n_columns = X.shape
-        slope = self._loss().lipschitz(self.radius)
-        releases = vertex_releases(
-            f"one of {2 * n_columns:,} directions (a coefficient and a sign) per step",
-            self.n_iter_,
-            noise_scale=self.noise_scale(n_rows),
-            sensitivity=self.radius * slope / n_rows,
-        )
-        return state_claim(
-            self._claimed_epsilon(),
-            self.delta,
-            (*others, *releases),
-            public=self._facts(X),
-            assumptions=assumptions,
-            errata=self._errata(n_columns),
-            seeded=stream.seeded,
-        )
-
-    def check_parameters(self) -> None:
-        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
-        super().check_parameters()
-        check_choice(("logistic", "squared"), loss=self.loss)
-
-    def _solve(self, X: Any, target: FloatArray, stream: Stream) -> tuple[FloatArray, tuple[Release, ...]]:
-        """Weights, and what was released besides the selections."""
-        weights = noisy_frank_wolfe(
-            X,
-            target,
-            self._loss(),
-            radius=self.radius,
-            n_selections=self.n_iter_,
-            noise_scale=self.noise_scale(X.shape[0]),
-            stream=stream.spawn("frank-wolfe"),
-            ascend=self.literal_appendix,
-        )
-        return weights, ()
-
-    def _claimed_epsilon(self) -> float:
-        return float(self.epsilon)
-
-    def _facts(self, X: Any) -> dict[str, Any]:
-        return super()._facts(X) | {"literal_appendix": bool(self.literal_appendix)}
-
-    def _errata(self, n_columns: int) -> tuple[str, ...]:
-        """The mistakes that concern this run."""
-        steps = ASCENT if self.literal_appendix else STEPS
-        short = self._short_noise(self._loss().lipschitz(self.radius), "the noise")
-        return (COMPOSITION, NEIGHBOURS, steps, OBSERVED_BOUNDS, *short)
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    radius: float = 10.0
+    n_steps: int = 1000
+    loss: PrintedLoss = "logistic"
+    gradient_bound: float = 1.0
+    literal_appendix: bool = False
+    random_state: int | None = None
 
 
 # -----------------------------------------------------------------------------
 # Multinomial Private LASSO: one selection per feature and step, as printed.
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
     r"""Multinomial Private LASSO as printed: Frank-Wolfe with one noisy selection per feature and step.
 
@@ -304,22 +302,12 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
     (True, 7600)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        radius: float = 10.0,
-        n_steps: int = 1000,
-        gradient_bound: float = 2.0,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.n_steps = n_steps
-        self.gradient_bound = gradient_bound
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    radius: float = 10.0
+    n_steps: int = 1000
+    gradient_bound: float = 2.0
+    random_state: int | None = None
 
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         records = self._read(X, y, numeric=False)
@@ -411,7 +399,8 @@ def noisy_count(exact: int, low: float, high: float, epsilon: float, stream: Str
     return min(max(clipped + double_geometric(epsilon / (high - low), stream), low), high)
 
 
-class Sparsifier(PrivateLasso):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Sparsifier(LassoModel):
     r"""Sparsifier as printed: Private LASSO, of which only the c largest coefficients are kept.
 
     .. math:: c_0 &= \mathrm{clip}(\|\hat w_{NP}\|_0, \alpha, \beta) \\
@@ -487,40 +476,20 @@ class Sparsifier(PrivateLasso):
     (True, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        count_share: float = 0.05,
-        epsilon_optimise: float | None = None,
-        epsilon_count: float | None = None,
-        count_range: tuple[float, float] | None = None,
-        precision: float = 1.0,
-        radius: float = 10.0,
-        n_steps: int = 1000,
-        n_count_steps: int = 1000,
-        loss: str = "logistic",
-        gradient_bound: float = 1.0,
-        literal_appendix: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            radius=radius,
-            n_steps=n_steps,
-            loss=loss,
-            gradient_bound=gradient_bound,
-            literal_appendix=literal_appendix,
-            random_state=random_state,
-        )
-        self.count_share = count_share
-        self.epsilon_optimise = epsilon_optimise
-        self.epsilon_count = epsilon_count
-        self.count_range = count_range
-        self.precision = precision
-        self.n_count_steps = n_count_steps
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    count_share: float = 0.05
+    epsilon_optimise: float | None = None
+    epsilon_count: float | None = None
+    count_range: tuple[float, float] | None = None
+    precision: float = 1.0
+    radius: float = 10.0
+    n_steps: int = 1000
+    n_count_steps: int = 1000
+    loss: PrintedLoss = "logistic"
+    gradient_bound: float = 1.0
+    literal_appendix: bool = False
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from taciturn.losses import LogisticLoss
 from taciturn.methods.objective.blocks import PENALTIES
 from taciturn.methods.objective.plan import StoppingCriterion
 from taciturn.methods.objective.run import minimise
+from taciturn.methods.options import Penalty
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import NotPrivateEvent, PureEvent
@@ -43,6 +45,7 @@ def gamma_noise(rate: float, size: int, stream: Stream) -> FloatArray:
     return direction * (length / float(np.linalg.norm(direction)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateADMM(SwitchedModel):
     r"""Private ADMM as inferred: logistic regression with an L1 or L1/2 penalty and Gamma noise in every iteration.
 
@@ -112,22 +115,12 @@ class PrivateADMM(SwitchedModel):
 
     loss = "logistic"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        penalty: str = "l1",
-        strength: float = 0.01,
-        coupling: float = 0.1,
-        n_steps: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.penalty = penalty
-        self.strength = strength
-        self.coupling = coupling
-        self.n_steps = n_steps
-        self.random_state = random_state
+    epsilon: float = 1.0
+    penalty: Penalty = "l1"
+    strength: float = 0.01
+    coupling: float = 0.1
+    n_steps: int = 10
+    random_state: int | None = None
 
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, target, assumptions = self._read_both(X, y)

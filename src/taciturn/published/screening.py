@@ -25,6 +25,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.sensitivity import unscaled_rule
 from taciturn.losses import Loss
+from taciturn.methods.options import PrintedLoss, ScreeningTimes
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import GaussianEvent, NotPrivateEvent, PureEvent
@@ -369,6 +370,7 @@ def negative_scores(scores: FloatArray, noise_scale: float, stream: Stream) -> I
     return np.flatnonzero(scores < 0.0)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ADPScreen(ScreenedReproduction):
     r"""ADP-Screen as printed: Frank-Wolfe over an L1 ball that sets coefficients with negative noisy scores to zero.
 
@@ -468,38 +470,20 @@ class ADPScreen(ScreenedReproduction):
     ('as published', 5.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 5.0,
-        delta: float = 1 / 3000,
-        screen_share: float = 0.5,
-        screen_delta_share: float = 0.5,
-        epsilon_optimise: float | None = None,
-        epsilon_screen: float | None = None,
-        delta_optimise: float | None = None,
-        delta_screen: float | None = None,
-        radius: float = 5.0,
-        n_steps: int = 1000,
-        screen_at: str | int = "every",
-        loss: str = "logistic",
-        gradient_bound: float = 1.0,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.screen_share = screen_share
-        self.screen_delta_share = screen_delta_share
-        self.epsilon_optimise = epsilon_optimise
-        self.epsilon_screen = epsilon_screen
-        self.delta_optimise = delta_optimise
-        self.delta_screen = delta_screen
-        self.radius = radius
-        self.n_steps = n_steps
-        self.screen_at = screen_at
-        self.loss = loss
-        self.gradient_bound = gradient_bound
-        self.random_state = random_state
+    epsilon: float = 5.0
+    delta: float = 1 / 3000
+    screen_share: float = 0.5
+    screen_delta_share: float = 0.5
+    epsilon_optimise: float | None = None
+    epsilon_screen: float | None = None
+    delta_optimise: float | None = None
+    delta_screen: float | None = None
+    radius: float = 5.0
+    n_steps: int = 1000
+    screen_at: int | ScreeningTimes = "every"
+    loss: PrintedLoss = "logistic"
+    gradient_bound: float = 1.0
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -565,6 +549,7 @@ def smallest_score(scores: FloatArray, noise_scale: float, stream: Stream) -> In
     return np.array([smallest] if scores[smallest] < 0.0 else [], dtype=np.intp)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RNMScreen(ScreenedReproduction):
     r"""RNM-Screen as printed: Frank-Wolfe over an L1 ball that sets at most one coefficient to zero after every step.
 
@@ -663,34 +648,18 @@ class RNMScreen(ScreenedReproduction):
 
     loss = "squared"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 5.0,
-        delta: float = 1 / 3000,
-        screen_share: float = 0.02,
-        screen_delta_share: float = 0.25,
-        epsilon_optimise: float | None = None,
-        epsilon_screen: float | None = None,
-        delta_optimise: float | None = None,
-        delta_screen: float | None = None,
-        radius: float = 50.0,
-        n_steps: int = 1000,
-        gradient_bound: float = 1.0,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.screen_share = screen_share
-        self.screen_delta_share = screen_delta_share
-        self.epsilon_optimise = epsilon_optimise
-        self.epsilon_screen = epsilon_screen
-        self.delta_optimise = delta_optimise
-        self.delta_screen = delta_screen
-        self.radius = radius
-        self.n_steps = n_steps
-        self.gradient_bound = gradient_bound
-        self.random_state = random_state
+    epsilon: float = 5.0
+    delta: float = 1 / 3000
+    screen_share: float = 0.02
+    screen_delta_share: float = 0.25
+    epsilon_optimise: float | None = None
+    epsilon_screen: float | None = None
+    delta_optimise: float | None = None
+    delta_screen: float | None = None
+    radius: float = 50.0
+    n_steps: int = 1000
+    gradient_bound: float = 1.0
+    random_state: int | None = None
 
     def _screenings(self) -> range:
         return range(1, self.n_steps + 1)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import Lasso
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import BaseEstimator
 from taciturn.core.validation import (
     FloatArray,
     IndexArray,
@@ -29,6 +30,7 @@ from taciturn.data.target import target_numbers
 from taciturn.losses import LogisticLoss
 from taciturn.methods.objective.plan import StoppingCriterion
 from taciturn.methods.objective.run import minimise
+from taciturn.methods.options import Auto, PrintedLoss
 from taciturn.methods.selection.estimator import FeatureMask
 from taciturn.methods.selection.run import blocks_by_slot
 from taciturn.privacy.certificate import Certificate
@@ -66,6 +68,7 @@ def lasso_counts(X: Any, y: FloatArray, n_blocks: int, alpha: float) -> IntArray
     return counts
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TwoStageSelector(FeatureMask, Reproduction, BaseEstimator):
     r"""The selection of the two-stage method, as the authors of DP-SIS use it for a baseline.
 
@@ -129,20 +132,11 @@ class TwoStageSelector(FeatureMask, Reproduction, BaseEstimator):
     ('as published', 1.0, 1.0)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        n_blocks: int | str = "auto",
-        alpha: float = 0.1,
-        n_features_to_select: int = 10,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.n_blocks = n_blocks
-        self.alpha = alpha
-        self.n_features_to_select = n_features_to_select
-        self.random_state = random_state
+    epsilon: float = 1.0
+    n_blocks: int | Auto = "auto"
+    alpha: float = 0.1
+    n_features_to_select: int = 10
+    random_state: int | None = None
 
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         records = read_records(self, X, y, invalid="raise", numeric=False)
@@ -232,6 +226,7 @@ PRESUMED_BALL = (
 _NOISELESS = 1e-9
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TwoStage(SwitchedModel):
     r"""The two-stage method of Kifer, Smith and Thakurta, as the authors of Sparsifier and DP-SIS use it.
 
@@ -300,26 +295,14 @@ class TwoStage(SwitchedModel):
     ('as published', True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_blocks: int | str = "auto",
-        alpha: float = 0.1,
-        n_nonzero: int = 10,
-        radius: float = 1.0,
-        loss: str = "logistic",
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_blocks = n_blocks
-        self.alpha = alpha
-        self.n_nonzero = n_nonzero
-        self.radius = radius
-        self.loss = loss
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    n_blocks: int | Auto = "auto"
+    alpha: float = 0.1
+    n_nonzero: int = 10
+    radius: float = 1.0
+    loss: PrintedLoss = "logistic"
+    random_state: int | None = None
 
     def _run(self, X: Any, y: Any, stream: Stream) -> Certificate:
         X, y, assumptions = self._read_both(X, y)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, DataTypeError
 from taciturn.core.guard import Guarded
-from taciturn.core.validation import BoolArray, check_choice
+from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin
+from taciturn.core.validation import BoolArray, Invalid, check_choice
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.cells import Cells, Encoding, widened
@@ -267,7 +267,7 @@ class TableEncoder(Guarded, TransformerMixin, BaseEstimator):
            [ 1. ,  0. ,  0. ]])
     """
 
-    def __init__(self, *, bounds: TableBounds, invalid: str = "raise") -> None:
+    def __init__(self, *, bounds: TableBounds, invalid: Invalid = "raise") -> None:
         self.bounds = bounds
         self.invalid = invalid
 

@@ -12,6 +12,7 @@ import math
 from functools import partial
 from typing import Any
 
+from taciturn.methods.options import PrintedLoss
 from taciturn.published import DPIGHT, ADPScreen, PrivateADMM, PrivateLasso, RNMScreen, Sparsifier, TwoStage
 from taciturn_research.arena.methods import DELTA, Fitted, Method, Setting, fitted, prepared, shortened
 from taciturn_research.arena.sets import DataSet, Problem
@@ -24,7 +25,7 @@ BOTH = ("regression", "classification")
 MANY_COLUMNS = 20_000
 
 
-def _loss(data_set: DataSet) -> str:
+def _loss(data_set: DataSet) -> PrintedLoss:
     return "logistic" if data_set.task == "classification" else "squared"
 
 

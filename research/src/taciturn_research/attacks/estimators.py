@@ -25,6 +25,7 @@ from taciturn.methods.objective.estimator import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
+from taciturn.methods.schedule import Problem
 from taciturn.methods.screening.estimator import ScreenedClassifier, ScreenedRegressor
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
 from taciturn.methods.sparse.plan import METHODS
@@ -114,13 +115,8 @@ def _frank_wolfe_law(kind: type, pair_of: Callable[[float], Pair], own: dict[str
     model = _model(kind, pair, epsilon, {"residual_clip": 1.0} | own)
     plan = plan_frank_wolfe(
         Budget(model.epsilon, model.delta),
-        SquaredLoss() if model.loss == "squared" else HuberLoss(1.0),
+        Problem(SquaredLoss() if model.loss == "squared" else HuberLoss(1.0), model.relation, y.size, X.shape[1]),
         radius=model.radius,
-        relation=model.relation,
-        n_rows=y.size,
-        n_features=X.shape[1],
-        n_outputs=1,
-        intercept=False,
         n_steps=model.n_steps,
     )
     return exact_case_of_fit(model, pair, FrankWolfeLaw(plan))

@@ -27,7 +27,7 @@ class FrankWolfeLaw:
         """The probability of every vector of coefficients."""
         X, y = data
         plan = self.plan
-        noise = plan.noise_scale * plan.loss.lipschitz(plan.radius)
+        noise = plan.noise_scale * plan.problem.loss.lipschitz(plan.radius)
         vertices = plan.radius * np.vstack((np.eye(X.shape[1]), -np.eye(X.shape[1])))
         paths = [(np.zeros(X.shape[1]), 1.0)]
         for t in range(plan.n_steps):
@@ -37,7 +37,9 @@ class FrankWolfeLaw:
                 for w, chance in paths
                 for vertex, probability in zip(
                     vertices,
-                    softmax(-vertices @ (X.T @ plan.loss.derivative(X @ w, y)) / (plan.radius * noise)).tolist(),
+                    softmax(
+                        -vertices @ (X.T @ plan.problem.loss.derivative(X @ w, y)) / (plan.radius * noise)
+                    ).tolist(),
                     strict=True,
                 )
             ]

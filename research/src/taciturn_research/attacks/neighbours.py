@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from taciturn.audit.engine import Pair
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import FloatArray, check_integer, check_positive, check_real
-from taciturn.data.sensitivity import check_relation
+from taciturn.data.sensitivity import Relation, check_relation
 
 __all__ = [
     "NULL_LABEL",
@@ -50,7 +50,7 @@ NULL_LABEL = 99
 # ------------------------------------------------------------------ what a mechanism is shown
 
 
-def opposing_scores(lead: float, n_leading: int = 1, n_trailing: int = 1, relation: str = "zero-out") -> Pair:
+def opposing_scores(lead: float, n_leading: int = 1, n_trailing: int = 1, relation: Relation = "zero-out") -> Pair:
     """Scores that lead by ``lead`` and fall by one, the sensitivity, and trailing ones that rise by one.
 
     A set of candidates far behind is chosen rarely, and the logarithm of its probability then changes by nearly the
@@ -62,7 +62,7 @@ def opposing_scores(lead: float, n_leading: int = 1, n_trailing: int = 1, relati
     return Pair(first, second, relation, f"Scores that lead by {lead:g} fall by one, and those that trail rise by one")
 
 
-def reversed_ranks(n_candidates: int, relation: str = "zero-out") -> Pair:
+def reversed_ranks(n_candidates: int, relation: Relation = "zero-out") -> Pair:
     """Scores from 1 down to 0 in equal steps, and in reverse order: each moves by one at most, the sensitivity.
 
     Whatever a selection of several candidates computes from their ranks, or counts, changes as much as it can.

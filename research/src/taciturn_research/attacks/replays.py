@@ -14,7 +14,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import make_pipeline
 
 from taciturn.audit.replay import Replay, replay
-from taciturn.data.sensitivity import RELATIONS
+from taciturn.data.sensitivity import RELATIONS, Relation
 from taciturn.engines import PartitionedTable
 from taciturn.methods.frank_wolfe.estimator import (
     FrankWolfeClassifier,
@@ -85,7 +85,7 @@ class ReplayCase:
         own = str(self.subject.__name__)
         return own if self.around is None else f"{own} {self.around.__name__.strip('_').replace('_', ' ')}"
 
-    def draw(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> tuple[Any, Table, Table]:
+    def draw(self, relation: Relation, sizes: Sizes, rng: np.random.Generator) -> tuple[Any, Table, Table]:
         """A model or function, and the arguments of two fits or calls, for one random pair of neighbours."""
         rows = [n for n in sizes.rows if n >= self.fewest + (relation == "add-remove")] or [2 * self.fewest]
         n_rows, n_columns = int(rng.choice(rows)), int(rng.choice(sizes.columns))
@@ -112,7 +112,7 @@ class ReplayCase:
             del first["y"], second["y"]
         return (model, first, second) if self.around is None else self.around(rng, model, first, second)
 
-    def try_once(self, relation: str, sizes: Sizes, rng: np.random.Generator) -> Replay:
+    def try_once(self, relation: Relation, sizes: Sizes, rng: np.random.Generator) -> Replay:
         """Replay one random pair of neighbours."""
         return replay(*self.draw(relation, sizes, rng), relation=relation)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
 import numpy as np
 
 from taciturn.accounting import Budget
 from taciturn.audit.engine import Pair
 from taciturn.core.validation import ONE
+from taciturn.data.sensitivity import Relation
+from taciturn.methods.options import TopKMechanism
 from taciturn.methods.selection.estimator import BlockVoteSelector, CorrelationSelector, KendallSelector
-from taciturn.methods.selection.plan import TOP_K_MECHANISMS, CorrelationPlan, plan_correlation
+from taciturn.methods.selection.plan import CorrelationPlan, plan_correlation
 from taciturn_research.attacks.entry import Entry, ExactCase, SampledCase, case_of_fit, exact_case_of_fit
 from taciturn_research.attacks.laws import Law, law_of
 from taciturn_research.attacks.neighbours import near_tie, rank_reversal, turncoat_block
@@ -22,7 +25,7 @@ __all__ = ["SELECTORS"]
 Table = tuple[np.ndarray, np.ndarray]
 Selected = tuple[int, ...]
 
-_RELATION = "add-remove"
+_RELATION: Relation = "add-remove"
 _DELTA = 1e-6
 _TRIALS, _FEW_TRIALS = 6_000, 500
 # Plans under pure differential privacy are fast.
@@ -33,7 +36,7 @@ _GAMMA = 0.9
 _SHORT_LEAD, _LONG_LEAD = 4.0, 10.0
 # Records that hold the released mean of the target near zero, in units of 1 / epsilon, like the noise on it.
 _IDLE = 500.0
-_PRIVATE_MECHANISMS = TOP_K_MECHANISMS[1:]
+_PRIVATE_MECHANISMS: tuple[TopKMechanism, ...] = get_args(TopKMechanism)[1:]
 # Number of records, and of those in reverse order, which put the reversed column behind.
 _RANKED, _REVERSED = 30, 15
 _N_PAIRS = 1
@@ -61,7 +64,7 @@ def _in_order(indices: np.ndarray | tuple[int, ...]) -> Selected:
     return tuple(sorted(int(index) for index in indices))
 
 
-def _correlation_parts(mechanism: str, k: int, epsilon: float) -> tuple[CorrelationSelector, CorrelationPlan]:
+def _correlation_parts(mechanism: TopKMechanism, k: int, epsilon: float) -> tuple[CorrelationSelector, CorrelationPlan]:
     selector = CorrelationSelector(
         epsilon=epsilon,
         delta=_DELTA if mechanism == "gumbel" else 0.0,
@@ -89,18 +92,18 @@ def _leading_by(lead: float, k: int, epsilon: float) -> Pair:
     return near_tie(lead, math.ceil(lead) + 2, _RELATION, n_each=k, n_idle=math.ceil(_IDLE / epsilon))
 
 
-def _correlation(mechanism: str, epsilon: float) -> SampledCase:
+def _correlation(mechanism: TopKMechanism, epsilon: float) -> SampledCase:
     selector, _ = _correlation_parts(mechanism, 1, epsilon)
     trials = _TRIALS if selector.delta > 0.0 else _PURE_TRIALS
     return case_of_fit(selector, _leading_by(_SHORT_LEAD / epsilon, 1, epsilon), trials)
 
 
-def _correlation_order(mechanism: str, epsilon: float) -> SampledCase:
+def _correlation_order(mechanism: TopKMechanism, epsilon: float) -> SampledCase:
     selector, _ = _correlation_parts(mechanism, 1, epsilon)
     return case_of_fit(selector, _leading_by(1.0, 1, epsilon), _FEW_TRIALS)
 
 
-def _correlation_law(mechanism: str, epsilon: float) -> ExactCase:
+def _correlation_law(mechanism: TopKMechanism, epsilon: float) -> ExactCase:
     selector, plan = _correlation_parts(mechanism, 2, epsilon)
     return exact_case_of_fit(selector, _leading_by(_LONG_LEAD / epsilon, 2, epsilon), CorrelationLaw(plan))
 

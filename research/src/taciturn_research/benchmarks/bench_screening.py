@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.datasets import make_power_law_sparse, make_screening_linear, make_screening_logistic
+from taciturn.methods.options import RuleOfScreening
 
 REPEATS = 3
 NEVER = 1_000_000
@@ -61,7 +62,8 @@ def rows() -> Iterator[dict[str, Any]]:
     for name, model, X, y, least in cases:
         ratio = seconds(clone(model).set_params(screen_at=NEVER), X, y) / seconds(model, X, y)
         yield {"case": f"safe rule: {name}", "ratio": ratio, "target": least}
-    for rule, every, least in (("adp", 20, 2.0), ("select", 2, 1.1)):
+    rules: tuple[tuple[RuleOfScreening, int, float], ...] = (("adp", 20, 2.0), ("select", 2, 1.1))
+    for rule, every, least in rules:
         model = ScreenedClassifier(x_bound=1.0, n_steps=1000, rule=rule, screen_at=every, radius=5.0, random_state=0)
         ratio = seconds(model, dense, labels) / seconds(clone(model).set_params(permanent=True), dense, labels)
         case = f"permanent=True: {rule}, logistic, 3000 x 600, {1000 // every} screenings"

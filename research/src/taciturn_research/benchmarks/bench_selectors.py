@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from taciturn import CorrelationSelector
 from taciturn.datasets import make_power_law_sparse
+from taciturn.methods.options import TopKMechanism
 
 TARGET = 2.0
 """Bounds, exact sums, noise and certificate may cost as much again as ``X.T @ y`` and a sort of the scores."""
@@ -22,10 +23,11 @@ def rows(repeats: int = 7) -> list[dict[str, object]]:
     """One row a mechanism; ``ratio`` is the time of a whole fit over that of the product and the sort."""
     X, labels, _ = make_power_law_sparse(N_ROWS, N_COLUMNS, PER_ROW, exponent=1.0, random_state=0)
     y = np.where(labels > 0, 0.7, -0.4)
-    return [_row(mechanism, X, y, repeats) for mechanism in ("auto", "gumbel")]
+    mechanisms: tuple[TopKMechanism, ...] = ("auto", "gumbel")
+    return [_row(mechanism, X, y, repeats) for mechanism in mechanisms]
 
 
-def _row(mechanism: str, X: sp.csr_array, y: np.ndarray, repeats: int) -> dict[str, object]:
+def _row(mechanism: TopKMechanism, X: sp.csr_array, y: np.ndarray, repeats: int) -> dict[str, object]:
     selector = CorrelationSelector(
         epsilon=1.0, delta=1e-6, x_bound=1.0, y_bounds=(-1.0, 1.0), mechanism=mechanism, n_features_to_select=K
     )

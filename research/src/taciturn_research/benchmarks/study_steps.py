@@ -62,7 +62,7 @@ def held_out_loss(
     half = len(y) // 2
     given: dict[str, Any] = {"epsilon": epsilon, "radius": radius, "n_steps": steps, "random_state": seed}
     # A clip by private medians has a rule of its own: study_siblings.
-    kind = FrankWolfeClassifier if loss == "logistic" else partial(FrankWolfeRegressor, residual_clip=1.0)
+    kind: Any = FrankWolfeClassifier if loss == "logistic" else partial(FrankWolfeRegressor, residual_clip=1.0)
     model = kind(delta=DELTA, **given).fit(X[:half], y[:half])
     if loss == "logistic":
         margins = model.decision_function(X[half:])

@@ -23,6 +23,7 @@ from taciturn.core.rng import Stream
 from taciturn.losses import HuberLoss, LogisticLoss
 from taciturn.methods.objective.plan import plan_two_stage
 from taciturn.methods.objective.run import bounded_rows, release_minimiser
+from taciturn.methods.schedule import Problem
 from taciturn.methods.selection.run import blocks_by_slot, count_votes, select_top_k
 from taciturn_research.benchmarks.study_steps import make
 
@@ -46,12 +47,11 @@ def held_out_losses(kind: str, n: int, epsilon: float, seed: int) -> np.ndarray:
     votes = count_votes(X[:n], 1.0, targets[:n], blocks_by_slot(n, int(n**0.5)), K, logistic=logistic)
     out = np.zeros((len(SHARES), len(STRENGTHS)))
     for i, share in enumerate(SHARES):
-        facts: dict[str, Any] = {"n_features": D, "k": K, "selection_share": share, "relation": "zero-out", "n_rows": n}
-        facts["intercept"] = True
-        facts["row_bound"] = float(np.sqrt(K + 1.0))
-        balanced = plan_two_stage(Budget(epsilon, DELTA), loss, **facts).objective.regularisation
+        problem = Problem(loss, "zero-out", n, D, intercept=True)
+        facts: dict[str, Any] = {"k": K, "selection_share": share, "row_bound": float(np.sqrt(K + 1.0))}
+        balanced = plan_two_stage(Budget(epsilon, DELTA), problem, **facts).objective.regularisation
         for j, strength in enumerate(STRENGTHS):
-            plan = plan_two_stage(Budget(epsilon, DELTA), loss, regularisation=strength * balanced, **facts)
+            plan = plan_two_stage(Budget(epsilon, DELTA), problem, regularisation=strength * balanced, **facts)
             stream = Stream.of(seed)
             chosen = np.sort(select_top_k(plan.votes.selection, votes, stream))
             rows, _ = bounded_rows(X[:, chosen], 1.0, plan.objective.row_bound, intercept=True)

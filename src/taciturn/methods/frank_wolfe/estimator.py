@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import is_classifier
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_real
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real
 from taciturn.engines.interface import ArraySource
 from taciturn.kernels import gradients
 from taciturn.losses import Loss, SquaredLoss
@@ -18,6 +19,7 @@ from taciturn.methods.base import PrivateClassifier, PrivateLinearModel, Private
 from taciturn.methods.frank_wolfe import run as frank_wolfe_run
 from taciturn.methods.frank_wolfe.plan import ClippedCount, plan_frank_wolfe
 from taciturn.methods.frank_wolfe.run import count_nonzero, run_frank_wolfe, scale_target
+from taciturn.methods.options import Auto, PrivateCount, RegressionLoss
 from taciturn.methods.selection.run import keep_largest_columns
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
@@ -37,8 +39,8 @@ _NOISY_EPSILON, _NOISY_DELTA = 6.0, 0.1
 class FrankWolfeModel(PrivateLinearModel):
     """A linear model over an L1 ball: what regressor and classifier share."""
 
-    radius: float | str
-    n_steps: int | str
+    radius: float | Auto
+    n_steps: int | Auto
 
     persons_refused = "its exact solvers know a record by a single row"
     _always_private = True
@@ -67,18 +69,12 @@ class FrankWolfeModel(PrivateLinearModel):
         radius = number_or_auto(radius=self.radius)
         return (_AUTO_RADIUS if radius is None else radius / self._target_unit) * self._x_bound
 
-    def _problem(self, facts: PublicFacts) -> dict[str, Any]:
+    def _settings(self, facts: PublicFacts) -> dict[str, Any]:
         """What the plans of this family are made for."""
-        loss, n_outputs = self._loss(facts)
         return {
             "budget": Budget(self.epsilon, self.delta),
-            "loss": loss,
+            "problem": self._problem(facts),
             "radius": self._mapped_radius,
-            "relation": self.relation,
-            "n_rows": facts.n_records,
-            "n_features": facts.n_features,
-            "n_outputs": n_outputs,
-            "intercept": bool(self.fit_intercept),
             "n_steps": self.n_steps,
             "auto_clip": self._clips_by_median,
             "auto_radius": number_or_auto(radius=self.radius) is None,
@@ -90,7 +86,7 @@ class FrankWolfeModel(PrivateLinearModel):
         return False
 
     def _plan(self, facts: PublicFacts) -> Any:
-        return plan_frank_wolfe(**self._problem(facts), count=self._count_mechanism(facts.n_features))
+        return plan_frank_wolfe(**self._settings(facts), count=self._count_mechanism(facts.n_features))
 
     def _count_mechanism(self, n_features: int) -> ClippedCount | None:
         """How the number of nonzero coefficients is released; None for a model that keeps them all."""
@@ -121,7 +117,33 @@ class FrankWolfeModel(PrivateLinearModel):
         self.n_iter_ = plan.n_steps
 
 
-class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
+class FrankWolfeRegressionModel(PrivateRegressor, FrankWolfeModel):
+    """Huber or squared loss over an L1 ball: what the regressors of this family share."""
+
+    loss: RegressionLoss
+
+    def check_parameters(self) -> None:
+        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
+        super().check_parameters()
+        check_choice(("huber", "squared"), loss=self.loss)
+
+    def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
+        return (SquaredLoss(), 1) if self.loss == "squared" else super()._loss(facts)
+
+    @property
+    def _clips_by_median(self) -> bool:
+        return self.loss == "huber" and self._mapped_clip() is None
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        described = super()._described(plan, facts) | {"loss": self.loss}
+        if self.loss == "huber":
+            public = (self._mapped_clip() or 1.0) * self._target_unit
+            described["residual_clip"] = public if plan.medians is None else "auto"
+        return described
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FrankWolfeRegressor(FrankWolfeRegressionModel):
     r"""Least squares over an L1 ball by private Frank-Wolfe.
 
     .. math:: \min_{\|w\|_1 \le r} \sum_i \phi(\tilde x_i^\top w - \tilde y_i)
@@ -164,59 +186,19 @@ class FrankWolfeRegressor(PrivateRegressor, FrankWolfeModel):
     [2, 11]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        radius: float | str = "auto",
-        loss: str = "huber",
-        residual_clip: float | str = "auto",
-        n_steps: int | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.radius = radius
-        self.loss = loss
-        self.residual_clip = residual_clip
-        self.n_steps = n_steps
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
-
-    def check_parameters(self) -> None:
-        """Raise ParameterError for a parameter that no fit could use, whatever the data."""
-        super().check_parameters()
-        check_choice(("huber", "squared"), loss=self.loss)
-
-    def _loss(self, facts: PublicFacts) -> tuple[Loss, int]:
-        return (SquaredLoss(), 1) if self.loss == "squared" else super()._loss(facts)
-
-    @property
-    def _clips_by_median(self) -> bool:
-        return self.loss == "huber" and self._mapped_clip() is None
-
-    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        described = super()._described(plan, facts) | {"loss": self.loss}
-        if self.loss == "huber":
-            public = (self._mapped_clip() or 1.0) * self._target_unit
-            described["residual_clip"] = public if plan.medians is None else "auto"
-        return described
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    radius: float | Auto = "auto"
+    loss: RegressionLoss = "huber"
+    residual_clip: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
     r"""Logistic regression over an L1 ball by private Frank-Wolfe, for two classes or more.
 
@@ -260,34 +242,14 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        radius: float | str = "auto",
-        n_steps: int | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.radius = radius
-        self.n_steps = n_steps
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    radius: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
 # -----------------------------------------------------------------------------
@@ -301,7 +263,7 @@ class FrankWolfeClassifier(PrivateClassifier, FrankWolfeModel):
 class SparsifiedModel(FrankWolfeModel):
     """Frank-Wolfe whose largest coefficients are kept: what regressor and classifier share."""
 
-    n_nonzero: int | str
+    n_nonzero: int | PrivateCount
     count_range: tuple[int, int] | None
     count_share: float
 
@@ -344,7 +306,8 @@ class SparsifiedModel(FrankWolfeModel):
         return super()._described(plan, facts) | {"n_nonzero": self.n_nonzero}
 
 
-class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressionModel):
     r"""Least squares over an L1 ball by private Frank-Wolfe, thinned to the largest coefficients.
 
     The objective and the solver are those of :class:`FrankWolfeRegressor`; afterwards all but the ``n_nonzero``
@@ -383,49 +346,23 @@ class SparsifiedRegressor(SparsifiedModel, FrankWolfeRegressor):
     [2, 11]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        radius: float | str = "auto",
-        loss: str = "huber",
-        residual_clip: float | str = "auto",
-        n_nonzero: int | str = 10,
-        count_range: tuple[int, int] | None = None,
-        count_share: float = 0.05,
-        n_steps: int | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            n_public=n_public,
-            x_bound=x_bound,
-            y_bounds=y_bounds,
-            radius=radius,
-            loss=loss,
-            residual_clip=residual_clip,
-            n_steps=n_steps,
-            fit_intercept=fit_intercept,
-            invalid=invalid,
-            account=account,
-            random_state=random_state,
-        )
-        self.n_nonzero = n_nonzero
-        self.count_range = count_range
-        self.count_share = count_share
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    radius: float | Auto = "auto"
+    loss: RegressionLoss = "huber"
+    residual_clip: float | Auto = "auto"
+    n_nonzero: int | PrivateCount = 10
+    count_range: tuple[int, int] | None = None
+    count_share: float = 0.05
+    n_steps: int | Auto = "auto"
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
-class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SparsifiedClassifier(SparsifiedModel, PrivateClassifier, FrankWolfeModel):
     r"""Logistic regression over an L1 ball by private Frank-Wolfe, thinned to the largest coefficients.
 
     The objective and the solver are those of :class:`FrankWolfeClassifier`; afterwards only the ``n_nonzero``
@@ -464,39 +401,14 @@ class SparsifiedClassifier(SparsifiedModel, FrankWolfeClassifier):
     [4, 9]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        radius: float | str = "auto",
-        n_nonzero: int | str = 10,
-        count_range: tuple[int, int] | None = None,
-        count_share: float = 0.05,
-        n_steps: int | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            n_public=n_public,
-            x_bound=x_bound,
-            classes=classes,
-            radius=radius,
-            n_steps=n_steps,
-            fit_intercept=fit_intercept,
-            invalid=invalid,
-            account=account,
-            random_state=random_state,
-        )
-        self.n_nonzero = n_nonzero
-        self.count_range = count_range
-        self.count_share = count_share
+    x_bound: float | None = None
+    classes: Any = None
+    radius: float | Auto = "auto"
+    n_nonzero: int | PrivateCount = 10
+    count_range: tuple[int, int] | None = None
+    count_share: float = 0.05
+    n_steps: int | Auto = "auto"
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import ONE
 from taciturn.data.sensitivity import clipped_count, gradient_scores, record_sum
 from taciturn.kernels.vertex_sampler import LEFTOVER
-from taciturn.losses import HuberLoss, Loss
-from taciturn.methods.releases import ListedReleases, PlannedRelease, calibrate_releases
+from taciturn.losses import HuberLoss
+from taciturn.methods.schedule import Problem, Schedule, ScheduledPlan
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.claim import Release
-from taciturn.privacy.events import Event, ExponentialEvent
+from taciturn.privacy.events import ExponentialEvent
 from taciturn.privacy.gdp import mu_of_budget
 from taciturn.privacy.mechanisms import ExponentialMechanism, TwoSidedGeometric
 
 # -----------------------------------------------------------------------------
-# Plans for two medians of a numeric target: where its middle is, and how far from it targets are.
-#
-# Everything is in units of a target mapped to [-1, 1]. The strength of a fit is :math:`M = n \mu`, half of that under
-# replace-one: the number of records in units of the noise on a sum over them. Constants are measured in
-# research's ``study_siblings``.
+# Tuned constants, measured in research's ``study_siblings``, and limits. Those of the numbers of steps and of the
+# radius are beside their formulas.
 
 CLIP_PER_MEDIAN = 0.35
 """Residuals are clipped at this share of the median distance of the target from its middle.
@@ -36,6 +32,23 @@ residuals as they are, where only signs are left.
 _LEAST_STRENGTH = 200.0
 # Pure budgets in units of those with a delta, at the least number of steps.
 _PURE_STEPS = 20.0
+# With a centred target the column of the intercept has this entry.
+_CENTRED_CONSTANT = ONE // 8
+
+NOISELESS_STEPS = 5000
+"""Frank-Wolfe steps without privacy, where nothing limits them but time."""
+
+SMALLEST_RADIUS, LARGEST_RADIUS = 1e-9, float(1 << 14)
+"""Radii for which derivatives fit 32-bit integers and scores keep their digits."""
+
+SELECTION_LEFTOVER = LEFTOVER
+"""Bound on the total variation distance of one sampled selection from its law, for the event of a step."""
+
+# -----------------------------------------------------------------------------
+# Plans for two medians of a numeric target: where its middle is, and how far from it targets are.
+#
+# Everything is in units of a target mapped to [-1, 1]. The strength of a fit is :math:`M = n \mu`, half of that under
+# replace-one: the number of records in units of the noise on a sum over them.
 
 
 def signal_strength(budget: Budget, n_rows: int | None, relation: str) -> float:
@@ -82,30 +95,21 @@ class TargetMedians:
         share = min(max((20.0 / max(strength, 1.0)) ** 2, 0.01), 0.1)
         return cls(intercept and strength >= _LEAST_STRENGTH, scales_radius, share)
 
-    def planned(self, budget: Budget, others: float) -> tuple[PlannedRelease, ...]:
-        r"""The releases, for others whose ranges have ``others`` as sum of squares, or as sum without a delta.
+    def list_in(self, schedule: Schedule, others: float) -> None:
+        r"""List the medians, for others whose ranges have ``others`` as sum of squares, or as sum without a delta.
 
         One selection of range e counts :math:`\pi e^2 / 8`, many :math:`e^2 / 4` each.
         """
-        words = ("the median of the target",) * self.centred + ("the median distance of the target from its middle",)
-        total = others * self.share / (1.0 - self.share * len(words))
-        selection_range = math.sqrt(2.0 / math.pi * total) if budget.delta > 0.0 else total
-        return tuple(PlannedRelease(what, "Gumbel", lambda b: ExponentialEvent(selection_range / b)) for what in words)
+        total = others * self.share / (1.0 - self.share * (1 + self.centred))
+        selection_range = math.sqrt(2.0 / math.pi * total) if schedule.budget.delta > 0.0 else total
+        if self.centred:
+            schedule.add("middle", "the median of the target", lambda b: ExponentialEvent(selection_range / b))
+        what = "the median distance of the target from its middle"
+        schedule.add("distance", what, lambda b: ExponentialEvent(selection_range / b))
 
 
 # -----------------------------------------------------------------------------
 # Plans for Frank-Wolfe over an L1 ball.
-
-NOISELESS_STEPS = 5000
-"""Frank-Wolfe steps without privacy, where nothing limits them but time."""
-
-SMALLEST_RADIUS, LARGEST_RADIUS = 1e-9, float(1 << 14)
-"""Radii for which derivatives fit 32-bit integers and scores keep their digits."""
-
-_CENTRED_CONSTANT = ONE // 8
-
-SELECTION_LEFTOVER = LEFTOVER
-"""Bound on the total variation distance of one sampled selection from its law, for the event of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +137,16 @@ class ClippedCount:
                 "count_range", (self.low, self.high), "two integers 1 <= low <= high", "round the ends inwards"
             )
 
-    @property
-    def planned(self) -> tuple[PlannedRelease, ...]:
-        """For the certificate; a range of one number releases nothing."""
-        what = f"a count of coefficients between {self.low:,} and {self.high:,}"
-        if self.low == self.high:
-            return ()
-        return (
-            PlannedRelease(
-                what, "two-sided geometric", lambda b: self.mechanism.event, scale_of=lambda event: 1.0 / self.epsilon
-            ),
-        )
+    def list_in(self, schedule: Schedule) -> None:
+        """List the count; a range of one number releases nothing."""
+        if self.low < self.high:
+            schedule.add(
+                "count",
+                f"a count of coefficients between {self.low:,} and {self.high:,}",
+                lambda b: self.mechanism.event,
+                noise="two-sided geometric",
+                scale_at=lambda b: 1.0 / self.epsilon,
+            )
 
     @property
     def mechanism(self) -> TwoSidedGeometric:
@@ -152,38 +155,30 @@ class ClippedCount:
 
 
 @dataclass(frozen=True, slots=True)
-class FrankWolfePlan(ListedReleases):
+class FrankWolfePlan(ScheduledPlan):
     """How many Frank-Wolfe steps will be made, and with how much noise.
 
     Parameters
     ----------
-    loss : Loss
-        The loss of one record. Where medians of the target are released first, its clip is in units of their distance.
+    problem : Problem
+        Where medians of the target are released first, the clip of its loss is in units of their distance.
+    schedule : Schedule
+        The medians "middle" and "distance" where these are released, "steps", and a "count" where there is one.
     radius : float
         Radius of the L1 ball in units of scaled features, or also in units of that distance.
     noise_scale : float
         Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
-    n_outputs : int
-        Rows of the coefficient matrix: 1, or the number of classes.
     counting : ClippedCount or None
         How the coefficients of the noiseless solution are counted, where they are.
     medians : TargetMedians or None
         What is found out about the target first, if anything is.
     """
 
-    ordered: ClassVar[bool] = True
-    arithmetic: ClassVar[str] = "exact"
-
-    budget: Budget
-    loss: Loss
+    problem: Problem
+    schedule: Schedule
     radius: float
     n_steps: int
     noise_scale: float
-    relation: str
-    n_rows: int | None
-    n_outputs: int
-    intercept: bool
-    releases: tuple[Release, ...]
     counting: ClippedCount | None = None
     medians: TargetMedians | None = None
 
@@ -194,29 +189,16 @@ class FrankWolfePlan(ListedReleases):
         Where the middle of the target is taken from it, little is left for an intercept, and a column at the bound of
         the features would have steps in this direction drown all others.
         """
-        if not self.intercept:
+        if not self.problem.intercept:
             return 0
         return _CENTRED_CONSTANT if self.medians is not None and self.medians.centred else ONE
-
-    @property
-    def median_range(self) -> float:
-        """The range of the selection that a median of the target is; the first release is one."""
-        event = self.releases[0].event
-        if not isinstance(event, ExponentialEvent):
-            raise TypeError("expected a selection")
-        return event.epsilon
 
 
 def plan_frank_wolfe(
     budget: Budget,
-    loss: Loss,
+    problem: Problem,
     *,
     radius: float,
-    relation: str,
-    n_rows: int | None,
-    n_features: int,
-    n_outputs: int,
-    intercept: bool,
     n_steps: int | str,
     auto_clip: bool = False,
     auto_radius: bool = False,
@@ -227,81 +209,74 @@ def plan_frank_wolfe(
     An infinite epsilon means no noise. ``n_steps="auto"`` is a function of public facts; a ``count`` shares the budget,
     and so do the medians of :func:`plan_target`, whose arguments ``auto_clip`` and ``auto_radius`` are.
     """
-    private = not math.isinf(budget.epsilon)
-    n_vertices = 2 * n_outputs * (n_features + intercept)
-    target = plan_target(budget, loss, radius, relation, n_rows, n_features, intercept, auto_clip, auto_radius)
-    loss, radius, medians = target
-    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius, None if medians is None else relation)
-    step = planned_steps(budget, n_vertices, relation, 1.0, steps)
-    first = () if medians is None else medians.planned(budget, float(steps))
-    releases = calibrate_releases(budget, (*first, step, *(() if count is None else count.planned)))
+    problem, radius, medians = plan_target(budget, problem, radius, auto_clip, auto_radius)
+    steps = choose_steps(n_steps, budget, problem, radius, medians)
+    schedule = Schedule(budget)
+    if medians is not None:
+        medians.list_in(schedule, float(steps))
+    list_steps(schedule, problem, 1.0, steps)
+    if count is not None:
+        count.list_in(schedule)
+    schedule.calibrate()
     return FrankWolfePlan(
-        budget if private else Budget(math.inf, 0.0),
-        loss,
-        radius,
-        steps,
-        influences(releases[len(first)], relation),
-        relation,
-        n_rows,
-        n_outputs,
-        intercept,
-        releases,
-        count,
-        medians,
+        problem, schedule, radius, steps, influences(schedule["steps"], problem.relation), count, medians
     )
 
 
 def plan_target(
-    budget: Budget,
-    loss: Loss,
-    radius: float,
-    relation: str,
-    n_rows: int | None,
-    n_features: int,
-    intercept: bool,
-    auto_clip: bool,
-    auto_radius: bool,
-) -> tuple[Loss, float, TargetMedians | None]:
-    """The loss, the radius and the medians of the target that scale them, if the residual clip follows from these.
+    budget: Budget, problem: Problem, radius: float, auto_clip: bool, auto_radius: bool
+) -> tuple[Problem, float, TargetMedians | None]:
+    """The problem, the radius and the medians of the target that scale both, if the residual clip follows from these.
 
     Without privacy nothing is released, and the loss and the radius are those given.
     """
     if not auto_clip or math.isinf(budget.epsilon):
-        return loss, radius, None
-    strength = signal_strength(budget, n_rows, relation)
+        return problem, radius, None
+    strength = signal_strength(budget, problem.n_rows, problem.relation)
     if auto_radius:
-        radius = radius_per_median(strength, n_features + intercept)
-    return (
-        HuberLoss(CLIP_PER_MEDIAN),
-        radius,
-        TargetMedians.at(strength, intercept=intercept, scales_radius=auto_radius),
-    )
+        radius = radius_per_median(strength, problem.n_columns)
+    medians = TargetMedians.at(strength, intercept=problem.intercept, scales_radius=auto_radius)
+    return replace(problem, loss=HuberLoss(CLIP_PER_MEDIAN)), radius, medians
 
 
-def planned_steps(
-    budget: Budget, n_vertices: int, relation: str, selection_range: float, n_steps: int
-) -> PlannedRelease:
-    """Steps as planned selections; without a delta every vertex gets noise, and no sampler is off its law."""
-    what = f"one of {n_vertices:,} directions (a coefficient and a sign) per step"
-    distance = SELECTION_LEFTOVER if budget.delta > 0.0 else 0.0
-    return planned_selection(what, relation, selection_range, distance, n_steps)
+def count_vertices(problem: Problem) -> int:
+    """Vertices of the ball: a coefficient and a sign."""
+    return 2 * problem.n_outputs * problem.n_columns
 
 
-def planned_selection(what: str, relation: str, selection_range: float, distance: float, count: int) -> PlannedRelease:
-    """Selections by gradient, each with a bounded range of ``selection_range / b`` at a common noise scale b."""
+def list_steps(schedule: Schedule, problem: Problem, selection_range: float, n_steps: int) -> None:
+    """List the steps; without a delta every vertex gets noise, and no sampler is off its law."""
+    what = f"one of {count_vertices(problem):,} directions (a coefficient and a sign) per step"
+    distance = SELECTION_LEFTOVER if schedule.budget.delta > 0.0 else 0.0
+    list_selection(schedule, "steps", what, problem.relation, selection_range, n_steps, distance)
+
+
+def list_selection(
+    schedule: Schedule, name: str, what: str, relation: str, selection_range: float, count: int, distance: float = 0.0
+) -> None:
+    """List selections by gradient, each with a bounded range of ``selection_range / b`` at a common noise scale b."""
     sensitivity = gradient_scores(1.0, 1.0, relation)
 
-    def scale_of(event: Event) -> float:
-        if not isinstance(event, ExponentialEvent):
-            raise TypeError(f"{type(event).__name__} is no selection")
-        return ExponentialMechanism(sensitivity, event.epsilon).scale / sensitivity.value
-
-    return PlannedRelease(what, "Gumbel", lambda b: ExponentialEvent(selection_range / b, distance), count, scale_of)
+    schedule.add(
+        name,
+        what,
+        lambda b: ExponentialEvent(selection_range / b, distance),
+        count,
+        scale_at=lambda b: ExponentialMechanism(sensitivity, selection_range / b).scale / sensitivity.value,
+    )
 
 
 def influences(release: Release, relation: str) -> float:
     """The noise of a selection by gradient in units of the largest influence of one record under zero-out."""
     return release.scale * gradient_scores(1.0, 1.0, relation).value
+
+
+def choose_steps(
+    n_steps: int | str, budget: Budget, problem: Problem, radius: float, medians: TargetMedians | None
+) -> int:
+    """The number of steps of a problem; see :func:`number_of_steps`."""
+    scaled = None if medians is None else problem.relation
+    return number_of_steps(n_steps, budget, problem.n_rows, count_vertices(problem), radius, scaled)
 
 
 def number_of_steps(

@@ -29,7 +29,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.design import Design, exact_block_rows
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Sensitivity, gradient_scores, lattice_gradient_scores
-from taciturn.engines.interface import ArraySource, Block, Source
+from taciturn.engines.interface import ArraySource, Block
 from taciturn.kernels.frank_wolfe import (
     advance_by_columns,
     advance_dense,
@@ -70,7 +70,8 @@ from taciturn.methods.frank_wolfe.plan import (
     ClippedCount,
     FrankWolfePlan,
 )
-from taciturn.methods.sums import TargetMagnitudes, private_median
+from taciturn.methods.releases import ScheduledMedians
+from taciturn.methods.sums import TargetMagnitudes
 from taciturn.privacy.mechanisms import first_of, noisy_keys
 from taciturn.privacy.transcript import Call, LoopSelection, answer, coupling, transcribed, transcribing
 
@@ -217,9 +218,9 @@ class _Targets:
         return np.asarray(block.target, dtype=np.float64) / ONE
 
 
-def middle_of(source: Source, relation: str, selection_range: float, stream: Stream) -> int:
+def release_middle(medians: ScheduledMedians) -> int:
     """A private median of the target in lattice units."""
-    edge = private_median(source, _Targets(), _MIDDLES, relation, selection_range, stream)
+    edge = medians.release("middle", _Targets(), _MIDDLES, "middle of the target")
     # The grid names upper ends of bins.
     return round((edge - 0.5 * float(_MIDDLES[1] - _MIDDLES[0])) * ONE)
 
@@ -232,18 +233,15 @@ def scale_target(plan: _Plan, source: ArraySource, stream: Stream) -> tuple[_Pla
     """
     if plan.medians is None:
         return plan, source, 0.0
-    middle = 0
-    if plan.medians.centred:
-        middle = middle_of(source, plan.relation, plan.median_range, stream.spawn("middle of the target"))
-    distance = private_median(
-        source, TargetMagnitudes(middle), MAGNITUDES, plan.relation, plan.median_range, stream.spawn("residual clip")
-    )
-    loss = plan.loss
+    medians = ScheduledMedians(plan.schedule, plan.problem.relation, source, stream)
+    middle = release_middle(medians) if plan.medians.centred else 0
+    distance = medians.release("distance", TargetMagnitudes(middle), MAGNITUDES, "residual clip")
+    loss = plan.problem.loss
     if not isinstance(loss, HuberLoss):
         raise TypeError("only residuals are clipped by medians of the target")
     scaled = replace(
         plan,
-        loss=HuberLoss(loss.threshold * distance),
+        problem=replace(plan.problem, loss=HuberLoss(loss.threshold * distance)),
         radius=plan.radius * (distance if plan.medians.scales_radius else 1.0),
     )
     records = replace(source.records, y=np.clip(source.records.y - middle, -ONE, ONE))
@@ -1023,8 +1021,8 @@ def run_frank_wolfe(plan: FrankWolfePlan, source: ArraySource, stream: Stream) -
 
 def weights_of(plan: FrankWolfePlan, run: FrankWolfeRun) -> FloatArray:
     """The iterate in mapped units, one row per output; the intercept is a multiple of the entry of its column."""
-    weights = run.coefficients().reshape(plan.n_outputs, -1).copy()
-    if plan.intercept:
+    weights = run.coefficients().reshape(plan.problem.n_outputs, -1).copy()
+    if plan.problem.intercept:
         weights[:, -1] *= plan.constant / ONE
     return weights
 
@@ -1054,17 +1052,18 @@ def open_plan(
     plan: FrankWolfePlan, source: ArraySource, *, by_margins: bool = False, norms: bool = False
 ) -> FrankWolfeRun:
     """The run of a plan before its first step; see :func:`open_run`."""
+    problem = plan.problem
     return open_run(
         source.design(constant=plan.constant),
         source.records.y,
-        plan.loss,
+        problem.loss,
         plan.radius,
         plan.n_steps,
-        plan.n_outputs,
+        problem.n_outputs,
         plan.noise_scale,
         # A public guess of a private number of records may guide steps and noise; arithmetic cannot rely on it.
-        None if plan.relation == "add-remove" else plan.n_rows,
-        relation=plan.relation,
+        None if problem.relation == "add-remove" else problem.n_rows,
+        relation=problem.relation,
         # The fast samplers have a distance from their law, which a delta of zero has no room for.
         plainly=plan.budget.delta == 0.0 and plan.noise_scale > 0.0,
         by_margins=by_margins,

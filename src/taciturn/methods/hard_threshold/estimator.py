@@ -7,24 +7,35 @@ coefficients. This is DP-IGHT with a sensitivity that holds, and the noise that 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_positive, check_real, check_truth
+from taciturn.core.validation import (
+    FloatArray,
+    Invalid,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_real,
+    check_truth,
+)
 from taciturn.engines.interface import Source
 from taciturn.methods import clipped_records
 from taciturn.methods.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, PublicFacts, number_or_auto
 from taciturn.methods.hard_threshold.plan import (
     HardThresholdPlan,
     PursuitPlan,
+    ThresholdSettings,
     plan_hard_threshold,
     plan_pursuit,
     pursues,
 )
 from taciturn.methods.hard_threshold.run import run_hard_threshold, run_pursuit
+from taciturn.methods.options import Auto, ThresholdMechanism
 from taciturn.privacy import mechanisms
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
@@ -37,11 +48,11 @@ class HardThresholdModel(PrivateLinearModel):
     """Gradient descent with hard thresholding: what regressor and classifier share."""
 
     n_nonzero: int
-    row_bound: float | str
-    clip_share: float | str
-    mechanism: str
-    n_steps: int | str
-    step_size: float | str
+    row_bound: float | Auto
+    clip_share: float | Auto
+    mechanism: ThresholdMechanism
+    n_steps: int | Auto
+    step_size: float | Auto
     coef_bound: float | None
     average: bool
 
@@ -80,33 +91,28 @@ class HardThresholdModel(PrivateLinearModel):
         clipped_records.warm_up(sparse=sparse, n_classes=n_classes if is_classifier(self) else 0)
 
     def _plan(self, facts: PublicFacts) -> HardThresholdPlan | PursuitPlan:
-        loss, n_outputs = self._loss(facts)
+        problem = self._problem(facts)
         row_bound, step = number_or_auto(row_bound=self.row_bound), number_or_auto(step_size=self.step_size)
         budget, mechanism = Budget(self.epsilon, self.delta), self.mechanism
         auto_clip = self._clips_by_median
         if mechanism == "auto":
             # What pursuit gains comes from clips that follow the residuals and the rows of the chosen columns.
-            free = row_bound is None and step is None and (auto_clip or loss.labelled)
+            free = row_bound is None and step is None and (auto_clip or problem.loss.labelled)
             mechanism = "pursuit" if free and pursues(budget, self.n_nonzero, facts.n_features) else "gaussian"
-        problem: dict[str, Any] = {
-            "relation": self.relation,
-            "n_rows": facts.stated_records,
-            "n_features": facts.n_features,
-            "n_outputs": n_outputs,
-            "intercept": bool(self.fit_intercept),
-            "n_nonzero": self.n_nonzero,
-            "row_bound": None if row_bound is None else row_bound / self._x_bound,
-            "auto_clip": auto_clip,
-            "clip_share": number_or_auto(clip_share=self.clip_share),
-            "n_steps": self.n_steps,
-            "step": None if step is None else step * self._x_bound * self._x_bound,
-            "radius": None if self.coef_bound is None else self.coef_bound / self._target_unit * self._x_bound,
-            "average": bool(self.average),
-        }
+        settings = ThresholdSettings(
+            n_nonzero=self.n_nonzero,
+            row_bound=None if row_bound is None else row_bound / self._x_bound,
+            auto_clip=auto_clip,
+            clip_share=number_or_auto(clip_share=self.clip_share),
+            n_steps=self.n_steps,
+            step=None if step is None else step * self._x_bound * self._x_bound,
+            radius=None if self.coef_bound is None else self.coef_bound / self._target_unit * self._x_bound,
+            average=bool(self.average),
+        )
         # Without noise columns need not be chosen before their gradients are seen.
         if mechanism == "pursuit" and not math.isinf(self.epsilon):
-            return plan_pursuit(budget, loss, **problem)
-        return plan_hard_threshold(budget, loss, mechanism=mechanism, **problem)
+            return plan_pursuit(budget, problem, settings)
+        return plan_hard_threshold(budget, problem, settings, peeling=mechanism == "peeling")
 
     @property
     def _clips_by_median(self) -> bool:
@@ -132,6 +138,7 @@ class HardThresholdModel(PrivateLinearModel):
         self.n_iter_ = plan.n_iterations
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     r"""Sparse Huber regression by private gradient steps and hard thresholding.
 
@@ -189,48 +196,21 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
     [2, 11]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        n_nonzero: int = 10,
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        clip_share: float | str = "auto",
-        mechanism: str = "auto",
-        n_steps: int | str = "auto",
-        step_size: float | str = "auto",
-        coef_bound: float | None = None,
-        average: bool = False,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.n_nonzero = n_nonzero
-        self.row_bound = row_bound
-        self.residual_clip = residual_clip
-        self.clip_share = clip_share
-        self.mechanism = mechanism
-        self.n_steps = n_steps
-        self.step_size = step_size
-        self.coef_bound = coef_bound
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    n_nonzero: int = 10
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
+    clip_share: float | Auto = "auto"
+    mechanism: ThresholdMechanism = "auto"
+    n_steps: int | Auto = "auto"
+    step_size: float | Auto = "auto"
+    coef_bound: float | None = None
+    average: bool = False
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     @property
     def _clips_by_median(self) -> bool:
@@ -240,6 +220,7 @@ class HardThresholdRegressor(PrivateRegressor, HardThresholdModel):
         return super()._described(plan, facts) | {"residual_clip": self.residual_clip}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
     r"""Sparse logistic regression by private gradient steps and hard thresholding, for two classes or more.
 
@@ -293,43 +274,17 @@ class HardThresholdClassifier(PrivateClassifier, HardThresholdModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        n_nonzero: int = 10,
-        row_bound: float | str = "auto",
-        clip_share: float | str = "auto",
-        mechanism: str = "auto",
-        n_steps: int | str = "auto",
-        step_size: float | str = "auto",
-        coef_bound: float | None = None,
-        average: bool = False,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.n_nonzero = n_nonzero
-        self.row_bound = row_bound
-        self.clip_share = clip_share
-        self.mechanism = mechanism
-        self.n_steps = n_steps
-        self.step_size = step_size
-        self.coef_bound = coef_bound
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    n_nonzero: int = 10
+    row_bound: float | Auto = "auto"
+    clip_share: float | Auto = "auto"
+    mechanism: ThresholdMechanism = "auto"
+    n_steps: int | Auto = "auto"
+    step_size: float | Auto = "auto"
+    coef_bound: float | None = None
+    average: bool = False
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None

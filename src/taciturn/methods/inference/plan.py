@@ -10,11 +10,11 @@ sandwich.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from taciturn.core.errors import ParameterError
-from taciturn.losses import Loss
+from taciturn.methods.schedule import Problem
 from taciturn.methods.sparse.plan import LEAST_NONZERO, SparsePlan, plan_sparse
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.events import Event, ParallelEvent
@@ -87,7 +87,7 @@ class InferencePlan:
     def open_filters(self) -> tuple[PrivacyFilter, PrivacyFilter]:
         """What start and step draw on: a whole budget for each half, or one for both."""
         # Three symmetric matrices and two gradients at most.
-        width = min(self.start.n_features, MOST_COLUMNS) + 1
+        width = min(self.start.problem.n_features, MOST_COLUMNS) + 1
         step = (3 * width * (width + 1) // 2 + 2 * width) * DISTANCE_PER_VALUE
         first = self.start.open_filter(step)
         # Halves announce the same distance, so that they cost the same.
@@ -95,16 +95,10 @@ class InferencePlan:
 
 
 def plan_inference(
-    budget: Budget,
-    loss: Loss | None,
-    *,
-    n_rows: int,
-    n_features: int,
-    n_nonzero: int | None,
-    columns: tuple[int, ...] | None,
-    **facts: Any,
+    budget: Budget, problem: Problem, *, n_nonzero: int | None, columns: tuple[int, ...] | None, **settings: Any
 ) -> InferencePlan:
     """Plan a fit with standard errors; :func:`~taciturn.methods.sparse.plan.plan_sparse` has the same parameters."""
+    n_rows, n_features = problem.n_records, problem.n_features
     if columns is not None:
         width, fixed = len(columns), True
     else:
@@ -119,7 +113,5 @@ def plan_inference(
             "inference", True, f"at least two records to split (got n_samples={n_rows})", "fix columns or add records"
         )
     n_first = n_rows if fixed else n_rows // 2
-    start = plan_sparse(
-        budget, loss, n_rows=n_first, n_features=n_features, n_nonzero=n_nonzero, columns=columns, **facts
-    )
+    start = plan_sparse(budget, replace(problem, n_rows=n_first), n_nonzero=n_nonzero, columns=columns, **settings)
     return InferencePlan(start, not fixed, n_rows if fixed else n_rows - n_first)

@@ -128,8 +128,8 @@ class _Step:
         self._model, self._source, self._share = model, descent.source, descent.releases.remaining
         self._releases: Releases = descent.releases
         plan = descent.plan
-        p = model.n_columns + plan.intercept
-        entry = min(clips.row_norm / math.sqrt(p), 1.0) if plan.intercept else 0.0
+        p = model.n_columns + plan.problem.intercept
+        entry = min(clips.row_norm / math.sqrt(p), 1.0) if plan.problem.intercept else 0.0
         self._bound = math.hypot(clips.row_norm, entry)
         if not plan.regression or plan.huber:
             self._largest = clips.derivative
@@ -345,9 +345,9 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
         mu = second_budget.mu * math.sqrt(1.0 if plan.split else 1.0 - plan.start_share)
         clips = _clips(plan, run, model, first_budget.mu, mu)
     with _half(plan, 2, second):
-        releases = Releases(second_budget, plan.start.relation, second, stream.spawn("step"))
+        releases = Releases(second_budget, plan.start.problem.relation, second, stream.spawn("step"))
         descent = Descent(plan.start, second, releases, stream, mu)
-        if model.n_columns or plan.start.intercept:
+        if model.n_columns or plan.start.problem.intercept:
             estimate = newton_step(descent, model, clips)
             if clips.room < _LEAST_ROOM:
                 estimate = NewtonEstimate(model, None, None, estimate.clarity)
@@ -359,7 +359,7 @@ def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> Infere
     spends = list_spends(first_budget.spent(), half=1 if plan.split else None, suspicions=suspicions)
     if plan.split:
         spends += list_spends(second_budget.spent(), half=2)
-    columns = np.arange(plan.start.n_features) if model.columns is None else model.columns
+    columns = np.arange(plan.start.problem.n_features) if model.columns is None else model.columns
     return InferenceResult(
         spread_coefficients(plan.start, estimate.model), columns, estimate.sampling, estimate.privacy,
         estimate.clarity, clips.room / _LEAST_ROOM, estimate.model.n_steps, spends, suspicions,
@@ -389,11 +389,11 @@ def _halves(plan: InferencePlan, source: Source, stream: Stream) -> tuple[Source
     n_slots = source.n_slots
     with coupling():
         draws = (stream if math.isfinite(plan.budget.epsilon) else Stream.of(0)).spawn("halves")
-        if plan.start.relation == "add-remove":
+        if plan.start.problem.relation == "add-remove":
             first: BoolArray = draws.integers(2, n_slots) == 0
         else:
             first = np.zeros(n_slots, dtype=bool)
-            first[np.argsort(draws.words(n_slots), kind="stable")[: plan.start.n_rows]] = True
+            first[np.argsort(draws.words(n_slots), kind="stable")[: plan.start.problem.n_records]] = True
     return source.divide(first)
 
 
@@ -403,7 +403,7 @@ def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: fl
     widest = 2.0 * math.sqrt(max(model.n_columns, 1))
     measures = start.regression and not start.huber
     share = (0.5 if measures else 1.0) * (releases.remaining - (1.0 - plan.start_share))
-    slack = _RANKS / (start.n_rows * first_mu * math.sqrt(share))
+    slack = _RANKS / (start.problem.n_records * first_mu * math.sqrt(share))
     quantile = max(min(1.0 - slack, _QUANTILE), _LEAST_QUANTILE)
     norms = RowNorms(start.loss_at(1.0), model.columns, model.centre)
     norm = releases.row_norm("a large quantile of row norms", share, norms, widest, quantile)
@@ -420,7 +420,7 @@ def _clips(plan: InferencePlan, run: SparseRun, model: ColumnModel, first_mu: fl
     if not releases.private:
         return Clips(widest, clip)
     # Residuals may be longer-tailed than their quantile tells: the clip opens where that costs little.
-    per_column = plan.n_step_rows / max(model.n_columns + start.intercept, 1)
+    per_column = plan.n_step_rows / max(model.n_columns + start.problem.intercept, 1)
     of_gradient = _NOISE_PER_ERROR * mu * math.sqrt(SQUARED_STEP.gradient * per_column)
     of_scores = math.sqrt(_NOISE_PER_SCORE * mu * math.sqrt(SCORE_SHARE) * per_column)
     room = min(of_gradient, of_scores) * _DEVIATION_PER_MEDIAN * model.size / clip

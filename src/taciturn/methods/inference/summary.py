@@ -16,6 +16,7 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray, check_real, check_truth
+from taciturn.data.sensitivity import Relation
 from taciturn.engines.interface import OpenTable
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.inference.run import InferenceResult
@@ -90,7 +91,7 @@ def infer(
     plan: InferencePlan, outcome: InferenceResult, scale: float, intercept_scale: float, confidence_level: float
 ) -> Inference:
     """The standard errors of a fit, given what one mapped unit is for coefficients and for the intercept."""
-    n_columns, intercept = outcome.columns.size, plan.start.intercept
+    n_columns, intercept = outcome.columns.size, plan.start.problem.intercept
     units = np.full(n_columns + 1, scale)
     units[-1] = intercept_scale if intercept else math.nan
 
@@ -111,7 +112,7 @@ def infer(
 
 def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
     """Why there are no standard errors, and what would give some, from public facts and released numbers."""
-    width = outcome.columns.size + plan.start.intercept
+    width = outcome.columns.size + plan.start.problem.intercept
     if not width:
         return "no column was chosen and there is no intercept."
     budget = plan.budget
@@ -138,7 +139,7 @@ def _reason(plan: InferencePlan, outcome: InferenceResult) -> str:
 
 def _needed(plan: InferencePlan, factor: float, how: str) -> str:
     """How many records, or which epsilon, are so many times the number of records times the Gaussian parameter."""
-    n_records = plan.start.n_rows + (plan.n_step_rows if plan.split else 0)
+    n_records = plan.start.problem.n_records + (plan.n_step_rows if plan.split else 0)
     mu = factor * PrivacyFilter(plan.budget).mu
     epsilon = epsilon_of(GaussianEvent(1.0 / mu), plan.budget.delta)
     needed = f"{how} {_rounded_up(factor * n_records):,} records"
@@ -361,7 +362,7 @@ class InferringModel:
     confidence_level: float
     epsilon: float
     delta: float
-    relation: str
+    relation: Relation
     coef_: FloatArray
     intercept_: Any
     n_features_in_: int

@@ -69,20 +69,21 @@ def run_admm(plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
     One row of coefficients in units of features divided by their bound, the intercept last (0 without one).
     """
     local, records = plan.minimisers, source.records
-    rows, _ = bounded_rows(records.X, source.x_bound, local.row_bound, intercept=local.intercept)
+    rows, _ = bounded_rows(records.X, source.x_bound, local.row_bound, intercept=local.problem.intercept)
     targets = one_against_rest(records.y, 1)[:, 0]
-    blocks = [(rows[block], targets[block]) for block in assign_blocks(local.relation, records, plan.n_blocks, stream)]
-    weights = np.zeros((1, local.n_features + 1))
-    with one_thread_if_small(max(targets.size for _, targets in blocks), local.n_coefficients):
-        weights[0, : local.n_coefficients] = solve_admm(plan, blocks, stream.spawn("admm"))
+    assigned = assign_blocks(local.problem.relation, records, plan.n_blocks, stream)
+    blocks = [(rows[block], targets[block]) for block in assigned]
+    weights = np.zeros((1, local.problem.n_features + 1))
+    with one_thread_if_small(max(targets.size for _, targets in blocks), local.problem.n_columns):
+        weights[0, : local.problem.n_columns] = solve_admm(plan, blocks, stream.spawn("admm"))
     return weights
 
 
 def solve_admm(plan: ADMMPlan, blocks: Sequence[tuple[Any, FloatArray]], stream: Stream) -> FloatArray:
     """The consensus z after all iterations over blocks of rows and targets, which may be empty."""
     local, shrink = plan.minimisers, PENALTIES[plan.penalty]
-    consensus = np.zeros(local.n_coefficients)
-    multipliers = np.zeros((len(blocks), local.n_coefficients))
+    consensus = np.zeros(local.problem.n_columns)
+    multipliers = np.zeros((len(blocks), local.problem.n_columns))
     minimisers = np.zeros_like(multipliers)
     for _ in range(plan.n_steps):
         for b, (rows, targets) in enumerate(blocks):
@@ -91,7 +92,7 @@ def solve_admm(plan: ADMMPlan, blocks: Sequence[tuple[Any, FloatArray]], stream:
                 minimisers[b] = release_minimiser(local, rows, targets, offset, stream)
         consensus = (minimisers + multipliers).mean(axis=0)
         # The intercept, which comes last, is not penalised.
-        consensus[: local.n_features] = shrink(consensus[: local.n_features], plan.kappa)
+        consensus[: local.problem.n_features] = shrink(consensus[: local.problem.n_features], plan.kappa)
         multipliers += minimisers - consensus
     return consensus
 
@@ -112,7 +113,7 @@ def run_two_stage(plan: TwoStagePlan, source: ArraySource, stream: Stream, *, n_
         chosen = np.sort(run_block_vote(plan.votes, source, stream, n_jobs=n_jobs))
     selected = ArraySource(replace(records, X=records.columns(chosen)), source.x_bound, source.n_records)
     solution = run_objective(objective, selected, stream)
-    weights = np.zeros((objective.n_outputs, records.n_features + 1))
+    weights = np.zeros((objective.problem.n_outputs, records.n_features + 1))
     weights[:, chosen] = solution[:, :-1]
     weights[:, -1] = solution[:, -1]
     return weights

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_real
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real
 from taciturn.engines.interface import ArraySource
 from taciturn.losses import LogisticLoss
 from taciturn.methods.base import PrivateClassifier, PrivateLinearModel, PrivateRegressor, PublicFacts, number_or_auto
@@ -23,6 +24,7 @@ from taciturn.methods.objective.plan import (
     plan_two_stage,
 )
 from taciturn.methods.objective.run import run_objective
+from taciturn.methods.options import Auto, Penalty
 from taciturn.methods.selection.plan import check_n_blocks, check_n_jobs
 from taciturn.privacy.account import Account
 from taciturn.privacy.budget import Budget
@@ -46,8 +48,8 @@ ROUNDING = (
 class ObjectiveModel(PrivateLinearModel):
     """A model that minimises a perturbed objective: what regressors and classifiers share."""
 
-    row_bound: float | str
-    regularisation: float | str
+    row_bound: float | Auto
+    regularisation: float | Auto
 
     persons_refused = "several rows move a perturbed objective's minimum in no fixed direction"
 
@@ -63,22 +65,17 @@ class ObjectiveModel(PrivateLinearModel):
     def _check_regularisation(self) -> None:
         check_regularisation(self.regularisation)
 
-    def _problem(self, facts: PublicFacts, n_columns: int) -> dict[str, Any]:
+    def _settings(self, facts: PublicFacts, n_columns: int) -> dict[str, Any]:
         """What the plans of this family are made for; ``n_columns`` of the features enter the objective."""
-        loss, n_outputs = self._loss(facts)
         return {
             "budget": Budget(self.epsilon, self.delta),
-            "loss": loss,
+            "problem": self._problem(facts),
             "row_bound": self._mapped_row_bound(n_columns),
-            "relation": self.relation,
-            "n_rows": facts.stated_records,
-            "n_features": facts.n_features,
-            "intercept": bool(self.fit_intercept),
-            "n_outputs": n_outputs,
         }
 
     def _plan(self, facts: PublicFacts) -> Any:
-        return plan_objective_perturbation(**self._problem(facts, facts.n_features), regularisation=self.regularisation)
+        settings = self._settings(facts, facts.n_features)
+        return plan_objective_perturbation(**settings, regularisation=self.regularisation)
 
     def _mapped_row_bound(self, n_columns: int) -> float:
         """``row_bound`` in units of ``x_bound``; for "auto" what the bounds on the entries imply."""
@@ -104,7 +101,25 @@ class ObjectiveModel(PrivateLinearModel):
         return None if self.n_public is None else MOST_PER_PUBLIC_ROW * self.n_public
 
 
-class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
+class ObjectiveRegressionModel(PrivateRegressor, ObjectiveModel):
+    """Huber loss: what the regressors of this family share."""
+
+    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
+        clip = (self._mapped_clip() or 1.0) * self._target_unit
+        return super()._described(plan, facts) | {"residual_clip": clip}
+
+
+class ObjectiveClassificationModel(PrivateClassifier, ObjectiveModel):
+    """Logistic loss for each class: what the classifiers with any number of classes share."""
+
+    def _loss(self, facts: PublicFacts) -> tuple[LogisticLoss, int]:
+        # One against the rest: the theorem is about losses of one linear predictor, which the softmax is not.
+        _, n_outputs = super()._loss(facts)
+        return LogisticLoss(), n_outputs
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObjectivePerturbationRegressor(ObjectiveRegressionModel):
     r"""Robust ridge regression by objective perturbation.
 
     .. math:: \min_w \sum_i \phi_C(\tilde x_i \cdot w - \tilde y_i) + \tfrac{\Lambda}{2} \|w\|^2 + b \cdot w,
@@ -154,43 +169,19 @@ class ObjectivePerturbationRegressor(PrivateRegressor, ObjectiveModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.row_bound = row_bound
-        self.residual_clip = residual_clip
-        self.regularisation = regularisation
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
-
-    def _described(self, plan: Any, facts: PublicFacts) -> dict[str, Any]:
-        clip = (self._mapped_clip() or 1.0) * self._target_unit
-        return super()._described(plan, facts) | {"residual_clip": clip}
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
-class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObjectivePerturbationClassifier(ObjectiveClassificationModel):
     r"""Ridge-regularised logistic regression by objective perturbation, for two classes or more.
 
     .. math:: \min_w \sum_i \bigl( \log(1 + e^{\tilde x_i \cdot w}) - y_i\, \tilde x_i \cdot w \bigr)
@@ -240,39 +231,14 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        row_bound: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.row_bound = row_bound
-        self.regularisation = regularisation
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
-
-    def _loss(self, facts: PublicFacts) -> tuple[LogisticLoss, int]:
-        # One against the rest: the theorem is about losses of one linear predictor, which the softmax is not.
-        _, n_outputs = super()._loss(facts)
-        return LogisticLoss(), n_outputs
+    x_bound: float | None = None
+    classes: Any = None
+    row_bound: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
 # -----------------------------------------------------------------------------
@@ -282,6 +248,7 @@ class ObjectivePerturbationClassifier(PrivateClassifier, ObjectiveModel):
 # Zhang, with Gaussian noise, an exact minimiser and one accountant over all iterations).
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ADMMClassifier(PrivateClassifier, ObjectiveModel):
     r"""Sparse logistic regression for two classes by private consensus ADMM.
 
@@ -344,42 +311,18 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
     [4, 9]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        row_bound: float | str = "auto",
-        penalty: str = "l1",
-        strength: float | str = "auto",
-        coupling: float | str = "auto",
-        n_steps: int | str = "auto",
-        n_blocks: int = 1,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.row_bound = row_bound
-        self.penalty = penalty
-        self.strength = strength
-        self.coupling = coupling
-        self.n_steps = n_steps
-        self.n_blocks = n_blocks
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    row_bound: float | Auto = "auto"
+    penalty: Penalty = "l1"
+    strength: float | Auto = "auto"
+    coupling: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
+    n_blocks: int = 1
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -404,10 +347,8 @@ class ADMMClassifier(PrivateClassifier, ObjectiveModel):
         return LogisticLoss(), 1
 
     def _plan(self, facts: PublicFacts) -> ADMMPlan:
-        problem = self._problem(facts, facts.n_features)
-        del problem["n_outputs"]
         return plan_admm(
-            **problem,
+            **self._settings(facts, facts.n_features),
             n_blocks=int(self.n_blocks),
             n_steps=self.n_steps,
             penalty=self.penalty,
@@ -450,7 +391,7 @@ class TwoStageModel(ObjectiveModel):
     """A selection before the fit: what regressor and classifier share."""
 
     n_nonzero: int
-    n_blocks: int | str
+    n_blocks: int | Auto
     selection_share: float
     n_jobs: int | None
 
@@ -465,7 +406,7 @@ class TwoStageModel(ObjectiveModel):
     def _plan(self, facts: PublicFacts) -> TwoStagePlan:
         k = min(int(self.n_nonzero), facts.n_features)
         return plan_two_stage(
-            **self._problem(facts, k),
+            **self._settings(facts, k),
             k=k,
             n_blocks=self.n_blocks,
             selection_share=float(self.selection_share),
@@ -484,7 +425,8 @@ class TwoStageModel(ObjectiveModel):
         }
 
 
-class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TwoStageRegressor(TwoStageModel, ObjectiveRegressionModel):
     r"""Select features by the votes of blocks of records, then fit robust ridge regression on them, privately.
 
     The records are cut into disjoint blocks. Each follows its own LASSO path until ``n_nonzero`` features are active
@@ -534,49 +476,23 @@ class TwoStageRegressor(TwoStageModel, ObjectivePerturbationRegressor):
     ([4, 20], True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        n_nonzero: int = 10,
-        n_blocks: int | str = "auto",
-        selection_share: float = 0.8,
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            n_public=n_public,
-            x_bound=x_bound,
-            y_bounds=y_bounds,
-            row_bound=row_bound,
-            residual_clip=residual_clip,
-            regularisation=regularisation,
-            fit_intercept=fit_intercept,
-            invalid=invalid,
-            account=account,
-            random_state=random_state,
-        )
-        self.n_nonzero = n_nonzero
-        self.n_blocks = n_blocks
-        self.selection_share = selection_share
-        self.n_jobs = n_jobs
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    n_nonzero: int = 10
+    n_blocks: int | Auto = "auto"
+    selection_share: float = 0.8
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
-class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TwoStageClassifier(TwoStageModel, ObjectiveClassificationModel):
     r"""Select features by the votes of blocks of records, then fit logistic regression on them, privately.
 
     The records are cut into disjoint blocks. Each follows its own path of L1-regularised logistic regression until
@@ -624,41 +540,15 @@ class TwoStageClassifier(TwoStageModel, ObjectivePerturbationClassifier):
     ([4, 20], True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        n_nonzero: int = 10,
-        n_blocks: int | str = "auto",
-        selection_share: float = 0.8,
-        row_bound: float | str = "auto",
-        regularisation: float | str = "auto",
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            relation=relation,
-            n_public=n_public,
-            x_bound=x_bound,
-            classes=classes,
-            row_bound=row_bound,
-            regularisation=regularisation,
-            fit_intercept=fit_intercept,
-            invalid=invalid,
-            account=account,
-            random_state=random_state,
-        )
-        self.n_nonzero = n_nonzero
-        self.n_blocks = n_blocks
-        self.selection_share = selection_share
-        self.n_jobs = n_jobs
+    x_bound: float | None = None
+    classes: Any = None
+    n_nonzero: int = 10
+    n_blocks: int | Auto = "auto"
+    selection_share: float = 0.8
+    row_bound: float | Auto = "auto"
+    regularisation: float | Auto = "auto"
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,18 +12,14 @@ from scipy.optimize import minimize_scalar
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
 from taciturn.data.sensitivity import approximate_minimiser, block_votes, check_relation, objective_tilt
-from taciturn.losses import ScalarLoss
-from taciturn.methods.releases import ListedReleases
+from taciturn.losses import Loss
+from taciturn.methods.schedule import Problem, Schedule, ScheduledPlan
 from taciturn.methods.selection.plan import BlockVotePlan, TopKPlan, number_of_blocks
 from taciturn.privacy.budget import Budget
-from taciturn.privacy.calibration import calibrate
-from taciturn.privacy.claim import Release
 from taciturn.privacy.events import (
-    ComposedEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
-    NotPrivateEvent,
     ObjectivePerturbationEvent,
 )
 from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
@@ -165,7 +160,7 @@ class Resolution:
 
 
 def stopping_criterion(
-    loss: ScalarLoss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
+    loss: Loss, row_bound: float, regularisation: float, n_records: int, n_columns: int, bound: float
 ) -> StoppingCriterion:
     """The stopping criterion of a private minimiser, as derived above; ``bound`` is B."""
     slope = loss.lipschitz(math.inf) * row_bound
@@ -181,7 +176,7 @@ def stopping_criterion(
     )
 
 
-def noiseless_criterion(loss: ScalarLoss, row_bound: float, n_records: int, bound: float) -> StoppingCriterion:
+def noiseless_criterion(loss: Loss, row_bound: float, n_records: int, bound: float) -> StoppingCriterion:
     """The stopping criterion without privacy: the result is taken as it is."""
     per_record = _PER_SLOPE + _NOISELESS_PER_RECORD * n_records
     return StoppingCriterion(loss.lipschitz(math.inf) * row_bound * per_record + _PER_TERM * bound)
@@ -246,77 +241,63 @@ _HUBER_COEFFICIENTS, _LOGISTIC_COEFFICIENTS = 0.3, 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectivePlan(ListedReleases):
+class ObjectivePlan(ScheduledPlan):
     r"""How the minimiser of a perturbed objective will be released.
 
     Parameters
     ----------
-    loss : ScalarLoss
-        :math:`\phi`.
+    problem : Problem
+        Its loss is :math:`\phi`, its features are those that enter the objective, and its outputs are the objectives,
+        each on all records, that are minimised.
+    schedule : Schedule
+        The "minimiser", "output" noise, and what comes before them, if anything does. Its common scale is
+        :math:`\sigma` in units of the largest change of the gradient between neighbours.
     regularisation : float
         :math:`\Lambda`.
     noise_scale : float
         :math:`\sigma`, standard deviation of the linear term; 0 without privacy.
-    scale : float
-        :math:`\sigma` in units of the largest change of the gradient between neighbours; 0 without privacy.
     n_records : int
         Upper bound on the number of records.
-    n_outputs : int
-        How many objectives, each on all records, are minimised.
     """
 
-    arithmetic: ClassVar[str] = "float64"
-    ordered: ClassVar[bool] = True
-
-    budget: Budget
-    loss: ScalarLoss
+    problem: Problem
+    schedule: Schedule
     row_bound: float
     regularisation: float
     noise_scale: float
-    scale: float
-    relation: str
     n_records: int
-    n_features: int
-    intercept: bool
-    n_outputs: int
-    releases: tuple[Release, ...]
-
-    @property
-    def n_coefficients(self) -> int:
-        """Columns of the model, an intercept's included."""
-        return self.n_features + self.intercept
 
     def resolution(self, offset: float = 0.0) -> Resolution:
         """How precisely a minimiser is found and released, next to a known linear term of this norm."""
-        bound = noise_bound(self.noise_scale, self.n_coefficients) + offset
-        criterion = stopping_criterion(
-            self.loss, self.row_bound, self.regularisation, self.n_records, self.n_coefficients, bound
-        )
-        return resolve(criterion, self.regularisation, self.n_coefficients, _OUTPUT_NOISE * self.scale, self.relation)
+        problem, ridge = self.problem, self.regularisation
+        bound = noise_bound(self.noise_scale, problem.n_columns) + offset
+        criterion = stopping_criterion(problem.loss, self.row_bound, ridge, self.n_records, problem.n_columns, bound)
+        return resolve(criterion, ridge, problem.n_columns, _OUTPUT_NOISE * self.schedule.scale, problem.relation)
 
     @property
     def facts(self) -> dict[str, float]:
         """For the certificate: where the solver stops, and the noise that covers the remaining error."""
         if self.noise_scale == 0.0:
-            return {"gradient_tolerance": noiseless_criterion(self.loss, self.row_bound, self.n_records, 0.0).tolerance}
+            criterion = noiseless_criterion(self.problem.loss, self.row_bound, self.n_records, 0.0)
+            return {"gradient_tolerance": criterion.tolerance}
         found = self.resolution()
         return {"gradient_tolerance": found.criterion.tolerance, "output_noise": found.deviation}
 
 
 def objective_event(
-    loss: ScalarLoss, regularisation: float, row_bound: float, shift: float, relation: str, n_columns: int
+    problem: Problem, regularisation: float, row_bound: float, shift: float, n_columns: int
 ) -> ObjectivePerturbationEvent:
     """The cost of releasing a minimiser whose b moves by up to ``shift`` standard deviations between neighbours.
 
     Labels of the logistic loss are 0 or 1, never between.
     """
-    curvature = loss.smoothness * row_bound * row_bound
+    curvature = problem.loss.smoothness * row_bound * row_bound
     return ObjectivePerturbationEvent(
         math.log1p(curvature / regularisation),
         shift,
-        relation == "replace-one",
+        problem.relation == "replace-one",
         distance=noise_distance(n_columns),
-        fixed_sign=loss.fixed_sign,
+        fixed_sign=problem.loss.fixed_sign,
     )
 
 
@@ -330,18 +311,14 @@ def check_regularisation(regularisation: float | str) -> None:
 
 def plan_objective_perturbation(
     budget: Budget,
-    loss: ScalarLoss,
+    problem: Problem,
     *,
     row_bound: float,
-    relation: str,
-    n_rows: int | None,
-    n_features: int,
-    intercept: bool = False,
-    n_outputs: int = 1,
-    n_blocks: int = 1,
     regularisation: float | str = "auto",
+    n_blocks: int = 1,
     name: str = "regularisation",
-    before: Callable[[float], Event] | None = None,
+    what: str = "the minimiser of an objective with a random linear term",
+    before: Callable[[Schedule], None] | None = None,
 ) -> ObjectivePlan:
     r"""Plan objective perturbation.
 
@@ -358,12 +335,11 @@ def plan_objective_perturbation(
 
     An infinite epsilon means no noise, and :math:`\Lambda = 1` for "auto". Each of ``n_blocks`` blocks of records has
     an objective and a sampler of its own: one record is in one block, but a group of records can be in several, so that
-    the distances of all samplers count. ``name`` is what error messages call :math:`\Lambda`. ``before`` is the event
-    of earlier releases under the same budget, as a function of the noise scale in units of the largest change of the
-    gradient.
+    the distances of all samplers count. ``name`` is what error messages call :math:`\Lambda`, and ``what`` is what the
+    certificate calls the minimiser. ``before`` lists earlier releases under the same budget.
     """
     check_regularisation(regularisation)
-    relation = check_relation(relation)
+    loss, relation, n_rows = problem.loss, check_relation(problem.relation), problem.n_rows
     if n_rows is None:
         raise ParameterError(
             "n_public",
@@ -377,15 +353,27 @@ def plan_objective_perturbation(
         raise ParameterError(
             "n_public", n_rows, f"at most {MOST_RECORDS // 2:,}, for which sums are exact enough", "lower it"
         )
-    shape = n_features, intercept, n_outputs
-    n_coefficients = n_features + intercept
-    what = "the minimiser of an objective with a random linear term"
+
+    def schedule_at(ridge: float) -> Schedule:
+        schedule = Schedule(budget, arithmetic="float64")
+        if before is not None:
+            before(schedule)
+
+        def minimiser(b: float) -> Event:
+            event = objective_event(problem, ridge, row_bound, 1.0 / b, problem.n_columns)
+            # The records of a group can lie in all blocks: the distances of all samplers count.
+            return replace(event, distance=n_blocks * event.distance)
+
+        schedule.add("minimiser", what, minimiser, problem.n_outputs, noise="Gaussian", scale_at=lambda b: b)
+        if schedule.private:
+            distance = n_blocks * (problem.n_columns * DISTANCE_PER_VALUE)
+            missed = "by how much the computed minimiser misses it"
+            schedule.add("output", missed, lambda b: GaussianEvent(_OUTPUT_NOISE * b, distance), problem.n_outputs)
+        return schedule.calibrate()
+
     if math.isinf(budget.epsilon):
-        exact = Release(what, "none", 0.0, NotPrivateEvent(), n_outputs)
         ridge = _NOISELESS_REGULARISATION if regularisation == "auto" else float(regularisation)
-        return ObjectivePlan(
-            Budget(math.inf, 0.0), loss, row_bound, ridge, 0.0, 0.0, relation, records, *shape, (exact,)
-        )
+        return ObjectivePlan(problem, schedule_at(ridge), row_bound, ridge, 0.0, records)
     if budget.delta == 0.0:
         raise ParameterError("delta", 0.0, "a positive number", "the noise of objective perturbation is Gaussian")
     check_real(_SMALLEST, _LARGEST, residual_clip=loss.lipschitz(math.inf))
@@ -394,51 +382,31 @@ def plan_objective_perturbation(
     sensitivity = objective_tilt(loss.lipschitz(math.inf), row_bound, relation)
     curvature = loss.smoothness * row_bound * row_bound
 
-    def events(scale: float, ridge: float) -> tuple[ObjectivePerturbationEvent, GaussianEvent]:
-        objective = objective_event(loss, ridge, row_bound, 1.0 / scale, relation, n_coefficients)
-        # The records of a group can lie in all blocks: the distances of all samplers count.
-        output = GaussianEvent(_OUTPUT_NOISE * scale, n_blocks * (n_coefficients * DISTANCE_PER_VALUE))
-        return replace(objective, distance=n_blocks * objective.distance), output
-
-    def scale_of(ridge: float) -> float:
-        def whole(scale: float) -> Event:
-            parts = [event * n_outputs for event in events(scale, ridge)]
-            return ComposedEvent(tuple(parts) if before is None else (before(scale), *parts))
-
-        return calibrate(budget, whole)
-
-    def plan_of(ridge: float) -> ObjectivePlan:
-        scale = scale_of(ridge)
-        objective, output = events(scale, ridge)
-        releases = (
-            Release(what, "Gaussian", scale, objective, n_outputs),
-            Release(
-                "by how much the computed minimiser misses it", "Gaussian", output.noise_multiplier, output, n_outputs
-            ),
-        )
-        noise_scale = scale * sensitivity.value
-        return ObjectivePlan(budget, loss, row_bound, ridge, noise_scale, scale, relation, records, *shape, releases)
+    def plan_at(ridge: float) -> ObjectivePlan:
+        schedule = schedule_at(ridge)
+        return ObjectivePlan(problem, schedule, row_bound, ridge, schedule.scale * sensitivity.value, records)
 
     # Below this the Jacobians alone would exceed the budget.
-    least = curvature / math.expm1(min(budget.epsilon / n_outputs, 700.0))
+    least = curvature / math.expm1(min(budget.epsilon / problem.n_outputs, 700.0))
     if regularisation == "auto":
-        ridge = _best_regularisation(scale_of, least, loss, sensitivity.value / loss.lipschitz(math.inf), row_bound)
-        plan = plan_of(ridge)
+        unit = sensitivity.value / loss.lipschitz(math.inf)
+        ridge = _best_regularisation(lambda at: schedule_at(at).scale, least, loss, unit, row_bound)
+        plan = plan_at(ridge)
         # With very many records or columns double precision resolves the minimiser only for a larger one.
         while not is_resolved(plan.resolution(), row_bound, plan.noise_scale, _MOVED_BY_AUTO):
-            plan = plan_of(2.0 * plan.regularisation)
+            plan = plan_at(2.0 * plan.regularisation)
     else:
         ridge = float(regularisation)
         if ridge <= least * 1.001:
             raise ParameterError(name, regularisation, f"more than {least:.6g}, which this epsilon needs", "raise it")
-        plan = plan_of(ridge)
+        plan = plan_at(ridge)
     found = plan.resolution()
     check_resolved(name, regularisation, found, row_bound=row_bound, noise_scale=plan.noise_scale)
     return plan
 
 
 def _best_regularisation(
-    scale_of: Callable[[float], float], least: float, loss: ScalarLoss, unit: float, row_bound: float
+    scale_of: Callable[[float], float], least: float, loss: Loss, unit: float, row_bound: float
 ) -> float:
     """The regularisation that minimises noise plus shrinkage, to three digits, above the least admissible one."""
     size = (_LOGISTIC_COEFFICIENTS if loss.labelled else _HUBER_COEFFICIENTS) / row_bound
@@ -468,7 +436,7 @@ _JACOBIAN_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class ADMMPlan(ListedReleases):
+class ADMMPlan(ScheduledPlan):
     r"""How consensus ADMM will run.
 
     Parameters
@@ -479,20 +447,12 @@ class ADMMPlan(ListedReleases):
         Its strength in the proximal map.
     """
 
-    arithmetic: ClassVar[str] = ObjectivePlan.arithmetic
-    ordered: ClassVar[bool] = True
-
+    schedule: Schedule
     minimisers: ObjectivePlan
     n_blocks: int
     n_steps: int
     penalty: str
     kappa: float
-    releases: tuple[Release, ...]
-
-    @property
-    def budget(self) -> Budget:
-        """What all iterations together may cost."""
-        return self.minimisers.budget
 
 
 def penalty_level(penalty: str, threshold: float) -> float:
@@ -502,13 +462,9 @@ def penalty_level(penalty: str, threshold: float) -> float:
 
 def plan_admm(
     budget: Budget,
-    loss: ScalarLoss,
+    problem: Problem,
     *,
     row_bound: float,
-    relation: str,
-    n_rows: int | None,
-    n_features: int,
-    intercept: bool,
     n_blocks: int,
     n_steps: int | str,
     penalty: str,
@@ -535,28 +491,24 @@ def plan_admm(
     """
     private = not math.isinf(budget.epsilon)
     steps = (ADMM_STEPS if private else NOISELESS_ADMM_STEPS) if n_steps == "auto" else int(n_steps)
-    curvature = loss.smoothness * row_bound * row_bound
+    curvature, n_features = problem.loss.smoothness * row_bound * row_bound, problem.n_features
     if coupling != "auto":
         rho = float(coupling)
     elif private:
         rho = curvature / math.expm1(min(_JACOBIAN_SHARE * budget.epsilon / steps, 700.0))
     else:
         # As much as the typical curvature of a feature.
-        rho = curvature * (n_rows or 1) / (n_features * n_blocks)
+        rho = curvature * (problem.n_rows or 1) / (n_features * n_blocks)
     minimisers = plan_objective_perturbation(
         budget,
-        loss,
+        replace(problem, n_outputs=steps),
         row_bound=row_bound,
-        relation=relation,
-        n_rows=n_rows,
-        n_features=n_features,
-        intercept=intercept,
-        n_outputs=steps,
-        n_blocks=n_blocks,
         regularisation=rho,
+        n_blocks=n_blocks,
         name="coupling",
+        what="a local minimiser per iteration",
     )
-    records = n_rows or 1
+    records = problem.n_rows or 1
     if strength == "auto":
         by_chance = 0.25 * records * row_bound * row_bound / (n_features * n_blocks * n_blocks)
         noise = minimisers.noise_scale * minimisers.noise_scale / n_blocks
@@ -564,9 +516,7 @@ def plan_admm(
         kappa = penalty_level(penalty, threshold)
     else:
         kappa = float(strength) * records / (rho * n_blocks)
-    words = {"the minimiser of an objective with a random linear term": "a local minimiser per iteration"}
-    releases = tuple(replace(release, what=words.get(release.what, release.what)) for release in minimisers.releases)
-    return ADMMPlan(minimisers, n_blocks, steps, penalty, kappa, releases)
+    return ADMMPlan(minimisers.schedule, minimisers, n_blocks, steps, penalty, kappa)
 
 
 # -----------------------------------------------------------------------------
@@ -574,20 +524,12 @@ def plan_admm(
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStagePlan(ListedReleases):
-    """How features will be selected, and how a model will be fitted to them."""
+class TwoStagePlan(ScheduledPlan):
+    """How features will be selected, and how a model will be fitted to them; the schedule covers both."""
 
-    arithmetic: ClassVar[str] = ObjectivePlan.arithmetic
-    ordered: ClassVar[bool] = True
-
+    schedule: Schedule
     votes: BlockVotePlan
     objective: ObjectivePlan
-    releases: tuple[Release, ...]
-
-    @property
-    def budget(self) -> Budget:
-        """What both stages together may cost."""
-        return self.objective.budget
 
 
 def check_selection_share(selection_share: float) -> None:
@@ -598,17 +540,12 @@ def check_selection_share(selection_share: float) -> None:
 
 def plan_two_stage(
     budget: Budget,
-    loss: ScalarLoss,
+    problem: Problem,
     *,
-    n_features: int,
     k: int,
     selection_share: float,
     row_bound: float,
-    relation: str,
-    n_rows: int | None,
-    intercept: bool = False,
     n_blocks: int | str = "auto",
-    n_outputs: int = 1,
     regularisation: float | str = "auto",
 ) -> TwoStagePlan:
     r"""Plan a selection of k features by Gumbel noise on votes, and objective perturbation on those.
@@ -623,32 +560,35 @@ def plan_two_stage(
     as for :func:`plan_objective_perturbation`.
     """
     check_selection_share(selection_share)
+    n_features = problem.n_features
     k = check_integer(1, n_features, k=k)
-    blocks = number_of_blocks(n_blocks, n_rows)
-    selects = k < n_features
-    ratio = 2.0 * math.sqrt(selection_share / (1.0 - selection_share) * n_outputs / k)
+    blocks = number_of_blocks(n_blocks, problem.n_rows)
+    ratio = 2.0 * math.sqrt(selection_share / (1.0 - selection_share) * problem.n_outputs / k)
+    sensitivity = block_votes(problem.relation)
+
+    def votes_at(b: float) -> GumbelTopK:
+        return GumbelTopK(sensitivity, k, ratio / b)
+
+    def list_votes(schedule: Schedule) -> None:
+        schedule.add(
+            "votes",
+            f"which {k:,} of {n_features:,} features get the most votes",
+            lambda b: ExponentialEvent(ratio / b),
+            k if schedule.private else 1,
+            scale_at=lambda b: votes_at(b).scale / sensitivity.value,
+        )
+
     objective = plan_objective_perturbation(
         budget,
-        loss,
+        replace(problem, n_features=k),
         row_bound=row_bound,
-        relation=relation,
-        n_rows=n_rows,
-        n_features=k,
-        intercept=intercept,
-        n_outputs=n_outputs,
         regularisation=regularisation,
-        before=(lambda scale: ExponentialEvent(ratio / scale) * k) if selects else None,
+        before=list_votes if k < n_features else None,
     )
-    what = f"which {k:,} of {n_features:,} features get the most votes"
-    if not selects:
-        selection = TopKPlan(k, objective.budget, "all", None, ())
-    elif objective.scale == 0.0:
-        exact = Release(what, "none", 0.0, NotPrivateEvent())
-        selection = TopKPlan(k, objective.budget, "exact", None, (exact,))
+    schedule = objective.schedule
+    if k == n_features:
+        selection = TopKPlan(Schedule(schedule.budget), k, "all", None)
     else:
-        sensitivity = block_votes(relation)
-        noise = GumbelTopK(sensitivity, k, ratio / objective.scale)
-        release = Release(what, "Gumbel", noise.scale / sensitivity.value, ExponentialEvent(noise.epsilon), k)
-        selection = TopKPlan(k, objective.budget, "gumbel", noise, (release,))
-    votes = BlockVotePlan(selection, relation, blocks, loss.labelled, n_outputs)
-    return TwoStagePlan(votes, objective, (*selection.releases, *objective.releases))
+        method, noise = ("gumbel", votes_at(schedule.scale)) if schedule.private else ("exact", None)
+        selection = TopKPlan(Schedule.of(schedule.budget, selection=schedule["votes"]), k, method, noise)
+    return TwoStagePlan(schedule, BlockVotePlan(selection.schedule, problem, selection, blocks), objective)

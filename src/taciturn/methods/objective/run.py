@@ -16,7 +16,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, FloatArray
 from taciturn.data.sensitivity import Sensitivity, objective_tilt
 from taciturn.engines.interface import ArraySource
-from taciturn.losses import ScalarLoss
+from taciturn.losses import Loss
 from taciturn.methods.descent import one_thread_if_small
 from taciturn.methods.objective.plan import (
     MAGNITUDE,
@@ -56,7 +56,7 @@ _VERIFIED_ROWS = 256
 def minimise(
     rows: Any,
     targets: FloatArray,
-    loss: ScalarLoss,
+    loss: Loss,
     regularisation: float,
     linear_term: FloatArray,
     criterion: StoppingCriterion,
@@ -105,7 +105,7 @@ def _share(rise: Callable[[float], float], start: float) -> float:
 def _meets(
     rows: Any,
     targets: FloatArray,
-    loss: ScalarLoss,
+    loss: Loss,
     regularisation: float,
     linear_term: FloatArray,
     weights: FloatArray,
@@ -118,7 +118,7 @@ def _meets(
 def descend(
     rows: Any,
     targets: FloatArray,
-    loss: ScalarLoss,
+    loss: Loss,
     regularisation: float,
     linear_term: FloatArray,
     criterion: StoppingCriterion,
@@ -152,7 +152,7 @@ def descend(
 def _newton(
     rows: Any,
     targets: FloatArray,
-    loss: ScalarLoss,
+    loss: Loss,
     regularisation: float,
     margins: FloatArray,
     grad: FloatArray,
@@ -183,7 +183,7 @@ def _newton(
 def gradient(
     rows: Any,
     targets: FloatArray,
-    loss: ScalarLoss,
+    loss: Loss,
     regularisation: float,
     linear_term: FloatArray,
     weights: FloatArray,
@@ -192,9 +192,7 @@ def gradient(
     return data_gradient(rows, targets, loss, weights, regularisation * weights, linear_term)
 
 
-def data_gradient(
-    rows: Any, targets: FloatArray, loss: ScalarLoss, weights: FloatArray, *more: FloatArray
-) -> FloatArray:
+def data_gradient(rows: Any, targets: FloatArray, loss: Loss, weights: FloatArray, *more: FloatArray) -> FloatArray:
     """The gradient of the losses alone plus ``more`` terms, by compensated summation."""
     total, lost = np.zeros(weights.size), np.zeros(weights.size)
     for term in more:
@@ -233,18 +231,18 @@ def run_objective(plan: ObjectivePlan, source: ArraySource, stream: Stream) -> F
     mapped units, the intercept last (0 without one): one row for two classes, for more one each.
     """
     records = source.records
-    rows, factors = bounded_rows(records.X, source.x_bound, plan.row_bound, intercept=plan.intercept)
-    if plan.loss.labelled:
-        targets = one_against_rest(records.y, plan.n_outputs)
+    rows, factors = bounded_rows(records.X, source.x_bound, plan.row_bound, intercept=plan.problem.intercept)
+    if plan.problem.loss.labelled:
+        targets = one_against_rest(records.y, plan.problem.n_outputs)
     else:
         # The record is scaled as a whole, so that it stays on the hyperplane that the model is looking for.
         targets = records.y[:, None] / ONE * factors[:, None]
     noise = stream.spawn("minimiser")
-    weights = np.zeros((plan.n_outputs, plan.n_features + 1))
-    offset = np.zeros(plan.n_coefficients)
+    weights = np.zeros((plan.problem.n_outputs, plan.problem.n_features + 1))
+    offset = np.zeros(plan.problem.n_columns)
     with one_thread_if_small(*rows.shape):
         for output, target in enumerate(targets.T):
-            weights[output, : plan.n_coefficients] = release_minimiser(
+            weights[output, : plan.problem.n_columns] = release_minimiser(
                 plan, rows, np.ascontiguousarray(target), offset, noise
             )
     return weights
@@ -256,8 +254,8 @@ def release_minimiser(
     """Release the minimiser of one objective next to a known linear term ``offset``, for rows within the bound."""
     norm = float(np.linalg.norm(offset))
     if plan.noise_scale == 0.0:
-        criterion = noiseless_criterion(plan.loss, plan.row_bound, plan.n_records, norm)
-        return minimise(rows, targets, plan.loss, plan.regularisation, offset, criterion)
+        criterion = noiseless_criterion(plan.problem.loss, plan.row_bound, plan.n_records, norm)
+        return minimise(rows, targets, plan.problem.loss, plan.regularisation, offset, criterion)
     return PerturbedObjective(plan, plan.resolution(norm)).release(rows, targets, offset, stream)
 
 
@@ -276,12 +274,14 @@ class PerturbedObjective:
     @property
     def tilt(self) -> Sensitivity:
         """Of the gradient of the losses."""
-        return objective_tilt(self.plan.loss.lipschitz(math.inf), self.plan.row_bound, self.plan.relation)
+        problem = self.plan.problem
+        return objective_tilt(problem.loss.lipschitz(math.inf), self.plan.row_bound, problem.relation)
 
     def release(self, rows: Any, targets: FloatArray, offset: FloatArray, stream: Stream) -> FloatArray:
         """The coefficients, next to a known linear term o, the ``offset``."""
         noise, output = stream.spawn("objective"), stream.spawn("output")
-        losses, ridge, criterion = (rows, targets, self.plan.loss), self.plan.regularisation, self.resolution.criterion
+        losses = rows, targets, self.plan.problem.loss
+        ridge, criterion = self.plan.regularisation, self.resolution.criterion
         drawn: list[FloatArray] = []
 
         def draw() -> FloatArray:
@@ -307,9 +307,7 @@ class PerturbedObjective:
     def event_of(self, n_values: int) -> ObjectivePerturbationEvent:
         r"""The cost of :math:`\theta^*` with ``n_values`` coordinates, from the noise that is drawn."""
         shift = self.tilt.value / self.plan.noise_scale
-        return objective_event(
-            self.plan.loss, self.plan.regularisation, self.plan.row_bound, shift, self.plan.relation, n_values
-        )
+        return objective_event(self.plan.problem, self.plan.regularisation, self.plan.row_bound, shift, n_values)
 
 
 def one_against_rest(codes: Any, n_outputs: int) -> FloatArray:

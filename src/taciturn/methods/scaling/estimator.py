@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.core.guard import Guarded
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_integer, check_real, is_width
+from taciturn.core.sklearn_base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_integer, check_real, is_width
 from taciturn.data.design import centre_and_half, to_unit_range
 from taciturn.data.persons import PERSON_WEIGHT
 from taciturn.data.records import (
@@ -28,6 +29,7 @@ from taciturn.data.records import (
 )
 from taciturn.engines.interface import ArraySource, BlockBuilder, OpenTable, Source, open_arguments, partitionwise
 from taciturn.methods.base import Persons, PrivateEstimator, PublicFacts
+from taciturn.methods.options import MissingCells
 from taciturn.methods.scaling.plan import BoundsPlan, plan_bounds
 from taciturn.methods.scaling.run import release_bounds
 from taciturn.privacy.account import Account
@@ -41,7 +43,7 @@ from taciturn.privacy.certificate import Certificate, certify
 class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
     """Values are clipped to ``lower_`` and ``upper_`` of their column and mapped to [-1, 1]."""
 
-    invalid: str
+    invalid: Invalid
     lower_: FloatArray
     upper_: FloatArray
     n_features_in_: int
@@ -54,7 +56,7 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
         return read(self, X, reset=reset, layouts=self._formats)
 
     @partitionwise
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> FloatArray | Any:
         """Clip to the bounds and map to [-1, 1].
 
         Parameters
@@ -74,7 +76,7 @@ class LinearScaler(Guarded, OneToOneFeatureMixin, TransformerMixin):
         return to_unit_range(X, self.lower_, self.upper_)
 
     @partitionwise
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Any) -> FloatArray | Any:
         """Map [-1, 1] back to the bounds; what lies beyond -1 or 1 is clipped.
 
         Parameters
@@ -166,7 +168,7 @@ class BoundedScaler(LinearScaler, BaseEstimator):
 
     _formats = ("csr", "csc")
 
-    def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0, invalid: str = "raise") -> None:
+    def __init__(self, *, lower: ArrayLike = -1.0, upper: ArrayLike = 1.0, invalid: Invalid = "raise") -> None:
         self.lower = lower
         self.upper = upper
         self.invalid = invalid
@@ -321,6 +323,7 @@ def _with_column_values(X: Any, values: FloatArray) -> tuple[Any, FloatArray]:
 _LEAST, _MOST = 1e-300, 1e300
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateScaler(LinearScaler, PrivateEstimator):
     r"""Map columns linearly to [-1, 1] from bounds found privately.
 
@@ -404,32 +407,13 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
     persons_refused = None
     partitions_refused = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        smallest: ArrayLike = 1e-3,
-        largest: ArrayLike = 1e6,
-        tail: float = 0.05,
-        invalid: str = "raise",
-        missing: str = "record",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.smallest = smallest
-        self.largest = largest
-        self.tail = tail
-        self.invalid = invalid
-        self.missing = missing
-        self.account = account
-        self.random_state = random_state
+    smallest: ArrayLike = 1e-3
+    largest: ArrayLike = 1e6
+    tail: float = 0.05
+    invalid: Invalid = "raise"
+    missing: MissingCells = "record"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Any = None, persons: Any = None) -> Self:
         """Find the bounds: validate public facts, plan, reserve, read, run, certify.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import FloatArray
 from taciturn.data.sensitivity import opposite_quantile_scores
-from taciturn.methods.releases import ListedReleases, PlannedRelease, calibrate_releases
+from taciturn.methods.schedule import Schedule, ScheduledPlan
 from taciturn.privacy.budget import Budget
-from taciturn.privacy.claim import Release
-from taciturn.privacy.events import Event, OppositeSelectionsEvent
+from taciturn.privacy.events import OppositeSelectionsEvent
 from taciturn.privacy.mechanisms import PrivateQuantile, quantile_fraction, rounding_charge
 
 # Accepted probability, by a union bound, that some bound lies beyond all records of its column. The union bound takes
@@ -21,22 +19,19 @@ _CHANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsPlan(ListedReleases):
+class BoundsPlan(ScheduledPlan):
     """How a lower and an upper bound of every column will be found.
 
     Parameters
     ----------
+    schedule : Schedule
+        The "quantiles" of all columns.
     quantiles : tuple of PrivateQuantile
         One per column, on a grid that is symmetric about zero, for the upper bound.
     """
 
-    arithmetic: ClassVar[str] = "exact"
-    ordered: ClassVar[bool] = False
-
-    budget: Budget
+    schedule: Schedule
     quantiles: tuple[PrivateQuantile, ...]
-    private: bool
-    releases: tuple[Release, ...]
 
 
 def plan_bounds(
@@ -65,7 +60,6 @@ def plan_bounds(
     :class:`~taciturn.mechanisms.PrivateQuantile`.
     """
     n_columns = smallest.size
-    private = not math.isinf(budget.epsilon)
     fraction = quantile_fraction(1.0 - tail)
     first, second = opposite_quantile_scores(fraction.numerator, fraction.denominator, relation, weight)
 
@@ -75,17 +69,18 @@ def plan_bounds(
         near = (far - rounding_charge()) * (second.spread / first.spread) + rounding_charge()
         return OppositeSelectionsEvent(far, min(near, far))
 
-    both = PlannedRelease("a column's lower and upper quantile", "Gumbel", pair, n_columns, _gumbel_scale)
-    releases = calibrate_releases(budget, (both,), ordered=False)
-    event = releases[0].event
+    schedule = Schedule(budget, ordered=False)
+    what = "a column's lower and upper quantile"
+    schedule.add("quantiles", what, pair, n_columns, scale_at=lambda b: 2.0 / pair(b).far)
+    schedule.calibrate()
     # Without privacy the cost, on which the scores do not depend, may be anything.
-    cost = event.far if isinstance(event, OppositeSelectionsEvent) else 1.0
+    cost = pair(schedule.scale).far if schedule.private else 1.0
     by_range: dict[tuple[float, float], PrivateQuantile] = {}
     for ends in set(zip(smallest.tolist(), largest.tolist(), strict=True)):
         by_range[ends] = PrivateQuantile(decimal_grid(*ends), 1.0 - tail, relation, cost, weight=weight)
     quantiles = tuple(by_range[ends] for ends in zip(smallest.tolist(), largest.tolist(), strict=True))
-    if not private:
-        return BoundsPlan(Budget(math.inf, 0.0), quantiles, False, releases)
+    if not schedule.private:
+        return BoundsPlan(schedule, quantiles)
     finest = max(quantiles, key=lambda quantile: len(quantile.grid))
     needed = math.ceil(finest.scale * math.log(2 * n_columns * len(finest.grid) / _CHANCE) / tail)
     if n_rows < needed:
@@ -96,12 +91,7 @@ def plan_bounds(
             f"{needed:,} records, not n_samples={n_rows:,}",
             "give public bounds to BoundedScaler, raise epsilon, or scale fewer columns",
         )
-    return BoundsPlan(budget, quantiles, True, releases)
-
-
-def _gumbel_scale(event: Event) -> float:
-    """The noise of a quantile in units of its sensitivity."""
-    return 2.0 / event.far if isinstance(event, OppositeSelectionsEvent) else math.inf
+    return BoundsPlan(schedule, quantiles)
 
 
 def decimal_grid(smallest: float, largest: float) -> tuple[float, ...]:

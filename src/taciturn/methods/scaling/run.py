@@ -65,7 +65,7 @@ def release_bounds(plan: BoundsPlan, source: Source, stream: Stream) -> tuple[Fl
 
 
 def _release_upper(plan: BoundsPlan, quantile: PrivateQuantile, counts: IntArray, stream: Stream) -> float:
-    if plan.private:
+    if plan.schedule.private:
         return quantile.release_counts(counts, stream)
     return quantile.grid[int(np.argmax(quantile.count_scores(counts)))]
 

@@ -25,6 +25,7 @@ from taciturn.core.validation import (
     BoolArray,
     FloatArray,
     IntArray,
+    Invalid,
     NumberArray,
     check_choice,
     check_integer,
@@ -43,7 +44,7 @@ from taciturn.data.records import (
     read_table,
     read_target,
 )
-from taciturn.data.sensitivity import check_public_count, public_rows
+from taciturn.data.sensitivity import Relation, check_public_count, public_rows
 from taciturn.data.target import (
     ClassCells,
     ErrorCells,
@@ -75,6 +76,7 @@ from taciturn.methods.base import (
     reserve_cost,
 )
 from taciturn.methods.diagnostics import REMARKS, suspect_counts, warn_of_scored_labels
+from taciturn.methods.options import SingleMetric
 from taciturn.methods.scores.plan import count_bins, plan_score
 from taciturn.methods.scores.run import (
     CONFIDENCE_LEVEL,
@@ -673,9 +675,9 @@ def private_score(
     metric: Literal["all"],
     epsilon: float = ...,
     delta: float = ...,
-    relation: str = ...,
+    relation: Relation = ...,
     n_public: int | None = ...,
-    invalid: str = ...,
+    invalid: Invalid = ...,
     account: Account | str | None = ...,
     persons: Any = ...,
     random_state: int | None = ...,
@@ -688,12 +690,12 @@ def private_score(
     X: Any,
     y: Any = None,
     *,
-    metric: Literal["auto", "accuracy", "balanced accuracy", "mean squared error", "mean absolute error"] = ...,
+    metric: SingleMetric = ...,
     epsilon: float = ...,
     delta: float = ...,
-    relation: str = ...,
+    relation: Relation = ...,
     n_public: int | None = ...,
-    invalid: str = ...,
+    invalid: Invalid = ...,
     account: Account | str | None = ...,
     persons: Any = ...,
     random_state: int | None = ...,
@@ -709,9 +711,9 @@ def private_score(
     epsilon: float = 1.0,
     delta: float = 0.0,
     metric: str = "auto",
-    relation: str = "zero-out",
+    relation: Relation = "zero-out",
     n_public: int | None = None,
-    invalid: str = "raise",
+    invalid: Invalid = "raise",
     account: Account | str | None = None,
     persons: Any = None,
     random_state: int | None = None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from taciturn.core.errors import ParameterError
 from taciturn.data.sensitivity import error_sum, outcome_counts
-from taciturn.methods.releases import ListedReleases, term_noise
+from taciturn.methods.releases import term_noise
+from taciturn.methods.schedule import Schedule, ScheduledPlan
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.calibration import calibrate
 from taciturn.privacy.claim import Release
@@ -62,13 +62,13 @@ def count_bins(n_records: int, deviation: float) -> BinCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ScorePlan(ListedReleases):
+class ScorePlan(ScheduledPlan):
     """The noise with which sums over records will be released.
 
     Parameters
     ----------
-    budget : Budget
-        What the release may cost; its delta is 0 where the noise is geometric.
+    schedule : Schedule
+        The "sums"; its delta is 0 where the noise is geometric.
     term_bound : int
         The integer that stands for a term of one.
     mechanism : TwoSidedGeometric or RoundedGaussian or None
@@ -77,13 +77,10 @@ class ScorePlan(ListedReleases):
         Standard deviation of the noise on each sum, in units of ``term_bound``.
     """
 
-    ordered: ClassVar[bool] = True
-
-    budget: Budget
+    schedule: Schedule
     term_bound: int
     mechanism: TwoSidedGeometric | RoundedGaussian | None
     deviation: float
-    releases: tuple[Release, ...]
 
 
 def plan_score(
@@ -108,12 +105,13 @@ def plan_score(
     (``data.sensitivity.outcome_counts``); sums are of terms (``error_sum``).
     """
     if math.isinf(budget.epsilon):
-        return ScorePlan(Budget(math.inf, 0.0), finest, None, 0.0, (Release(what, "none", 0.0, NotPrivateEvent()),))
+        exact = Release(what, "none", 0.0, NotPrivateEvent())
+        return ScorePlan(Schedule.of(budget, sums=exact), finest, None, 0.0)
     sensitivity = outcome_counts if counts else error_sum
     geometric = TwoSidedGeometric(int(sensitivity(finest, "l1", relation).value), budget.epsilon)
     release = Release(what, "two-sided geometric", 1.0 / budget.epsilon, geometric.event)
     deviation = _geometric_deviation(geometric) / finest
-    plan = ScorePlan(Budget(budget.epsilon, 0.0), finest, geometric, deviation, (release,))
+    plan = ScorePlan(Schedule.of(Budget(budget.epsilon, 0.0), sums=release), finest, geometric, deviation)
     if budget.delta == 0.0:
         return plan
     # Where no Gaussian noise is enough, or sums would have no room for it, there is no choice.
@@ -125,7 +123,7 @@ def plan_score(
         if accounted or deviation < plan.deviation:
             cost = gaussian.event_of(n_values)
             release = Release(what, "Gaussian", cost.noise_multiplier, cost)
-            return ScorePlan(budget, term_bound, gaussian, deviation, (release,))
+            return ScorePlan(Schedule.of(budget, sums=release), term_bound, gaussian, deviation)
     return plan
 
 

@@ -8,15 +8,17 @@ and lose what breaks them.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taciturn.core.rng import Stream
-from taciturn.core.validation import FloatArray, check_choice, check_truth
+from taciturn.core.validation import FloatArray, Invalid, check_choice, check_truth
 from taciturn.engines.interface import ArraySource
-from taciturn.methods.base import PublicFacts
-from taciturn.methods.frank_wolfe.estimator import FrankWolfeClassifier, FrankWolfeModel, FrankWolfeRegressor
+from taciturn.methods.base import PrivateClassifier, PublicFacts
+from taciturn.methods.frank_wolfe.estimator import FrankWolfeModel, FrankWolfeRegressionModel
+from taciturn.methods.options import Auto, RegressionLoss, RuleOfScreening, ScreeningTimes
 from taciturn.methods.screening.plan import ScreenedPlan, check_screening, none_threshold, plan_screened
 from taciturn.methods.screening.run import run_screened
 from taciturn.privacy import mechanisms
@@ -26,10 +28,10 @@ from taciturn.privacy.account import Account
 class ScreenedModel(FrankWolfeModel):
     """Frank-Wolfe with screening: what regressor and classifier share."""
 
-    rule: str
-    screen_at: int | str
+    rule: RuleOfScreening
+    screen_at: int | ScreeningTimes
     screen_share: float
-    threshold: float | str
+    threshold: float | Auto
     permanent: bool
     loss_curve_: FloatArray
 
@@ -46,7 +48,7 @@ class ScreenedModel(FrankWolfeModel):
 
     def _plan(self, facts: PublicFacts) -> ScreenedPlan:
         return plan_screened(
-            **self._problem(facts),
+            **self._settings(facts),
             rule=self.rule,
             screen_at=self.screen_at,
             screen_share=self.screen_share,
@@ -80,7 +82,8 @@ class ScreenedModel(FrankWolfeModel):
         return described | {"permanent": bool(self.permanent)}
 
 
-class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScreenedRegressor(ScreenedModel, FrankWolfeRegressionModel):
     r"""Least squares over an L1 ball by private Frank-Wolfe with private screening.
 
     The objective and the steps are those of :class:`FrankWolfeRegressor`. After every ``screen_at``-th step
@@ -145,51 +148,25 @@ class ScreenedRegressor(ScreenedModel, FrankWolfeRegressor):
     [2, 11]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        radius: float | str = "auto",
-        loss: str = "huber",
-        residual_clip: float | str = "auto",
-        n_steps: int | str = "auto",
-        rule: str = "select",
-        screen_at: int | str = 40,
-        screen_share: float = 0.03,
-        threshold: float | str = "auto",
-        permanent: bool = False,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.radius = radius
-        self.loss = loss
-        self.residual_clip = residual_clip
-        self.n_steps = n_steps
-        self.rule = rule
-        self.screen_at = screen_at
-        self.screen_share = screen_share
-        self.threshold = threshold
-        self.permanent = permanent
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    radius: float | Auto = "auto"
+    loss: RegressionLoss = "huber"
+    residual_clip: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
+    rule: RuleOfScreening = "select"
+    screen_at: int | ScreeningTimes = 40
+    screen_share: float = 0.03
+    threshold: float | Auto = "auto"
+    permanent: bool = False
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
 
-class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScreenedClassifier(ScreenedModel, PrivateClassifier, FrankWolfeModel):
     r"""Logistic regression over an L1 ball by private Frank-Wolfe with private screening.
 
     The objective and the steps are those of :class:`FrankWolfeClassifier`; screening is that of
@@ -242,44 +219,19 @@ class ScreenedClassifier(ScreenedModel, FrankWolfeClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        radius: float | str = "auto",
-        n_steps: int | str = "auto",
-        rule: str = "select",
-        screen_at: int | str = 40,
-        screen_share: float = 0.03,
-        threshold: float | str = "auto",
-        permanent: bool = False,
-        fit_intercept: bool = True,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.radius = radius
-        self.n_steps = n_steps
-        self.rule = rule
-        self.screen_at = screen_at
-        self.screen_share = screen_share
-        self.threshold = threshold
-        self.permanent = permanent
-        self.fit_intercept = fit_intercept
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    radius: float | Auto = "auto"
+    n_steps: int | Auto = "auto"
+    rule: RuleOfScreening = "select"
+    screen_at: int | ScreeningTimes = 40
+    screen_share: float = 0.03
+    threshold: float | Auto = "auto"
+    permanent: bool = False
+    fit_intercept: bool = True
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import check_choice, check_integer, check_positive, check_real
-from taciturn.losses import Loss
 from taciturn.methods.frank_wolfe.plan import (
     LARGEST_RADIUS,
     SMALLEST_RADIUS,
     FrankWolfePlan,
+    choose_steps,
     influences,
-    number_of_steps,
+    list_selection,
+    list_steps,
     plan_target,
-    planned_selection,
-    planned_steps,
 )
-from taciturn.methods.releases import PlannedRelease, calibrate_releases
+from taciturn.methods.schedule import Problem, Schedule
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.events import GaussianEvent
 from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE
@@ -56,8 +54,6 @@ class ScreenedPlan(FrankWolfePlan):
         Whether screened coefficients can never come back.
     """
 
-    ordered: ClassVar[bool] = False
-
     screenings: tuple[int, ...]
     rule: str
     selection_noise: float
@@ -89,14 +85,9 @@ def screening_times(screen_at: int | str, n_steps: int) -> tuple[int, ...]:
 
 def plan_screened(
     budget: Budget,
-    loss: Loss,
+    problem: Problem,
     *,
     radius: float,
-    relation: str,
-    n_rows: int | None,
-    n_features: int,
-    n_outputs: int,
-    intercept: bool,
     n_steps: int | str,
     rule: str,
     screen_at: int | str,
@@ -116,41 +107,32 @@ def plan_screened(
     ``auto_clip`` and ``auto_radius`` are those of :func:`~taciturn.methods.frank_wolfe.plan.plan_target`.
     """
     check_screening(rule, screen_at, screen_share, threshold)
-    private = not math.isinf(budget.epsilon)
-    share, n_vertices = float(screen_share), 2 * n_outputs * (n_features + intercept)
-    target = plan_target(budget, loss, radius, relation, n_rows, n_features, intercept, auto_clip, auto_radius)
-    loss, radius, medians = target
-    _check_facts(budget, loss, radius, relation, n_rows, rule)
-    steps = number_of_steps(n_steps, budget, n_rows, n_vertices, radius, None if medians is None else relation)
+    problem, radius, medians = plan_target(budget, problem, radius, auto_clip, auto_radius)
+    _check_facts(budget, problem, radius, rule)
+    steps = choose_steps(n_steps, budget, problem, radius, medians)
     screenings = screening_times(screen_at, steps)
-    planned = _planned(budget, relation, rule, share, steps, len(screenings), n_vertices, n_features)
-    first = () if medians is None else medians.planned(budget, 1.0)
-    # Without noise a test shows no more than which coefficient is screened.
-    releases = calibrate_releases(budget, (*first, *(planned if private else planned[:2])), ordered=False)
-    step = releases[len(first)]
-    noise = {release.noise: release for release in releases[len(first) + 1 :]}
-    selection_noise = influences(noise["Gumbel"], relation) if "Gumbel" in noise else 0.0
-    gaussian_noise = noise["Gaussian"].scale if "Gaussian" in noise else 0.0
+    schedule = Schedule(budget, ordered=False)
+    if medians is not None:
+        medians.list_in(schedule, 1.0)
+    _list_releases(schedule, problem, rule, float(screen_share) if screenings else 0.0, steps, len(screenings))
+    schedule.calibrate()
+    relation = problem.relation
+    gaussian_noise = schedule["gaussian"].scale if "gaussian" in schedule else 0.0
     # Gaussian noise has to fit its lattice.
-    if gaussian_noise * math.sqrt(max(n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
+    if gaussian_noise * math.sqrt(max(problem.n_features, 3)) >= 2.0 ** (GAUSSIAN_BITS - 1):
         raise ParameterError("epsilon", budget.epsilon, f"more with rule={rule!r}", "raise it or use rule='select'")
     return ScreenedPlan(
-        budget if private else Budget(math.inf, 0.0),
-        loss,
+        problem,
+        schedule,
         radius,
         steps,
-        influences(step, relation),
-        relation,
-        n_rows,
-        n_outputs,
-        intercept,
-        releases,
+        influences(schedule["steps"], relation),
         medians=medians,
         screenings=screenings,
         rule=rule,
-        selection_noise=selection_noise,
+        selection_noise=influences(schedule["selection"], relation) if "selection" in schedule else 0.0,
         gaussian_noise=gaussian_noise,
-        threshold=none_threshold(threshold, n_rows),
+        threshold=none_threshold(threshold, problem.n_rows),
         permanent=permanent,
     )
 
@@ -163,7 +145,8 @@ def none_threshold(threshold: float | None, n_rows: int | None) -> float:
     return 0.0 if n_rows is None else 1.0 / math.sqrt(n_rows)
 
 
-def _check_facts(budget: Budget, loss: Loss, radius: float, relation: str, n_rows: int | None, rule: str) -> None:
+def _check_facts(budget: Budget, problem: Problem, radius: float, rule: str) -> None:
+    loss = problem.loss
     if rule in ("tested", "adp"):
         largest = min(loss.largest_radius, LARGEST_RADIUS)
         if not SMALLEST_RADIUS <= radius <= largest:
@@ -184,7 +167,7 @@ def _check_facts(budget: Budget, loss: Loss, radius: float, relation: str, n_row
             raise ParameterError("rule", rule, "'select' or 'none-option' for this loss", "it is not strongly convex")
         if budget.delta == 0.0 and not math.isinf(budget.epsilon):
             raise ParameterError("delta", 0.0, f"a positive number with rule={rule!r}", "its noise is Gaussian")
-    if rule != "select" and relation == "add-remove" and n_rows is None:
+    if rule != "select" and problem.relation == "add-remove" and problem.n_rows is None:
         raise ParameterError(
             "n_public", None, f"a public number of records with rule={rule!r} under add-remove", "pass one"
         )
@@ -198,33 +181,22 @@ _SCREENING_WORDS = {
 }
 
 
-def _planned(
-    budget: Budget,
-    relation: str,
-    rule: str,
-    share: float,
-    n_steps: int,
-    n_screenings: int,
-    n_vertices: int,
-    n_features: int,
-) -> list[PlannedRelease]:
-    """The steps, then what the screenings release."""
-    if n_screenings == 0:
-        share = 0.0
-    power = 0.5 if budget.delta > 0.0 else 1.0
-    step_part = ((1.0 - share) / n_steps) ** power
-    screen_part = (share / n_screenings) ** power if n_screenings else 0.0
+def _list_releases(
+    schedule: Schedule, problem: Problem, rule: str, share: float, n_steps: int, n_screenings: int
+) -> None:
+    """List the steps, then what the screenings release."""
+    power = 0.5 if schedule.budget.delta > 0.0 else 1.0
+    list_steps(schedule, problem, ((1.0 - share) / n_steps) ** power, n_steps)
+    if not n_screenings:
+        return
+    part = (share / n_screenings) ** power
     # At a common scale b: a selection has the range part / b; Gaussian noise that costs as much has mu = part / (2 b).
-    select_part = {"adp": 0.0, "tested": _HALF}.get(rule, 1.0) * screen_part
-    gauss_part = {"adp": 1.0, "tested": _HALF}.get(rule, 0.0) * screen_part
-    planned = [planned_steps(budget, n_vertices, relation, step_part, n_steps)]
-    words = _SCREENING_WORDS[rule]
+    select_part = {"adp": 0.0, "tested": _HALF}.get(rule, 1.0) * part
+    gauss_part = {"adp": 1.0, "tested": _HALF}.get(rule, 0.0) * part
+    what, distance = _SCREENING_WORDS[rule], DISTANCE_PER_VALUE * (problem.n_features if rule == "adp" else 3)
     if select_part:
-        planned.append(planned_selection(words, relation, select_part, 0.0, n_screenings))
-        words = "three numbers of the test of a screening"
-    if gauss_part:
-        distance = DISTANCE_PER_VALUE * (n_features if rule == "adp" else 3)
-        planned.append(
-            PlannedRelease(words, "Gaussian", lambda b: GaussianEvent(2.0 * b / gauss_part, distance), n_screenings)
-        )
-    return planned
+        list_selection(schedule, "selection", what, problem.relation, select_part, n_screenings)
+        what = "three numbers of the test of a screening"
+    # Without noise a test shows no more than which coefficient is screened.
+    if gauss_part and (schedule.private or not select_part):
+        schedule.add("gaussian", what, lambda b: GaussianEvent(2.0 * b / gauss_part, distance), n_screenings)

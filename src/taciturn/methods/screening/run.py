@@ -38,7 +38,7 @@ def run_screened(
         run.advance_to(t, steps)
         weighted = np.flatnonzero(run.coefficients())
         # Coordinates are numbered output by output; the intercept, which comes last, is never screened.
-        support = weighted[weighted % (n_features + plan.intercept) < n_features]
+        support = weighted[weighted % (n_features + plan.problem.intercept) < n_features]
         if support.size:
             screened = screen(plan, run, support, noise)
             (run.exclude if plan.permanent else run.drop)(screened)
@@ -83,7 +83,7 @@ def _choose(plan: ScreenedPlan, scores: NumberArray, run: FrankWolfeRun, stream:
 def _select_or_none(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
     """A selection with one more candidate, "none", whose score is public."""
     scores = -np.abs(run.scores()[support])
-    none = -np.rint(plan.threshold * (plan.n_rows or 0) * run.influence / run.grain)
+    none = -np.rint(plan.threshold * (plan.problem.n_rows or 0) * run.influence / run.grain)
     # Integers stay integers, beyond the digits of doubles too.
     chosen = _choose(plan, np.append(scores, none.astype(scores.dtype)), run, stream)
     # The last index is that of "none".
@@ -104,16 +104,16 @@ def _select_and_test(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
     values = np.array([plan.radius * abs(gradient[chosen[0]]), inner, gap])
     if plan.gaussian_noise > 0.0:
         declared = screening_test(
-            plan.loss.opposing_terms(plan.radius),
+            plan.problem.loss.opposing_terms(plan.radius),
             plan.radius,
             run.influence,
-            plan.relation,
+            plan.problem.relation,
             error=run.derivative_error,
             rounding=run.rounding,
         )
         values = _noisy(values, declared.value, plan.gaussian_noise, stream)
     first, inner, gap = values.tolist()
-    n_rows, condition = plan.n_rows or 0, plan.loss.condition(plan.radius)
+    n_rows, condition = plan.problem.n_rows or 0, plan.problem.loss.condition(plan.radius)
     slack = 2.0 * condition * plan.radius * math.sqrt(n_rows * max(gap, 0.0))
     return chosen if first + inner + slack < 0.0 else chosen[:0]
 
@@ -123,9 +123,9 @@ def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
 
     They are among the features that are still candidates, those without a coefficient included.
     """
-    if plan.n_rows is None or run.norms is None:
+    if plan.problem.n_rows is None or run.norms is None:
         raise TypeError("the safe rule needs a public number of records and the norms of the columns")
-    radius, n_rows, condition = plan.radius, plan.n_rows, plan.loss.condition(plan.radius)
+    radius, n_rows, condition = plan.radius, plan.problem.n_rows, plan.problem.loss.condition(plan.radius)
     coefficients = run.coefficients()
     gradient: FloatArray = np.asarray(run.scores() * (run.grain / n_rows), dtype=np.float64)
     # Without noise nothing else would keep rounding from screening what is exactly on the edge.
@@ -133,7 +133,7 @@ def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
     sizes = np.abs(gradient) + error
     inner = _inner(coefficients, gradient) + radius * error
     gap = inner + radius * float(sizes.max())
-    n_features = run.norms.size - plan.intercept
+    n_features = run.norms.size - plan.problem.intercept
     # Clipped to public bounds, which hold by themselves where n is the number of records.
     scores = rule_scores(
         sizes[:n_features],
@@ -146,13 +146,13 @@ def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
     )
     if plan.gaussian_noise > 0.0:
         declared = safe_rule(
-            plan.loss.opposing_terms(radius),
+            plan.problem.loss.opposing_terms(radius),
             radius,
             run.influence,
             condition,
             n_rows,
             n_features,
-            plan.relation,
+            plan.problem.relation,
             error=run.derivative_error,
             rounding=run.rounding,
         )

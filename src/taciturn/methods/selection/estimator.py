@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.guard import Guarded, warn_caller
 from taciturn.core.rng import Stream
+from taciturn.core.sklearn_base import SelectorMixin
 from taciturn.core.validation import (
     ONE,
     BoolArray,
     FloatArray,
     IntArray,
+    Invalid,
     check_choice,
     check_integer,
     check_real,
@@ -39,7 +40,10 @@ from taciturn.engines.interface import (
     target_has_truth_values,
 )
 from taciturn.kernels import ranks
+from taciturn.losses import LogisticLoss, SquaredLoss
 from taciturn.methods.base import BOUNDS, Persons, Plan, PrivateEstimator, PublicFacts
+from taciturn.methods.options import Auto, SelectionScore, TopKMechanism
+from taciturn.methods.schedule import Problem
 from taciturn.methods.selection.plan import (
     TOP_K_MECHANISMS,
     BlockVotePlan,
@@ -93,7 +97,7 @@ class FeatureMask(Guarded, SelectorMixin):
         return n_features
 
     @partitionwise
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> FloatArray | Any:
         """Keep the selected columns.
 
         Parameters
@@ -103,7 +107,7 @@ class FeatureMask(Guarded, SelectorMixin):
         """
         return without_data_values("X", lambda: super(FeatureMask, self).transform(checked_layout(X)))
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Any) -> FloatArray | Any:
         """Put the selected columns back in their places, with zeros in the others.
 
         Parameters
@@ -271,7 +275,7 @@ class BoundedSelector(PrivateSelector):
     """Base of the selectors with public bounds and a top-k mechanism."""
 
     y_bounds: tuple[float, float] | None
-    mechanism: str
+    mechanism: TopKMechanism
     gamma: float
 
     def check_parameters(self) -> None:
@@ -297,6 +301,7 @@ class BoundedSelector(PrivateSelector):
 # top-k mechanism that needs to know no more than that one record sways one block.
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BlockVoteSelector(BoundedSelector):
     r"""Select the features for which most blocks of records vote, privately.
 
@@ -359,40 +364,17 @@ class BlockVoteSelector(BoundedSelector):
 
     persons_refused = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        classes: Any = None,
-        n_features_to_select: int = 10,
-        n_blocks: int | str = "auto",
-        mechanism: str = "auto",
-        gamma: float = 0.5,
-        n_jobs: int | None = None,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.classes = classes
-        self.n_features_to_select = n_features_to_select
-        self.n_blocks = n_blocks
-        self.mechanism = mechanism
-        self.gamma = gamma
-        self.n_jobs = n_jobs
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    classes: Any = None
+    n_features_to_select: int = 10
+    n_blocks: int | Auto = "auto"
+    mechanism: TopKMechanism = "auto"
+    gamma: float = 0.5
+    n_jobs: int | None = None
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def fit(self, X: Any, y: Any = None, persons: Any = None, keys: Any = None) -> Self:
         """Select features: validate public facts, plan, reserve, read, run, certify.
@@ -437,15 +419,12 @@ class BlockVoteSelector(BoundedSelector):
 
     def _plan(self, facts: PublicFacts) -> BlockVotePlan:
         n_classes = 0 if facts.labels is None else facts.labels.size
+        loss, n_outputs = LogisticLoss() if n_classes else SquaredLoss(), n_classes if n_classes > 2 else 1
         return plan_block_vote(
             Budget(self.epsilon, self.delta),
-            facts.n_features,
+            Problem(loss, self.relation, facts.n_records, facts.n_features, n_outputs),
             self._count(facts.n_features),
-            self.relation,
             n_blocks=self.n_blocks,
-            n_rows=facts.n_records,
-            logistic=n_classes > 0,
-            n_outputs=n_classes if n_classes > 2 else 1,
             method=self.mechanism,
             gamma=self.gamma,
             accounted=self.account is not None,
@@ -476,6 +455,7 @@ SCORES = ("correlation", "sign", "quadrant")
 DECLARATION = "the sensitivity declared for the score is right"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CorrelationSelector(BoundedSelector):
     r"""Select the features with the largest absolute covariance with the target, privately.
 
@@ -562,38 +542,16 @@ class CorrelationSelector(BoundedSelector):
     persons_refused = None
     partitions_refused = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        classes: Any = None,
-        n_features_to_select: int = 10,
-        mechanism: str = "auto",
-        gamma: float = 0.5,
-        score_func: str | Callable[..., Any] = "correlation",
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.classes = classes
-        self.n_features_to_select = n_features_to_select
-        self.mechanism = mechanism
-        self.gamma = gamma
-        self.score_func = score_func
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    classes: Any = None
+    n_features_to_select: int = 10
+    mechanism: TopKMechanism = "auto"
+    gamma: float = 0.5
+    score_func: SelectionScore | Callable[..., Any] = "correlation"
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -616,7 +574,7 @@ class CorrelationSelector(BoundedSelector):
         }
         if not isinstance(self.score_func, str):
             selection = plan_top_k(budget, facts.n_features, k, self._declared_sensitivity(), **settings)
-            return CorrelationPlan(selection, None, 1, selection.releases)
+            return CorrelationPlan(selection.schedule, selection, None, 1)
         labelled = facts.labels is not None
         # Counts of records are integers, rows of a person share what stands for one, and a number has two parts.
         counted = facts.unit == "record" and self._signed_target(facts)
@@ -727,6 +685,7 @@ def _scaled_target(y: FloatArray, middle: float, half: float) -> FloatArray:
 # selection*, with sensitivities per relation and round and with all rounds accounted together.
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KendallSelector(PrivateSelector):
     r"""Select features that go with the target and not with each other, by rank correlation, privately.
 
@@ -793,28 +752,11 @@ class KendallSelector(PrivateSelector):
 
     persons_refused = "ranks compare single rows"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        classes: Any = None,
-        n_features_to_select: int = 10,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.classes = classes
-        self.n_features_to_select = n_features_to_select
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    classes: Any = None
+    n_features_to_select: int = 10
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""

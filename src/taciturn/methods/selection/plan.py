@@ -6,12 +6,11 @@ import math
 import numbers
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import ONE, check_choice, check_integer, check_real
 from taciturn.data.sensitivity import Sensitivity, block_votes, correlation_scores, kendall_scores, target_parts
-from taciturn.methods.releases import ListedReleases
+from taciturn.methods.schedule import Problem, Schedule, ScheduledPlan
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.calibration import calibrate
 from taciturn.privacy.claim import Release
@@ -41,39 +40,33 @@ _CENTRE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class TopKPlan(ListedReleases):
+class TopKPlan(ScheduledPlan):
     """How k of d candidates will be selected.
 
     Parameters
     ----------
-    budget : Budget
-        What the selection may cost; its delta is 0 where the mechanism is pure.
+    schedule : Schedule
+        The "selection"; nothing if every candidate is taken. Its delta is 0 where the mechanism is pure.
     method : str
         Name of the mechanism, or "all" where every candidate is taken, or "exact" without privacy.
     mechanism : TopK or None
         None where nothing private is needed.
     """
 
-    ordered: ClassVar[bool] = True
-
+    schedule: Schedule
     k: int
-    budget: Budget
     method: str
     mechanism: TopK | None
-    releases: tuple[Release, ...]
-
-    @property
-    def arithmetic(self) -> str:
-        """Whether the proof covers what the computer does."""
-        return "exact" if self.mechanism is None else self.mechanism.arithmetic
 
 
 @dataclass(frozen=True, slots=True)
-class CorrelationPlan(ListedReleases):
+class CorrelationPlan(ScheduledPlan):
     """How k of d features will be selected by their sums of products with a target that a released mean centres.
 
     Parameters
     ----------
+    schedule : Schedule
+        The "centre", if something is released of the target, and the "selection".
     selection : TopKPlan
         The selection; its budget is that of both releases.
     centre : TwoSidedGeometric or None
@@ -82,22 +75,10 @@ class CorrelationPlan(ListedReleases):
         The integer that the parts of one record add up to, at most.
     """
 
-    ordered: ClassVar[bool] = True
-
+    schedule: Schedule
     selection: TopKPlan
     centre: TwoSidedGeometric | None
     part_unit: int
-    releases: tuple[Release, ...]
-
-    @property
-    def budget(self) -> Budget:
-        """What both releases together may cost."""
-        return self.selection.budget
-
-    @property
-    def arithmetic(self) -> str:
-        """Whether the proof covers what the computer does."""
-        return self.selection.arithmetic
 
 
 def plan_correlation(
@@ -131,11 +112,12 @@ def plan_correlation(
         accounted=accounted,
         before=None if centre is None else centre.event,
     )
-    if centre is None:
-        return CorrelationPlan(selection, None, part_unit, selection.releases)
-    what = "the sizes of the classes" if labelled else "the mean of the target"
-    first = Release(what, "two-sided geometric", 1.0 / spent, centre.event)
-    return CorrelationPlan(selection, centre, part_unit, (first, *selection.releases))
+    schedule = selection.schedule
+    if centre is not None:
+        what = "the sizes of the classes" if labelled else "the mean of the target"
+        first = Release(what, "two-sided geometric", 1.0 / spent, centre.event)
+        schedule = Schedule.of(schedule.budget, schedule.arithmetic, centre=first, selection=schedule["selection"])
+    return CorrelationPlan(schedule, selection, centre, part_unit)
 
 
 def plan_top_k(
@@ -162,35 +144,34 @@ def plan_top_k(
     check_choice(TOP_K_MECHANISMS, mechanism=method)
     k = check_integer(1, n_candidates, k=k)
     check_real(0.0, 1.0, closed="left", gamma=gamma)
+    pure = Budget(budget.epsilon, 0.0)
     if k == n_candidates:
-        return TopKPlan(k, Budget(budget.epsilon, 0.0), "all", None, ())
+        return TopKPlan(Schedule(pure), k, "all", None)
     what = f"which {k:,} of {n_candidates:,} features score highest"
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent())
-        return TopKPlan(k, Budget(math.inf, 0.0), "exact", None, (exact,))
+        return TopKPlan(Schedule.of(pure, selection=exact), k, "exact", None)
     # A hair less than what is left, so that the rounded sum never exceeds the budget.
     left = budget.epsilon if before is None else (budget.epsilon - before.epsilon) * (1.0 - 2.0**-50)
     if method == "auto":
         method = _sharpest(budget, left, n_candidates, k, sensitivity, gamma, accounted=accounted, before=before)
-    pure = Budget(budget.epsilon, 0.0)
-    unit = sensitivity.value
+
+    def planned(spent: Budget, mechanism: TopK, noise: str, event: Event, count: int = 1) -> TopKPlan:
+        release = Release(what, noise, mechanism.scale / sensitivity.value, event, count)
+        return TopKPlan(Schedule.of(spent, mechanism.arithmetic, selection=release), k, method, mechanism)
+
     if method == "gumbel":
-        noise = _gumbel(budget, k, sensitivity, before)
-        release = Release(what, "Gumbel", noise.scale / unit, ExponentialEvent(noise.epsilon), k)
-        return TopKPlan(k, budget, method, noise, (release,))
+        gumbel = _gumbel(budget, k, sensitivity, before)
+        return planned(budget, gumbel, "Gumbel", ExponentialEvent(gumbel.epsilon), k)
     if method == "canonical-lipschitz":
         subset = CanonicalLipschitz(sensitivity, k, left, gamma)
-        release = Release(what, "exponential", subset.scale / unit, subset.event)
-        return TopKPlan(k, pure, method, subset, (release,))
+        return planned(pure, subset, "exponential", subset.event)
     if method == "peeling":
         # A hair less than the share, so that k rounded shares never exceed the budget.
-        share = left / k * (1.0 - 2.0**-50)
-        rounds = PeelingTopK(PermuteAndFlip(sensitivity, share), k)
-        release = Release(what, "exponential", rounds.scale / unit, rounds.selection.event, k)
-        return TopKPlan(k, pure, method, rounds, (release,))
+        rounds = PeelingTopK(PermuteAndFlip(sensitivity, left / k * (1.0 - 2.0**-50)), k)
+        return planned(pure, rounds, "exponential", rounds.selection.event, k)
     shot = LaplaceTopK(sensitivity, k, left)
-    release = Release(what, "Laplace", shot.scale / unit, shot.event)
-    return TopKPlan(k, pure, method, shot, (release,))
+    return planned(pure, shot, "Laplace", shot.event)
 
 
 def _gumbel(budget: Budget, k: int, sensitivity: Sensitivity, before: PureEvent | None) -> GumbelTopK:
@@ -235,60 +216,32 @@ def _sharpest(
 
 
 @dataclass(frozen=True, slots=True)
-class BlockVotePlan:
+class BlockVotePlan(ScheduledPlan):
     """How blocks of records will vote, and how the features with the most votes will be selected.
 
     Parameters
     ----------
+    schedule : Schedule
+        That of the selection.
+    problem : Problem
+        Blocks follow one path for each of its outputs, of the logistic loss for labels and of the squared one for
+        numbers. Its relation decides how records are assigned to blocks.
     selection : TopKPlan
         The selection of k features; a block votes for as many.
-    relation : str
-        The neighbouring relation, which decides how records are assigned to blocks.
-    logistic : bool
-        Whether the target holds labels, so that blocks fit the logistic loss instead of the squared one.
-    n_outputs : int
-        Paths that a block follows: the number of classes if there are more than two, else 1.
     """
 
-    ordered: ClassVar[bool] = True
-
+    schedule: Schedule
+    problem: Problem
     selection: TopKPlan
-    relation: str
     n_blocks: int
-    logistic: bool
-    n_outputs: int
-
-    @property
-    def budget(self) -> Budget:
-        """What the selection may cost."""
-        return self.selection.budget
-
-    @property
-    def releases(self) -> tuple[Release, ...]:
-        """For the certificate."""
-        return self.selection.releases
-
-    @property
-    def cost(self) -> Event:
-        """What the selection costs."""
-        return self.selection.cost
-
-    @property
-    def arithmetic(self) -> str:
-        """Whether the proof covers what the computer does."""
-        return self.selection.arithmetic
 
 
 def plan_block_vote(
     budget: Budget,
-    n_candidates: int,
+    problem: Problem,
     k: int,
-    relation: str,
     *,
     n_blocks: int | str,
-    n_rows: int | None,
-    logistic: bool,
-    n_outputs: int = 1,
     method: str = "auto",
     gamma: float = 0.5,
     accounted: bool = False,
@@ -298,11 +251,9 @@ def plan_block_vote(
     ``n_blocks`` is as for :func:`number_of_blocks`; ``method``, ``gamma`` and ``accounted`` are as for
     :func:`taciturn.methods.selection.plan.plan_top_k`.
     """
-    blocks = number_of_blocks(n_blocks, n_rows)
-    selection = plan_top_k(
-        budget, n_candidates, k, block_votes(relation), method=method, gamma=gamma, accounted=accounted
-    )
-    return BlockVotePlan(selection, relation, blocks, logistic, n_outputs)
+    blocks, votes = number_of_blocks(n_blocks, problem.n_rows), block_votes(problem.relation)
+    selection = plan_top_k(budget, problem.n_features, k, votes, method=method, gamma=gamma, accounted=accounted)
+    return BlockVotePlan(selection.schedule, problem, selection, blocks)
 
 
 def number_of_blocks(n_blocks: int | str, n_rows: int | None) -> int:
@@ -347,13 +298,13 @@ _FINEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class KendallPlan(ListedReleases):
+class KendallPlan(ScheduledPlan):
     """How k of d features will be selected, one per round.
 
     Parameters
     ----------
-    budget : Budget
-        What all rounds together may cost; its delta is 0 where the mechanism is pure.
+    schedule : Schedule
+        All "rounds" together; nothing if every feature is taken. Its delta is 0 where the mechanism is pure.
     method : str
         Name of the mechanism of a round, or "all" where every feature is taken, or "exact" without privacy.
     steps : int
@@ -362,16 +313,12 @@ class KendallPlan(ListedReleases):
         The mechanism of each round; none where nothing private is needed.
     """
 
-    arithmetic: ClassVar[str] = "exact"
-    ordered: ClassVar[bool] = True
-
+    schedule: Schedule
     k: int
-    budget: Budget
     method: str
     relation: str
     steps: int
-    rounds: tuple[Selection, ...]
-    releases: tuple[Release, ...]
+    rounds: tuple[Selection, ...] = ()
 
 
 def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_rows: int | None) -> KendallPlan:
@@ -386,11 +333,11 @@ def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_row
     # With n - 1 steps to the unit the scores of the first round are numbers of pairs.
     steps = _FINEST if n_rows is None else min(max(n_rows - 1, 1), _FINEST)
     if k == n_candidates:
-        return KendallPlan(k, Budget(budget.epsilon, 0.0), "all", relation, steps, (), ())
+        return KendallPlan(Schedule(Budget(budget.epsilon, 0.0)), k, "all", relation, steps)
     what = f"one of {n_candidates:,} features per round, by rank correlation"
     if math.isinf(budget.epsilon):
         exact = Release(what, "none", 0.0, NotPrivateEvent(), k)
-        return KendallPlan(k, Budget(math.inf, 0.0), "exact", relation, steps, (), (exact,))
+        return KendallPlan(Schedule.of(budget, rounds=exact), k, "exact", relation, steps)
     sensitivities = [kendall_scores(n_selected, steps, relation) for n_selected in range(k)]
     rounds: tuple[Selection, ...]
     if budget.delta > 0.0:
@@ -404,4 +351,4 @@ def plan_kendall(budget: Budget, n_candidates: int, k: int, relation: str, n_row
         rounds = tuple(PermuteAndFlip(sensitivity, share) for sensitivity in sensitivities)
     first = rounds[0]
     release = Release(what, noise, first.scale / first.sensitivity.value, first.event, k)
-    return KendallPlan(k, budget, method, relation, steps, rounds, (release,))
+    return KendallPlan(Schedule.of(budget, rounds=release), k, method, relation, steps, rounds)

@@ -271,11 +271,12 @@ def run_block_vote(
     which are one per row of the table, are in one block. ``n_jobs`` joblib workers share the blocks.
     """
     records = source.records
-    blocks = assign_blocks(plan.relation, records, plan.n_blocks, stream, keys)
+    blocks = assign_blocks(plan.problem.relation, records, plan.n_blocks, stream, keys)
     selection = plan.selection
     if selection.method == "all":
         return np.arange(records.n_features)
-    targets = one_against_rest(records.y, plan.n_outputs) if plan.logistic else records.y[:, None] / ONE
+    logistic = plan.problem.loss.labelled
+    targets = one_against_rest(records.y, plan.problem.n_outputs) if logistic else records.y[:, None] / ONE
     weights = 1.0 / PersonRows.of_slots(records.slots).of_rows if records.persons else None
     votes = count_votes(
         records.X,
@@ -283,7 +284,7 @@ def run_block_vote(
         targets,
         blocks,
         selection.k,
-        logistic=plan.logistic,
+        logistic=logistic,
         n_jobs=n_jobs,
         weights=weights,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from sklearn.base import is_classifier
 
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.core.validation import check_choice, check_integer, check_real
+from taciturn.core.validation import Invalid, check_choice, check_integer, check_real
 from taciturn.engines.interface import Source
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
@@ -26,6 +26,7 @@ from taciturn.methods.diagnostics import warn_of_suspicions
 from taciturn.methods.inference.plan import InferencePlan, plan_inference
 from taciturn.methods.inference.run import InferenceResult, run_inference
 from taciturn.methods.inference.summary import FIXED_COLUMNS, InferringModel
+from taciturn.methods.options import Auto, NonzeroCount, RegressionLoss, Strategy
 from taciturn.methods.sparse.plan import METHODS, SparsePlan, plan_sparse
 from taciturn.methods.sparse.run import SparseResult, run_sparse
 from taciturn.privacy import mechanisms
@@ -44,9 +45,9 @@ _Result: TypeAlias = SparseResult | InferenceResult
 class SparseModel(InferringModel, PrivateLinearModel):
     """The default model: what regressor and classifier share."""
 
-    n_nonzero: int | str
-    method: str
-    row_bound: float | str
+    n_nonzero: int | NonzeroCount
+    method: Strategy
+    row_bound: float | Auto
 
     persons_refused = None
     partitions_refused = None
@@ -82,22 +83,19 @@ class SparseModel(InferringModel, PrivateLinearModel):
         return replace(facts, columns=columns, assumptions=(*facts.assumptions, FIXED_COLUMNS))
 
     def _plan(self, facts: PublicFacts) -> _Plan:
-        loss, n_outputs = self._loss(facts)
-        if self.inference and n_outputs > 1:
+        problem = self._problem(facts)
+        if self.inference and problem.n_outputs > 1:
             raise ParameterError(
-                "inference", True, f"two classes (got {n_outputs})", "fit one class against the rest, or without it"
+                "inference",
+                True,
+                f"two classes (got {problem.n_outputs})",
+                "fit one class against the rest, or without it",
             )
         row_bound = number_or_auto(row_bound=self.row_bound)
-        n_records = facts.stated_records
         make = plan_inference if self.inference else plan_sparse
         plan = make(
             Budget(self.epsilon, self.delta),
-            loss,
-            relation=self.relation,
-            n_rows=n_records,
-            n_features=facts.n_features,
-            n_outputs=n_outputs,
-            intercept=bool(self.fit_intercept),
+            problem,
             n_nonzero=self._asked(facts.n_features),
             method=self.method,
             row_bound=None if row_bound is None else row_bound / self._x_bound,
@@ -106,9 +104,9 @@ class SparseModel(InferringModel, PrivateLinearModel):
             columns=facts.columns,
         )
         start = plan.start if isinstance(plan, InferencePlan) else plan
-        if start.n_rows < start.enough_records:
+        if start.problem.n_records < start.enough_records:
             enough = start.enough_records * (2 if isinstance(plan, InferencePlan) and plan.split else 1)
-            warn_of_weak_budget(self.epsilon, n_records, enough, facts.unit)
+            warn_of_weak_budget(self.epsilon, problem.n_records, enough, facts.unit)
         return plan
 
     def _asked(self, n_features: int) -> int | None:
@@ -158,6 +156,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         warn_of_suspicions(self, outcome.suspicions)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SparseRegressor(PrivateRegressor, SparseModel):
     r"""Sparse linear regression: the default where a target is a number.
 
@@ -232,46 +231,20 @@ class SparseRegressor(PrivateRegressor, SparseModel):
     [2, 11]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        y_bounds: tuple[float, float] | None = None,
-        n_nonzero: int | str = 10,
-        method: str = "auto",
-        loss: str = "squared",
-        row_bound: float | str = "auto",
-        residual_clip: float | str = "auto",
-        fit_intercept: bool = True,
-        columns: Any = None,
-        inference: bool = False,
-        confidence_level: float = 0.95,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.y_bounds = y_bounds
-        self.n_nonzero = n_nonzero
-        self.method = method
-        self.loss = loss
-        self.row_bound = row_bound
-        self.residual_clip = residual_clip
-        self.fit_intercept = fit_intercept
-        self.columns = columns
-        self.inference = inference
-        self.confidence_level = confidence_level
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    y_bounds: tuple[float, float] | None = None
+    n_nonzero: int | NonzeroCount = 10
+    method: Strategy = "auto"
+    loss: RegressionLoss = "squared"
+    row_bound: float | Auto = "auto"
+    residual_clip: float | Auto = "auto"
+    fit_intercept: bool = True
+    columns: Any = None
+    inference: bool = False
+    confidence_level: float = 0.95
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that no fit could use, whatever the data."""
@@ -284,10 +257,6 @@ class SparseRegressor(PrivateRegressor, SparseModel):
                 "residual_clip", self.residual_clip, f"a number from {low:g} to {high:g}", "give one within y_bounds"
             )
 
-    def _loss(self, facts: PublicFacts) -> tuple[None, int]:
-        # The threshold of the Huber loss follows from a release.
-        return None, 1
-
     def _given_clip(self) -> float | None:
         return self._mapped_clip()
 
@@ -295,6 +264,7 @@ class SparseRegressor(PrivateRegressor, SparseModel):
         return super()._described(plan, facts) | {"loss": self.loss, "residual_clip": self.residual_clip}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SparseClassifier(PrivateClassifier, SparseModel):
     r"""Sparse logistic regression: the default where a target is a class, for two classes or more.
 
@@ -362,41 +332,16 @@ class SparseClassifier(PrivateClassifier, SparseModel):
     [4, 9]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        relation: str = "zero-out",
-        n_public: int | None = None,
-        x_bound: float | None = None,
-        classes: Any = None,
-        class_weight: Mapping[Any, float] | None = None,
-        n_nonzero: int | str = 10,
-        method: str = "auto",
-        row_bound: float | str = "auto",
-        fit_intercept: bool = True,
-        columns: Any = None,
-        inference: bool = False,
-        confidence_level: float = 0.95,
-        invalid: str = "raise",
-        account: Account | str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.relation = relation
-        self.n_public = n_public
-        self.x_bound = x_bound
-        self.classes = classes
-        self.class_weight = class_weight
-        self.n_nonzero = n_nonzero
-        self.method = method
-        self.row_bound = row_bound
-        self.fit_intercept = fit_intercept
-        self.columns = columns
-        self.inference = inference
-        self.confidence_level = confidence_level
-        self.invalid = invalid
-        self.account = account
-        self.random_state = random_state
+    x_bound: float | None = None
+    classes: Any = None
+    class_weight: Mapping[Any, float] | None = None
+    n_nonzero: int | NonzeroCount = 10
+    method: Strategy = "auto"
+    row_bound: float | Auto = "auto"
+    fit_intercept: bool = True
+    columns: Any = None
+    inference: bool = False
+    confidence_level: float = 0.95
+    invalid: Invalid = "raise"
+    account: Account | str | None = None
+    random_state: int | None = None

@@ -17,6 +17,7 @@ from taciturn.core.validation import check_integer
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS
 from taciturn.losses import HuberLoss, Loss
 from taciturn.methods.descent import DescentRule, rule_for_labels, rule_for_numbers
+from taciturn.methods.schedule import Problem
 from taciturn.privacy.budget import Budget
 from taciturn.privacy.events import Event
 from taciturn.privacy.filter import PrivacyFilter
@@ -79,12 +80,9 @@ class SparsePlan:
 
     Parameters
     ----------
-    loss : Loss or None
-        Logistic or softmax; None for a regression, whose Huber loss gets its threshold from a clip.
-    n_rows, n_features, n_outputs : int
-        The public number of records, columns, and rows of the coefficient matrix.
-    intercept : bool
-        Whether to centre, and to fit a constant.
+    problem : Problem
+        With an intercept columns are centred, and a constant is fitted. The Huber loss of a regression gets its
+        threshold from a clip.
     row_bound : float or None
         Public L2 norm of a row over all features, in scaled units; None for a private median.
     residual_clip : float or None
@@ -103,12 +101,7 @@ class SparsePlan:
     arithmetic: ClassVar[str] = "exact"
 
     budget: Budget
-    relation: str
-    loss: Loss | None
-    n_rows: int
-    n_features: int
-    n_outputs: int
-    intercept: bool
+    problem: Problem
     row_bound: float | None
     residual_clip: float | None
     huber: bool
@@ -120,17 +113,17 @@ class SparsePlan:
     @property
     def regression(self) -> bool:
         """Whether targets are numbers."""
-        return self.loss is None
+        return not self.problem.loss.labelled
 
     def loss_at(self, derivative_bound: float) -> Loss:
         """The loss of a record whose derivative is clipped to ``derivative_bound``."""
-        return HuberLoss(derivative_bound) if self.loss is None else self.loss
+        return HuberLoss(derivative_bound) if self.regression else self.problem.loss
 
     def rule(self, mu: float, width: int, *, selects: bool = False) -> DescentRule:
         """Clips and time of a descent that spends a Gaussian parameter on so many columns, or selects some of them."""
         if self.regression:
-            return rule_for_numbers(self.n_rows, mu, width)
-        return rule_for_labels(self.n_rows, mu, width, selects=selects)
+            return rule_for_numbers(self.problem.n_records, mu, width)
+        return rule_for_labels(self.problem.n_records, mu, width, selects=selects)
 
     @property
     def cost(self) -> Event:
@@ -139,18 +132,13 @@ class SparsePlan:
 
     def open_filter(self, distance: float = 0.0) -> PrivacyFilter:
         """The whole budget, to be spent along the way; ``distance`` is for samplers of releases besides the fit's."""
-        return _open_filter(self.budget, self.n_features, self.n_outputs, distance)
+        return _open_filter(self.budget, self.problem, distance)
 
 
 def plan_sparse(
     budget: Budget,
-    loss: Loss | None,
+    problem: Problem,
     *,
-    relation: str,
-    n_rows: int,
-    n_features: int,
-    n_outputs: int,
-    intercept: bool,
     n_nonzero: int | None,
     method: str,
     row_bound: float | None,
@@ -164,8 +152,8 @@ def plan_sparse(
     these, whatever ``n_nonzero`` says. A ``row_bound`` beyond what a row can have is lowered.
     """
     # Sums have room for so many, and whether more are there must not be noticed on the way.
-    check_integer(0, MOST_PRIVATE_ROWS, n_rows=n_rows)
-    mu = _open_filter(budget, n_features, n_outputs).mu
+    n_rows, n_features = check_integer(0, MOST_PRIVATE_ROWS, n_rows=problem.n_rows), problem.n_features
+    mu = _open_filter(budget, problem).mu
     width = n_features if columns is None else len(columns)
     # Of three columns or fewer all are kept.
     chooses = n_nonzero is None and columns is None and n_features > LEAST_NONZERO
@@ -175,12 +163,7 @@ def plan_sparse(
         k = width if n_nonzero is None or columns is not None else min(n_nonzero, n_features)
     return SparsePlan(
         budget=budget if math.isfinite(budget.epsilon) else Budget(math.inf, 0.0),
-        relation=relation,
-        loss=loss,
-        n_rows=n_rows,
-        n_features=n_features,
-        n_outputs=n_outputs,
-        intercept=intercept,
+        problem=problem,
         row_bound=None if row_bound is None else min(row_bound, math.sqrt(n_features)),
         residual_clip=residual_clip,
         huber=huber,
@@ -191,9 +174,9 @@ def plan_sparse(
     )
 
 
-def _open_filter(budget: Budget, n_features: int, n_outputs: int, distance: float = 0.0) -> PrivacyFilter:
+def _open_filter(budget: Budget, problem: Problem, distance: float = 0.0) -> PrivacyFilter:
     """The budget to spend, refused where noise would not fit its sums."""
-    n_values = _MOST_VALUES * n_outputs * (n_features + 1) + _FURTHER_VALUES
+    n_values = _MOST_VALUES * problem.n_outputs * (problem.n_features + 1) + _FURTHER_VALUES
     whole = PrivacyFilter(budget, n_values * DISTANCE_PER_VALUE + distance)
     if whole.mu < _LEAST_MU:
         expected = "a budget that sums in 64 bits can meet"

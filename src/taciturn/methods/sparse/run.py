@@ -174,7 +174,7 @@ class Descent:
 
     def run(self, model: ColumnModel, share: float, name: str, *, selects: bool = False) -> ColumnModel:
         """The model after a descent that costs a share of the budget, to be used or to select columns by."""
-        plan, p = self.plan, model.n_columns + self.plan.intercept
+        plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         private = self.releases.private
         rule = plan.rule(self.mu * math.sqrt(share) if private else math.inf, p, selects=selects)
         end = self.releases.remaining - share
@@ -193,22 +193,21 @@ class Descent:
 
     def clipping(self, model: ColumnModel, bound: float, derivative_bound: float) -> Clipping:
         """Records whose rows have norms of up to a bound, the constant's entry included."""
-        plan = self.plan
-        width = model.n_columns + plan.intercept
-        row_squared = max(1, math.floor((bound * ONE) ** 2))
-        entry = min(max(1, round(math.sqrt(row_squared / width))), ONE) if plan.intercept else 0
+        problem, loss, row_squared = self.plan.problem, self.plan.loss_at(derivative_bound), _squared_in_lattice(bound)
+        width = model.n_columns + problem.intercept
+        entry = min(max(1, round(math.sqrt(row_squared / width))), ONE) if problem.intercept else 0
         return Clipping(
-            model.columns, model.n_columns, plan.loss_at(derivative_bound), plan.n_outputs, row_squared, entry, ONE,
-            derivative_bound, model.centre, model.target_mean,
+            model.columns, model.n_columns, loss, problem.n_outputs, row_squared, entry, ONE, derivative_bound,
+            model.centre, model.target_mean,
         )  # fmt: skip
 
     def _small_share(self, share: float) -> float:
         """What a quantile may cost: more of a small budget, and at most a fifth of the descent."""
-        return min(least_share(self.plan.n_rows, self.mu, 8.0, 0.01, 0.08), 0.2 * share)
+        return min(least_share(self.plan.problem.n_records, self.mu, 8.0, 0.01, 0.08), 0.2 * share)
 
     def _bound(self, model: ColumnModel, rule: DescentRule, share: float, name: str) -> float:
         """R with the constant's entry."""
-        plan, p = self.plan, model.n_columns + self.plan.intercept
+        plan, p = self.plan, model.n_columns + self.plan.problem.intercept
         # A public bound holds for rows over all columns, and about as well for those less a centre.
         bound = plan.row_bound if model.columns is None else None
         if bound is None:
@@ -216,7 +215,7 @@ class Descent:
             what = f"a quantile of row norms in the {name}"
             widest = 2.0 * math.sqrt(model.n_columns)
             bound = self.releases.row_norm(what, share, norms, widest, rule.norm_quantile)
-        entry = min(bound / math.sqrt(p), 1.0) if plan.intercept else 0.0
+        entry = min(bound / math.sqrt(p), 1.0) if plan.problem.intercept else 0.0
         return math.hypot(bound, entry)
 
     def _metric(
@@ -226,22 +225,23 @@ class Descent:
 
         And the descent near its end; without a Gram matrix, as if rows were spread evenly over all directions.
         """
-        plan, p = self.plan, model.n_columns + self.plan.intercept
+        plan, p = self.plan, model.n_columns + self.plan.problem.intercept
+        n_rows = plan.problem.n_records
         smoothness = plan.loss_at(1.0).smoothness
         usual = smoothness * self._curved_share(model, rule)
-        largest = _LONG_ROWS * plan.n_rows * bound**2
+        largest = _LONG_ROWS * n_rows * bound**2
         private, steps = self.releases.private, math.inf
         if private:
             steps = rule.time * self.mu * math.sqrt(share) / bound**2 * smoothness * largest
             noise = math.sqrt(2.0 * p) / (self.mu * math.sqrt(_GRAM_SHARE * share))
-            useful = steps > _STEPS_WITHOUT_GRAM and noise < _LARGEST_NOISE * plan.n_rows and p <= _MOST_WIDTH
+            useful = steps > _STEPS_WITHOUT_GRAM and noise < _LARGEST_NOISE * n_rows and p <= _MOST_WIDTH
         else:
             useful = p <= _MOST_WIDTH_WITHOUT_PRIVACY
         # With no more columns than a descent has steps, the matrix costs less than the steps that it saves.
-        if not useful or (p > MOST_STEPS and plan.n_rows * float(p) ** 2 > _MOST_PRODUCTS):
+        if not useful or (p > MOST_STEPS and n_rows * float(p) ** 2 > _MOST_PRODUCTS):
             guess = steps > _STEPS_WITHOUT_GRAM and p >= _MANY_COLUMNS
             steepest = smoothness * largest * (max(_USUAL_CURVATURE, _STEEP_COLUMNS / p) if guess else 1.0)
-            even = np.full(1, usual * plan.n_rows * bound**2 / p)
+            even = np.full(1, usual * n_rows * bound**2 / p)
             return None, steepest, None, LinearDescent(np.ones(1), even)
         # Rows are clipped less where the clip of gradients has opened.
         room = math.sqrt(max(1.0, rule.clip / LEAST_CLIP)) if plan.regression and private else 1.0
@@ -263,7 +263,7 @@ class Descent:
         """About the curvature that clips and nearly certain labels leave, as a share of the largest."""
         if self.plan.regression:
             return float(erf(_NORMAL_MEDIAN * rule.clip / math.sqrt(2.0)))
-        margins = model.constants if self.plan.n_outputs > 1 else np.append(0.0, model.constants)
+        margins = model.constants if self.plan.problem.n_outputs > 1 else np.append(0.0, model.constants)
         most = float(softmax(margins).max())
         return min(rule.clip, 1.0) * _FITTED_CURVATURE * 4.0 * most * (1.0 - most)
 
@@ -278,14 +278,14 @@ class Descent:
     ) -> ColumnModel:
         """Gradient steps with the same clips, for a part of the time."""
         plan, d = self.plan, model.n_columns
-        p, rule, bound = d + plan.intercept, path.rule, path.bound
+        p, rule, bound = d + plan.problem.intercept, path.rule, path.bound
         # Tables that are too wide for a Gram matrix are mostly sparse.
-        n_entries = plan.n_rows * p / part if path.metric is not None else 1.0
+        n_entries = plan.problem.n_records * p / part if path.metric is not None else 1.0
         steps = step_rule(part * path.time * path.curvature, n_entries)
         derivative_bound = self._largest_derivative(rule, model.size)
         clip = min(rule.clip * (model.size if plan.regression else derivative_bound), derivative_bound)
         clipping = self.clipping(model, bound, derivative_bound)
-        n_values = plan.n_outputs * p
+        n_values = plan.problem.n_outputs * p
         what = f"a gradient with {n_values:,} coordinates per step of the {name}{when}"
         product = bound * ONE * clip / derivative_bound
         weight, product_bound, noise = self.releases.joint_noise(product, what, share, n_values, steps.n_steps)
@@ -369,7 +369,7 @@ def choose_size(
 ) -> ColumnModel:
     """The model with as few columns as hold its loss; ``start`` are the margins of the best constant."""
     null_loss, surprise = _null_losses(plan, start)
-    unit, clip = plan.n_rows * null_loss, min(max(surprise, _CLIP), _MOST_CLIP)
+    unit, clip = plan.problem.n_records * null_loss, min(max(surprise, _CLIP), _MOST_CLIP)
     sizes = candidate_sizes(model.n_columns)
     order, weights = _path(model, int(sizes[-1]))
     clipping = replace(descent.clipping(model, 1.0, 1.0 if not plan.regression else model.size), product_bound=1)
@@ -382,7 +382,7 @@ def choose_size(
         return kept if constants is None else np.column_stack((kept, constants))
 
     # As in Akaike's criterion a column has to be worth one unit of likelihood, about two of losses of numbers.
-    least = (2.0 if plan.regression else 1.0) * plan.n_outputs
+    least = (2.0 if plan.regression else 1.0) * plan.problem.n_outputs
     rate = max(0.5 * _TOLERANCE * unit / max(model.n_columns, 1), least)
     place = releases.best_model(
         f"one of {sizes.size} numbers of nonzero coefficients", SIZE_SHARE, clipping,
@@ -400,7 +400,7 @@ def _null_losses(plan: SparsePlan, start: FloatArray) -> tuple[float, float]:
     """
     if plan.regression:
         return 1.0, 0.0
-    shares = softmax(start if plan.n_outputs > 1 else np.array([0.0, start[0]]))
+    shares = softmax(start if plan.problem.n_outputs > 1 else np.array([0.0, start[0]]))
     return min(float(entropy(shares)) / math.log(2.0), 1.0), -math.log(float(shares.min()))
 
 
@@ -505,11 +505,11 @@ def shrinkage_share(plan: SparsePlan, mu: float) -> float:
 
     Weights of several classes are not recalibrated, so that nothing would repair their slope afterwards.
     """
-    n_columns = plan.n_features if plan.columns is None else len(plan.columns)
-    enough = plan.n_rows * mu >= _LEAST_INFORMATION and n_columns >= _LEAST_COLUMNS
-    if plan.strategy.method != "dense" or plan.n_outputs > 1 or math.isinf(mu) or not enough:
+    n_columns = plan.problem.n_features if plan.columns is None else len(plan.columns)
+    enough = plan.problem.n_records * mu >= _LEAST_INFORMATION and n_columns >= _LEAST_COLUMNS
+    if plan.strategy.method != "dense" or plan.problem.n_outputs > 1 or math.isinf(mu) or not enough:
         return 0.0
-    return least_share(plan.n_rows, mu, 60.0, 0.005, 0.03)
+    return least_share(plan.problem.n_records, mu, 60.0, 0.005, 0.03)
 
 
 def choose_shrinkage(
@@ -535,10 +535,10 @@ def choose_shrinkage(
     place = releases.best_model(
         f"one of {len(choices)} degrees of shrinkage", share, clipping,
         tuple(coefficients(slope * weights) for weights in choices for slope in _SLOPES), coefficients(model.weights),
-        np.repeat(_LEAST_GAIN * plan.n_rows * (np.arange(len(choices)) > 0), len(_SLOPES)),
+        np.repeat(_LEAST_GAIN * plan.problem.n_records * (np.arange(len(choices)) > 0), len(_SLOPES)),
         (_SHRINKAGE_CLIP, _SHRINKAGE_CLIP),
         # Sums count from the least there can be.
-        -_SHRINKAGE_CLIP * plan.n_rows - 1.0,
+        -_SHRINKAGE_CLIP * plan.problem.n_records - 1.0,
     )  # fmt: skip
     return replace(model, weights=choices[place // len(_SLOPES)])
 
@@ -603,9 +603,9 @@ def recalibrates(plan: SparsePlan, mu: float) -> bool:
     """Whether public facts say that recalibration pays."""
     return (
         math.isfinite(mu)
-        and plan.n_outputs == 1
-        and plan.intercept
-        and plan.n_rows * mu >= _RECALIBRATION_LEAST_INFORMATION
+        and plan.problem.n_outputs == 1
+        and plan.problem.intercept
+        and plan.problem.n_records * mu >= _RECALIBRATION_LEAST_INFORMATION
     )
 
 
@@ -640,7 +640,7 @@ class _Step:
 
     def for_numbers(self, mu: float) -> tuple[float, float]:
         """Least squares of residuals on margins: the slope, and what is added to the constant."""
-        n_rows, size, reach = self.plan.n_rows, self.model.size, self.reach
+        n_rows, size, reach = self.plan.problem.n_records, self.model.size, self.reach
         room = max(_LEAST_ROOM, min(n_rows * mu / 100.0, max(_USUAL_ROOM, 0.5 * mu * math.sqrt(self.share * n_rows))))
         clip = size if self.plan.huber else min(room * size, 2.0)
 
@@ -659,7 +659,7 @@ class _Step:
 
     def for_labels(self, mu: float) -> tuple[float, float]:
         """Logistic regression on binned margins: the slope, and what is added to the constant."""
-        n_rows, reach = self.plan.n_rows, self.reach
+        n_rows, reach = self.plan.problem.n_records, self.reach
         n_bins = 2 * round(min(max(0.2 * math.sqrt(n_rows * mu), _LEAST_BINS / 2), _MOST_BINS / 2))
 
         def cells(unit: int) -> MarginCounts:
@@ -735,9 +735,9 @@ _SHARE_OF_MANY = 0.5
 
 def release_target_mean(plan: SparsePlan, releases: Releases, mu: float) -> tuple[int, FloatArray]:
     """The noisy mean of a numeric target in lattice units, and the margins that a constant starts from."""
-    if not plan.intercept:
-        return 0, np.zeros(plan.n_outputs)
-    share = least_share(plan.n_rows, mu, 10.0, 0.015, 0.1)
+    if not plan.problem.intercept:
+        return 0, np.zeros(plan.problem.n_outputs)
+    share = least_share(plan.problem.n_records, mu, 10.0, 0.015, 0.1)
     if not plan.regression:
         return 0, _log_odds(plan, releases, share)
     means, deviation = _target_mean(plan, releases, share)
@@ -750,13 +750,13 @@ def release_constant(plan: SparsePlan, releases: Releases, share: float) -> Floa
     if not plan.regression:
         return _log_odds(plan, releases, share)
     means, deviation = _target_mean(plan, releases, share)
-    mean = float(np.clip(means[0], -1.0, 1.0)) if plan.intercept else 0.0
+    mean = float(np.clip(means[0], -1.0, 1.0)) if plan.problem.intercept else 0.0
     return np.array([mean * max(0.0, 1.0 - deviation**2 / max(mean**2, 1e-300))])
 
 
 def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[FloatArray, float]:
     what = "the mean of the target"
-    means, deviation = releases.mean(what, share, TargetSum(), 1, plan.n_rows)
+    means, deviation = releases.mean(what, share, TargetSum(), 1, plan.problem.n_records)
     releases.suspect(suspect_mean(what, float(means[0]), deviation))
     return means, deviation
 
@@ -764,21 +764,21 @@ def _target_mean(plan: SparsePlan, releases: Releases, share: float) -> tuple[Fl
 def _log_odds(plan: SparsePlan, releases: Releases, share: float) -> FloatArray:
     # The share of the first of two classes follows from the other one only if every record has one of the two; as a
     # vector of norm one it costs nothing more.
-    codes = (1, 0) if plan.n_outputs == 1 else tuple(range(plan.n_outputs))
+    codes = (1, 0) if plan.problem.n_outputs == 1 else tuple(range(plan.problem.n_outputs))
     what = "the share of each class"
-    rates, deviation = releases.mean(what, share, TargetSum(codes), len(codes), plan.n_rows)
+    rates, deviation = releases.mean(what, share, TargetSum(codes), len(codes), plan.problem.n_records)
     releases.suspect(suspect_shares(what, codes, rates, deviation))
-    if not plan.intercept:
-        return np.zeros(plan.n_outputs)
-    least = max(_CLEAR_RATE * deviation, 1.0 / plan.n_rows)
+    if not plan.problem.intercept:
+        return np.zeros(plan.problem.n_outputs)
+    least = max(_CLEAR_RATE * deviation, 1.0 / plan.problem.n_records)
     # The weight of a class counts like that many records of it.
     offsets = np.log(plan.loss_at(1.0).class_weights(len(codes)))
-    if plan.n_outputs == 1:
+    if plan.problem.n_outputs == 1:
         if least >= 0.5 or abs(rates[0] - 0.5) <= _CLEAR_RATE * deviation:
             return offsets[1:] - offsets[:1]
         rate = float(np.clip(rates[0], least, 1.0 - least))
         return np.array([math.log(rate / (1.0 - rate))]) + offsets[1:] - offsets[:1]
-    logarithms = np.log(np.maximum(rates, min(least, 1.0 / plan.n_outputs))) + offsets
+    logarithms = np.log(np.maximum(rates, min(least, 1.0 / plan.problem.n_outputs))) + offsets
     centred: FloatArray = logarithms - logarithms.mean()
     return centred
 
@@ -790,15 +790,15 @@ def residual_size(plan: SparsePlan, releases: Releases, target_mean: int, mu: fl
     if plan.residual_clip is not None:
         return plan.residual_clip
     what, magnitudes = "the median magnitude of the target", TargetMagnitudes(target_mean)
-    share = least_share(plan.n_rows, mu, 8.0, 0.02, 0.1)
-    ceiling = Ceiling("target", plan.n_rows)
+    share = least_share(plan.problem.n_records, mu, 8.0, 0.02, 0.1)
+    ceiling = Ceiling("target", plan.problem.n_records)
     size = releases.quantile(what, share, magnitudes, _LEAST_TARGET, 1.0, typical=_TYPICAL_SIZE, ceiling=ceiling)
     return max(size, _SPARSE_CHOICES_LEAST_SIZE)
 
 
 def _ceiling(plan: SparsePlan, n_columns: int) -> Ceiling | None:
     """What it means if most rows of some columns are as long as they can be; nothing for a few columns."""
-    return Ceiling("rows", plan.n_rows) if n_columns >= _ENOUGH_COLUMNS else None
+    return Ceiling("rows", plan.problem.n_records) if n_columns >= _ENOUGH_COLUMNS else None
 
 
 def _clip_records(
@@ -807,18 +807,13 @@ def _clip_records(
     bound: float,
     derivative_bound: float,
     weight: int,
-    *,
-    centre: FloatArray | None = None,
     target_mean: int = 0,
-    constant: bool = True,
 ) -> Clipping:
-    """Records with rows clipped to a bound; the constant column is as large as others of the same row."""
-    row_squared = _squared_in_lattice(bound)
-    n_features = plan.n_features if columns is None else columns.size
-    entry = min(round(math.sqrt(row_squared / (n_features + 1))), ONE) if plan.intercept and constant else 0
-    loss, n_outputs = plan.loss_at(derivative_bound), plan.n_outputs
+    """Records with rows clipped to a bound, without a constant column."""
+    loss, problem, row_squared = plan.loss_at(derivative_bound), plan.problem, _squared_in_lattice(bound)
+    d = problem.n_features if columns is None else columns.size
     return Clipping(
-        columns, n_features, loss, n_outputs, row_squared, entry, weight, derivative_bound, centre, target_mean
+        columns, d, loss, problem.n_outputs, row_squared, 0, weight, derivative_bound, target_mean=target_mean
     )
 
 
@@ -838,7 +833,7 @@ def screen_columns(
     columns that are kept, the latter does not. Which is smaller depends on how much of a row the clip of its entries
     keeps, of which the median is released.
     """
-    strategy, d = plan.strategy, plan.n_features
+    strategy, d = plan.strategy, plan.problem.n_features
     k = strategy.n_screened
     if k is None:
         return None, False
@@ -865,22 +860,23 @@ def screen_columns(
     elif not final and kept < _FEW_ENTRIES and d > 3 * more and not gumbel_is_smaller(more):
         k, share = more, _SHARE_OF_FEW
     if gumbel_is_smaller(k):
-        clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean=target_mean, constant=False)
-        weight = ONE if plan.n_outputs == 1 else 2 * ONE
+        clipping = _clip_records(plan, None, 1.0, derivative_bound, ONE, target_mean)
+        weight = ONE if plan.problem.n_outputs == 1 else 2 * ONE
         correlations = EntryCorrelationSum(clipping, start, entry)
         places = releases.largest_correlations(f"{k:,} of {d:,} columns", share, correlations, k, ONE, weight)
         return np.sort(places), final
     what = f"correlations of {d:,} columns with the target"
-    weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.n_outputs * d)
-    clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean=target_mean, constant=False)
+    weight, noise = releases.noise(loss, _squared_in_lattice(norm), what, share, plan.problem.n_outputs * d)
+    clipping = _clip_records(plan, None, norm, derivative_bound, weight, target_mean)
     return heaviest_columns(releases.noisy_sums(CorrelationSum(clipping, start), noise), k), final
 
 
 def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | None, mu: float) -> FloatArray | None:
     """Noisy means of the columns where they are clearly not zero, in lattice units; None where noise would prevail."""
-    d = plan.n_features if columns is None else columns.size
+    problem = plan.problem
+    d = problem.n_features if columns is None else columns.size
     # Squared norms of centred rows are exact for so many columns only.
-    if not plan.intercept or d > _MOST_CENTRED or plan.n_rows * mu < _ENOUGH_TO_CENTRE * math.sqrt(d):
+    if not problem.intercept or d > _MOST_CENTRED or problem.n_records * mu < _ENOUGH_TO_CENTRE * math.sqrt(d):
         return None
     # A public bound holds for rows over all columns.
     norm = plan.row_bound if columns is None else None
@@ -888,8 +884,8 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
         norms = RowNorms(plan.loss_at(1.0), columns)
         what = "the median row norm before rows are centred"
         norm = releases.row_norm(what, _CENTRE_NORM_SHARE, norms, math.sqrt(d), ceiling=_ceiling(plan, d))
-    clipping = _clip_records(plan, columns, norm, 1.0, ONE, constant=False)
-    means, deviation = releases.row_mean(f"the means of {d:,} columns", _CENTRE_SHARE, clipping, plan.n_rows)
+    clipping = _clip_records(plan, columns, norm, 1.0, ONE)
+    means, deviation = releases.row_mean(f"the means of {d:,} columns", _CENTRE_SHARE, clipping, problem.n_records)
     means[np.abs(means) < _CLEAR_COLUMN * deviation] = 0.0
     return np.clip(np.rint(means), -ONE, ONE)
 
@@ -933,10 +929,10 @@ def run_sparse(plan: SparsePlan, source: Source, stream: Stream) -> SparseResult
 
 def spread_coefficients(plan: SparsePlan, model: ColumnModel) -> FloatArray:
     """The coefficients of a model in mapped units, over all features and the intercept."""
-    columns = slice(plan.n_features) if model.columns is None else model.columns
-    coefficients = np.zeros((plan.n_outputs, plan.n_features + 1))
+    columns = slice(plan.problem.n_features) if model.columns is None else model.columns
+    coefficients = np.zeros((plan.problem.n_outputs, plan.problem.n_features + 1))
     coefficients[:, columns] = model.weights
-    if plan.intercept:
+    if plan.problem.intercept:
         coefficients[:, -1] = model.constants + model.target_mean / ONE
     if model.centre is not None:
         coefficients[:, -1] -= model.weights @ model.centre / ONE
@@ -948,7 +944,7 @@ class SparseRun:
 
     def __init__(self, plan: SparsePlan, source: Source, stream: Stream, budget: PrivacyFilter) -> None:
         self.plan, self._budget = plan, budget
-        self.releases = Releases(budget, plan.relation, source, stream.spawn("releases"))
+        self.releases = Releases(budget, plan.problem.relation, source, stream.spawn("releases"))
         self.descent = Descent(plan, source, self.releases, stream, budget.mu)
 
     def fit(self, keep: float = 0.0) -> ColumnModel:
@@ -961,8 +957,8 @@ class SparseRun:
         size = residual_size(plan, releases, target_mean, self._budget.mu)
         columns, final = self._columns(target_mean, start, size)
         centre = column_centre(plan, releases, columns, self._budget.mu)
-        n_columns = plan.n_features if columns is None else columns.size
-        model = ColumnModel(columns, centre, np.zeros((plan.n_outputs, n_columns)), start, target_mean, size)
+        n_columns = plan.problem.n_features if columns is None else columns.size
+        model = ColumnModel(columns, centre, np.zeros((plan.problem.n_outputs, n_columns)), start, target_mean, size)
         descent = self.descent
         recalibration = RECALIBRATION_SHARE * recalibrates(plan, self._budget.mu)
         later = keep + recalibration
@@ -995,4 +991,5 @@ class SparseRun:
         """No column: the budget goes to the mean of the target."""
         plan = self.plan
         constants = release_constant(plan, self.releases, self._budget.remaining - keep)
-        return ColumnModel(np.zeros(0, dtype=np.intp), None, np.zeros((plan.n_outputs, 0)), constants, size=size)
+        weights = np.zeros((plan.problem.n_outputs, 0))
+        return ColumnModel(np.zeros(0, dtype=np.intp), None, weights, constants, size=size)

@@ -16,6 +16,7 @@ import numpy as np
 from taciturn.core.validation import FloatArray
 from taciturn.datasets import Dataset, make_ight_linear, make_ight_logistic
 from taciturn.methods.hard_threshold.estimator import HardThresholdClassifier, HardThresholdRegressor
+from taciturn.methods.options import PrintedLoss
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
 from taciturn.published import DPIGHT, PrivateLasso, TwoStage
 from taciturn_research.reproduce.dpight.claims import best_of_private, near_non_private, smaller_than
@@ -47,7 +48,7 @@ class Panel:
     """A panel: n = d records and features, of which s have weights."""
 
     name: str
-    loss: str
+    loss: PrintedLoss
     n: int
     s: int
     labels_as_printed: bool
@@ -58,7 +59,9 @@ class Panel:
         return 2.0 * self.s
 
 
-def setting(dataset: Dataset | None, *, name: str, loss: str, n: int, s: int, labels_as_printed: bool = False) -> Panel:
+def setting(
+    dataset: Dataset | None, *, name: str, loss: PrintedLoss, n: int, s: int, labels_as_printed: bool = False
+) -> Panel:
     """Nothing is computed before the trials."""
     return Panel(name, loss, n, s, labels_as_printed)
 

@@ -18,6 +18,7 @@ from scipy.sparse.linalg import svds
 
 from taciturn.datasets import Dataset
 from taciturn.methods.hard_threshold.estimator import HardThresholdClassifier, HardThresholdRegressor
+from taciturn.methods.options import PrintedLoss
 from taciturn.methods.sparse.estimator import SparseClassifier, SparseRegressor
 from taciturn.published import DPIGHT, PrivateLasso, TwoStage
 from taciturn_research.reproduce.dpight.claims import best_of_private
@@ -60,7 +61,7 @@ class Words:
     """
 
     name: str
-    loss: str
+    loss: PrintedLoss
     X: sp.csr_array
     y: NDArray[Any]
     X_test: sp.csr_array | None
@@ -71,7 +72,7 @@ class Words:
 
 
 def words(
-    dataset: Dataset, *, loss: str, n_nonzero: int, n_features: int | None = None, n_test: int | None = None
+    dataset: Dataset, *, loss: PrintedLoss, n_nonzero: int, n_features: int | None = None, n_test: int | None = None
 ) -> Words:
     """Divide every row by its own length; labels are numbers for the squared loss."""
     kind = np.float64 if loss == "squared" else np.int64

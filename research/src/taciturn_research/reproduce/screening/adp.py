@@ -12,6 +12,7 @@ import numpy as np
 
 from taciturn import ScreenedClassifier, ScreenedRegressor, SparseClassifier, SparseRegressor
 from taciturn.datasets import Dataset, make_screening_linear, make_screening_logistic
+from taciturn.methods.options import ScreeningTimes
 from taciturn.published import ADPScreen
 from taciturn.published.screening import ScreeningRule
 from taciturn_research.reproduce.experiment import (
@@ -34,7 +35,7 @@ __all__ = ["ADP_SYNTHETIC", "LossSetting", "draw_sets", "left_rows"]
 
 INFINITY = float("inf")
 LINEAR, LOGISTIC = "linear", "logistic"
-SCHEDULES: dict[str, str | int] = {"every iteration": "every", "every 50th": 50, "last iteration": "last"}
+SCHEDULES: dict[str, int | ScreeningTimes] = {"every iteration": "every", "every 50th": 50, "last iteration": "last"}
 EVERY, FIFTIETH, LAST = SCHEDULES
 TRUE, OTHER = "true nonzero", "true zero"
 

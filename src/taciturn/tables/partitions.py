@@ -802,8 +802,9 @@ def _most_files() -> int:
 class TablePartitions:
     """A table on disk, of which one partition is in memory at a time; made by :func:`open_partitions`.
 
-    Partitions one after the other are what :func:`~taciturn.tables.read_table` returns, to the bit. The object holds
-    public facts and the places of rows in files, no cell, and can be pickled; a copy reads the same files.
+    Partitions one after the other are what :func:`~taciturn.tables.read_table` returns. The object holds public facts
+    and the places of rows in files, no cell unless it was opened in memory, and can be pickled; a copy reads the same
+    files.
 
     **Privacy.** What it reads is as sensitive as the table. Cells that cannot be used are refused as in
     :func:`~taciturn.tables.read_table`, when they are read; :meth:`check` finds all of them before anything is

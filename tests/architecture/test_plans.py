@@ -11,7 +11,7 @@ import pytest
 from taciturn import methods
 
 FORBIDDEN_NAMES = {"X", "y", "rows", "records", "source", "stream", "design", "target", "targets", "data"}
-FORBIDDEN_TYPES = {"Stream", "Source", "ArraySource", "PresentRecords", "Design", "Block"}
+FORBIDDEN_TYPES = {"Stream", "Source", "ArraySource", "Records", "Design", "Block"}
 
 
 def members():

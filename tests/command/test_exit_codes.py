@@ -142,7 +142,7 @@ def failing(*arguments, **options):
         ("taciturn.charts.odds_step", 3),
         ("taciturn.app.report.page.Page.figure", 3),
         ("taciturn.app.cli.output.OutputFolder.sign", 3),
-        ("taciturn.app.cli.tables.OpenedTable.close", 3),
+        ("taciturn.app.cli.tables.Table.close", 3),
         ("taciturn.app.cli.fit.print_model", 3),
         ("taciturn.app.cli.fit.print_certificate", 3),
         ("taciturn.app.cli.fit.print_payer", 3),

@@ -10,7 +10,7 @@ from commands import one_sentence, run
 from messy_table import CODES, write_hospital
 
 from taciturn import SparseClassifier
-from taciturn.app.cli.tables import OpenedTable, gather_table_facts, open_records, read_encoded_table
+from taciturn.app.cli.tables import gather_table_facts, open_records, read_whole_table
 from taciturn.core.errors import SeveralProblemsError
 from taciturn.tables import partitions, read_table
 
@@ -57,7 +57,7 @@ BUDGET = {"epsilon": 25.0, "delta": 1e-6, "relation": "zero-out", "n_public": No
 
 def found(folder, invalid="raise", table="visits.csv"):
     facts = gather_table_facts(folder / table, None, None, folder / "bounds.toml", find=True)
-    records = read_encoded_table(folder / table, facts, invalid=invalid)
+    records = read_whole_table(folder / table, facts, invalid=invalid)
     records.find_bounds(**BUDGET)
     return facts, records
 
@@ -108,9 +108,9 @@ def test_a_stream_gives_the_bounds_and_features_that_memory_gives(folder, invali
     facts, whole = found(folder, invalid)
     records = streamed(folder, facts, invalid)
     try:
-        assert isinstance(records, OpenedTable)
+        assert records.engine is not None
         certificate = records.find_bounds(**BUDGET)
-        table = records.X.partitions
+        table = records.X.reader
         assert table.offsets.size > 3
         parts = [table.read(index) for index in range(table.offsets.size)]
     finally:
@@ -129,7 +129,7 @@ def test_a_stream_is_refused_for_infinite_numbers_before_anything_is_paid(folder
     without_persons(folder, age=[5], creatinine=[2999])
     facts = gather_table_facts(folder / "visits.csv", None, None, folder / "bounds.toml", find=True)
     with pytest.raises(SeveralProblemsError) as in_memory:
-        read_encoded_table(folder / "visits.csv", facts, invalid="raise")
+        read_whole_table(folder / "visits.csv", facts, invalid="raise")
     with pytest.raises(SeveralProblemsError) as in_partitions:
         streamed(folder, facts)
     assert str(in_partitions.value) == str(in_memory.value)

@@ -408,7 +408,7 @@ def test_a_refusal_after_the_fit_keeps_the_statement(tmp_path, monkeypatch):
     def refusing(self, spent, certificate):
         raise DataError("certificates: expected others.")
 
-    monkeypatch.setattr("taciturn.app.cli.tables.EncodedTable.compose_certificates", refusing)
+    monkeypatch.setattr("taciturn.app.cli.tables.Table.compose_certificates", refusing)
     assert fit(tmp_path).code == 1
     assert spending_of(tmp_path)["epsilon"] == 1.0
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from taciturn import HardThresholdClassifier, ParameterError, SparseClassifier
 from taciturn.app.model_file import Model
 from taciturn.core.validation import ONE
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.engines import ArraySource
 from taciturn.losses import LogisticLoss, SoftmaxLoss
 from taciturn.methods import base as methods_base
@@ -109,7 +109,7 @@ def test_one_record_moves_a_sum_by_no_more_than_without_weights(loss, weights):
         clipping = Clipping(None, 3, each, n_outputs, 9 * ONE * ONE, 0, ONE, 1.0, product_bound=product)
         norms = []
         for row, target in zip(rows, targets, strict=True):
-            source = ArraySource(PresentRecords(row[None], np.array([target]), np.array([0]), 1), 1.0, 1)
+            source = ArraySource(Records(row[None], np.array([target]), np.array([0]), 1), 1.0, 1)
             coefficients = rng.normal(0, 3, (n_outputs, 3))
             norms.append(np.linalg.norm(source.total(GradientSum(clipping, coefficients)).astype(float)))
         largest[kind] = max(norms) / ONE

@@ -24,7 +24,7 @@ from taciturn import (
 from taciturn.core.errors import DataError
 from taciturn.engines import DaskSource, PartitionedSource, PartitionedTable, StreamedSource, answer_of
 from taciturn.engines.dask import connect
-from taciturn.engines.partitions import ONE_PARTITION
+from taciturn.engines.interface import ONE_PARTITION
 from taciturn.methods.descent import step_rule
 
 da = pytest.importorskip("dask.array")

@@ -204,7 +204,7 @@ def test_bounds_are_found_on_streams_as_in_memory(folder):
         np.column_stack([table.column(name).to_numpy() for name in names])
     )
     with open_table(folder / "7.parquet", LABELS) as opened:
-        numbers = PartitionedTable(NumberPartitions(opened.partitions, names), has_target=False)
+        numbers = PartitionedTable(NumberPartitions(opened.reader, names), has_target=False)
         streamed = PrivateScaler(epsilon=20.0, random_state=1, tail=0.1).fit(numbers)
     assert streamed.lower_.tolist() == in_memory.lower_.tolist()
     assert streamed.upper_.tolist() == in_memory.upper_.tolist()
@@ -225,7 +225,7 @@ def test_missing_cells_alone_are_left_out_on_streams_too(tmp_path):
     for missing in ("cell", "record"):
         in_memory = PrivateScaler(missing=missing, **settings).fit(columns)
         with open_table(tmp_path / "t.parquet", bounds, invalid="null") as opened:
-            numbers = PartitionedTable(NumberPartitions(opened.partitions, ["one", "other"]), has_target=False)
+            numbers = PartitionedTable(NumberPartitions(opened.reader, ["one", "other"]), has_target=False)
             streamed = PrivateScaler(missing=missing, **settings).fit(numbers)
         assert state(streamed)[0] == state(in_memory)[0]
         assert set(streamed.certificate_.assumptions) - set(in_memory.certificate_.assumptions) == {
@@ -346,7 +346,7 @@ def test_rows_of_a_person_may_lie_anywhere_in_a_table_on_disk(scattered, name):
     # The files themselves stay, and the copies go.
     assert (scattered / name).exists()
     with pytest.raises(DataError, match="expected an open table"):
-        table.partitions.read(0)
+        table.reader.read(0)
 
 
 @pytest.mark.usefixtures("small_partitions")

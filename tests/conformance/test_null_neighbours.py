@@ -8,7 +8,7 @@ from null_records import WITH_RELATION, null_model, one_null
 from taciturn.audit import replay
 from taciturn.core.rng import Stream
 from taciturn.data import records as reading
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.methods.objective import blocks as objective_blocks
 from taciturn.methods.scaling import estimator as scaling_estimator
@@ -46,7 +46,7 @@ def keep_blank(self, present):
     """A null record as it used to be in regressions: a row of zeros with a target in the middle of its range."""
     blank = np.where(present[:, None], self.X, 0.0)
     y = np.where(present, self.y, 0.0)
-    return PresentRecords(blank, y, self.slots, self.n_slots)
+    return Records(blank, y, self.slots, self.n_slots)
 
 
 @pytest.mark.parametrize("name", ["HardThresholdRegressor", "SparseRegressor", "PrivateScaler"])
@@ -62,13 +62,13 @@ def test_a_null_record_that_only_looks_empty_is_found_out(name, monkeypatch):
             scaling_estimator, "finite_rows", lambda table: np.nan_to_num(table, copy=False)[:, 0] < np.inf
         )
     else:
-        monkeypatch.setattr(PresentRecords, "keep", keep_blank)
+        monkeypatch.setattr(Records, "keep", keep_blank)
     assert replay(null_model(name), data, neighbour, relation="zero-out").differences
 
 
 def test_null_records_keep_their_slots():
     slots = np.array([0, 1, 5, 6, 9])
-    present = PresentRecords(np.zeros((5, 2)), np.zeros(5), slots, 10)
+    present = Records(np.zeros((5, 2)), np.zeros(5), slots, 10)
     for relation in ("zero-out", "replace-one"):
         blocks = assign_blocks(relation, present, 4, Stream.of(0))
         # Slots 0-1, 2-4, 5-6, 7-9.

@@ -10,7 +10,7 @@ from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.engines import ArraySource, add_partitions
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.methods.descent import step_rule
@@ -38,7 +38,7 @@ def table(kind, n_features):
 def source(kind, n_features, layout, n_partitions, make=ArraySource):
     X, y = table(kind, n_features)
     slots = np.delete(np.arange(N_ROWS), [0, 17, 18, 250])
-    records = PresentRecords(LAYOUTS[layout](X[slots]), y[slots], slots, N_ROWS)
+    records = Records(LAYOUTS[layout](X[slots]), y[slots], slots, N_ROWS)
     return make(records, 1.0, N_ROWS, n_partitions=n_partitions)
 
 

@@ -6,7 +6,7 @@ import pytest
 from array_readers import BROKEN, ArrayReader, equal_edges
 from taciturn import DataError, FrankWolfeClassifier, ParameterError, SparseClassifier, SparseRegressor, private_score
 from taciturn.engines import PartitionedTable
-from taciturn.engines.partitions import ONE_PARTITION
+from taciturn.engines.interface import ONE_PARTITION
 
 da = pytest.importorskip("dask.array")
 

@@ -15,7 +15,7 @@ from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.target import numeric_target
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, ScalarLoss, SoftmaxLoss, SquaredLoss
@@ -167,7 +167,7 @@ def planned(loss, epsilon, n_rows, radius=0.8):
 
 
 def source_of(X, y):
-    return ArraySource(PresentRecords(X, numeric_target(y, (-1.0, 1.0)), np.arange(len(y)), len(y)), 1.0, len(y))
+    return ArraySource(Records(X, numeric_target(y, (-1.0, 1.0)), np.arange(len(y)), len(y)), 1.0, len(y))
 
 
 def test_frank_wolfe_finds_the_minimiser_of_a_loss_it_has_never_seen():

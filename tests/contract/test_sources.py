@@ -16,7 +16,7 @@ import taciturn.engines
 from array_readers import BROKEN, ArrayReader, PlainSource, equal_edges
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.target import NumberMap
 from taciturn.engines import (
     ArraySource,
@@ -91,7 +91,7 @@ def tables(layout="dense"):
 
 
 def in_memory(X, y, n_partitions):
-    records = PresentRecords(X, y, np.arange(len(y)), len(y))
+    records = Records(X, y, np.arange(len(y)), len(y))
     return ArraySource(records, 1.0, len(y), n_partitions=n_partitions)
 
 
@@ -225,7 +225,7 @@ class AddsFloats(ArraySource):
 @pytest.mark.parametrize("broken", [LosesPartition, CountsTwice, AddsFloats])
 def test_the_same_check_rejects_broken_sources(broken):
     def build(X, y, n_partitions):
-        return broken(PresentRecords(X, y, np.arange(len(y)), len(y)), 1.0, len(y), n_partitions=n_partitions)
+        return broken(Records(X, y, np.arange(len(y)), len(y)), 1.0, len(y), n_partitions=n_partitions)
 
     with pytest.raises(AssertionError):
         check_exact_sums(build)
@@ -266,7 +266,7 @@ def test_partitions_are_cut_by_rows_of_the_table():
     """Null records keep their rows, so that the first half of a table is the same whoever is null."""
     X, y = tables()
     present = np.delete(np.arange(N_ROWS), [0, 1, 2, 3, 60])
-    source = ArraySource(PresentRecords(X[present], y[present], present, N_ROWS), 1.0, N_ROWS, n_partitions=2)
+    source = ArraySource(Records(X[present], y[present], present, N_ROWS), 1.0, N_ROWS, n_partitions=2)
     half = int(source.offsets[1])
     assert half == N_ROWS // 2
     first, second = source._blocks

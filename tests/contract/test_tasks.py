@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from taciturn.core.validation import ONE
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.target import ClassCells, ErrorCells, MarginCells, margin_edges
 from taciturn.engines import ArraySource
 from taciturn.methods.scaling.run import ColumnCounts
@@ -38,7 +38,7 @@ FOREIGN = np.where(np.arange(N_ROWS) == 3, -1, CODES)
 
 def source_of(features, target, n_partitions=1):
     slots = np.arange(N_ROWS) + np.arange(N_ROWS) // 20  # with a null record after every twenty
-    return ArraySource(PresentRecords(features, target, slots, 64), 1.0, 64, n_partitions=n_partitions)
+    return ArraySource(Records(features, target, slots, 64), 1.0, 64, n_partitions=n_partitions)
 
 
 def correlations(target, centres, signs):

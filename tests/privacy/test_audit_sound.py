@@ -22,7 +22,7 @@ from whole_fits import less_noise
 
 from taciturn.audit import audit, audit_exact
 from taciturn.core.rng import Stream
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import numeric_target
 from taciturn.engines import ArraySource
@@ -279,7 +279,7 @@ def test_the_law_of_two_steps_is_that_of_the_solver():
     law, case = (BY_NAME[f"FrankWolfeRegressor/{name}"].case(1.0) for name in ("squared-exact", "squared"))
     laws = [law.law(data) for data in (law.pair.first, law.pair.second)]
     X, y = case.pair.first
-    records = PresentRecords(X, numeric_target(y, (-1.0, 1.0)), np.arange(y.size), y.size)
+    records = Records(X, numeric_target(y, (-1.0, 1.0)), np.arange(y.size), y.size)
     source = ArraySource(records, 1.0, y.size)
     solutions = (run_frank_wolfe(law.law.plan, source, Stream.of(seed)) for seed in range(2000))
     drawn = Counter(tuple(np.round(solution.ravel(), 12).tolist()) for solution in solutions)

@@ -11,7 +11,7 @@ from sklearn.linear_model import lars_path
 
 from taciturn import CorrelationSelector
 from taciturn.core.rng import Stream
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import RELATIONS, block_votes
 from taciturn.datasets import make_dpsis_instability, make_dpsis_linear
 from taciturn.methods.selection import run as voting
@@ -89,7 +89,7 @@ def test_a_key_decides_alone():
 
 
 def all_present(n):
-    return PresentRecords(np.zeros((n, 1)), np.zeros(n), np.arange(n), n)
+    return Records(np.zeros((n, 1)), np.zeros(n), np.arange(n), n)
 
 
 @pytest.mark.parametrize("odd", [0.5, "x", -1, np.float64(2.5)])

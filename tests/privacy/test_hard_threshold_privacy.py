@@ -17,7 +17,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE
 from taciturn.data.design import Design
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, curvature_sum, derivative_sum, fixed_point_sum, proposal_scores
 from taciturn.engines import ArraySource, Block
 from taciturn.engines.interface import add_partitions
@@ -208,7 +208,7 @@ def test_softmax_residuals_have_the_stated_norm():
 
 
 def in_memory(X, y):
-    return ArraySource(PresentRecords(X, y, np.arange(len(y)), len(y)), 1.0, len(y))
+    return ArraySource(Records(X, y, np.arange(len(y)), len(y)), 1.0, len(y))
 
 
 def make_plan(*, epsilon=8.0, peeling=False, **changes):

@@ -9,7 +9,7 @@ from laws import softmax_law
 
 from taciturn import Budget, PrivateScaler
 from taciturn.core.errors import ParameterError
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import RELATIONS
 from taciturn.engines import ArraySource
 from taciturn.methods.scaling import plan as scaling_plan
@@ -30,7 +30,7 @@ def laws_of_counts(plan, column, fill=None):
     if fill is not None:
         column = np.where(np.isnan(column), fill(column), column)
     n_rows = column.size
-    source = ArraySource(PresentRecords(column[:, None], np.zeros(n_rows), np.arange(n_rows), n_rows), np.inf, n_rows)
+    source = ArraySource(Records(column[:, None], np.zeros(n_rows), np.arange(n_rows), n_rows), np.inf, n_rows)
     task = ColumnCounts((plan.quantiles[0].grid,))
     ((values, mirrored),) = task.split(source.total(task))
     quantile = plan.quantiles[0]

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from taciturn.accounting import Budget, PrivacyFilter
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import GRAM_WEIGHTS, RELATIONS, gram_matrix
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss
@@ -25,7 +25,7 @@ WEIGHTS = np.array([[0.7, -1.1, 0.4, 2.0, 0.6]])
 
 def source(y, n_partitions=1, layout=np.asarray, X=None):
     X = table() if X is None else X
-    records = PresentRecords(layout(X), y, np.arange(len(y)), len(y))
+    records = Records(layout(X), y, np.arange(len(y)), len(y))
     return ArraySource(records, 1.0, len(y), n_partitions=n_partitions)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from taciturn.core.validation import ONE
 from taciturn.data.design import Design
 from taciturn.data.persons import PERSON_WEIGHT, PersonRows
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import (
     RELATIONS,
     curvature_sum,
@@ -239,7 +239,7 @@ def test_rank_scores_move_by_the_weight_of_one_person(quantile, relation):
             return block.design(None).values[:, 0]
 
     def scores(values, slots):
-        records = PresentRecords(np.array(values)[:, None], np.zeros(len(values)), np.array(slots), 9, True)
+        records = Records(np.array(values)[:, None], np.zeros(len(values)), np.array(slots), 9, True)
         return mechanism.count_scores(ArraySource(records, 1.0, 9).total(CumulativeCounts(Columns, grid)))
 
     for _ in range(300):
@@ -266,7 +266,7 @@ def test_opposite_quantiles_of_a_person_are_not_those_of_a_record():
             scores = []
             for table in (np.zeros(60), np.append(np.zeros(60), rows)):
                 slots = np.append(np.arange(60), np.full(table.size - 60, 60))
-                records = PresentRecords(table[:, None], np.zeros(table.size), slots, 61, True)
+                records = Records(table[:, None], np.zeros(table.size), slots, 61, True)
                 (counts,) = task.split(ArraySource(records, np.inf, 61).total(task))
                 scores.append(mechanism.count_scores(counts[side]))
             moves = scores[1] - scores[0]
@@ -287,7 +287,7 @@ def test_opposite_quantiles_of_a_person_are_not_those_of_a_record():
 
 def test_a_person_counts_once_in_row_norms_and_magnitudes():
     X = np.array([[0.0], [1.0], [0.5], [0.5]])
-    source = ArraySource(PresentRecords(X, np.zeros(4), np.array([0, 0, 1, 2]), 4, True), 1.0, 4)
+    source = ArraySource(Records(X, np.zeros(4), np.array([0, 0, 1, 2]), 4, True), 1.0, 4)
     # The row of zeros is left out, and its weight with it.
     counts = source.total(CumulativeCounts(RowNorms(HuberLoss(1.0), None), (0.25, 0.75)))
     assert counts.tolist() == [0, 2 * PERSON_WEIGHT, 2 * PERSON_WEIGHT + PERSON_WEIGHT // 2]

@@ -14,7 +14,7 @@ from taciturn import Budget, PrivateScaler
 from taciturn.accounting import calibrate, delta_of, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import RELATIONS, opposite_quantile_scores
 from taciturn.engines import ArraySource
 from taciturn.events import ExponentialEvent, OppositeSelectionsEvent, PureEvent, for_group
@@ -59,7 +59,7 @@ def shown(monkeypatch, never_refused):
 
 
 def source_of(X, **partitions):
-    return ArraySource(PresentRecords(X, np.zeros(len(X)), np.arange(len(X)), len(X)), np.inf, len(X), **partitions)
+    return ArraySource(Records(X, np.zeros(len(X)), np.arange(len(X)), len(X)), np.inf, len(X), **partitions)
 
 
 def scaler_of(relation="zero-out", **changes):

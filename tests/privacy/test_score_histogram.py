@@ -143,7 +143,7 @@ def null_records_counted(monkeypatch):
 
     original = MarginCells.cells
     monkeypatch.setattr(MarginCells, "cells", lambda self, outputs, target: np.abs(original(self, outputs, target)))
-    monkeypatch.setattr("taciturn.data.records.PresentRecords.keep", lambda self, present: self)
+    monkeypatch.setattr("taciturn.data.records.Records.keep", lambda self, present: self)
 
 
 def noise_of_zero_out(monkeypatch):

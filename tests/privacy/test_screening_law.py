@@ -12,7 +12,7 @@ from scipy.stats import norm
 from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import safe_rule, screening_test
 from taciturn.data.target import numeric_target
 from taciturn.engines import ArraySource
@@ -172,7 +172,7 @@ def test_coefficients_follow_the_exact_law_and_no_other_scale(loss, rule, relati
     )
     assert plan.releases == certificate.events
     target = y if loss == "logistic" else numeric_target(y, (-1.0, 1.0))
-    source = ArraySource(PresentRecords(layout(X), target, np.arange(N), N), 1.0, N)
+    source = ArraySource(Records(layout(X), target, np.arange(N), N), 1.0, N)
     counts = {}
     for seed in range(RUNS):
         solution = run_screened(plan, source, Stream.of(seed))

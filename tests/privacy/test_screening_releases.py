@@ -10,7 +10,7 @@ from taciturn import ScreenedClassifier, ScreenedRegressor
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.data.design import Design
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.target import numeric_target
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, SquaredLoss
@@ -143,7 +143,7 @@ def test_every_screening_has_noise_of_its_own(monkeypatch):
         return support[:0]
 
     monkeypatch.setattr(screening_run, "screen", note)
-    source = ArraySource(PresentRecords(X, target, np.arange(20), 20), 1.0, 20)
+    source = ArraySource(Records(X, target, np.arange(20), 20), 1.0, 20)
     screening_run.run_screened(screened_plan("tested", "huber", "zero-out", 20), source, Stream.of(5))
     numbers = np.ravel(drawn)
     assert numbers.size == 4 * N_STEPS == np.unique(numbers).size

@@ -19,7 +19,7 @@ import taciturn.methods.sparse.run as fits
 from taciturn import SparseClassifier, SparseRegressor
 from taciturn.accounting import Budget, PrivacyFilter, calibrate
 from taciturn.core.rng import Stream
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import RELATIONS, loss_differences
 from taciturn.engines import ArraySource
 from taciturn.events import GaussianEvent
@@ -388,7 +388,7 @@ def test_broken_variants_are_refused(monkeypatch, name):
 def scores_of(monkeypatch, relation, excesses):
     """What the choice among models selects from, for excess losses with one column per model."""
     seen, zeros = [], np.zeros(len(excesses))
-    source = ArraySource(PresentRecords(np.zeros((1, 1)), np.zeros(1), np.arange(1), 1), 1.0, 1)
+    source = ArraySource(Records(np.zeros((1, 1)), np.zeros(1), np.arange(1), 1), 1.0, 1)
     records = SimpleNamespace(losses=lambda j: zeros if j is None else excesses[:, j])
     clipping = SimpleNamespace(columns=None, records=lambda block: records)
     with monkeypatch.context() as patch:

@@ -141,7 +141,7 @@ def canonical_layout(X: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class PresentRecords:
+class Records:
     """The records of a table that are not null.
 
     Parameters
@@ -185,19 +185,19 @@ class PresentRecords:
         table[self.slots] = rows
         return table
 
-    def keep(self, present: BoolArray) -> PresentRecords:
+    def keep(self, present: BoolArray) -> Records:
         """Some of the records; the others become null."""
         if present.all():
             return self
         places = np.flatnonzero(present)
         y = None if self.y is None else self.y[places]
-        return PresentRecords(self.X[places], y, self.slots[places], self.n_slots, self.persons)
+        return Records(self.X[places], y, self.slots[places], self.n_slots, self.persons)
 
-    def of_persons(self, keys: PersonKeys) -> PresentRecords:
+    def of_persons(self, keys: PersonKeys) -> Records:
         """The same rows, those of each person together and in their order; rows without a key become null."""
         order = keys.order(self.slots)
         y = None if self.y is None else self.y[order]
-        return PresentRecords(self.X[order], y, keys.slots[self.slots[order]], keys.n_persons, True)
+        return Records(self.X[order], y, keys.slots[self.slots[order]], keys.n_persons, True)
 
 
 def judged_table(X: Any) -> Any:
@@ -535,7 +535,7 @@ def checked_shape(table: Any, layouts: Any = LAYOUTS) -> Any:
     return table
 
 
-def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool, empty: bool = False) -> PresentRecords:
+def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool, empty: bool = False) -> Records:
     """The records to fit to, with numbers or labels for targets.
 
     Parameters
@@ -560,9 +560,7 @@ def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool,
     return _admitted(table, y, invalid=invalid, numeric=numeric)
 
 
-def read_part(
-    X: Any, y: Any, *, invalid: str, numeric: bool, layouts: Any = LAYOUTS, gaps: bool = False
-) -> PresentRecords:
+def read_part(X: Any, y: Any, *, invalid: str, numeric: bool, layouts: Any = LAYOUTS, gaps: bool = False) -> Records:
     """The records among some rows of a table, with numbers or labels for targets, each judged as in the whole table.
 
     ``y=None`` is for tables without a target, whose records get zeros. There may be no rows, and no columns. With
@@ -584,14 +582,14 @@ def read_part(
     return _admitted(table, target, invalid=invalid, numeric=numeric, gaps=gaps)
 
 
-def _admitted(table: Any, y: Any, *, invalid: str, numeric: bool, gaps: bool = False) -> PresentRecords:
+def _admitted(table: Any, y: Any, *, invalid: str, numeric: bool, gaps: bool = False) -> Records:
     """The records of a table that is read, with their targets."""
     target, known = read_target(y, invalid=invalid, numeric=numeric)
     n_rows = table.shape[0]
     if target.size != n_rows:
         raise DataError(f"X or y: {DIFFERENT_LENGTHS}.")
     present = known if gaps or invalid == "raise" else known & finite_rows(table)
-    return PresentRecords(table, target, np.arange(n_rows), n_rows).keep(present)
+    return Records(table, target, np.arange(n_rows), n_rows).keep(present)
 
 
 def read_target(y: Any, *, invalid: str, numeric: bool) -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ from taciturn.core.validation import (
     is_width,
 )
 from taciturn.data.design import to_lattice
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 
 # -----------------------------------------------------------------------------
 # Targets on the lattice: numbers mapped to [-1, 1], or labels as one class against the rest.
@@ -51,7 +51,7 @@ class NumberMap:
     function: Callable[[FloatArray], FloatArray]
     remedy: str | None = None
 
-    def __call__(self, records: PresentRecords) -> PresentRecords:
+    def __call__(self, records: Records) -> Records:
         """The records with mapped targets."""
         numbers = records.y if self.remedy is None else target_numbers(records.y, remedy=self.remedy)
         return replace(records, y=self.function(numbers))
@@ -69,7 +69,7 @@ class LabelMap:
 
     classes: AnyArray
 
-    def __call__(self, records: PresentRecords) -> PresentRecords:
+    def __call__(self, records: Records) -> Records:
         """The records whose label is one of the classes."""
         codes = label_codes(records.y, self.classes)
         return replace(records.keep(codes >= 0), y=codes[codes >= 0])

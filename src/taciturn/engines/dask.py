@@ -23,19 +23,21 @@ from taciturn.core.validation import (
 )
 from taciturn.data.persons import KeyForms, column_of_keys, key_forms
 from taciturn.engines.interface import (
+    Block,
     BlockBuilder,
-    BlockFunction,
+    OpenTable,
     Partition,
-    PartitionBlock,
+    PartitionFacts,
     Refusal,
     Task,
     accepted,
     add_partitions,
     answer_of,
     check_task,
+    is_dask,
     quietly,
 )
-from taciturn.engines.partitions import OpenTable, PartitionedSource, PartitionFacts, is_dask
+from taciturn.engines.partitions import PartitionedSource
 
 # -----------------------------------------------------------------------------
 # Partitions on dask: blocks stay on the workers, tasks go there, integers come back.
@@ -79,7 +81,7 @@ class DaskSource(PartitionedSource):
             blocks = [lazily(partition.load) for partition in self.partitions]
         self._blocks = keep_on_workers(blocks)
 
-    def each(self, function: BlockFunction) -> Iterator[Any]:
+    def each(self, function: Task) -> Iterator[Any]:
         """The answers in the order of the partitions."""
         check_task(function)
         yield from compute_all(self._answers(function))
@@ -91,7 +93,7 @@ class DaskSource(PartitionedSource):
         groups = [answers[start : start + _ADDED_TOGETHER] for start in range(0, len(answers), _ADDED_TOGETHER)]
         return add_partitions(accepted(added) for added in compute_all([lazily(_add, group) for group in groups]))
 
-    def _answers(self, function: BlockFunction) -> list[Any]:
+    def _answers(self, function: Task) -> list[Any]:
         # One node of the graph holds the function, whatever the number of blocks.
         run = delayed(partial(answer_of, function))
         return [run(block) for block in self._blocks]
@@ -112,7 +114,7 @@ def _add(answers: list[IntArray | Refusal]) -> IntArray | Refusal:
     return wrong[0] if wrong else add_partitions(parts)
 
 
-def _rows_of_block(block: PartitionBlock | Refusal, kept: BoolArray) -> PartitionBlock | Refusal:
+def _rows_of_block(block: Block | Refusal, kept: BoolArray) -> Block | Refusal:
     return block if isinstance(block, Refusal) else block.keep(kept)
 
 

@@ -1,13 +1,15 @@
-"""The interface of a source of exact integer sums, and the source that holds arrays in memory."""
+"""What a fit takes: the interface of a source of exact integer sums, arrays in memory, and open tables."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import pairwise
 from types import ModuleType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,10 +18,27 @@ from numpy.typing import NDArray
 from taciturn.core.errors import DataError, TaciturnError
 from taciturn.core.guard import guarded
 from taciturn.core.rng import Stream
-from taciturn.core.validation import BoolArray, IndexArray, IntArray, NumberArray, check_integer
+from taciturn.core.validation import (
+    AnyArray,
+    BoolArray,
+    IndexArray,
+    IntArray,
+    NumberArray,
+    check_integer,
+    without_data_values,
+)
 from taciturn.data.design import Design
-from taciturn.data.persons import PERSON_WEIGHT, PersonKeys, PersonRows
-from taciturn.data.records import LAYOUTS, PresentRecords, declares_truth_values, read_part
+from taciturn.data.persons import PERSON_WEIGHT, KeyForms, PersonKeys, PersonRows, slots_in_parts
+from taciturn.data.records import (
+    LAYOUTS,
+    Records,
+    declares_truth_values,
+    has_truth_values,
+    judged_labels,
+    plain_labels,
+    public_labels,
+    read_part,
+)
 from taciturn.data.target import LabelMap, NumberMap
 
 # -----------------------------------------------------------------------------
@@ -46,6 +65,8 @@ class Block:
     columns : ndarray of int, default=None
         The features that ``design`` holds, in increasing order, where these are not all: a task reads no others than
         its ``columns`` name.
+    rows : ndarray of int, default=None
+        The rows of the partition, null records left out, in the order of the block; None for all.
 
     Notes
     -----
@@ -61,8 +82,11 @@ class Block:
         target: NumberArray,
         persons: PersonRows | None = None,
         columns: IndexArray | None = None,
+        rows: IndexArray | None = None,
     ) -> None:
         self._whole, self.target, self.persons, self.columns = design, target, persons, columns
+        self._rows = rows
+        self._measured: tuple[object, int] = None, 0
         self._phase: tuple[bytes | None, str | None] | None = None
         self._design = design
         self._memo: dict[str, tuple[Hashable, Any]] = {}
@@ -74,6 +98,11 @@ class Block:
     def n_rows(self) -> int:
         """The number of rows that are stored here."""
         return self._whole.shape[0]
+
+    @property
+    def rows(self) -> IndexArray:
+        """The rows of the partition that are stored here."""
+        return np.arange(self.n_rows) if self._rows is None else self._rows
 
     @property
     def row_counts(self) -> IntArray | None:
@@ -132,6 +161,59 @@ class Block:
         value: Value = self._memo[name][1]
         return value
 
+    def keep(self, kept: BoolArray) -> Block:
+        """The same block with those of its records whose rows are true in ``kept``, which is over the partition."""
+        places = np.flatnonzero(kept[self.rows])
+        persons = None
+        if self.persons is not None:
+            owners = np.repeat(np.arange(self.persons.counts.size), self.persons.counts)
+            persons = PersonRows.of_slots(owners[places])
+        design = self._whole.take(places)
+        return Block(design, self.target[places], persons, self.columns, self.rows[places])
+
+    def narrow(self, columns: IndexArray) -> Block:
+        """The same block with some of its features alone."""
+        if not self._whole.is_compacted or (self.columns is not None and np.array_equal(self.columns, columns)):
+            # Features in their own units stay as they were read.
+            return self
+        return Block(self._features(columns), self.target, self.persons, columns, self.rows)
+
+    def n_bytes(self) -> int:
+        """The memory of the block, with what it remembers for the next round."""
+        contents = self._phase, tuple(self._memo)
+        if self._measured[0] != contents:
+            self._measured = contents, self._measure()
+        return self._measured[1]
+
+    def _measure(self) -> int:
+        buffers: dict[int, int] = {}
+        pending: list[object] = [vars(self)]
+        seen: set[int] = set()
+        while pending:
+            value = pending.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, np.ndarray):
+                whole = value if value.base is None else value.base
+                buffers[id(whole)] = getattr(whole, "nbytes", value.nbytes)
+            else:
+                pending.extend(_parts_of(value))
+        return sum(buffers.values())
+
+
+def _parts_of(value: object) -> Iterable[object]:
+    if sp.issparse(value):
+        return value.data, value.indices, value.indptr  # type: ignore[attr-defined]
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, tuple | list):
+        return value
+    if not type(value).__module__.startswith("taciturn."):
+        return ()
+    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+
 
 class Task(Protocol):
     """A sum over the records of a block.
@@ -167,16 +249,12 @@ class Source(Protocol):
     def rank_weight(self) -> int:
         """The integer that stands for one record in counts of values: 1, or what the rows of a person share."""
 
-    def total(self, task: Task) -> IntArray:
-        """The exact sum of the task over all partitions."""
-
-
-class DivisibleSource(Source, Protocol):
-    """A source whose records have slots by which they can be divided."""
-
     @property
     def n_slots(self) -> int:
         """Rows of the table, null records included, or persons. Public, except under add-remove."""
+
+    def total(self, task: Task) -> IntArray:
+        """The exact sum of the task over all partitions."""
 
     def divide(self, first: BoolArray) -> tuple[Self, Self]:
         """The records in two: those of the slots that are true in ``first``, and the others."""
@@ -289,94 +367,6 @@ class Refusal:
     error: TaciturnError
 
 
-class BlockFunction(Protocol):
-    """Something that is computed from each block by itself, such as a task."""
-
-    @property
-    def columns(self) -> IndexArray | None:
-        """The features that it reads, as in :class:`~taciturn.engines.Task`."""
-
-    def __call__(self, block: Any) -> Any:
-        """The result for one block."""
-
-
-class PartitionBlock(Block):
-    """A block that knows which rows of its partition it holds.
-
-    Parameters
-    ----------
-    design, target, persons, columns
-        As in :class:`~taciturn.engines.Block`.
-    rows : ndarray of int
-        The rows of the partition, null records left out, in the order of the block.
-    """
-
-    def __init__(
-        self,
-        design: Design,
-        target: Any,
-        persons: PersonRows | None,
-        columns: IndexArray | None,
-        rows: IndexArray,
-    ) -> None:
-        super().__init__(design, target, persons, columns)
-        self.rows = rows
-        self._measured: tuple[object, int] = None, 0
-
-    def keep(self, kept: BoolArray) -> PartitionBlock:
-        """The same block with those of its records whose rows are true in ``kept``, which is over the partition."""
-        places = np.flatnonzero(kept[self.rows])
-        persons = None
-        if self.persons is not None:
-            owners = np.repeat(np.arange(self.persons.counts.size), self.persons.counts)
-            persons = PersonRows.of_slots(owners[places])
-        design = self._whole.take(places)
-        return PartitionBlock(design, self.target[places], persons, self.columns, self.rows[places])
-
-    def narrow(self, columns: IndexArray) -> PartitionBlock:
-        """The same block with some of its features alone."""
-        if not self._whole.is_compacted or (self.columns is not None and np.array_equal(self.columns, columns)):
-            # Features in their own units stay as they were read.
-            return self
-        return PartitionBlock(self._features(columns), self.target, self.persons, columns, self.rows)
-
-    def n_bytes(self) -> int:
-        """The memory of the block, with what it remembers for the next round."""
-        contents = self._phase, tuple(self._memo)
-        if self._measured[0] != contents:
-            self._measured = contents, self._measure()
-        return self._measured[1]
-
-    def _measure(self) -> int:
-        buffers: dict[int, int] = {}
-        pending: list[object] = [vars(self)]
-        seen: set[int] = set()
-        while pending:
-            value = pending.pop()
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
-            if isinstance(value, np.ndarray):
-                whole = value if value.base is None else value.base
-                buffers[id(whole)] = getattr(whole, "nbytes", value.nbytes)
-            else:
-                pending.extend(_parts_of(value))
-        return sum(buffers.values())
-
-
-def _parts_of(value: object) -> Iterable[object]:
-    if sp.issparse(value):
-        return value.data, value.indices, value.indptr  # type: ignore[attr-defined]
-    if isinstance(value, dict):
-        return value.values()
-    if isinstance(value, tuple | list):
-        return value
-    if not type(value).__module__.startswith("taciturn."):
-        return ()
-    slots = (name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()))
-    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockBuilder:
     """What becomes of the rows of any partition, by public rules alone.
@@ -410,7 +400,7 @@ class BlockBuilder:
     own_units: bool = False
     gaps: bool = False
 
-    def read(self, X: Any, y: Any) -> PresentRecords:
+    def read(self, X: Any, y: Any) -> Records:
         """The records of a partition with mapped targets."""
         layouts = LAYOUTS if self.sparse else False
         records = read_part(
@@ -455,9 +445,7 @@ class Partition:
         taken = rows if self.taken is None else rows & _unpacked(self.taken, rows.size)
         return replace(self, taken=np.packbits(taken))
 
-    def load(
-        self, columns: IndexArray | None = None, present: NDArray[np.uint8] | None = None
-    ) -> PartitionBlock | Refusal:
+    def load(self, columns: IndexArray | None = None, present: NDArray[np.uint8] | None = None) -> Block | Refusal:
         """The block with all features, or with some of them.
 
         With ``invalid="null"`` it takes all features to tell which records are null: a block of some is right only if
@@ -467,21 +455,21 @@ class Partition:
             raise TypeError("a partition without a reader is built from rows that are given")
         reader = self.reader
 
-        def read() -> PartitionBlock:
+        def read() -> Block:
             X, y, keys = reader.read(self.index, columns)
             if keys is not None and self.owners is None:
                 raise DataError(_UNUSED_KEYS)
             return self._built(X, y, columns, present)
 
-        block: PartitionBlock | Refusal = quietly(read)
+        block: Block | Refusal = quietly(read)
         return block
 
-    def build(self, X: Any, y: Any) -> PartitionBlock | Refusal:
+    def build(self, X: Any, y: Any) -> Block | Refusal:
         """The block of rows that are given, with all features."""
-        block: PartitionBlock | Refusal = quietly(self._built, X, y, None, None)
+        block: Block | Refusal = quietly(self._built, X, y, None, None)
         return block
 
-    def _built(self, X: Any, y: Any, columns: IndexArray | None, present: NDArray[np.uint8] | None) -> PartitionBlock:
+    def _built(self, X: Any, y: Any, columns: IndexArray | None, present: NDArray[np.uint8] | None) -> Block:
         records = self.builder.read(X, y)
         n_rows = records.n_slots
         for mask in (self.taken, present):
@@ -497,7 +485,7 @@ class Partition:
         design = Design(records.X, self.builder.x_bound)
         if not self.builder.own_units:
             design = design.compacted()
-        return PartitionBlock(design, records.y, persons, columns, rows)
+        return Block(design, records.y, persons, columns, rows)
 
 
 def _unpacked(bits: NDArray[np.uint8], n_rows: int) -> BoolArray:
@@ -505,7 +493,7 @@ def _unpacked(bits: NDArray[np.uint8], n_rows: int) -> BoolArray:
     return np.unpackbits(bits, count=n_rows).astype(bool)
 
 
-def answer_of(function: BlockFunction, block: PartitionBlock | Refusal) -> Any:
+def answer_of(function: Task, block: Block | Refusal) -> Any:
     """What a function gives for a block, or why there is no such block; for workers, where nothing may be said."""
     if isinstance(block, Refusal):
         return block
@@ -541,7 +529,7 @@ class ArraySource:
 
     Parameters
     ----------
-    records : PresentRecords
+    records : Records
         The records that are not null, with the mapped target: lattice numbers, or class codes.
     x_bound : float
         Public bound on every entry.
@@ -552,9 +540,7 @@ class ArraySource:
         any number.
     """
 
-    def __init__(
-        self, records: PresentRecords, x_bound: float, n_records: int | None, *, n_partitions: int = 1
-    ) -> None:
+    def __init__(self, records: Records, x_bound: float, n_records: int | None, *, n_partitions: int = 1) -> None:
         check_integer(1, n_partitions=n_partitions)
         self.records, self.x_bound, self.n_records = records, x_bound, n_records
         self.n_features: int = records.n_features
@@ -618,3 +604,296 @@ class ArraySource:
             )
             for start, stop in pairwise(edges)
         ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionFacts:
+    """What the driver knows of a table in partitions.
+
+    Parameters
+    ----------
+    n_records : int or None
+        The public number of records, or None under add-remove.
+    n_features : int
+        The number of features.
+    lengths : ndarray of int
+        The number of rows of each partition, null records included.
+    n_persons : int or None
+        The number of persons, where a record is one.
+    """
+
+    n_records: int | None
+    n_features: int
+    lengths: IntArray
+    n_persons: int | None = None
+
+
+# -----------------------------------------------------------------------------
+# Tables that ``fit`` takes in place of arrays: open for reading in partitions, with their target and their persons.
+
+ONE_PARTITION = (
+    "the rows of each person lie in one partition of the table; a table in which they do not is refused, and the "
+    "refusal tells of it"
+)
+"""What the guarantee for persons rests on where a table is read in partitions."""
+
+
+class OpenTable(ABC):
+    """A table in partitions, open for reading: ``fit`` takes it in place of arrays, and no record is in memory yet."""
+
+    names: tuple[str, ...] | None
+    """The names of the features, or None."""
+    n_features: int
+    has_target: bool
+    has_persons: bool
+    is_sparse: bool
+    classes: Any = None
+    """The public labels of the target, where the table states them."""
+    y_bounds: tuple[float, float] | None = None
+    """The public range of the target, where the table states it."""
+    x_bound: float | None = None
+    """The public bound on every feature, where the table states it."""
+    person_column: str | None = None
+    """The name of the column with the keys of the persons, where the table has one."""
+    invalid: str | None = None
+    """What becomes of cells that cannot be used, where the table decides that."""
+    gathers_persons: bool = False
+    """Whether rows of a person are in one partition wherever they are in the table, so that it is never refused."""
+    assumptions: tuple[str, ...] = ()
+    """What every certificate of a release from this table has to assume, in words."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> IntArray:
+        """The number of rows of each partition: private under add-remove, and where a record is a person."""
+
+    @abstractmethod
+    def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
+        """What a function gives for the targets of each partition, in their order."""
+
+    @abstractmethod
+    def each_key_forms(self) -> list[KeyForms]:
+        """The canonical keys of the persons of each partition, in their order."""
+
+    @abstractmethod
+    def _source(self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts) -> Any:
+        """The source of the blocks that the builder makes."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and features. The former is private as that of each partition is."""
+        return int(self.lengths.sum()), self.n_features
+
+    def read(
+        self, estimator: Any, builder: BlockBuilder, n_records: int | None, persons: Callable[[], PersonKeys] | None
+    ) -> Source:
+        """The source of the records that are not null; every partition is read once, and refused if it must be.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Learns the names and the number of the columns.
+        builder : BlockBuilder
+            What becomes of the rows.
+        n_records : int or None
+            The public number of records, or None under add-remove.
+        persons : callable or None
+            Tells whose rows they are.
+        """
+        if builder.target is not None and not self.has_target:
+            raise DataError(f"y: {type(estimator).__name__} requires y to be passed, but the target y is None.")
+        self.name_features(estimator)
+        owners: list[IndexArray | None] = [None] * self.lengths.size
+        keys = None if persons is None else persons()
+        if keys is not None:
+            owners = list(np.split(keys.slots, np.cumsum(self.lengths)[:-1]))
+        n_persons = None if keys is None else keys.n_persons
+        facts = PartitionFacts(n_records, self.n_features, self.lengths, n_persons)
+        source: Source = self._source(builder, owners, facts).admit()
+        return source
+
+    def name_features(self, estimator: Any) -> None:
+        """Set what an estimator learns of the columns."""
+        estimator.n_features_in_ = self.n_features
+        if self.names is not None:
+            estimator.feature_names_in_ = np.asarray(self.names, dtype=object)
+        else:
+            vars(estimator).pop("feature_names_in_", None)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedTarget:
+    """The target of an open table, in the place of ``y``."""
+
+    table: OpenTable
+
+
+@dataclass(frozen=True, slots=True)
+class TablePersons:
+    """The persons of an open table, in the place of ``persons``."""
+
+    table: OpenTable
+
+    @property
+    def name(self) -> str | None:
+        """The name of the column of keys, if it is known."""
+        return self.table.person_column
+
+    def read(self) -> PersonKeys:
+        """Whose rows the rows are. Raises DataError if those of one person lie in several partitions."""
+        parts = self.table.each_key_forms()
+        slots, n_persons, digest = slots_in_parts(parts)
+        held = np.concatenate([np.unique(each[each >= 0]) for each in slots])
+        if np.unique(held).size < held.size:
+            raise DataError(
+                "persons: expected all rows of a person in one partition, got some in several; sort the table by "
+                "person and cut it between persons, or fit in memory."
+            )
+        return PersonKeys(np.concatenate(slots), n_persons, digest)
+
+
+# ------------------------------------------------------------------ the arguments of fit
+
+
+def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
+    """The arguments of ``fit``, with an open table and its target and persons where X is one or a dask collection."""
+    given = [name for name, value in (("y", y), ("persons", persons)) if value is not None]
+    if is_dask(X):
+        # Here rather than above: dask is an extra.
+        from taciturn.engines.dask import DaskTable
+
+        X = DaskTable(X, y, persons)
+    elif not is_open(X):
+        if is_dask(y) or is_dask(persons):
+            raise DataError(
+                "X: expected a dask collection beside a dask y or dask persons, got something else; compute() these, "
+                "or make X one too."
+            )
+        return X, y, persons
+    elif given:
+        raise DataError(f"{given[0]}: expected None beside a table that has its own, got something; leave it out.")
+    return X, PartitionedTarget(X) if X.has_target else None, TablePersons(X) if X.has_persons else None
+
+
+def is_open(value: Any) -> bool:
+    """Whether something is an open table, told by its type alone."""
+    return issubclass(type(value), OpenTable)
+
+
+def is_dask(value: Any) -> bool:
+    """Whether something is an array, a data frame or a column of dask."""
+    return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
+
+
+def stated_classes(X: Any, classes: Any) -> Any:
+    """The classes that are given or, for None, those that an open table states, if it does."""
+    return X.classes if classes is None and isinstance(X, OpenTable) else classes
+
+
+def target_labels(y: Any) -> AnyArray:
+    """The distinct labels of a target, sorted, on the assumption that their set is public."""
+    if isinstance(y, PartitionedTarget):
+        parts = y.table.each_target(_distinct_labels)
+        kinds = {part.dtype.kind for part in parts if part.size}
+        kept = [part if len(kinds) == 1 else part.astype(object) for part in parts if part.size]
+        y = np.concatenate(kept) if kept else np.zeros(0)
+    return public_labels(y)
+
+
+def target_has_truth_values(y: Any, *, invalid: str) -> bool:
+    """Whether a target holds truth values, on the assumption that this is public."""
+    if isinstance(y, PartitionedTarget):
+        return all(y.table.each_target(_TruthValues(invalid)))
+    return has_truth_values(y, invalid=invalid)
+
+
+def _distinct_labels(y: Any) -> AnyArray:
+    def distinct() -> AnyArray:
+        labels, known = judged_labels(y)
+        plain = plain_labels(labels[known], with_text=isinstance(y, list | tuple))
+        if plain.dtype.kind != "O":
+            return np.unique(plain)
+        return np.fromiter(dict.fromkeys(plain.tolist()), dtype=object)
+
+    return without_data_values("y", distinct)
+
+
+@dataclass(frozen=True, slots=True)
+class _TruthValues:
+    invalid: str
+
+    def __call__(self, y: Any) -> bool:
+        return len(y) == 0 or has_truth_values(y, invalid=self.invalid)
+
+
+# -----------------------------------------------------------------------------
+# Predictions and transformations of dask collections, partition by partition.
+
+Result = TypeVar("Result", covariant=True)
+
+# A seed would let workers draw the noise of a fit again, and an account is nothing to them.
+_STAYS_WITH_THE_DRIVER = ("random_state", "account")
+
+
+class Lazy(Protocol):
+    """A dask collection, to a type checker."""
+
+    def compute(self, **kwargs: Any) -> Any:
+        """Return what the collection stands for."""
+
+
+class RowByRow(Protocol[Result]):
+    """A method that maps row by row, to a type checker."""
+
+    @overload
+    def __call__(self, X: Lazy) -> Any: ...
+
+    @overload
+    def __call__(self, X: Any) -> Result: ...
+
+
+def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
+    """A method of a fitted object that maps row by row: of a dask collection it gives a dask array, not yet computed.
+
+    Workers get a copy without the seed and the account of the fit. An open table is refused.
+    """
+
+    @wraps(method)
+    def mapped(self: Any, X: Any) -> Any:
+        if isinstance(X, OpenTable):
+            raise DataError(
+                f"X: expected an array, a data frame or a dask collection for {method.__name__}, got an open table; "
+                "pass its partitions one by one."
+            )
+        return _map_partitions(method, self, X) if is_dask(X) else method(self, X)
+
+    return cast(RowByRow[Result], mapped)
+
+
+def _map_partitions(method: Callable[[Any, Any], Any], fitted: Any, X: Any) -> Any:
+    # A row of zeros tells the type and the width of the result.
+    probe = np.asarray(guarded(method, silent=True)(fitted, np.zeros((1, fitted.n_features_in_))))
+    away = copy(fitted)
+    for name in _STAYS_WITH_THE_DRIVER:
+        if hasattr(away, name):
+            setattr(away, name, None)
+    call = _Call(away, method.__name__)
+    if hasattr(X, "columns"):
+        return X.map_partitions(call, meta=probe[:0])
+    X = X.rechunk({1: -1})
+    if probe.ndim == 1:
+        return X.map_blocks(call, dtype=probe.dtype, drop_axis=1, meta=probe[:0])
+    # dask has no public name for what chunks are made of.
+    kind = getattr(X, "_meta", None)
+    meta = kind if sp.issparse(kind) else probe[:0]
+    return X.map_blocks(call, dtype=probe.dtype, chunks=(X.chunks[0], (probe.shape[1],)), meta=meta)
+
+
+class _Call:
+    """A method of an object by its name, which can be pickled though methods are wrapped."""
+
+    def __init__(self, fitted: Any, name: str) -> None:
+        self.fitted, self.name = fitted, name
+
+    def __call__(self, X: Any) -> Any:
+        return getattr(self.fitted, self.name)(X)

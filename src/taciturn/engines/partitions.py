@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.guard import guarded
 from taciturn.core.validation import (
-    AnyArray,
     BoolArray,
     IndexArray,
     IntArray,
     Invalid,
     check_choice,
     check_integer,
-    without_data_values,
 )
-from taciturn.data.persons import PERSON_WEIGHT, KeyForms, PersonKeys, key_forms, slots_in_parts
-from taciturn.data.records import has_truth_values, judged_labels, plain_labels, public_labels
+from taciturn.data.persons import PERSON_WEIGHT, KeyForms, key_forms
 from taciturn.engines.interface import (
+    Block,
     BlockBuilder,
-    BlockFunction,
+    OpenTable,
     Partition,
-    PartitionBlock,
+    PartitionFacts,
     PartitionReader,
     Refusal,
     Task,
@@ -49,32 +42,10 @@ from taciturn.engines.interface import (
 from taciturn.tables.bounds import TableBounds
 from taciturn.tables.columns import TableSchema
 from taciturn.tables.formats import machine_memory
-from taciturn.tables.partitions import TablePartitions, open_partitions
+from taciturn.tables.partitions import NumberPartitions, TablePartitions, open_partitions
 
 # -----------------------------------------------------------------------------
 # Sources over partitions that lie somewhere else, whatever runs them.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PartitionFacts:
-    """What the driver knows of a table in partitions.
-
-    Parameters
-    ----------
-    n_records : int or None
-        The public number of records, or None under add-remove.
-    n_features : int
-        The number of features.
-    lengths : ndarray of int
-        The number of rows of each partition, null records included.
-    n_persons : int or None
-        The number of persons, where a record is one.
-    """
-
-    n_records: int | None
-    n_features: int
-    lengths: IntArray
-    n_persons: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +54,7 @@ class _Admission:
 
     columns: ClassVar[None] = None
 
-    def __call__(self, block: PartitionBlock) -> IntArray:
+    def __call__(self, block: Block) -> IntArray:
         return np.zeros(1, dtype=np.int64)
 
 
@@ -104,7 +75,7 @@ class PartitionedSource:
     def __init__(self, partitions: Sequence[Partition], facts: PartitionFacts) -> None:
         self.partitions, self.facts = tuple(partitions), facts
 
-    def each(self, function: BlockFunction) -> Iterable[Any]:
+    def each(self, function: Task) -> Iterable[Any]:
         """What ``answer_of(function, partition.load())`` is for each partition, in any order and each of them once.
 
         Partitions and functions can be pickled. An engine may keep blocks where they were made, and may make them
@@ -222,13 +193,13 @@ class StreamedSource(PartitionedSource):
     ) -> None:
         super().__init__(partitions, facts)
         self._memory, self._watch = check_integer(0, memory=memory), watch
-        self._held: dict[int, PartitionBlock] = {}
+        self._held: dict[int, Block] = {}
         self._sizes: dict[int, int] = {}
         self._n_bytes = 0
         # Which rows of a partition are not null: known when all of its features were read.
         self._present: dict[int, NDArray[np.uint8]] = {}
 
-    def each(self, function: BlockFunction) -> Iterator[Any]:
+    def each(self, function: Task) -> Iterator[Any]:
         """The answers in the order of the partitions."""
         n_partitions = len(self.partitions)
         self._make_room(function.columns)
@@ -237,16 +208,14 @@ class StreamedSource(PartitionedSource):
         missing = [index for index in range(n_partitions) if index not in held]
         with closing(self._read_ahead(missing, function.columns)) as coming:
             for index in range(n_partitions):
-                block: PartitionBlock | Refusal = held.pop(index) if index in held else next(coming)
+                block: Block | Refusal = held.pop(index) if index in held else next(coming)
                 yield answer_of(function, block)
-                if isinstance(block, PartitionBlock):
+                if isinstance(block, Block):
                     self._hold(index, block)
                 if self._watch is not None:
                     self._watch(index + 1, n_partitions)
 
-    def _read_ahead(
-        self, missing: list[int], columns: IndexArray | None
-    ) -> Generator[PartitionBlock | Refusal, None, None]:
+    def _read_ahead(self, missing: list[int], columns: IndexArray | None) -> Generator[Block | Refusal, None, None]:
         """The blocks of some partitions, the next of which is read while one is worked on."""
         if not missing:
             return
@@ -262,9 +231,7 @@ class StreamedSource(PartitionedSource):
             # Nobody waits for a partition that is not needed any more.
             thread.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(
-        self, thread: ThreadPoolExecutor, index: int, columns: IndexArray | None
-    ) -> Future[PartitionBlock | Refusal]:
+    def _begin(self, thread: ThreadPoolExecutor, index: int, columns: IndexArray | None) -> Future[Block | Refusal]:
         # Null records are told by all features.
         known = index in self._present or self.partitions[index].builder.invalid == "raise"
         return thread.submit(self.partitions[index].load, columns if known else None, self._present.get(index))
@@ -279,7 +246,7 @@ class StreamedSource(PartitionedSource):
             elif columns is not None and len(self._held) < len(self.partitions):
                 self._hold(index, block.narrow(columns))
 
-    def _hold(self, index: int, block: PartitionBlock) -> None:
+    def _hold(self, index: int, block: Block) -> None:
         """Keep a block for the next round, if it fits."""
         partition = self.partitions[index]
         if block.columns is None and partition.builder.invalid == "null" and index not in self._present:
@@ -320,134 +287,13 @@ class StreamedSource(PartitionedSource):
 
 
 # -----------------------------------------------------------------------------
-# Tables that ``fit`` takes in place of arrays: open for reading in partitions, with their target and their persons.
-
-ONE_PARTITION = (
-    "the rows of each person lie in one partition of the table; a table in which they do not is refused, and the "
-    "refusal tells of it"
-)
-"""What the guarantee for persons rests on where a table is read in partitions."""
+# Tables behind a reader: streamed in this process, or run by an engine elsewhere.
 
 Engine = Callable[[Sequence[Partition], PartitionFacts], PartitionedSource]
 
 
-class OpenTable(ABC):
-    """A table in partitions, open for reading: ``fit`` takes it in place of arrays, and no record is in memory yet."""
-
-    names: tuple[str, ...] | None
-    """The names of the features, or None."""
-    n_features: int
-    has_target: bool
-    has_persons: bool
-    is_sparse: bool
-    classes: Any = None
-    """The public labels of the target, where the table states them."""
-    y_bounds: tuple[float, float] | None = None
-    """The public range of the target, where the table states it."""
-    x_bound: float | None = None
-    """The public bound on every feature, where the table states it."""
-    person_column: str | None = None
-    """The name of the column with the keys of the persons, where the table has one."""
-    invalid: str | None = None
-    """What becomes of cells that cannot be used, where the table decides that."""
-    gathers_persons: bool = False
-    """Whether rows of a person are in one partition wherever they are in the table, so that it is never refused."""
-    assumptions: tuple[str, ...] = ()
-    """What every certificate of a release from this table has to assume, in words."""
-
-    @property
-    @abstractmethod
-    def lengths(self) -> IntArray:
-        """The number of rows of each partition: private under add-remove, and where a record is a person."""
-
-    @abstractmethod
-    def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
-        """What a function gives for the targets of each partition, in their order."""
-
-    @abstractmethod
-    def each_key_forms(self) -> list[KeyForms]:
-        """The canonical keys of the persons of each partition, in their order."""
-
-    @abstractmethod
-    def _source(
-        self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts
-    ) -> PartitionedSource:
-        """The source of the blocks that the builder makes."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows and features. The former is private as that of each partition is."""
-        return int(self.lengths.sum()), self.n_features
-
-    def read(
-        self, estimator: Any, builder: BlockBuilder, n_records: int | None, persons: Callable[[], PersonKeys] | None
-    ) -> PartitionedSource:
-        """The source of the records that are not null; every partition is read once, and refused if it must be.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Learns the names and the number of the columns.
-        builder : BlockBuilder
-            What becomes of the rows.
-        n_records : int or None
-            The public number of records, or None under add-remove.
-        persons : callable or None
-            Tells whose rows they are.
-        """
-        if builder.target is not None and not self.has_target:
-            raise DataError(f"y: {type(estimator).__name__} requires y to be passed, but the target y is None.")
-        self.name_features(estimator)
-        owners: list[IndexArray | None] = [None] * self.lengths.size
-        keys = None if persons is None else persons()
-        if keys is not None:
-            owners = list(np.split(keys.slots, np.cumsum(self.lengths)[:-1]))
-        n_persons = None if keys is None else keys.n_persons
-        facts = PartitionFacts(n_records, self.n_features, self.lengths, n_persons)
-        return self._source(builder, owners, facts).admit()
-
-    def name_features(self, estimator: Any) -> None:
-        """Set what an estimator learns of the columns."""
-        estimator.n_features_in_ = self.n_features
-        if self.names is not None:
-            estimator.feature_names_in_ = np.asarray(self.names, dtype=object)
-        else:
-            vars(estimator).pop("feature_names_in_", None)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionedTarget:
-    """The target of an open table, in the place of ``y``."""
-
-    table: OpenTable
-
-
-@dataclass(frozen=True, slots=True)
-class TablePersons:
-    """The persons of an open table, in the place of ``persons``."""
-
-    table: OpenTable
-
-    @property
-    def name(self) -> str | None:
-        """The name of the column of keys, if it is known."""
-        return self.table.person_column
-
-    def read(self) -> PersonKeys:
-        """Whose rows the rows are. Raises DataError if those of one person lie in several partitions."""
-        parts = self.table.each_key_forms()
-        slots, n_persons, digest = slots_in_parts(parts)
-        held = np.concatenate([np.unique(each[each >= 0]) for each in slots])
-        if np.unique(held).size < held.size:
-            raise DataError(
-                "persons: expected all rows of a person in one partition, got some in several; sort the table by "
-                "person and cut it between persons, or fit in memory."
-            )
-        return PersonKeys(np.concatenate(slots), n_persons, digest)
-
-
 class PartitionedTable(OpenTable):
-    """A table behind a reader, run by an engine.
+    """A table behind a reader, run by an engine; :func:`open_table` makes that of a table on disk.
 
     Parameters
     ----------
@@ -471,6 +317,8 @@ class PartitionedTable(OpenTable):
     ----------
     names, n_features, shape
         As the reader states them.
+    bounds : TableBounds or None
+        Bounds of the columns of a table on disk, resolved for it.
     """
 
     def __init__(
@@ -485,12 +333,50 @@ class PartitionedTable(OpenTable):
         x_bound: float | None = None,
     ) -> None:
         self.reader, self.engine = reader, engine
+        self.bounds: TableBounds | None = getattr(reader, "bounds", None)
         self.names = None if reader.names is None else tuple(reader.names)
         self.n_features = int(reader.n_features)
         self.is_sparse = bool(getattr(reader, "sparse", False))
         self.assumptions = tuple(getattr(reader, "assumptions", ()))
         self.has_target, self.has_persons = has_target, has_persons
         self.classes, self.y_bounds, self.x_bound = classes, y_bounds, x_bound
+
+    @classmethod
+    def of_files(cls, partitions: TablePartitions | NumberPartitions, engine: Engine) -> Self:
+        """The table on disk behind a reader of its partitions, with what its bounds state."""
+        bounds = partitions.bounds
+        target, whole = bounds.target, isinstance(partitions, TablePartitions)
+        ranged = whole and target.lower is not None and target.upper is not None
+        table = cls(
+            partitions,
+            engine=engine,
+            has_target=whole,
+            has_persons=bounds.person is not None,
+            classes=target.classes if whole else None,
+            y_bounds=(float(target.lower), float(target.upper)) if ranged else None,  # type: ignore[arg-type]
+            # Encoded features are within the unit interval.
+            x_bound=1.0 if whole else None,
+        )
+        table.person_column = bounds.person
+        if isinstance(partitions, TablePartitions):
+            table.invalid = partitions.invalid
+            # Files that other machines read cannot be copied here.
+            table.gathers_persons = not getattr(engine, "reads_elsewhere", False)
+        return table
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_features} features)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the copy of a text table; other files stay as they are."""
+        if isinstance(self.reader, TablePartitions):
+            self.reader.close()
 
     def _read(self, index: int) -> tuple[Any, Any, Any]:
         """One partition without its features."""
@@ -520,83 +406,6 @@ class PartitionedTable(OpenTable):
         return self.engine(partitions, facts)
 
 
-# ------------------------------------------------------------------ the arguments of fit
-
-
-def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
-    """The arguments of ``fit``, with an open table and its target and persons where X is one or a dask collection."""
-    given = [name for name, value in (("y", y), ("persons", persons)) if value is not None]
-    if is_dask(X):
-        # Here rather than above: dask is an extra.
-        from taciturn.engines.dask import DaskTable
-
-        X = DaskTable(X, y, persons)
-    elif not is_open(X):
-        if is_dask(y) or is_dask(persons):
-            raise DataError(
-                "X: expected a dask collection beside a dask y or dask persons, got something else; compute() these, "
-                "or make X one too."
-            )
-        return X, y, persons
-    elif given:
-        raise DataError(f"{given[0]}: expected None beside a table that has its own, got something; leave it out.")
-    return X, PartitionedTarget(X) if X.has_target else None, TablePersons(X) if X.has_persons else None
-
-
-def is_open(value: Any) -> bool:
-    """Whether something is an open table, told by its type alone."""
-    return issubclass(type(value), OpenTable)
-
-
-def is_dask(value: Any) -> bool:
-    """Whether something is an array, a data frame or a column of dask."""
-    return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
-
-
-def stated_classes(X: Any, classes: Any) -> Any:
-    """The classes that are given or, for None, those that an open table states, if it does."""
-    return X.classes if classes is None and isinstance(X, OpenTable) else classes
-
-
-def target_labels(y: Any) -> AnyArray:
-    """The distinct labels of a target, sorted, on the assumption that their set is public."""
-    if isinstance(y, PartitionedTarget):
-        parts = y.table.each_target(_distinct_labels)
-        kinds = {part.dtype.kind for part in parts if part.size}
-        kept = [part if len(kinds) == 1 else part.astype(object) for part in parts if part.size]
-        y = np.concatenate(kept) if kept else np.zeros(0)
-    return public_labels(y)
-
-
-def target_has_truth_values(y: Any, *, invalid: str) -> bool:
-    """Whether a target holds truth values, on the assumption that this is public."""
-    if isinstance(y, PartitionedTarget):
-        return all(y.table.each_target(_TruthValues(invalid)))
-    return has_truth_values(y, invalid=invalid)
-
-
-def _distinct_labels(y: Any) -> AnyArray:
-    def distinct() -> AnyArray:
-        labels, known = judged_labels(y)
-        plain = plain_labels(labels[known], with_text=isinstance(y, list | tuple))
-        if plain.dtype.kind != "O":
-            return np.unique(plain)
-        return np.fromiter(dict.fromkeys(plain.tolist()), dtype=object)
-
-    return without_data_values("y", distinct)
-
-
-@dataclass(frozen=True, slots=True)
-class _TruthValues:
-    invalid: str
-
-    def __call__(self, y: Any) -> bool:
-        return len(y) == 0 or has_truth_values(y, invalid=self.invalid)
-
-
-# -----------------------------------------------------------------------------
-# Tables on disk, open for reading in partitions: streamed in this process, or read by the workers of dask.
-
 _WORK = 1 << 28
 """Bytes for the partitions at work and for what a fit makes of them, beside blocks that are held."""
 
@@ -604,78 +413,31 @@ _USUAL_RESIDENT = 3 << 26
 """Bytes of a process with the libraries of a fit, where the system does not tell."""
 
 
-class FileTable(PartitionedTable):
-    """A table on disk with its bounds, which ``fit`` takes in place of arrays; made by :func:`open_table`.
+def open_files(
+    path: str | os.PathLike[str],
+    bounds: TableBounds,
+    engine: Engine,
+    *,
+    schema: TableSchema | None = None,
+    invalid: str = "raise",
+    memory: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> TablePartitions:
+    """Open files for an engine; the other parameters are those of :func:`~taciturn.tables.open_partitions`.
 
-    Parameters
-    ----------
-    partitions : TablePartitions
-        Reads the table.
-    engine : callable
-        As in :class:`~taciturn.engines.PartitionedTable`.
-
-    Attributes
-    ----------
-    bounds : TableBounds
-        Bounds of the columns, resolved for the table.
+    Rows of a person are in one partition, unless workers read the files and find them scattered.
     """
-
-    def __init__(self, partitions: TablePartitions, engine: Engine) -> None:
-        self.partitions, self.bounds = partitions, partitions.bounds
-        target = self.bounds.target
-        regress = target.lower is not None and target.upper is not None
-        super().__init__(
-            partitions,
-            engine=engine,
-            has_persons=self.bounds.person is not None,
-            classes=target.classes,
-            y_bounds=(float(target.lower), float(target.upper)) if regress else None,  # type: ignore[arg-type]
-            # Encoded features are within the unit interval.
-            x_bound=1.0,
+    partitions = open_partitions(path, bounds, schema=schema, invalid=invalid, memory=memory, progress=progress)
+    elsewhere = getattr(engine, "reads_elsewhere", False)
+    if partitions.is_copy and elsewhere:
+        partitions.close()
+        raise DataError(
+            "table: expected Parquet or Arrow files for dask, whose workers read them themselves, got another table; "
+            "write it as Parquet where all workers can read it."
         )
-        self.invalid, self.person_column = partitions.invalid, self.bounds.person
-        # Files that other machines read cannot be copied here.
-        self.gathers_persons = not getattr(engine, "reads_elsewhere", False)
-
-    @classmethod
-    def of_files(
-        cls,
-        path: str | os.PathLike[str],
-        bounds: TableBounds,
-        engine: Engine,
-        *,
-        schema: TableSchema | None = None,
-        invalid: str = "raise",
-        memory: int | None = None,
-        progress: Callable[[float], None] | None = None,
-    ) -> Self:
-        """Open files for an engine; the other parameters are those of :func:`~taciturn.tables.open_partitions`."""
-        partitions = open_partitions(path, bounds, schema=schema, invalid=invalid, memory=memory, progress=progress)
-        if partitions.is_copy and getattr(engine, "reads_elsewhere", False):
-            partitions.close()
-            raise DataError(
-                "table: expected Parquet or Arrow files for dask, whose workers read them themselves, got another "
-                "table; write it as Parquet where all workers can read it."
-            )
-        if partitions.bounds.person is not None:
-            elsewhere = getattr(engine, "reads_elsewhere", False)
-            partitions = partitions.cut_between_persons() if elsewhere else partitions.gather_persons()
-        return cls(partitions, engine)
-
-    def __repr__(self) -> str:
-        return f"FileTable({self.n_features} features, target={self.bounds.target.name!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Remove the copy of a text table; other files stay as they are."""
-        self.partitions.close()
+    if partitions.bounds.person is None:
+        return partitions
+    return partitions.cut_between_persons() if elsewhere else partitions.gather_persons()
 
 
 def open_table(
@@ -686,7 +448,7 @@ def open_table(
     memory: int | None = None,
     engine: Literal["stream", "dask"] = "stream",
     progress: Callable[[float], None] | None = None,
-) -> FileTable:
+) -> PartitionedTable:
     r"""Open a table on disk, for ``fit`` in place of arrays: it is read in partitions and never in memory as a whole.
 
     ``SparseClassifier().fit(open_table("big.parquet"))`` gives the coefficients, to the bit, that a fit to the arrays
@@ -718,7 +480,7 @@ def open_table(
 
     Returns
     -------
-    table : FileTable
+    table : PartitionedTable
         A context manager: the copy of a text table is removed when it is closed, and at the latest with the process.
 
     Examples
@@ -747,7 +509,8 @@ def open_table(
         from taciturn.engines.dask import DaskSource
 
         runs = DaskSource
-    return FileTable.of_files(path, bounds, runs, invalid=invalid, memory=memory, progress=progress)
+    opened = open_files(path, bounds, runs, invalid=invalid, memory=memory, progress=progress)
+    return PartitionedTable.of_files(opened, runs)
 
 
 def held_memory(memory: int) -> int:
@@ -776,76 +539,3 @@ def _read_bounds(path: Path) -> TableBounds:
             "write a template with taciturn init."
         ) from None
     return TableBounds.from_toml(text, folder=path.parent)
-
-
-# -----------------------------------------------------------------------------
-# Predictions and transformations of dask collections, partition by partition.
-
-Result = TypeVar("Result", covariant=True)
-
-# A seed would let workers draw the noise of a fit again, and an account is nothing to them.
-_STAYS_WITH_THE_DRIVER = ("random_state", "account")
-
-
-class Lazy(Protocol):
-    """A dask collection, to a type checker."""
-
-    def compute(self, **kwargs: Any) -> Any:
-        """Return what the collection stands for."""
-
-
-class RowByRow(Protocol[Result]):
-    """A method that maps row by row, to a type checker."""
-
-    @overload
-    def __call__(self, X: Lazy) -> Any: ...
-
-    @overload
-    def __call__(self, X: Any) -> Result: ...
-
-
-def partitionwise(method: Callable[[Any, Any], Result]) -> RowByRow[Result]:
-    """A method of a fitted object that maps row by row: of a dask collection it gives a dask array, not yet computed.
-
-    Workers get a copy without the seed and the account of the fit. An open table is refused.
-    """
-
-    @wraps(method)
-    def mapped(self: Any, X: Any) -> Any:
-        if isinstance(X, OpenTable):
-            raise DataError(
-                f"X: expected an array, a data frame or a dask collection for {method.__name__}, got an open table; "
-                "pass its partitions one by one."
-            )
-        return _map_partitions(method, self, X) if is_dask(X) else method(self, X)
-
-    return cast(RowByRow[Result], mapped)
-
-
-def _map_partitions(method: Callable[[Any, Any], Any], fitted: Any, X: Any) -> Any:
-    # A row of zeros tells the type and the width of the result.
-    probe = np.asarray(guarded(method, silent=True)(fitted, np.zeros((1, fitted.n_features_in_))))
-    away = copy(fitted)
-    for name in _STAYS_WITH_THE_DRIVER:
-        if hasattr(away, name):
-            setattr(away, name, None)
-    call = _Call(away, method.__name__)
-    if hasattr(X, "columns"):
-        return X.map_partitions(call, meta=probe[:0])
-    X = X.rechunk({1: -1})
-    if probe.ndim == 1:
-        return X.map_blocks(call, dtype=probe.dtype, drop_axis=1, meta=probe[:0])
-    # dask has no public name for what chunks are made of.
-    kind = getattr(X, "_meta", None)
-    meta = kind if sp.issparse(kind) else probe[:0]
-    return X.map_blocks(call, dtype=probe.dtype, chunks=(X.chunks[0], (probe.shape[1],)), meta=meta)
-
-
-class _Call:
-    """A method of an object by its name, which can be pickled though methods are wrapped."""
-
-    def __init__(self, fitted: Any, name: str) -> None:
-        self.fitted, self.name = fitted, name
-
-    def __call__(self, X: Any) -> Any:
-        return getattr(self.fitted, self.name)(X)

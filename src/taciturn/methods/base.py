@@ -62,10 +62,12 @@ from taciturn.data.records import (
 )
 from taciturn.data.sensitivity import MOST_PRIVATE_ROWS, Relation, check_public_count, check_relation, public_rows
 from taciturn.data.target import DEFAULT_X_BOUND, LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds
-from taciturn.engines.interface import ArraySource, BlockBuilder, DivisibleSource
-from taciturn.engines.partitions import (
+from taciturn.engines.interface import (
     ONE_PARTITION,
+    ArraySource,
+    BlockBuilder,
     OpenTable,
+    Source,
     TablePersons,
     open_arguments,
     partitionwise,
@@ -1245,7 +1247,7 @@ class PrivateLinearModel(LinearPredictor, PrivateEstimator):
         intercept = bool(self.fit_intercept)
         return Problem(loss, self.relation, facts.n_records, facts.n_features, n_outputs, intercept)
 
-    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> DivisibleSource:
+    def _read(self, X: Any, y: Any, facts: PublicFacts, persons: Persons | None = None) -> Source:
         target, numeric = self._target_map(facts), facts.labels is None
         if isinstance(X, OpenTable):
             builder = BlockBuilder(self._x_bound, self.invalid, target, numeric)

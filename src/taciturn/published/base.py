@@ -23,7 +23,7 @@ from taciturn.core.validation import (
     check_integer,
     check_positive,
 )
-from taciturn.data.records import PUBLIC_LABELS, PresentRecords, public_labels, read_records
+from taciturn.data.records import PUBLIC_LABELS, Records, public_labels, read_records
 from taciturn.losses import LogisticLoss, Loss, SquaredLoss
 from taciturn.methods.base import LinearPredictor, Represented
 from taciturn.methods.docstrings import fill
@@ -149,7 +149,7 @@ class ReproducedModel(Reproduction, LinearPredictor):
     invalid = "raise"
     """These have no such parameter."""
 
-    def _read(self, X: Any, y: Any, *, numeric: bool) -> PresentRecords:
+    def _read(self, X: Any, y: Any, *, numeric: bool) -> Records:
         return read_records(self, X, y, invalid=self.invalid, numeric=numeric)
 
     def check_parameters(self) -> None:

@@ -16,7 +16,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -623,6 +623,11 @@ class TableFile:
         return self.format == "csv" or self.format in _SHEETS
 
     @property
+    def is_stream(self) -> bool:
+        """Whether the file is read as a stream of bytes, from the first to the last."""
+        return self.is_text or self.format == "libsvm"
+
+    @property
     def has_groups(self) -> bool:
         """Whether rows are stored in groups that can be read one by one; Arrow streams have the same name."""
         return self.format in ("parquet", "arrow")
@@ -867,36 +872,24 @@ def stata_schema(file: TableFile) -> Any:
     return pa.schema([(name, column.type) for name, column in _columns(file).items()])
 
 
-class StataReader:
-    """The selected columns of a Stata file."""
+def _stata_rows(
+    file: TableFile, schema: TableSchema, selection: ColumnSelection, n_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Blocks of rows of a Stata file, all of the same types."""
+    import pyarrow as pa
 
-    def __init__(self, file: TableFile, names: Sequence[str]) -> None:
-        self._file, self._names = file, list(names)
-
-    def count_rows(self) -> int:
-        """The number of rows, which takes a pass over the file: what the head states may not be there."""
-        return sum(len(frame) for frame in self._frames(1 << 16))
-
-    def batches(self, n_rows: int) -> Iterator[pa.RecordBatch]:
-        """Blocks of rows, all of the same types."""
-        import pyarrow as pa
-
-        columns = _columns(self._file)
-        types = pa.schema([(name, columns[name].type) for name in self._names])
-        for frame in self._frames(n_rows):
-            arrays = [columns[name].cells(frame[name].to_numpy()) for name in self._names]
+    columns, names = _columns(file), selection.names
+    types = pa.schema([(name, columns[name].type) for name in names])
+    with _open(file, chunksize=n_rows, columns=names) as reader:
+        while True:
+            # What pandas warns of may tell of a cell.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                frame = next(reader, None)
+            if frame is None:
+                return
+            arrays = [columns[name].cells(frame[name].to_numpy()) for name in names]
             yield pa.RecordBatch.from_arrays(arrays, schema=types)
-
-    def _frames(self, n_rows: int) -> Iterator[Any]:
-        with _open(self._file, chunksize=n_rows, columns=self._names) as reader:
-            while True:
-                # What pandas warns of may tell of a cell.
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    frame = next(reader, None)
-                if frame is None:
-                    return
-                yield frame
 
 
 def _open(file: TableFile, **options: Any) -> Any:
@@ -942,7 +935,6 @@ _CELLS = 1 << 22
 
 # Larger blocks are slower, because they do not fit into the processor's cache.
 _LEAST_BLOCK, _MOST_BLOCK = 1 << 20, 1 << 30
-_RELEASE_EVERY = 64
 # More than the batches that Arrow reads ahead, and the longest wait for the end of its threads in seconds.
 _MOST_AHEAD, _ARROW_TABLES_WAIT = 256, 1.0
 _LONGEST_HEADER = 1 << 24
@@ -980,37 +972,21 @@ def arrow_schema(file: TableFile) -> TableSchema:
     return TableSchema(names, tuple(map(kind_of, schema.types)))
 
 
-def whole_batches(
-    file: TableFile, schema: TableSchema, selection: ColumnSelection
-) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """Read all rows; return their number and the batches, each of which is freed once the next one is taken."""
-    if not file.is_text:
-        opened = without_cells(file, lambda: _ARROW_TABLES_READERS[file.format](file, schema, selection))
-        return without_cells(file, opened.count_rows), _typed_batches(file, opened, selection)
-    options = _csv_options(file, schema, selection)
-    batches = _read_csv(file, options, schema.names, whole=True).to_batches()
-    n_rows = sum(batch.num_rows for batch in batches)
-
-    def hand_out() -> Iterator[pa.RecordBatch]:
-        from pyarrow import default_memory_pool
-
-        batches.reverse()
-        while batches:
-            yield _with_gaps(batches.pop(), selection, file.decimal)
-            # Arrow keeps freed memory unless it is told to return it.
-            if len(batches) % _RELEASE_EVERY == 0:
-                default_memory_pool().release_unused()
-
-    return n_rows, hand_out()
-
-
 def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection) -> ColumnSelection:
     """The selection with the types that columns of a text table have, read as they are; takes a pass over the file."""
     names = [name for name, kind in selection.types.items() if kind == "as it is"]
     if not file.is_text or not names:
         return selection
+    import pyarrow as pa
+    from pyarrow import csv
+
     options = _csv_options(file, schema, ColumnSelection(dict.fromkeys(names, "as it is")))
-    found = _read_csv(file, options, schema.names).schema
+
+    def read() -> Any:
+        with closing(file.open()) as stream:
+            return interruptible(stream, lambda: csv.read_csv(pa.PythonFile(stream, "r"), **options)).schema
+
+    found = without_cells(file, read, schema.names)
     return replace(selection, inferred=dict(zip(found.names, found.types, strict=True)))
 
 
@@ -1025,8 +1001,8 @@ def stream_batches(
     ``stream`` is the opened file of a text table, where the caller watches how far it is read.
     """
     if not file.is_text:
-        opened = without_cells(file, lambda: _ARROW_TABLES_READERS[file.format](file, schema, selection))
-        yield from _typed_batches(file, opened, selection)
+        n_rows = max(1, _CELLS // max(1, len(selection.types)))
+        yield from each_without_cells(file, lambda: _TYPED[file.format](file, schema, selection, n_rows))
         return
     options = _csv_options(file, schema, selection)
     with (
@@ -1207,18 +1183,6 @@ class _Handle:
         self.closed = True
 
 
-def _read_csv(file: TableFile, options: dict[str, Any], names: tuple[str, ...], *, whole: bool = False) -> Any:
-    """The selected columns of a text table in memory; ``names`` are all of its columns."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    def read() -> Any:
-        with closing(file.open(whole=whole)) as stream:
-            return interruptible(stream, lambda: csv.read_csv(pa.PythonFile(stream, "r"), **options))
-
-    return without_cells(file, read, names)
-
-
 def _with_gaps(batch: pa.RecordBatch, selection: ColumnSelection, decimal: str) -> pa.RecordBatch:
     """Replace texts that stand for a missing value, such as an empty cell, by nulls."""
     import pyarrow as pa
@@ -1259,80 +1223,74 @@ def _parsed_numbers(texts: pa.Array, decimal: str) -> pa.Array:
 # --------------------------------------------------- files with a schema of their own
 
 
-def _typed_batches(file: TableFile, opened: Any, selection: ColumnSelection) -> Iterator[pa.RecordBatch]:
-    n_rows = max(1, _CELLS // max(1, len(selection.types)))
-    return each_without_cells(file, lambda: opened.batches(n_rows))
-
-
 def _parquet_schema(file: TableFile) -> Any:
     from pyarrow import parquet
 
     return parquet.read_schema(file.path)
 
 
-class _ParquetReader:
-    """The selected columns of a Parquet file."""
+def _parquet_rows(
+    file: TableFile, schema: TableSchema, selection: ColumnSelection, n_rows: int
+) -> Iterator[pa.RecordBatch]:
+    from pyarrow import parquet
 
-    def __init__(self, file: TableFile, schema: TableSchema, selection: ColumnSelection) -> None:
-        from pyarrow import parquet
+    kinds = dict(zip(schema.names, schema.kinds, strict=True))
+    texts = [name for name, kind in selection.types.items() if kind == "text" and kinds[name] == "category"]
+    return parquet_batches(parquet.ParquetFile(file.path, read_dictionary=texts), selection.names, n_rows)
 
-        kinds = dict(zip(schema.names, schema.kinds, strict=True))
-        texts = [name for name, kind in selection.types.items() if kind == "text" and kinds[name] == "category"]
-        self._file = parquet.ParquetFile(file.path, read_dictionary=texts)
-        self._names = selection.names
 
-    def count_rows(self) -> int:
-        return int(self._file.metadata.num_rows)
-
-    def batches(self, n_rows: int) -> Iterator[Any]:
-        # Parquet takes a name for every column that begins with it and a dot, hence the second selection.
-        for batch in self._file.iter_batches(batch_size=n_rows, columns=self._names):
-            yield batch.select(self._names)
+def parquet_batches(opened: Any, names: list[str], n_rows: int, **options: Any) -> Iterator[pa.RecordBatch]:
+    """Columns of an opened Parquet file, in batches of at most ``n_rows`` rows."""
+    # Parquet takes a name for every column that begins with it and a dot, hence the second selection.
+    return (batch.select(names) for batch in opened.iter_batches(batch_size=n_rows, columns=names, **options))
 
 
 def _ipc_schema(file: TableFile) -> Any:
+    with open_ipc(file) as (reader, _):
+        return reader.schema
+
+
+@contextmanager
+def open_ipc(file: TableFile, fields: Sequence[int] = ()) -> Iterator[tuple[Any, bool]]:
+    """A reader of an Arrow file, which a Feather file is, too, and whether it is an Arrow stream, without a footer.
+
+    ``fields`` are the places of the columns to read; none stand for all of them.
+    """
     import pyarrow as pa
 
-    return _open_ipc(pa.OSFile(str(file.path)), [])[0]
+    options = pa.ipc.IpcReadOptions(included_fields=list(fields))
+    # Not mapped into memory: the system would end the process if the file became shorter meanwhile.
+    with pa.OSFile(str(file.path)) as source:
+        is_stream = False
+        try:
+            reader = pa.ipc.open_file(source, options=options)
+        except pa.ArrowInvalid:
+            is_stream = True
+        if is_stream:
+            source.seek(0)
+            reader = pa.ipc.open_stream(source, options=options)
+        yield reader, is_stream
 
 
-def _open_ipc(source: Any, fields: list[int]) -> tuple[Any, Iterator[Any]]:
-    """Schema and batches of an Arrow file with a footer or of an Arrow stream; no fields stand for all of them."""
-    import pyarrow as pa
-
-    options = pa.ipc.IpcReadOptions(included_fields=fields)
-    source.seek(0)
-    try:
-        reader = pa.ipc.open_file(source, options=options)
-    except pa.ArrowInvalid:
-        source.seek(0)
-        reader = pa.ipc.open_stream(source, options=options)
-        return reader.schema, iter(reader)
-    return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
-
-
-class _IpcReader:
-    """The selected columns of an Arrow file, which a Feather file is, too."""
-
-    def __init__(self, file: TableFile, schema: TableSchema, selection: ColumnSelection) -> None:
-        import pyarrow as pa
-
-        # Not mapped into memory: the system would end the process if the file became shorter meanwhile.
-        self._source = pa.OSFile(str(file.path))
-        self._names = selection.names
-        places = {name: place for place, name in enumerate(schema.names)}
-        self._fields = [places[name] for name in self._names]
-
-    def count_rows(self) -> int:
-        return sum(batch.num_rows for batch in _open_ipc(self._source, [0])[1])
-
-    def batches(self, n_rows: int) -> Iterator[Any]:
-        for batch in _open_ipc(self._source, self._fields)[1]:
-            chosen = batch.select(self._names)
+def ipc_batches(file: TableFile, names: list[str], groups: Iterable[int] | None = None) -> Iterator[pa.RecordBatch]:
+    """Columns of some of the record batches of an Arrow file, or of all."""
+    with open_ipc(file) as (reader, _):
+        places = {name: place for place, name in enumerate(reader.schema.names)}
+    with open_ipc(file, [places[name] for name in names]) as (reader, is_stream):
+        chosen = range(0 if is_stream else reader.num_record_batches) if groups is None else groups
+        for batch in reader if is_stream else map(reader.get_batch, chosen):
+            selected = batch.select(names)
             # Dictionary indices come from the file, and those of a damaged file may be out of range.
-            chosen.validate(full=True)
-            for start in range(0, chosen.num_rows, n_rows):
-                yield chosen.slice(start, n_rows)
+            selected.validate(full=True)
+            yield selected
+
+
+def _ipc_rows(
+    file: TableFile, schema: TableSchema, selection: ColumnSelection, n_rows: int
+) -> Iterator[pa.RecordBatch]:
+    for batch in ipc_batches(file, selection.names):
+        for start in range(0, batch.num_rows, n_rows):
+            yield batch.slice(start, n_rows)
 
 
 _SCHEMAS: Mapping[str, Callable[[TableFile], Any]] = {
@@ -1343,10 +1301,10 @@ _SCHEMAS: Mapping[str, Callable[[TableFile], Any]] = {
     "xlsx": _csv_schema,
     "sqlite": _csv_schema,
 }
-_ARROW_TABLES_READERS: Mapping[str, Callable[[TableFile, TableSchema, ColumnSelection], Any]] = {
-    "parquet": _ParquetReader,
-    "arrow": _IpcReader,
-    "stata": lambda file, schema, selection: StataReader(file, selection.names),
+_TYPED: Mapping[str, Callable[[TableFile, TableSchema, ColumnSelection, int], Iterator[Any]]] = {
+    "parquet": _parquet_rows,
+    "arrow": _ipc_rows,
+    "stata": _stata_rows,
 }
 
 

@@ -1,4 +1,4 @@
-"""Tables in partitions: spooled, stored and encoded a part at a time."""
+"""Tables on disk: one way from a file to encoded blocks of rows, for partitions, whole tables and predictions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,46 +20,239 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from taciturn.core.errors import DataError
-from taciturn.core.validation import FloatArray, IndexArray, IntArray, check_integer
-from taciturn.data.persons import canonical_key
-from taciturn.tables.bounds import TableBounds
-from taciturn.tables.cells import Encoding, target_numbers, target_reader
-from taciturn.tables.columns import LABEL, TableSchema, file_assumptions, kind_of, refusal
+from taciturn.core.errors import DataError, TaciturnError
+from taciturn.core.validation import FloatArray, IndexArray, IntArray, check_choice, check_integer
+from taciturn.data.persons import NamedKeys, canonical_key
+from taciturn.tables.bounds import TableBounds, missing_column
+from taciturn.tables.cells import Cells, Encoding, missing_value, target_numbers, target_reader
+from taciturn.tables.columns import (
+    LABEL,
+    Column,
+    Problems,
+    TableSchema,
+    file_assumptions,
+    is_missing,
+    kind_of,
+    quoted,
+    refusal,
+)
 from taciturn.tables.formats import (
     ColumnSelection,
     SparseEncoding,
     TableFile,
     TableStream,
+    arrow_schema,
     changed_file,
+    folder_schema,
     infer_types,
+    ipc_batches,
+    larger_than_memory,
     libsvm_blocks,
+    libsvm_schema,
     machine_memory,
     numeric_target,
+    open_ipc,
+    parquet_batches,
     stream_batches,
     table_files,
     without_cells,
-)
-from taciturn.tables.reading import (
-    check_has_keys,
-    check_present,
-    check_target,
-    files_schema,
-    no_rows,
-    raise_problems,
-    refuse_columns,
-    select_columns,
-    unusable_columns,
+    wrong_numbers,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# -----------------------------------------------------------------------------
+# What a table must have, and which of its columns are read.
+
+
+def files_schema(files: tuple[TableFile, ...]) -> TableSchema:
+    """The schema of one file, or of the files of a folder."""
+    if len(files) > 1:
+        return folder_schema(files)
+    return libsvm_schema(files[0]) if files[0].format == "libsvm" else arrow_schema(files[0])
+
+
+def check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> None:
+    """Raise if the target is not the one of the bounds, or has no stated classes where ``invalid`` needs them."""
+    if target != bounds.target.name:
+        raise refusal(
+            "target",
+            target,
+            f"the column that [target] of the bounds describes, {bounds.target.name!r}",
+            "name that one, or describe the other in the bounds",
+        )
+    check_choice(("raise", "null"), invalid=invalid)
+    if invalid == "null" and bounds.target.task == "classify" and bounds.target.classes is None:
+        # Classes that are read from the table would depend on a record that is to be judged by them.
+        raise refusal("invalid", invalid, "stated classes of the target", "list the classes in the bounds file")
+
+
+def check_present(name: str, schema: TableSchema) -> None:
+    """Raise if a table does not have this column."""
+    if name not in schema.names:
+        raise DataError(missing_column(name, schema))
+
+
+def unusable_columns(names: Sequence[str], numbers: FloatArray, bounds: TableBounds) -> list[str]:
+    """Those of the columns, given as numbers, of which bounds are to be found and that have a cell for which none are.
+
+    A missing cell is one unless the bounds say what stands for it.
+    """
+    usable = (
+        ~np.isinf(column) if bounds.fill_of(name) is not None else np.isfinite(column)
+        for name, column in zip(names, numbers.T, strict=True)
+    )
+    return [name for name, cells in zip(names, usable, strict=True) if not cells.all()]
+
+
+def refuse_columns(names: Sequence[str]) -> None:
+    """Raise if bounds are to be found of columns with cells that cannot be used, which are named."""
+    problems = Problems()
+    for name in names:
+        with problems.gathering():
+            raise DataError(
+                f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
+                "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
+            )
+    problems.raise_all()
+
+
+def check_has_keys(person: str | None, schema: TableSchema) -> None:
+    """Raise if the bounds name a column of keys and the table cannot have one."""
+    if person is not None and schema.sparse:
+        raise refusal("person.column", person, "a table with named columns", "a libsvm file has no keys of persons")
+
+
+def no_rows(name: str) -> str:
+    """Message about a table without a row; ``name`` is that of its file."""
+    return f"{name}: expected at least one row below the header, got none; add records."
+
+
+def select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
+    """The columns that enter the model, and the target, each with the type that the bounds state."""
+    # What is converted by a rule of its own is read as text.
+    types = {name: "number" if _is_plain_number(column) else "text" for name, column in bounds.used}
+    listed = {name: frozenset(column.categories) for name, column in bounds.used if column.type == "category"}
+    if with_target:
+        target = bounds.target
+        types[target.name] = "as it is" if target.classes is None else "text"
+        if target.task == "regress":
+            types[target.name] = "number"
+        listed[target.name] = frozenset(map(str, target.classes or ()))
+    return ColumnSelection(types, listed, invalid)
+
+
+def _is_plain_number(column: Column) -> bool:
+    return column.type == "number" and not column.censored
+
 
 # -----------------------------------------------------------------------------
-# Some of the features of a partition, encoded from stored columns as :func:`~taciturn.tables.read_table` does.
+# Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
 
-EncodedPart = tuple[Any, NDArray[Any], list[Any] | None]
+
+def raise_problems(
+    files: Sequence[TableFile],
+    schema: TableSchema,
+    bounds: TableBounds,
+    *,
+    invalid: str = "raise",
+    with_target: bool = True,
+) -> None:
+    """Read a table that was refused again, and raise everything that is wrong with the columns of the first such file.
+
+    Cells are read as text where they are text. Nothing is raised where the columns are not the matter.
+    """
+    selection = select_columns(bounds, with_target=with_target, invalid="null")
+    for file in () if schema.sparse else files:
+        try:
+            found = _Findings(bounds, file if file.is_text else None, strict=invalid == "raise")
+            for batch in stream_batches(file, schema, selection):
+                columns = batch.columns
+                if with_target:
+                    found.look_at_target(columns.pop())
+                found.look_at(columns)
+        except TaciturnError:
+            # The file as a whole cannot be read, which the first refusal said.
+            continue
+        found.problems.raise_all()
+
+
+def raise_column_problems(bounds: TableBounds, batches: Iterable[Sequence[Any]], *, strict: bool) -> None:
+    """Raise everything that is wrong with the columns of a table in memory, given in blocks of rows."""
+    found = _Findings(bounds, None, strict=strict)
+    for columns in batches:
+        found.look_at(columns)
+    found.problems.raise_all()
+
+
+class _Findings:
+    """What is wrong with columns: once for each column that it has missing cells, and once that it has wrong ones.
+
+    ``text`` is the file of a table of text, in which a number that is NaN was no number, and a missing one is null.
+    """
+
+    def __init__(self, bounds: TableBounds, text: TableFile | None, *, strict: bool) -> None:
+        self.problems = Problems()
+        self._bounds, self._text, self._strict = bounds, text, strict
+        self._encoding = Encoding(bounds, invalid="raise" if strict else "null")
+        target = bounds.target
+        fill = bounds.missing.get(target.name)
+        self._to_target = target_reader(target, fill, invalid="raise" if strict else "null")
+        self._told: set[str] = set()
+
+    def look_at(self, columns: Sequence[Any]) -> None:
+        """Look at a block of the columns that enter the model."""
+        for at, ((name, column), values) in enumerate(zip(self._bounds.used, columns, strict=True)):
+            if self._is_wrong_number(column, values):
+                self._tell(wrong_numbers(self._text, name))  # type: ignore[arg-type]
+            else:
+                try:
+                    self._encoding.check(at, values)
+                except DataError as error:
+                    self._tell(str(error))
+            if self._strict and self._bounds.fill_of(name) is None and _has_gaps(values, text=self._text is not None):
+                self._tell(missing_value(name))
+
+    def look_at_target(self, values: Any) -> None:
+        """Look at a block of the target."""
+        target = self._bounds.target
+        if target.task == "regress" and self._is_wrong_number(Column("number"), values):
+            self._tell(wrong_numbers(self._text, target.name))  # type: ignore[arg-type]
+            return
+        try:
+            self._to_target(values)
+        except DataError as error:
+            self._tell(str(error))
+
+    def _is_wrong_number(self, column: Column, values: Any) -> bool:
+        """Whether a plain number of a table of text is none."""
+        if self._text is None or not self._strict or column.type != "number" or column.censored:
+            return False
+        return bool(np.isnan(values.drop_null().to_numpy(zero_copy_only=False)).any())
+
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self.problems.found.append(DataError(sentence))
+
+
+def _has_gaps(values: Any, *, text: bool) -> bool:
+    """Whether cells are missing; numbers of a typed table may be NaN instead."""
+    from pyarrow import compute, types
+
+    if isinstance(values, Cells):
+        return any(map(is_missing, values.distinct()[0]))
+    if types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    nan_is_null = not text and types.is_floating(values.type)
+    return bool(compute.any(compute.is_null(values, nan_is_null=nan_is_null)).as_py())
+
+
+# -----------------------------------------------------------------------------
+# Record batches of a table as features, target and keys of persons.
+
+EncodedPart = tuple[Any, Any, list[Any] | None]
 """Features, target, and the keys of persons."""
 
 _INDICES, _VALUES = "indices", "values"
@@ -70,21 +264,26 @@ class DensePart:
     Parameters
     ----------
     bounds : TableBounds
-        Bounds of the table, resolved for it.
+        Bounds of the table, resolved for it. Keys are read where they name the column of persons.
     columns : ndarray of int or None
         Places of the features, in increasing order; None for all.
     invalid : {"raise", "null"}
         As in :func:`~taciturn.tables.read_table`.
     found : sequence of str, default=()
         Columns whose bounds were found privately, without the records whose number is infinite: such a cell is NaN.
-
-    Attributes
-    ----------
-    names : list of str
-        The columns of the table that are read.
+    with_target : bool, default=True
+        Whether the target is read.
     """
 
-    def __init__(self, bounds: TableBounds, columns: IntArray | None, invalid: str, found: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        bounds: TableBounds,
+        columns: IntArray | None,
+        invalid: str,
+        found: Sequence[str] = (),
+        *,
+        with_target: bool = True,
+    ) -> None:
         self._kept: IntArray | None = None
         if columns is not None:
             widths = [len(bounds.column_features(name, column)) for name, column in bounds.used]
@@ -95,40 +294,44 @@ class DensePart:
             order = bounds.order or ()
             bounds = replace(bounds, order=tuple(order[at] for at in needed.tolist()))
             self._kept = None if kept.size == sum(widths[at] for at in needed.tolist()) else kept
-        target = self._target = bounds.target
-        self._person = bounds.person
+        target = bounds.target
+        self._columns, self._person = bounds.order or (), bounds.person
+        self._target, self._fill = target if with_target else None, bounds.missing.get(target.name)
         self._encoding = Encoding(bounds, invalid=invalid)
-        self._fill = bounds.missing.get(target.name)
         self._to_target = target_reader(target, self._fill, invalid=invalid)
-        named = () if self._person is None else (self._person,)
-        self.names = [*(bounds.order or ()), target.name, *named]
         # The only feature of such a column, or the first one, where another says that a cell is missing.
         places = {name: place for place, name in enumerate(bounds.feature_names)}
-        self._found = [(name, places[name]) for name in found if name in (bounds.order or ())]
+        self._found = [(name, places[name]) for name in found if name in self._columns]
         self._target_found = target.name in found
 
-    def encode(self, batches: Sequence[pa.RecordBatch]) -> EncodedPart:
-        """Encode batches of the columns ``names``, in order, as one block of rows."""
-        X = np.empty((sum(batch.num_rows for batch in batches), self._encoding.n_features))
-        targets = []
-        keys: list[Any] | None = None if self._person is None else []
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table that are read."""
+        target = () if self._target is None else (self._target.name,)
+        return [*self._columns, *target, *(() if self._person is None else (self._person,))]
+
+    def encode(self, batches: Sequence[pa.RecordBatch], out: FloatArray | None = None) -> EncodedPart:
+        """Encode batches with the columns ``names`` as one block of rows, into ``out`` if it is given."""
+        if out is None or self._kept is not None:
+            out = np.empty((sum(batch.num_rows for batch in batches), self._encoding.n_features))
         start = 0
         for batch in batches:
-            columns = batch.columns
-            if keys is not None:
-                keys += columns.pop().to_pylist()
-            targets.append(self._targets(columns.pop()))
-            part = X[start : start + batch.num_rows]
-            self._encoding.fill(columns, part)
+            part = out[start : start + batch.num_rows]
+            self._encoding.fill([batch.column(name) for name in self._columns], part)
             for name, place in self._found:
                 part[np.isinf(self._encoding.numbers(name, batch.column(name))), place] = np.nan
             start += batch.num_rows
-        return X if self._kept is None else np.take(X, self._kept, axis=1), np.concatenate(targets), keys
+        targets = None if self._target is None else np.concatenate([self._targets(batch) for batch in batches])
+        keys = None
+        if self._person is not None:
+            keys = [key for batch in batches for key in batch.column(self._person).to_pylist()]
+        return out if self._kept is None else np.take(out, self._kept, axis=1), targets, keys
 
-    def _targets(self, values: Any) -> NDArray[Any]:
+    def _targets(self, batch: pa.RecordBatch) -> NDArray[Any]:
+        values = batch.column(self._target.name)  # type: ignore[union-attr]
         targets = self._to_target(values)
         if self._target_found:
-            targets[np.isinf(target_numbers(self._target, self._fill, values))] = np.nan
+            targets[np.isinf(target_numbers(self._target, self._fill, values))] = np.nan  # type: ignore[arg-type]
         return targets
 
 
@@ -137,10 +340,13 @@ class SparsePart:
 
     names = (LABEL, _INDICES, _VALUES)
 
-    def __init__(self, bounds: TableBounds, columns: IntArray | None, invalid: str) -> None:
+    def __init__(
+        self, bounds: TableBounds, columns: IntArray | None, invalid: str, *, with_target: bool = True
+    ) -> None:
         order = bounds.order or ()
         chosen = order if columns is None else tuple(order[at] for at in columns.tolist())
         self._target, self._fill, self._invalid = bounds.target, bounds.missing.get(bounds.target.name), invalid
+        self._with_target = with_target
         self._encoding = SparseEncoding(replace(bounds, order=chosen), invalid=invalid) if chosen else None
 
     def encode(self, batches: Sequence[pa.RecordBatch]) -> EncodedPart:
@@ -148,7 +354,8 @@ class SparsePart:
         parts, targets = [], []
         for batch in batches:
             labels, indices, values = (batch.column(name) for name in self.names)
-            targets.append(numeric_target(self._target, self._fill, labels.to_numpy(), invalid=self._invalid))
+            if self._with_target:
+                targets.append(numeric_target(self._target, self._fill, labels.to_numpy(), invalid=self._invalid))
             if self._encoding is None:
                 parts.append(sp.csr_matrix((batch.num_rows, 0)))
                 continue
@@ -157,7 +364,7 @@ class SparsePart:
             entries = values.values.to_numpy()[inside], indices.values.to_numpy()[inside], starts - starts[0]
             width = int(entries[1].max(initial=0)) + 1
             parts.append(self._encoding.encode(sp.csr_matrix(entries, shape=(batch.num_rows, width))))
-        return sp.vstack(parts, format="csr"), np.concatenate(targets), None
+        return sp.vstack(parts, format="csr"), np.concatenate(targets) if self._with_target else None, None
 
 
 def sparse_batch(rows: Any, labels: NDArray[Any]) -> pa.RecordBatch:
@@ -184,32 +391,24 @@ _PAGE_MEMORY = 3 << 20
 list of distinct values. Writers make pages and lists of 1 MiB."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
-    """Size and time of the last change of a file."""
+def file_stamp(file: TableFile) -> tuple[int, int, int]:
+    """Size, time of the last change and number of a file, as it is now."""
+    found = without_cells(file, lambda: os.stat(file.path))
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
-    size: int
-    changed: int
-    number: int
 
-    @classmethod
-    def take(cls, file: TableFile) -> FileStamp:
-        """The stamp of a file as it is now."""
-        found = without_cells(file, lambda: os.stat(file.path))
-        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
-
-    def check(self, file: TableFile) -> None:
-        """Raise if the file has changed since."""
-        if FileStamp.take(file) != self:
-            raise DataError(changed_file(file.name))
+def check_stamp(file: TableFile, stamp: tuple[int, int, int]) -> None:
+    """Raise if a file has changed since its stamp was taken."""
+    if file_stamp(file) != stamp:
+        raise DataError(changed_file(file.name))
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A Parquet or Arrow file, its state when it was opened, and the rows of its row groups or record batches."""
+    """A Parquet or Arrow file, its stamp when it was opened, and the rows of its row groups or record batches."""
 
     file: TableFile
-    stamp: FileStamp
+    stamp: tuple[int, int, int]
     group_rows: tuple[int, ...]
 
     @property
@@ -232,15 +431,9 @@ class RowRange:
 
 def store_facts(file: TableFile) -> StoredFile | None:
     """What the file says of its groups; None for an Arrow stream, which has to be read from its beginning."""
-    stamp = FileStamp.take(file)
-    if file.format == "parquet":
-        rows = without_cells(file, lambda: _parquet_group_rows(file))
-    else:
-        found = without_cells(file, lambda: _arrow_group_rows(file))
-        if found is None:
-            return None
-        rows = found
-    return StoredFile(file, stamp, rows)
+    stamp = file_stamp(file)
+    rows = without_cells(file, lambda: (_parquet_group_rows if file.format == "parquet" else _arrow_group_rows)(file))
+    return None if rows is None else StoredFile(file, stamp, rows)
 
 
 def _parquet_group_rows(file: TableFile) -> tuple[int, ...]:
@@ -251,30 +444,14 @@ def _parquet_group_rows(file: TableFile) -> tuple[int, ...]:
 
 
 def _arrow_group_rows(file: TableFile) -> tuple[int, ...] | None:
-    import pyarrow as pa
-
-    reader = _open_arrow_file(file, [])
-    if reader is None:
-        return None
-    # The number of rows is known from any column: the first one whose cells have a fixed size is read soonest.
-    kinds = [kind_of(kind) for kind in reader.schema.types]
-    at = next((i for i, kind in enumerate(kinds) if kind in ("number", "boolean", "date")), 0)
-    reader = pa.ipc.open_file(pa.OSFile(str(file.path)), options=pa.ipc.IpcReadOptions(included_fields=[at]))
-    return tuple(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
-
-
-def _open_arrow_file(file: TableFile, fields: list[int]) -> Any:
-    """A reader of some columns, or of all for none; None if the file is an Arrow stream."""
-    import pyarrow as pa
-
-    try:
-        # Not mapped into memory: the system would end the process if the file became shorter meanwhile.
-        source = pa.OSFile(str(file.path))
-        return pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(included_fields=fields))
-    except pa.ArrowInvalid:
-        source.seek(0)
-        pa.ipc.open_stream(source)
-        return None
+    with open_ipc(file) as (reader, is_stream):
+        if is_stream:
+            return None
+        # The number of rows is known from any column: the first one whose cells have a fixed size is read soonest.
+        kinds = [kind_of(kind) for kind in reader.schema.types]
+        at = next((i for i, kind in enumerate(kinds) if kind in ("number", "boolean", "date")), 0)
+    with open_ipc(file, [at]) as (reader, _):
+        return tuple(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
 
 def cut_rows(files: Sequence[StoredFile], most: int) -> list[tuple[RowRange, ...]]:
@@ -340,7 +517,7 @@ class GroupReader:
     def read(self, rows: RowRange, names: Sequence[str]) -> list[pa.RecordBatch]:
         """Read columns of a range, in batches."""
         stored = self._files[rows.place]
-        stored.stamp.check(stored.file)
+        check_stamp(stored.file, stored.stamp)
         return without_cells(stored.file, lambda: self._read(rows, list(names)), names)
 
     def _read(self, rows: RowRange, names: list[str]) -> list[pa.RecordBatch]:
@@ -358,36 +535,15 @@ class GroupReader:
 
     def _batches(self, rows: RowRange, names: list[str]) -> Iterator[pa.RecordBatch]:
         file = self._files[rows.place].file
-        if file.format == "parquet":
-            opened = self._open_parquet(rows.place, file)
-            # Parquet takes a name for every column that begins with it and a dot, hence the second selection.
-            batches = opened.iter_batches(batch_size=rows.n_rows, row_groups=list(rows.groups), columns=names)
-            return (batch.select(names) for batch in batches)
-        return _arrow_batches(file, rows, names)
-
-    def _open_parquet(self, place: int, file: TableFile) -> Any:
+        if file.format != "parquet":
+            return ipc_batches(file, names, rows.groups)
         from pyarrow import parquet
 
-        if self._parquet is None or self._parquet[0] != place:
+        if self._parquet is None or self._parquet[0] != rows.place:
             # Arrow would read all columns of a row group into memory before it decodes the first.
             options = {"pre_buffer": False, "buffer_size": _READ_SIZE}
-            opened = parquet.ParquetFile(file.path, read_dictionary=self._texts, **options)
-            self._parquet = place, opened
-        return self._parquet[1]
-
-
-def _arrow_batches(file: TableFile, rows: RowRange, names: list[str]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    with pa.OSFile(str(file.path)) as source:
-        places = {name: place for place, name in enumerate(pa.ipc.open_file(source).schema.names)}
-        options = pa.ipc.IpcReadOptions(included_fields=[places[name] for name in names])
-        reader = pa.ipc.open_file(source, options=options)
-        for group in rows.groups:
-            batch = reader.get_batch(group).select(names)
-            # Dictionary indices come from the file, and those of a damaged file may be out of range.
-            batch.validate(full=True)
-            yield batch
+            self._parquet = rows.place, parquet.ParquetFile(file.path, read_dictionary=self._texts, **options)
+        return parquet_batches(self._parquet[1], names, rows.n_rows, row_groups=list(rows.groups))
 
 
 class _Cursor:
@@ -479,8 +635,7 @@ class Spool:
             written = False
         if not written:
             raise _NoSpaceError(self._no_space())
-        file = TableFile(path, "arrow", ",", gzipped=False)
-        self.files.append(StoredFile(file, FileStamp.take(file), (table.num_rows,)))
+        self._add(path, (table.num_rows,))
 
     def write_groups(self, pieces: Iterable[tuple[int, pa.RecordBatch]]) -> list[tuple[int, ...]]:
         """Write pieces of rows, each to the file with its number; return the places of the files of each number.
@@ -515,10 +670,13 @@ class Spool:
             raise DataError(self._no_space())
         places: dict[int, list[int]] = {}
         for (number, _), (path, _, lengths) in opened.items():
-            file = TableFile(path, "arrow", ",", gzipped=False)
             places.setdefault(number, []).append(len(self.files))
-            self.files.append(StoredFile(file, FileStamp.take(file), tuple(lengths)))
+            self._add(path, tuple(lengths))
         return [tuple(places[number]) for number in sorted(places)]
+
+    def _add(self, path: Path, group_rows: tuple[int, ...]) -> None:
+        file = TableFile(path, "arrow", ",", gzipped=False)
+        self.files.append(StoredFile(file, file_stamp(file), group_rows))
 
     def _no_space(self) -> str:
         return (
@@ -567,16 +725,21 @@ def _regroup(batches: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[list[pa
         yield waiting
 
 
-def _typed_batches(
+def file_batches(
     files: Sequence[TableFile],
     schema: TableSchema,
     selection: ColumnSelection,
-    progress: Callable[[float], None] | None,
+    progress: Callable[[float], None] | None = None,
+    *,
+    whole: bool = False,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Read files from the first row to the last; tell ``progress`` how much of a text table is read, from 0 to 1."""
+    """Read files from the first row to the last; tell ``progress`` how much of a text table is read, from 0 to 1.
+
+    With ``whole``, which is for a table that is held in memory, a file of text that is larger than memory is refused.
+    """
     for file in files:
-        stamp = FileStamp.take(file)
-        stream = file.open() if file.is_text or file.format == "libsvm" else None
+        stamp = file_stamp(file)
+        stream = without_cells(file, partial(file.open, whole=whole)) if file.is_stream else None
         batches = (
             (sparse_batch(rows, labels) for rows, labels in libsvm_blocks(file, stream))
             if file.format == "libsvm"
@@ -590,53 +753,30 @@ def _typed_batches(
         finally:
             if stream is not None:
                 stream.close()
-        stamp.check(file)
+        check_stamp(file, stamp)
 
 
-def copy_table(
+def row_groups(
     files: Sequence[TableFile],
     schema: TableSchema,
-    bounds: TableBounds,
     selection: ColumnSelection,
     most: int,
     progress: Callable[[float], None] | None,
-) -> Spool:
-    """Copy a table that can be read from the beginning only, and check every cell on the way.
+    *,
+    whole: bool,
+) -> Generator[list[pa.RecordBatch], None, None]:
+    """Read a table from the first row to the last, in groups of ``most`` rows; those of a libsvm file are its blocks.
 
-    ``selection`` are the columns of the copy, and ``most`` is the largest number of rows in one of its files.
+    Such a file has a bounded number of entries in a block, which a number of rows has not.
     """
-    invalid = selection.invalid
-    part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
-    spool = Spool(files)
-    try:
-        if not schema.sparse:
-            selection = infer_types(files[0], schema, selection)
-        with closing(_typed_batches(files, schema, selection, progress)) as batches:
-            for rows in _groups(batches, files[0].format, most):
-                part.encode(rows)
-                spool.write(rows)
-        return spool
-    except DataError as error:
-        refused = error
-        spool.close()
-        if isinstance(error, _NoSpaceError):
-            raise
-    except BaseException:
-        spool.close()
-        raise
-    raise_problems(files, schema, bounds, invalid=invalid)
-    raise refused
-
-
-def _groups(batches: Iterable[pa.RecordBatch], format: str, most: int) -> Iterator[list[pa.RecordBatch]]:
-    if format == "libsvm":
-        # Blocks of such a file have a bounded number of entries, which rows have not.
-        return ([batch] for batch in batches)
-    return _regroup(batches, most)
+    if not schema.sparse:
+        selection = infer_types(files[0], schema, selection)
+    with closing(file_batches(files, schema, selection, progress, whole=whole)) as batches:
+        yield from ([batch] for batch in batches) if schema.sparse else _regroup(batches, most)
 
 
 # -----------------------------------------------------------------------------
-# Tables on disk that are read one partition at a time, in bounded memory.
+# Tables on disk that are read one partition at a time, in bounded memory or held in memory.
 
 _CELLS = 1 << 20
 """Largest number of cells of a partition: 8 MiB of doubles. Smaller ones are slower, larger ones hardly faster."""
@@ -662,8 +802,9 @@ def _most_files() -> int:
 class TablePartitions:
     """A table on disk, of which one partition is in memory at a time; made by :func:`open_partitions`.
 
-    Partitions one after the other are what :func:`~taciturn.tables.read_table` returns, to the bit. The object holds
-    public facts and the places of rows in files, no cell, and can be pickled; a copy reads the same files.
+    Partitions one after the other are what :func:`~taciturn.tables.read_table` returns. The object holds public facts
+    and the places of rows in files, no cell unless it was opened in memory, and can be pickled; a copy reads the same
+    files.
 
     **Privacy.** What it reads is as sensitive as the table. Cells that cannot be used are refused as in
     :func:`~taciturn.tables.read_table`, when they are read; :meth:`check` finds all of them before anything is
@@ -697,6 +838,7 @@ class TablePartitions:
         schema: TableSchema,
         invalid: str,
         spool: Spool | None = None,
+        held: list[list[pa.RecordBatch]] | None = None,
     ) -> None:
         self._files, self._partitions = tuple(files), tuple(partitions)
         self.bounds, self.schema, self.invalid = bounds, schema, invalid
@@ -709,7 +851,7 @@ class TablePartitions:
         self.assumptions = file_assumptions(invalid, bounds.layout, sparse=schema.sparse)
         # Rows that were copied are checked on the way.
         self._checked = spool is not None
-        self._spool = spool
+        self._spool, self._held = spool, held
         self._found: tuple[str, ...] = ()
         self._scattered = False
         self._opened = threading.local()
@@ -765,6 +907,33 @@ class TablePartitions:
         """
         part = self._encoding(columns)
         return part.encode(self._batches(index, part.names))
+
+    def read_all(self, *, release: bool = False) -> EncodedPart:
+        """All partitions one after the other; raise everything that is wrong with the columns of the table.
+
+        A table that is larger than the memory of the machine is refused. With ``release``, rows that are held in memory
+        are given up as they are encoded, and the table cannot be read again.
+        """
+        part, parts, X = self._encoding(None), list[EncodedPart](), None
+        try:
+            if isinstance(part, DensePart):
+                X = _zeros(self.n_rows, self.n_features)
+            for index, start in enumerate(self.offsets.tolist()):
+                batches = self._batches(index, part.names)
+                into = {} if X is None else {"out": X[start:]}
+                parts.append(part.encode(batches, **into))
+                if release and self._held is not None:
+                    self._held[index] = []
+        except DataError as error:
+            refused = error
+        else:
+            self._checked, person, keys = True, self.bounds.person, None
+            if person is not None:
+                keys = NamedKeys((key for _, _, some in parts for key in some or ()), person)
+            whole = sp.vstack([part for part, _, _ in parts], format="csr") if X is None else X
+            return whole, np.concatenate([y for _, y, _ in parts]), keys
+        self.raise_problems()
+        raise refused
 
     def read_numbers(self, index: int, names: Sequence[str]) -> FloatArray:
         """Read columns of numbers of one partition, neither clipped nor scaled, one column for each of ``names``.
@@ -885,7 +1054,7 @@ class TablePartitions:
         raise refused
 
     def _with(self, partitions: Sequence[tuple[RowRange, ...]], bounds: TableBounds) -> TablePartitions:
-        other = TablePartitions(self._files, partitions, bounds, self.schema, self.invalid, self._spool)
+        other = TablePartitions(self._files, partitions, bounds, self.schema, self.invalid, self._spool, self._held)
         other._checked, other._found = self._checked, self._found
         return other
 
@@ -941,6 +1110,8 @@ class TablePartitions:
     def _batches(self, index: int, names: Sequence[str]) -> list[pa.RecordBatch]:
         if self._spool is not None and self._spool.closed:
             raise DataError("table: expected an open table, got one that was closed; open it again.")
+        if self._held is not None:
+            return [batch.select(names) for batch in self._held[index]]
         if not hasattr(self._opened, "reader"):
             kinds = dict(zip(self.schema.names, self.schema.kinds, strict=True))
             asked = _selection(self.bounds, self.invalid).types
@@ -957,6 +1128,8 @@ def open_partitions(
     invalid: str = "raise",
     memory: int | None = None,
     progress: Callable[[float], None] | None = None,
+    in_memory: bool = False,
+    with_keys: bool = True,
 ) -> TablePartitions:
     r"""Open a table on disk to read it in partitions.
 
@@ -982,6 +1155,10 @@ def open_partitions(
         None: that of the machine.
     progress : callable, default=None
         Told how much of a text table is copied, from 0 to 1.
+    in_memory : bool, default=False
+        Whether rows that would be copied to files are held in memory, for a table that is read as a whole.
+    with_keys : bool, default=True
+        Whether the keys of persons are read, where the bounds name their column.
 
     Examples
     --------
@@ -1001,32 +1178,85 @@ def open_partitions(
     """
     check_target(bounds, bounds.target.name, invalid)
     memory = machine_memory() if memory is None else memory
-    check_integer(_LEAST_MEMORY, memory=memory)
+    if not in_memory:
+        check_integer(_LEAST_MEMORY, memory=memory)
     # A worker may have another folder to start from.
     files = tuple(replace(file, path=file.path.absolute()) for file in table_files(path, bounds.layout))
     if schema is None or bounds.order is None:
         schema = files_schema(files) if schema is None else schema
         bounds = bounds.for_table(schema)
+    bounds = bounds if with_keys else replace(bounds, person=None)
     # The first number of a line is the target of a libsvm file, and no other.
     check_present(bounds.target.name, TableSchema((LABEL,), ("number",), sparse=True) if schema.sparse else schema)
     check_has_keys(bounds.person, schema)
-    n_cells = min(_CELLS, memory // _MEMORY_PER_CELL)
+    n_cells = _CELLS if in_memory else min(_CELLS, memory // _MEMORY_PER_CELL)
     most = max(1, n_cells // max(1, len(bounds.feature_names)))
     found = [store_facts(file) if file.has_groups else None for file in files]
     stored = [facts for facts in found if facts is not None]
-    spool = None
     if len(stored) == len(files):
-        if bounds.person is None:
+        if bounds.person is None and not in_memory:
             # How many rows a person has is private, and must not refuse a table.
             _check_groups(stored, len(_selection(bounds, invalid).types), memory)
-        partitions = cut_rows(stored, most)
+        table = TablePartitions(stored, cut_rows(stored, most), bounds, schema, invalid)
     else:
-        spool = copy_table(files, schema, bounds, _selection(bounds, invalid), most, progress)
-        stored = spool.files
-        partitions = [(RowRange(place, range(1), 0, *facts.group_rows),) for place, facts in enumerate(stored)]
-    if not partitions:
+        table = _copied(files, schema, bounds, invalid, most, progress, in_memory=in_memory)
+    if not table.n_rows:
         raise DataError(no_rows(files[0].name))
-    return TablePartitions(stored, partitions, bounds, schema, invalid, spool)
+    return table
+
+
+def _copied(
+    files: tuple[TableFile, ...],
+    schema: TableSchema,
+    bounds: TableBounds,
+    invalid: str,
+    most: int,
+    progress: Callable[[float], None] | None,
+    *,
+    in_memory: bool,
+) -> TablePartitions:
+    """Copy a table that can be read from the beginning only, to memory or to files; then every cell is checked, too.
+
+    ``most`` is the largest number of rows of a partition.
+    """
+    part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
+    spool = None if in_memory else Spool(files)
+    held: list[list[pa.RecordBatch]] = []
+    try:
+        groups = row_groups(files, schema, _selection(bounds, invalid), most, progress, whole=in_memory)
+        with closing(groups):
+            for rows in groups:
+                if spool is None:
+                    held.append(rows)
+                else:
+                    part.encode(rows)
+                    spool.write(rows)
+    except BaseException as error:
+        if spool is not None:
+            spool.close()
+        if not isinstance(error, DataError) or isinstance(error, _NoSpaceError):
+            raise
+        refused = error
+    else:
+        if spool is not None:
+            ranges = [(RowRange(place, range(1), 0, *facts.group_rows),) for place, facts in enumerate(spool.files)]
+            return TablePartitions(spool.files, ranges, bounds, schema, invalid, spool)
+        stamps = [StoredFile(file, file_stamp(file), ()) for file in files]
+        counts = [sum(batch.num_rows for batch in rows) for rows in held]
+        ranges = [(RowRange(0, range(0), 0, n_rows),) for n_rows in counts]
+        return TablePartitions(stamps, ranges, bounds, schema, invalid, held=held)
+    raise_problems(files, schema, bounds, invalid=invalid)
+    raise refused
+
+
+def _zeros(n_rows: int, n_features: int) -> FloatArray:
+    if 8 * n_rows * n_features <= machine_memory():
+        try:
+            return np.zeros((n_rows, n_features))
+        except (MemoryError, ValueError):
+            pass
+    # Without the number of rows, which may be private.
+    raise DataError(larger_than_memory("table"))
 
 
 def _digest(form: str) -> int:
@@ -1074,7 +1304,7 @@ class NumberPartitions:
     sparse = False
 
     def __init__(self, table: TablePartitions, names: Sequence[str]) -> None:
-        self._table = table
+        self._table, self.bounds = table, table.bounds
         self.names = list(names)
         self.n_rows, self.n_features = table.n_rows, len(self.names)
         self.offsets: IntArray = table.offsets
@@ -1096,3 +1326,7 @@ class NumberPartitions:
         wrong = np.where(self._lacking, np.isinf(numbers), ~np.isfinite(numbers))
         numbers[wrong.any(axis=1)] = np.nan
         return numbers if columns is None else numbers[:, columns], None, keys
+
+    def read_all(self) -> FloatArray:
+        """The numbers of all partitions, one after the other."""
+        return np.vstack([self.read(index)[0] for index in range(self.offsets.size)])

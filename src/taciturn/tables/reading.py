@@ -1,151 +1,42 @@
-"""Tables read whole, the diagnosis of unreadable ones, and the encoder for data frames."""
+"""Tables read whole or in blocks, and the encoder for data frames."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from taciturn.core.errors import DataError, DataTypeError, TaciturnError
+from taciturn.core.errors import DataError, DataTypeError
 from taciturn.core.guard import Guarded
 from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin
-from taciturn.core.validation import BoolArray, FloatArray, Invalid, check_choice
+from taciturn.core.validation import BoolArray, Invalid, check_choice
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column
-from taciturn.tables.cells import Cells, Encoding, missing_value, target_numbers, target_reader, widened
-from taciturn.tables.columns import (
-    LABEL,
-    PUBLIC_COLUMNS,
-    Column,
-    Problems,
-    TableLayout,
-    TableSchema,
-    is_missing,
-    kind_of,
-    quoted,
-    refusal,
-)
-from taciturn.tables.formats import (
-    ColumnSelection,
-    SparseEncoding,
-    TableFile,
-    arrow_schema,
-    folder_schema,
-    larger_than_memory,
-    libsvm_blocks,
-    libsvm_schema,
-    machine_memory,
-    numeric_target,
-    stream_batches,
-    table_file,
-    table_files,
-    whole_batches,
-    wrong_numbers,
+from taciturn.tables.cells import Cells, Encoding, widened
+from taciturn.tables.columns import LABEL, PUBLIC_COLUMNS, TableLayout, TableSchema, kind_of, refusal
+from taciturn.tables.formats import ColumnSelection, table_file, table_files
+from taciturn.tables.partitions import (
+    DensePart,
+    SparsePart,
+    check_has_keys,
+    check_present,
+    check_target,
+    file_batches,
+    files_schema,
+    no_rows,
+    open_partitions,
+    raise_column_problems,
+    raise_problems,
+    select_columns,
 )
 
 # -----------------------------------------------------------------------------
-# Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
-
-
-def raise_file_problems(
-    file: TableFile, schema: TableSchema, bounds: TableBounds, selection: ColumnSelection, *, strict: bool
-) -> None:
-    """Read a table again, in text where its cells are text, and raise everything that is wrong with its columns.
-
-    ``selection`` has the columns that enter the model and then maybe the target, as for ``invalid="null"``.
-    """
-    try:
-        found = _Findings(bounds, file if file.is_text else None, strict=strict)
-        for batch in stream_batches(file, schema, selection):
-            columns = batch.columns
-            if bounds.target.name in selection.types:
-                found.look_at_target(columns.pop())
-            found.look_at(columns)
-    except TaciturnError:
-        # The file as a whole cannot be read, which the first refusal said.
-        return
-    found.problems.raise_all()
-
-
-def raise_column_problems(bounds: TableBounds, batches: Iterable[Sequence[Any]], *, strict: bool) -> None:
-    """Raise everything that is wrong with the columns of a table in memory, given in blocks of rows."""
-    found = _Findings(bounds, None, strict=strict)
-    for columns in batches:
-        found.look_at(columns)
-    found.problems.raise_all()
-
-
-class _Findings:
-    """What is wrong with columns: once for each column that it has missing cells, and once that it has wrong ones.
-
-    ``text`` is the file of a table of text, in which a number that is NaN was no number, and a missing one is null.
-    """
-
-    def __init__(self, bounds: TableBounds, text: TableFile | None, *, strict: bool) -> None:
-        self.problems = Problems()
-        self._bounds, self._text, self._strict = bounds, text, strict
-        self._encoding = Encoding(bounds, invalid="raise" if strict else "null")
-        target = bounds.target
-        fill = bounds.missing.get(target.name)
-        self._to_target = target_reader(target, fill, invalid="raise" if strict else "null")
-        self._told: set[str] = set()
-
-    def look_at(self, columns: Sequence[Any]) -> None:
-        """Look at a block of the columns that enter the model."""
-        for at, ((name, column), values) in enumerate(zip(self._bounds.used, columns, strict=True)):
-            if self._is_wrong_number(column, values):
-                self._tell(wrong_numbers(self._text, name))  # type: ignore[arg-type]
-            else:
-                try:
-                    self._encoding.check(at, values)
-                except DataError as error:
-                    self._tell(str(error))
-            if self._strict and self._bounds.fill_of(name) is None and _has_gaps(values, text=self._text is not None):
-                self._tell(missing_value(name))
-
-    def look_at_target(self, values: Any) -> None:
-        """Look at a block of the target."""
-        target = self._bounds.target
-        if target.task == "regress" and self._is_wrong_number(Column("number"), values):
-            self._tell(wrong_numbers(self._text, target.name))  # type: ignore[arg-type]
-            return
-        try:
-            self._to_target(values)
-        except DataError as error:
-            self._tell(str(error))
-
-    def _is_wrong_number(self, column: Column, values: Any) -> bool:
-        """Whether a plain number of a table of text is none."""
-        if self._text is None or not self._strict or column.type != "number" or column.censored:
-            return False
-        return bool(np.isnan(values.drop_null().to_numpy(zero_copy_only=False)).any())
-
-    def _tell(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
-            self.problems.found.append(DataError(sentence))
-
-
-def _has_gaps(values: Any, *, text: bool) -> bool:
-    """Whether cells are missing; numbers of a typed table may be NaN instead."""
-    from pyarrow import compute, types
-
-    if isinstance(values, Cells):
-        return any(map(is_missing, values.distinct()[0]))
-    if types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    nan_is_null = not text and types.is_floating(values.type)
-    return bool(compute.any(compute.is_null(values, nan_is_null=nan_is_null)).as_py())
-
-
-# -----------------------------------------------------------------------------
-# Read a table file into encoded features: whole for a fit, in blocks for predictions.
+# Tables on disk as encoded features: whole for a fit, in blocks for predictions.
 
 Path = str | os.PathLike[str]
 
@@ -199,50 +90,9 @@ def read_table(
         Numbers or labels.
     """
     check_target(bounds, target, invalid)
-    file = table_file(path, bounds.layout)
-    if file.format == "libsvm":
-        return _read_libsvm(file, bounds, invalid)
-    if schema is None:
-        schema = _read_schema(file)
-        bounds = bounds.for_table(schema)
-    X, y, _ = _read_dense(file, schema, bounds, (), invalid)
+    with open_partitions(path, bounds, schema=schema, invalid=invalid, in_memory=True, with_keys=False) as table:
+        X, y, _ = table.read_all(release=True)
     return X, y
-
-
-def read_unbounded_table(
-    path: Path, bounds: TableBounds, names: Sequence[str], schema: TableSchema, *, invalid: str = "raise"
-) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-    """Read a whole table as :func:`read_table` does, and some columns of numbers neither clipped nor scaled.
-
-    **Privacy.** The result is as sensitive as the table. With ``invalid="raise"``, a named column with a cell that is
-    no finite number is refused by its name.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A file as in :func:`read_schema`, except libsvm.
-    bounds : TableBounds
-        Bounds of its columns, resolved for the table; those of the named columns are provisional.
-    names : sequence of str
-        Columns of numbers whose bounds are to be found. The target may be one of them.
-    schema : TableSchema
-        The schema of this file.
-    invalid : {"raise", "null"}, default="raise"
-        As in :func:`read_table`.
-
-    Returns
-    -------
-    X, y : ndarray
-        As :func:`read_table` returns them.
-    numbers : ndarray of shape (n_rows, n_names)
-        The named columns, in the order of ``names``: with the stated values for missing cells, and NaN where there is
-        none (``{indicator = true}``).
-    """
-    check_target(bounds, bounds.target.name, invalid)
-    X, y, numbers = _read_dense(table_file(path, bounds.layout), schema, bounds, names, invalid)
-    if invalid == "raise":
-        refuse_columns(unusable_columns(names, numbers, bounds))
-    return X, y, numbers
 
 
 def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | None = None) -> NamedKeys | None:
@@ -263,11 +113,11 @@ def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | N
     name = bounds.person
     if name is None:
         return None
-    file = table_file(path, bounds.layout)
-    schema = _read_schema(file) if schema is None else schema
+    files = table_files(path, bounds.layout)
+    schema = files_schema(files) if schema is None else schema
     check_present(name, schema)
     check_has_keys(name, schema)
-    _, batches = whole_batches(file, schema, ColumnSelection({name: "text"}, {name: frozenset()}))
+    batches = file_batches(files, schema, ColumnSelection({name: "text"}, {name: frozenset()}))
     return NamedKeys((key for batch in batches for key in batch.column(0).to_pylist()), name)
 
 
@@ -296,216 +146,50 @@ def read_batches(
     keys : list of str
         With a key: beside X, or X and y; empty where the cell is missing.
     """
-    bounds, invalid = encoder.bounds_, encoder.invalid
+    bounds, invalid, with_target = replace(encoder.bounds_, person=None), encoder.invalid, target is not None
     if target is not None:
         check_target(bounds, target, invalid)
-    file = table_file(path, bounds.layout)
-    with_target = target is not None
+    file, n_features, places = table_file(path, bounds.layout), len(bounds.feature_names), None
+    part: DensePart | SparsePart
     if file.format == "libsvm":
         if key is not None:
             raise refusal("key", key, "a table with named columns", "leave it out: a libsvm file has no other columns")
-        pairs = _libsvm_pairs(file, bounds, with_target=with_target, invalid=invalid)
-        blocks: Iterator[tuple[Any, Any, list[str] | None]] = ((*pair, None) for pair in pairs)
+        schema = TableSchema((LABEL,), ("number",), sparse=True)
     else:
-        blocks = _arrow_blocks(file, encoder, with_target=with_target, key=key)
-    empty = True
-    for X, y, keys in blocks:
-        empty = False
-        found = (X, *((y,) if with_target else ()), *((keys,) if key is not None else ()))
-        yield found if len(found) > 1 else X
-    if empty:
-        raise DataError(no_rows(file.name))
-
-
-def files_schema(files: tuple[TableFile, ...]) -> TableSchema:
-    """The schema of one file, or of the files of a folder."""
-    return folder_schema(files) if len(files) > 1 else _read_schema(files[0])
-
-
-def _read_schema(file: TableFile) -> TableSchema:
-    return libsvm_schema(file) if file.format == "libsvm" else arrow_schema(file)
-
-
-def check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> None:
-    """Raise if the target is not the one of the bounds, or has no stated classes where ``invalid`` needs them."""
-    if target != bounds.target.name:
-        raise refusal(
-            "target",
-            target,
-            f"the column that [target] of the bounds describes, {bounds.target.name!r}",
-            "name that one, or describe the other in the bounds",
-        )
-    check_choice(("raise", "null"), invalid=invalid)
-    if invalid == "null" and bounds.target.task == "classify" and bounds.target.classes is None:
-        # Classes that are read from the table would depend on a record that is to be judged by them.
-        raise refusal("invalid", invalid, "stated classes of the target", "list the classes in the bounds file")
-
-
-def check_present(name: str, schema: TableSchema) -> None:
-    """Raise if a table does not have this column."""
-    if name not in schema.names:
-        raise DataError(missing_column(name, schema))
-
-
-def unusable_columns(names: Sequence[str], numbers: FloatArray, bounds: TableBounds) -> list[str]:
-    """Those of the columns, given as numbers, of which bounds are to be found and that have a cell for which none are.
-
-    A missing cell is one unless the bounds say what stands for it.
-    """
-    usable = (
-        ~np.isinf(column) if bounds.fill_of(name) is not None else np.isfinite(column)
-        for name, column in zip(names, numbers.T, strict=True)
-    )
-    return [name for name, cells in zip(names, usable, strict=True) if not cells.all()]
-
-
-def refuse_columns(names: Sequence[str]) -> None:
-    """Raise if bounds are to be found of columns with cells that cannot be used, which are named."""
-    problems = Problems()
-    for name in names:
-        with problems.gathering():
-            raise DataError(
-                f"column {quoted(name)}: expected a finite number in every row where bounds are to be found, got "
-                "others; state its bounds, and what to fill in for missing values in [missing], in a bounds file."
-            )
-    problems.raise_all()
-
-
-def check_has_keys(person: str | None, schema: TableSchema) -> None:
-    """Raise if the bounds name a column of keys and the table cannot have one."""
-    if person is not None and schema.sparse:
-        raise refusal("person.column", person, "a table with named columns", "a libsvm file has no keys of persons")
-
-
-def _zeros(n_rows: int, n_features: int) -> FloatArray:
-    if 8 * n_rows * n_features <= machine_memory():
-        try:
-            return np.zeros((n_rows, n_features))
-        except (MemoryError, ValueError):
-            pass
-    # Without the number of rows, which may be private.
-    raise DataError(larger_than_memory("table"))
-
-
-def no_rows(name: str) -> str:
-    """Message about a table without a row; ``name`` is that of its file."""
-    return f"{name}: expected at least one row below the header, got none; add records."
-
-
-def select_columns(bounds: TableBounds, *, with_target: bool, invalid: str = "raise") -> ColumnSelection:
-    """The columns that enter the model, and the target, each with the type that the bounds state."""
-    # What is converted by a rule of its own is read as text.
-    types = {name: "number" if _is_plain_number(column) else "text" for name, column in bounds.used}
-    listed = {name: frozenset(column.categories) for name, column in bounds.used if column.type == "category"}
-    if with_target:
-        target = bounds.target
-        types[target.name] = "as it is" if target.classes is None else "text"
-        if target.task == "regress":
-            types[target.name] = "number"
-        listed[target.name] = frozenset(map(str, target.classes or ()))
-    return ColumnSelection(types, listed, invalid)
-
-
-def _is_plain_number(column: Column) -> bool:
-    return column.type == "number" and not column.censored
-
-
-def _read_dense(
-    file: TableFile, schema: TableSchema, bounds: TableBounds, names: Sequence[str], invalid: str
-) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-    """Features, targets, and the named columns as they are, in one pass over the file.
-
-    A table that is refused is read again, to tell everything that is wrong with its columns.
-    """
-    check_present(bounds.target.name, schema)
-    try:
-        return _read_once(file, schema, bounds, names, invalid)
-    except DataError as error:
-        refused = error
-    raise_problems((file,), schema, bounds, invalid=invalid)
-    raise refused
-
-
-def raise_problems(
-    files: Sequence[TableFile],
-    schema: TableSchema,
-    bounds: TableBounds,
-    *,
-    invalid: str = "raise",
-    with_target: bool = True,
-) -> None:
-    """Read a table that was refused again, and raise everything that is wrong with the columns of the first such file.
-
-    Nothing is raised where the columns are not the matter.
-    """
-    selection = select_columns(bounds, with_target=with_target, invalid="null")
-    for file in () if schema.sparse else files:
-        raise_file_problems(file, schema, bounds, selection, strict=invalid == "raise")
-
-
-def _read_once(
-    file: TableFile, schema: TableSchema, bounds: TableBounds, names: Sequence[str], invalid: str
-) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-    target = bounds.target
-    encoding = Encoding(bounds, invalid=invalid)
-    to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
-    n_rows, batches = whole_batches(file, schema, select_columns(bounds, with_target=True, invalid=invalid))
-    if n_rows == 0:
-        raise DataError(no_rows(file.name))
-    X, numbers = _zeros(n_rows, encoding.n_features), _zeros(n_rows, len(names))
-    targets = []
-    start = 0
-    for batch in batches:
-        stop = start + batch.num_rows
-        if stop > n_rows:
-            break
-        *columns, values = batch.columns
-        encoding.fill(columns, X[start:stop])
-        targets.append(to_target(values))
-        for at, name in enumerate(names):
-            if name == target.name:
-                numbers[start:stop, at] = target_numbers(target, bounds.missing.get(name), values)
-            else:
-                numbers[start:stop, at] = encoding.numbers(name, batch.column(name))
-        start = stop
-    if start != n_rows:
-        raise DataError(f"{file.name}: expected the number of rows that the file states, got another; write it again.")
-    return X, np.concatenate(targets), numbers
-
-
-def _arrow_blocks(
-    file: TableFile, encoder: TableEncoder, *, with_target: bool, key: str | None
-) -> Iterator[tuple[Any, Any, list[str] | None]]:
-    schema, bounds, invalid = _read_schema(file), encoder.bounds_, encoder.invalid
-    n_features, places = len(bounds.feature_names), None
-    if encoder.used_ is not None:
-        bounds, places = bounds.of_features(encoder.used_)
-    bounds.for_table(schema)
-    target = bounds.target
-    for name in ((target.name,) if with_target else ()) + ((key,) if key is not None else ()):
+        schema = files_schema((file,))
+        if encoder.used_ is not None:
+            bounds, places = bounds.of_features(encoder.used_)
+        bounds.for_table(schema)
+    for name in ((bounds.target.name,) if with_target else ()) + ((key,) if key is not None else ()):
         check_present(name, schema)
-    encoding = Encoding(bounds, invalid=invalid)
-    to_target = target_reader(target, bounds.missing.get(target.name), invalid=invalid)
     selection = select_columns(bounds, with_target=with_target, invalid=invalid)
+    if schema.sparse:
+        part = SparsePart(bounds, None, invalid, with_target=with_target)
+    else:
+        part = DensePart(bounds, None, invalid, with_target=with_target)
     if key is not None and key not in selection.types:
         from pyarrow import csv
 
         # Handed on as it is, also where it looks like a missing cell.
         every = {key: frozenset(csv.ConvertOptions().null_values)}
         selection = replace(selection, types={**selection.types, key: "text"}, listed={**selection.listed, **every})
+    empty, refused = True, None
     try:
-        for batch in stream_batches(file, schema, selection):
+        for batch in file_batches((file,), schema, selection):
             if batch.num_rows:
-                y = to_target(batch.column(target.name)) if with_target else None
-                X = np.zeros((batch.num_rows, encoding.n_features))
-                encoding.fill([batch.column(name) for name in bounds.order or ()], X)
-                keys = None if key is None else [_key_text(cell) for cell in batch.column(key).to_pylist()]
-                yield X if places is None else widened(X, places, n_features), y, keys
-        return
+                X, y, _ = part.encode([batch])
+                found = [X if places is None else widened(X, places, n_features), *((y,) if with_target else ())]
+                if key is not None:
+                    found.append([_key_text(cell) for cell in batch.column(key).to_pylist()])
+                empty = False
+                yield tuple(found) if len(found) > 1 else found[0]
     except DataError as error:
         refused = error
-    raise_problems((file,), schema, bounds, invalid=invalid, with_target=with_target)
-    raise refused
+    if refused is not None:
+        raise_problems((file,), schema, bounds, invalid=invalid, with_target=with_target)
+        raise refused
+    if empty:
+        raise DataError(no_rows(file.name))
 
 
 def _key_text(cell: Any) -> str:
@@ -513,28 +197,6 @@ def _key_text(cell: Any) -> str:
     if cell is None or cell != cell:
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
-def _read_libsvm(file: TableFile, bounds: TableBounds, invalid: str) -> tuple[Any, NDArray[Any]]:
-    if bounds.order is None:
-        bounds = bounds.for_table(libsvm_schema(file))
-    pairs = list(_libsvm_pairs(file, bounds, with_target=True, invalid=invalid))
-    if not pairs:
-        raise DataError(no_rows(file.name))
-    return sp.vstack([X for X, _ in pairs], format="csr"), np.concatenate([y for _, y in pairs])
-
-
-def _libsvm_pairs(
-    file: TableFile, bounds: TableBounds, *, with_target: bool, invalid: str
-) -> Iterator[tuple[Any, Any]]:
-    target = bounds.target
-    if with_target:
-        check_present(target.name, TableSchema((LABEL,), ("number",), sparse=True))
-    encoding = SparseEncoding(bounds, invalid=invalid)
-    fill = bounds.missing.get(target.name)
-    for rows, labels in libsvm_blocks(file):
-        y = numeric_target(target, fill, labels, invalid=invalid) if with_target else None
-        yield encoding.encode(rows), y
 
 
 # -----------------------------------------------------------------------------

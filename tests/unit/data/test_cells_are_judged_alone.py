@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from taciturn import BoundedScaler, FrankWolfeRegressor, ObjectivePerturbationRegressor
 from taciturn.core.errors import DataError, SeveralProblemsError
 from taciturn.data.records import (
-    PresentRecords,
+    Records,
     blanked,
     declares_truth_values,
     finite_rows,
@@ -170,7 +170,7 @@ def test_truth_values_are_a_type_and_not_what_a_column_happens_to_hold():
 
 def test_present_records_keep_their_slots():
     X = sp.csc_array(np.eye(4))
-    kept = PresentRecords(X, np.arange(4), np.arange(4), 4).keep(np.array([True, False, True, True]))
+    kept = Records(X, np.arange(4), np.arange(4), 4).keep(np.array([True, False, True, True]))
     kept = kept.keep(np.array([False, True, True]))
     assert (kept.slots.tolist(), kept.y.tolist(), kept.n_slots, kept.n_features) == ([2, 3], [2, 3], 4, 4)
     assert kept.X.toarray().tolist() == np.eye(4)[2:].tolist()

@@ -24,7 +24,7 @@ from taciturn import (
 )
 from taciturn.core.validation import ONE
 from taciturn.data.persons import PERSON_WEIGHT, PersonRows, canonical_key, read_persons
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss
 from taciturn.methods.clipped_records import Clipping
@@ -122,7 +122,7 @@ def test_other_numbers_of_keys_are_refused_without_quoting_them(bad):
 
 def grouped(X, y, persons, n_partitions=1):
     keys = read_persons(persons, len(y))
-    records = PresentRecords(X, y, np.arange(len(y)), len(y)).of_persons(keys)
+    records = Records(X, y, np.arange(len(y)), len(y)).of_persons(keys)
     return ArraySource(records, 1.0, keys.n_persons, n_partitions=n_partitions)
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import taciturn.data.design as designs
 from taciturn.core.validation import ONE
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss, SoftmaxLoss
 from taciturn.methods.clipped_records import Clipping
@@ -42,7 +42,7 @@ def in_memory(kind, layout=np.asarray, n_partitions=1):
     rng = np.random.default_rng(2)
     X = rng.uniform(-1.2, 1.2, (N_ROWS, N_FEATURES)) * (rng.random((N_ROWS, N_FEATURES)) < 0.7)
     y = rng.integers(-ONE, ONE, N_ROWS).astype(float) if kind == "numbers" else rng.integers(0, 2, N_ROWS)
-    return ArraySource(PresentRecords(layout(X), y, np.arange(N_ROWS), N_ROWS), 1.0, N_ROWS, n_partitions=n_partitions)
+    return ArraySource(Records(layout(X), y, np.arange(N_ROWS), N_ROWS), 1.0, N_ROWS, n_partitions=n_partitions)
 
 
 def clippings(kind):
@@ -126,7 +126,7 @@ def test_correlations_are_gradients_at_constant_margins(kind):
 def test_one_pass_keeps_a_few_rows_of_the_lattice_at_a_time(monkeypatch, layout):
     monkeypatch.setattr(designs, "_BLOCK_ENTRIES", 1 << 13)
     X = np.random.default_rng(0).uniform(-1, 1, (3000, 100))
-    records = PresentRecords(layout(X), np.zeros(3000), np.arange(3000), 3000)
+    records = Records(layout(X), np.zeros(3000), np.arange(3000), 3000)
     clipping = Clipping(None, 100, HuberLoss(0.3), 1, ONE * ONE, 0, 5000, 0.3)
     passes = (
         CumulativeCounts(RowNorms(HuberLoss(0.3), None, one_pass=True), (1.0, 2.0)),

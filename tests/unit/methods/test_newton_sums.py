@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from taciturn.core.validation import ONE
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import gram_matrix
 from taciturn.engines import ArraySource
 from taciturn.losses import HuberLoss, LogisticLoss
@@ -22,7 +22,7 @@ ROW_SQUARED = 1 << 26
 
 def source_of(X, y, *, labels, partitions=1):
     target = np.asarray(y) if labels else np.rint(np.asarray(y) * ONE).astype(np.int64)
-    records = PresentRecords(np.asarray(X, dtype=float), target, np.arange(len(X)), len(X))
+    records = Records(np.asarray(X, dtype=float), target, np.arange(len(X)), len(X))
     return ArraySource(records, 1.0, len(X), n_partitions=partitions)
 
 

@@ -6,7 +6,7 @@ import pytest
 from taciturn.accounting import Budget, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import numeric_target
 from taciturn.engines import ArraySource
@@ -103,7 +103,7 @@ def test_bad_requests_are_refused():
 
 
 def whole_table(X, target):
-    return ArraySource(PresentRecords(X, target, np.arange(len(target)), len(target)), 1.0, len(target))
+    return ArraySource(Records(X, target, np.arange(len(target)), len(target)), 1.0, len(target))
 
 
 def test_a_private_count_does_not_count_the_intercept():

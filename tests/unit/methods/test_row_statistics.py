@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from taciturn.accounting import Budget
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.engines import ArraySource
 from taciturn.events import ExponentialEvent
 from taciturn.losses import HuberLoss, LogisticLoss
@@ -40,7 +40,7 @@ def table():
 
 def in_memory(y, X=None, n_partitions=4, layout=np.asarray):
     X = table() if X is None else X
-    return ArraySource(PresentRecords(layout(X), y, np.arange(len(y)), len(y)), 1.0, len(y), n_partitions=n_partitions)
+    return ArraySource(Records(layout(X), y, np.arange(len(y)), len(y)), 1.0, len(y), n_partitions=n_partitions)
 
 
 def integers(X):

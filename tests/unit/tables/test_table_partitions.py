@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tables_on_disk import BOUNDS, FILES, TABLE, N, bounds, write
+from tables_on_disk import BOUNDS, FILES, TABLE, N, bounds, read_with_numbers, write
 
 from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError
 from taciturn.tables import (
@@ -23,10 +23,9 @@ from taciturn.tables import (
     read_person_keys,
     read_schema,
     read_table,
-    read_unbounded_table,
 )
 from taciturn.tables.formats import TableFile
-from taciturn.tables.partitions import FileStamp, StoredFile, cut_rows
+from taciturn.tables.partitions import StoredFile, cut_rows
 
 RNG = np.random.default_rng(3)
 
@@ -190,8 +189,7 @@ def test_row_groups_of_any_size_give_the_same_rows(tmp_path, small, monkeypatch,
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(files=st.lists(st.lists(st.integers(0, 30), max_size=6), min_size=1, max_size=4), most=st.integers(1, 25))
 def test_the_cut_keeps_rows_in_order_and_partitions_bounded(files, most):
-    stamp = FileStamp(0, 0, 0)
-    facts = [StoredFile(TableFile(None, "parquet", ",", False), stamp, tuple(rows)) for rows in files]
+    facts = [StoredFile(TableFile(None, "parquet", ",", False), (0, 0, 0), tuple(rows)) for rows in files]
     cut = cut_rows(facts, most)
     rows_of = [[(place, group, row) for group, n in enumerate(rows) for row in range(n)] for place, rows in
                enumerate(files)]  # fmt: skip
@@ -267,7 +265,7 @@ def test_columns_whose_bounds_are_to_be_found(tmp_path, small, name):
     schema = read_schema(path)
     resolved = stated.for_table(schema)
     names = ["body mass", "age", "y"]
-    X, y, numbers = read_unbounded_table(path, resolved, names, schema)
+    X, y, numbers = read_with_numbers(path, resolved, names, schema)
     with open_partitions(path, resolved, schema=schema) as table:
         found = np.vstack([table.read_numbers(index, names) for index in range(table.offsets.size)])
         assert same_bits(found, numbers)
@@ -293,7 +291,7 @@ def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path, small):
     stated = TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1)})
     schema = read_schema(path)
     with pytest.raises(DataError) as expected:
-        read_unbounded_table(path, stated.for_table(schema), ["x"], schema)
+        read_with_numbers(path, stated.for_table(schema), ["x"], schema)
     table = open_partitions(path, stated)
     at = int(np.searchsorted(table.offsets, 700, side="right")) - 1
     assert np.isfinite(table.read_numbers(0, ["x"])).all()

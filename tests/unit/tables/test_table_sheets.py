@@ -512,8 +512,7 @@ def test_types_of_a_stata_file_come_from_its_head_and_not_from_its_rows(tmp_path
     assert schema.kinds == ("category", "number", "category", "number", "date")
     selection = formats.ColumnSelection(dict.fromkeys(schema.names, "as it is"))
     file = table_file(path)
-    _, batches = formats.whole_batches(file, schema, selection)
-    (whole,) = batches
+    (whole,) = formats.stream_batches(file, schema, selection)
     assert whole.to_pydict()["name"] == ["a", None, "long " * 900]
     # A missing cell in one block changes the types of none.
     monkeypatch.setattr(formats, "_CELLS", 1)

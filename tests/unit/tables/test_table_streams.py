@@ -164,7 +164,7 @@ def test_a_table_larger_than_memory_is_refused_before_it_is_read(tmp_path, monke
     with pytest.raises(DataError, match="fits into memory, got a larger one; leave columns or rows out"):
         read_table(path, BOUNDS, "y")
     monkeypatch.undo()
-    monkeypatch.setattr("taciturn.tables.reading.machine_memory", lambda: 8 * 99)
+    monkeypatch.setattr("taciturn.tables.partitions.machine_memory", lambda: 8 * 99)
     with pytest.raises(DataError, match="fits into memory") as caught:
         read_table(path, BOUNDS, "y")
     # The number of rows may be one of the things to protect.
@@ -205,16 +205,16 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
 CUT_SHORT = """
 import os, sys
 from taciturn.core.errors import DataError
-from taciturn.tables import Column, TableBounds, Target, formats, read_table
+from taciturn.tables import Column, TableBounds, Target, partitions, read_table
 
-batches = formats._IpcReader.batches
+batches = partitions.ipc_batches
 
-def cut_after_the_first(self, rows):
-    for batch in batches(self, rows):
+def cut_after_the_first(*arguments):
+    for batch in batches(*arguments):
         yield batch
         os.truncate(sys.argv[1], 100_000)
 
-formats._IpcReader.batches = cut_after_the_first
+partitions.ipc_batches = cut_after_the_first
 try:
     read_table(sys.argv[1], TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1)}), "y")
 except DataError as error:
@@ -299,6 +299,6 @@ def test_an_interrupt_ends_a_text_table_that_never_ends(tmp_path, monkeypatch, w
         return unpack(self, size) or ROW.encode() * 1000
 
     monkeypatch.setattr(gzip.GzipFile, "read", endless)
-    how = formats.whole_batches if whole else lambda *what: list(formats.stream_batches(*what))
+    how = formats.infer_types if whole else lambda *what: list(formats.stream_batches(*what))
     with pytest.raises(KeyboardInterrupt):
-        how(table_file(path), SCHEMA, ColumnSelection({"x": "number"}))
+        how(table_file(path), SCHEMA, ColumnSelection({"x": "as it is"}))

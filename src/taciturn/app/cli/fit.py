@@ -66,7 +66,6 @@ from taciturn.app.cli.tables import (
     warm_up,
 )
 from taciturn.core.errors import ParameterError, TaciturnError
-from taciturn.tables.columns import refusal
 
 # -----------------------------------------------------------------------------
 # ``taciturn fit``.
@@ -178,6 +177,8 @@ def fit(
 
 def parse_nonzero(nonzero: str | None) -> int | str | None:
     """Parse a number of features; return "auto", "all" and None, the method's default, unchanged."""
+    from taciturn.tables.columns import refusal
+
     if nonzero is None or nonzero in ("auto", "all"):
         return nonzero
     if re.fullmatch("0*[1-9][0-9]{0,8}", nonzero):
@@ -374,10 +375,10 @@ def compare(
 
 
 def _read_problem(table: Path, target: str | None, task: Task | None, bounds: Path | None, invalid: str) -> _Problem:
-    from taciturn.app.cli.tables import gather_table_facts, read_encoded_table
+    from taciturn.app.cli.tables import gather_table_facts, read_whole_table
 
     facts = gather_table_facts(table, target, task, bounds, find=False)
-    records = read_encoded_table(table, facts, invalid=invalid)
+    records = read_whole_table(table, facts, invalid=invalid)
     return _Problem(records.X, records.y, records.task, records.target_parameters() | {"invalid": invalid})
 
 

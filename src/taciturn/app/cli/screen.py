@@ -306,30 +306,22 @@ def share_bar(what: str) -> Iterator[Callable[[float], None]]:
 
 
 @contextmanager
-def pass_bar(what: str, expected: Callable[[], int | None]) -> Iterator[Callable[[int, int], None]]:
-    """Show passes over a table and the time that is left, by about how many passes are expected.
+def pass_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show the pass over a table, by its number, and how much of it is done.
 
     What is yielded is called after each partition, with how many of how many the pass has done.
     """
-    with _progress(left=True) as progress:
-        task = progress.add_task(visible(what), total=None)
-        # Not computed where nobody sees it.
-        about = None if progress.disable else expected()
+    with _progress() as progress:
+        task = progress.add_task(visible(what), total=1.0)
         n_passes = 0
 
         def tell(done: int, n_partitions: int) -> None:
             nonlocal n_passes
             n_passes += done == n_partitions
-            _show(lambda: show(done, n_partitions))
-
-        def show(done: int, n_partitions: int) -> None:
-            completed = n_passes + (done % n_partitions) / n_partitions
-            current = n_passes + (done < n_partitions)
-            words = f"{what}, pass {current}"
-            if about is not None:
-                words += f" of about {max(about, current)}"
-                progress.update(task, total=max(about, current))
-            progress.update(task, description=visible(words), completed=completed)
+            words = f"{what}, pass {n_passes + (done < n_partitions)}"
+            # A task that is complete is not begun again.
+            part = (done % n_partitions) / n_partitions
+            _show(lambda: progress.update(task, description=visible(words), completed=part))
 
         yield tell
 

@@ -6,13 +6,12 @@ import csv
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 
 from taciturn.app.cli.output import OutputFolder
@@ -26,16 +25,13 @@ from taciturn.core.errors import (
     WeakBudgetWarning,
     WeakGuaranteeWarning,
 )
-from taciturn.core.validation import IndexArray, IntArray
-from taciturn.engines.interface import BlockBuilder, BlockFunction, Partition, answer_of
-from taciturn.engines.partitions import OpenTable, PartitionedSource, PartitionFacts
 from taciturn.methods.registry import find_class, method_names
-from taciturn.tables.columns import refusal
 
 if TYPE_CHECKING:
     from taciturn.privacy.certificate import Certificate
     from taciturn.tables.bounds import TableBounds
     from taciturn.tables.columns import TableSchema
+    from taciturn.tables.partitions import TablePartitions
 
 
 # -----------------------------------------------------------------------------
@@ -108,6 +104,8 @@ def find_features(columns: str, bounds: TableBounds) -> list[int]:
     A name is that of a column of the table or of a feature. A column stands for its features, also the one that says
     that a cell is missing, but for the first of its categories: all of these are collinear with the intercept.
     """
+    from taciturn.tables.columns import refusal
+
     features = bounds.feature_names
     places = {feature: [place] for place, feature in enumerate(features)}
     for name, column in bounds.used:
@@ -211,66 +209,6 @@ Sign = Annotated[
     Path | None,
     typer.Option(help="Private Ed25519 key (PEM file) that signs the files. [default: they are not signed]"),
 ]
-
-
-# -----------------------------------------------------------------------------
-# Passes of a fit over a table that is read in partitions: how many there will be, and a bar that counts them.
-
-
-class StreamEngine:
-    """Reads partitions one after the other in this process, and tells a bar how far it is.
-
-    Parameters
-    ----------
-    memory : int
-        Bytes of memory for the process.
-    """
-
-    def __init__(self, memory: int) -> None:
-        self._memory = memory
-        self.watch: Callable[[int, int], None] | None = None
-
-    def __call__(self, partitions: Sequence[Any], facts: Any) -> Any:
-        """The source of some partitions."""
-        from taciturn.engines.partitions import StreamedSource, held_memory
-
-        return StreamedSource(partitions, facts, memory=held_memory(self._memory), watch=self._tell)
-
-    def _tell(self, done: int, n_partitions: int) -> None:
-        if self.watch is not None:
-            self.watch(done, n_partitions)
-
-
-@contextmanager
-def show_passes(what: str, engine: Any, estimator: Any, table: Any) -> Iterator[None]:
-    """Show the passes that a fit makes over an open table, and the time that is left; elsewhere that it runs."""
-    if not isinstance(engine, StreamEngine):
-        with stage(f"{what} on dask"):
-            yield
-        return
-    with pass_bar(what, lambda: expected_passes(estimator, table)) as engine.watch:
-        try:
-            yield
-        finally:
-            engine.watch = None
-
-
-def expected_passes(estimator: Any, table: Any) -> int | None:
-    """About how many passes over a table a fit makes: as many as over one of the same public facts without records.
-
-    No record of the table is read, and neither noise nor budget of the fit is used. Passes depend on what is released,
-    so that the fit may make some more or fewer. None where that cannot be told.
-    """
-    parameters = estimator.get_params(deep=False) | {"random_state": 0, "account": None}
-    rehearsed = RehearsedTable(table)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            type(estimator)(**parameters).fit(rehearsed)
-    except Exception:
-        # Whatever is wrong is told by the fit itself.
-        return None
-    return rehearsed.n_passes
 
 
 # -----------------------------------------------------------------------------
@@ -424,87 +362,56 @@ def read_text(path: Path, what: str, most: int) -> str:
 
 
 # -----------------------------------------------------------------------------
-# A table with the public facts of another and without its records, which counts the passes of a fit over it.
+# Tables for a fit: arrays where the method or the table asks for them, and else open for reading in partitions.
 
 
-class RehearsedTable(OpenTable):
-    """The public facts of an open table, with no record in it.
+class StreamEngine:
+    """Reads partitions one after the other in this process, and tells ``watch`` how far it is.
 
-    Parameters
-    ----------
-    table : OpenTable
-        The table; none of its partitions is read.
+    ``memory`` are the bytes for the whole process.
     """
 
-    def __init__(self, table: OpenTable) -> None:
-        self.names, self.n_features = table.names, table.n_features
-        self.has_target, self.has_persons, self.is_sparse = table.has_target, False, table.is_sparse
-        self.classes, self.y_bounds, self.x_bound, self.invalid = (
-            table.classes, table.y_bounds, table.x_bound, table.invalid,
-        )  # fmt: skip
-        self._n_rows = table.shape[0]
-        self.n_passes = 0
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self.watch: Callable[[int, int], None] | None = None
 
-    @property
-    def lengths(self) -> IntArray:
-        """One partition of all rows."""
-        return np.array([self._n_rows], dtype=np.int64)
+    def __call__(self, partitions: Any, facts: Any) -> Any:
+        """The source of some partitions."""
+        from taciturn.engines.partitions import StreamedSource, held_memory
 
-    def each_target(self, function: Callable[[Any], Any]) -> list[Any]:
-        """What a function gives for two labels, where the table states none."""
-        return [function(np.array([0, 1]))]
+        return StreamedSource(partitions, facts, memory=held_memory(self._memory), watch=self._tell)
 
-    def each_key_forms(self) -> list[Any]:
-        """There are no persons."""
-        return []
-
-    def count(self) -> None:
-        """Count one more pass."""
-        self.n_passes += 1
-
-    def _source(
-        self, builder: BlockBuilder, owners: list[IndexArray | None], facts: PartitionFacts
-    ) -> PartitionedSource:
-        return _Rehearsal([Partition(builder, None, 0)], facts, self.count)
-
-
-class _Rehearsal(PartitionedSource):
-    """One partition whose block is empty, and which tells of each pass over it."""
-
-    def __init__(self, partitions: Any, facts: PartitionFacts, count: Callable[[], None]) -> None:
-        super().__init__(partitions, facts)
-        self._count = count
-
-    def each(self, function: BlockFunction) -> Iterator[Any]:
-        """The answer of the empty block."""
-        self._count()
-        X, y = np.zeros((0, self.n_features)), np.zeros(0)
-        yield answer_of(function, self.partitions[0].build(X, y))
-
-    def _part(self, rows: Any, facts: PartitionFacts) -> _Rehearsal:
-        return _Rehearsal(self.partitions, facts, self._count)
-
-
-# -----------------------------------------------------------------------------
-# Tables in memory, encoded for a fit, and the bounds by which they are encoded.
+    def _tell(self, done: int, n_partitions: int) -> None:
+        if self.watch is not None:
+            self.watch(done, n_partitions)
 
 
 @dataclass(slots=True)
-class EncodedTable:
-    """A table in memory: encoded features, the target, and public facts.
+class Table:
+    """A table on disk and its public facts, for a fit.
 
-    The bounds by which the features are encoded are provisional until :meth:`find_bounds` has found them; until then
-    ``unbounded`` holds the columns whose bounds are to be found, neither clipped nor scaled. ``persons`` are the keys
-    of the persons that rows are about, where the bounds name their column.
+    ``X``, ``y`` and ``persons`` are the arguments of ``fit``: arrays without an ``engine``, and with one an open table
+    whose partitions it runs. The bounds of the columns ``facts.to_find`` are provisional until :meth:`find_bounds` has
+    found them. ``disconnect`` ends what the engine needs.
     """
 
-    X: Any
-    y: Any
-    bounds: TableBounds
+    partitions: TablePartitions
     facts: TableFacts
-    invalid: str
-    unbounded: Any = None
+    engine: Any = None
+    disconnect: Callable[[], None] | None = None
+    X: Any = None
+    y: Any = None
     persons: Any = None
+
+    @property
+    def bounds(self) -> TableBounds:
+        """The bounds by which features are encoded."""
+        return self.partitions.bounds
+
+    @property
+    def invalid(self) -> str:
+        """What happens to cells that cannot be used."""
+        return self.partitions.invalid
 
     @property
     def task(self) -> Task:
@@ -526,8 +433,22 @@ class EncodedTable:
         """The labels in the table, which count as public where the bounds file lists no classes."""
         import numpy as np
 
-        labels: list[Any] = np.unique(self.y).tolist()
+        from taciturn.engines.interface import PartitionedTarget, target_labels
+
+        labels: list[Any] = (
+            np.unique(self.y) if self.engine is None else target_labels(PartitionedTarget(self.X))
+        ).tolist()
         return labels
+
+    def open(self, *, release: bool = False) -> None:
+        """Read the arrays, or open the table for the engine; ``release`` if no bounds are to be found any more."""
+        if self.engine is None:
+            self.X = None
+            self.X, self.y, self.persons = self.partitions.read_all(release=release)
+        else:
+            from taciturn.engines.partitions import PartitionedTable
+
+            self.X = PartitionedTable.of_files(self.partitions, self.engine)
 
     def pay_for_bounds(
         self, folder: OutputFolder, share: float, epsilon: float, delta: float, **budget: Any
@@ -546,11 +467,15 @@ class EncodedTable:
         from taciturn.methods.scaling.estimator import PrivateScaler
 
         to_find = self.facts.to_find
+        fills = [self.bounds.fill_of(column) for column in to_find]
+        # A missing cell that has no value is left out of the search, not its record.
+        lacking = any(fill is not None and fill.value is None for fill in fills)
+        admission: dict[str, Any] = {"invalid": "null", "missing": "cell"} if lacking else {"invalid": self.invalid}
         try:
             with warnings.catch_warnings():
                 # The fit that follows warns of the whole budget.
                 warnings.simplefilter("ignore", WeakGuaranteeWarning)
-                scaler = PrivateScaler(**self._admission(), **budget).fit(self.unbounded, persons=self.persons)
+                scaler = PrivateScaler(**admission, **budget).fit(self._unbounded(), persons=self.persons)
         except AccountError:
             raise
         except TaciturnError:
@@ -562,59 +487,64 @@ class EncodedTable:
                 f"more of it, or more records, to find the bounds of {len(to_find)} columns",
                 "state bounds in a bounds file, or give more to it",
             )
-        self.bounds = self.facts.with_found(scaler.lower_, scaler.upper_)
-        self._encode(scaler)
-        self.unbounded = None
+        self.partitions = self.partitions.with_bounds(
+            self.facts.with_found(scaler.lower_, scaler.upper_), found=to_find
+        )
+        self.open(release=True)
         certificate: Certificate = scaler.certificate_
         return certificate
 
-    def _encode(self, scaler: Any) -> None:
-        """Encode the columns whose bounds were found."""
-        import numpy as np
+    def _unbounded(self) -> Any:
+        """The columns whose bounds are to be found, neither clipped nor scaled."""
+        from taciturn.tables.partitions import NumberPartitions
 
-        to_find, name = self.facts.to_find, self.bounds.target.name
-        scaled = scaler.transform(self.unbounded)
-        places = {feature: place for place, feature in enumerate(self.bounds.feature_names)}
-        for at, column in enumerate(to_find):
-            if column != name:
-                # Where a cell is missing, the feature is the middle of the bounds, and another one says so.
-                middle = np.isnan(scaled[:, at]) & self._may_lack(column)
-                self.X[:, places[column]] = np.where(middle, 0.0, scaled[:, at])
-        if name in to_find:
-            self.y = self.unbounded[:, to_find.index(name)]
+        numbers = NumberPartitions(self.partitions, self.facts.to_find)
+        if self.engine is None:
+            return numbers.read_all()
+        from taciturn.engines.partitions import PartitionedTable
 
-    def _may_lack(self, column: str) -> bool:
-        """Whether cells of a column may be missing without a value in their place."""
-        fill = self.facts.bounds.fill_of(column)
-        return fill is not None and fill.value is None
-
-    def _admission(self) -> dict[str, Any]:
-        """How the search for bounds treats missing cells: one that has no value is left out, not its record."""
-        lacking = [self._may_lack(column) for column in self.facts.to_find]
-        if not any(lacking):
-            return {"invalid": self.invalid}
-        self._leave_out(lacking)
-        return {"invalid": "null", "missing": "cell"}
-
-    def _leave_out(self, lacking: list[bool]) -> None:
-        """Leave a record with a cell that cannot be used out of the search in all columns, and out of the fit."""
-        import numpy as np
-
-        wrong = np.where(lacking, np.isinf(self.unbounded), ~np.isfinite(self.unbounded)).any(axis=1)
-        self.unbounded[wrong] = np.nan
-        self.X[wrong] = np.nan
+        return PartitionedTable.of_files(numbers, self.engine)
 
     def fit(self, estimator: Any) -> None:
         """Fit an estimator, with its warnings as notes."""
         with warnings_as_notes():
-            self._run(estimator)
+            if self.engine is not None:
+                self._fit_in_partitions(estimator)
+                return
+            with stage("fitting"):
+                estimator.fit(self.X, self.y, persons=self.persons)
 
-    def _run(self, estimator: Any) -> None:
-        with stage("fitting"):
-            estimator.fit(self.X, self.y, persons=self.persons)
+    def _fit_in_partitions(self, estimator: Any) -> None:
+        refused = None
+        with self._passes():
+            try:
+                estimator.fit(self.X)
+            except DataError as error:
+                refused = error
+        if refused is not None:
+            self.partitions.raise_problems()
+            raise refused
+        # As after a fit to the arrays of a table in memory; the names are in the bounds of the model.
+        vars(estimator).pop("feature_names_in_", None)
+
+    @contextmanager
+    def _passes(self) -> Iterator[None]:
+        """Show the passes that a fit makes over the table in this process; elsewhere that it runs."""
+        if not isinstance(self.engine, StreamEngine):
+            with stage("fitting on dask"):
+                yield
+            return
+        with pass_bar("fitting") as self.engine.watch:
+            try:
+                yield
+            finally:
+                self.engine.watch = None
 
     def close(self) -> None:
-        """Nothing has to be given back of a table in memory."""
+        """Remove the copy of a text table, and leave the cluster."""
+        self.partitions.close()
+        if self.disconnect is not None:
+            self.disconnect()
 
     def compose_certificates(self, spent: Certificate | None, certificate: Certificate) -> Certificate:
         """The certificate of bounds and fit together, with the assumptions about a table on disk."""
@@ -661,23 +591,22 @@ def check_share(private_bounds: float | None, facts: TableFacts) -> float:
     return private_bounds if facts.to_find else 0.0
 
 
-def read_encoded_table(table: Path, facts: TableFacts, *, invalid: str) -> EncodedTable:
-    """Read a whole table; whatever can be wrong with it is found here, before any budget is spent."""
-    from taciturn.tables.reading import read_person_keys, read_table, read_unbounded_table
+def read_whole_table(table: Path, facts: TableFacts, *, invalid: str) -> Table:
+    """Read a table into memory; whatever can be wrong with it is found here, before any budget is spent."""
+    from taciturn.tables.partitions import open_partitions
 
-    bounds, schema, unbounded = facts.bounds, facts.schema, None
-    if not facts.to_find:
-        X, y = read_table(table, bounds, bounds.target.name, schema=schema, invalid=invalid)
-    elif schema.sparse:
+    if facts.to_find and facts.schema.sparse:
         raise DataError(
             "table: expected stated bounds for a libsvm file, whose columns are too many to find them; write "
             "[defaults] with lower and upper in the bounds file."
         )
-    else:
-        X, y, unbounded = read_unbounded_table(table, bounds, facts.to_find, schema, invalid=invalid)
-    if facts.task == "classify" and bounds.target.classes is None:
-        check_labels(bounds.target.name, y)
-    return EncodedTable(X, y, bounds, facts, invalid, unbounded, read_person_keys(table, bounds, schema=schema))
+    opened = open_partitions(table, facts.bounds, schema=facts.schema, invalid=invalid, in_memory=True)
+    records = Table(opened, facts)
+    records.open(release=not facts.to_find)
+    opened.check(to_find=facts.to_find)
+    if facts.task == "classify" and facts.bounds.target.classes is None:
+        check_labels(facts.bounds.target.name, records.y)
+    return records
 
 
 def check_labels(name: str, y: Any) -> None:
@@ -697,9 +626,6 @@ def check_labels(name: str, y: Any) -> None:
         )
 
 
-# -----------------------------------------------------------------------------
-# Tables for a fit: in memory where the method or the table asks for it, and else read in partitions.
-
 Memory = Annotated[
     str | None,
     typer.Option(help="Memory for the command, such as 1GB; larger tables are streamed. [default: half of all]"),
@@ -716,6 +642,7 @@ _UNPACKED = 4
 
 def parse_memory(memory: str | None) -> int:
     """Bytes of memory; half of the machine's for None."""
+    from taciturn.tables.columns import refusal
     from taciturn.tables.formats import machine_memory
 
     if memory is None:
@@ -725,51 +652,6 @@ def parse_memory(memory: str | None) -> int:
     if found is None or found[2] not in units:
         raise refusal("memory", memory, "a size such as 800MB or 1.5GB", "change it or leave it out")
     return int(float(found[1]) * units[found[2]])
-
-
-@dataclass(slots=True)
-class OpenedTable(EncodedTable):
-    """A table on disk that a fit reads in partitions; ``X`` is the open table, which has its target and persons.
-
-    ``engine`` runs its partitions, and ``disconnect`` ends what the engine needs.
-    """
-
-    engine: Any = None
-    disconnect: Callable[[], None] | None = None
-
-    def labels(self) -> list[Any]:
-        """The labels in the table, which count as public where the bounds file lists no classes."""
-        from taciturn.engines.partitions import PartitionedTarget, target_labels
-
-        labels: list[Any] = target_labels(PartitionedTarget(self.X)).tolist()
-        return labels
-
-    def _encode(self, scaler: Any) -> None:
-        from taciturn.engines.partitions import FileTable
-
-        self.X = FileTable(self.X.partitions.with_bounds(self.bounds, found=self.facts.to_find), self.engine)
-
-    def _leave_out(self, lacking: list[bool]) -> None:
-        """Partitions are read with the cells of such records missing, by :class:`~taciturn.tables.NumberPartitions`."""
-
-    def _run(self, estimator: Any) -> None:
-        refused = None
-        with show_passes("fitting", self.engine, estimator, self.X):
-            try:
-                estimator.fit(self.X)
-            except DataError as error:
-                refused = error
-        if refused is not None:
-            self.X.partitions.raise_problems()
-            raise refused
-        # As after a fit to the arrays of a table in memory; the names are in the bounds of the model.
-        vars(estimator).pop("feature_names_in_", None)
-
-    def close(self) -> None:
-        """Remove the copy of a text table, and leave the cluster."""
-        self.X.close()
-        if self.disconnect is not None:
-            self.disconnect()
 
 
 def check_opening(model: Any, facts: TableFacts, table: Path, memory: str | None, dask: str | None) -> None:
@@ -790,7 +672,7 @@ def check_opening(model: Any, facts: TableFacts, table: Path, memory: str | None
 
 def open_records(
     table: Path, facts: TableFacts, model: Any, *, invalid: str, memory: str | None, dask: str | None
-) -> EncodedTable:
+) -> Table:
     """The records of a table for a fit: in memory, or read in partitions where the method can.
 
     Rows of persons may be scattered over a table, which costs a copy of it where it is read in partitions, so that a
@@ -803,24 +685,19 @@ def open_records(
         whole = whole or _size(table, facts) <= limit
     if dask is None and whole and not table.is_dir():
         with stage(f"reading {table.name}"):
-            return read_encoded_table(table, facts, invalid=invalid)
-    from taciturn.engines.partitions import FileTable, PartitionedTable
-    from taciturn.tables.partitions import NumberPartitions
+            return read_whole_table(table, facts, invalid=invalid)
+    from taciturn.engines.partitions import open_files
 
     engine, disconnect = _connect(dask) if dask is not None else (StreamEngine(limit), None)
     with share_bar(f"reading {table.name}") as progress:
-        opened = FileTable.of_files(
+        opened = open_files(
             table, facts.bounds, engine, schema=facts.schema, invalid=invalid, memory=limit, progress=progress
         )
         if facts.to_find:
             # Else a cell that cannot be used would be found when the bounds are paid for.
-            opened.partitions.check(progress, facts.to_find)
-    unbounded = None
-    if facts.to_find:
-        numbers, persons = NumberPartitions(opened.partitions, facts.to_find), opened.has_persons
-        unbounded = PartitionedTable(numbers, engine=engine, has_target=False, has_persons=persons)
-        unbounded.person_column = opened.person_column
-    records = OpenedTable(opened, None, facts.bounds, facts, invalid, unbounded, None, engine, disconnect)
+            opened.check(progress, facts.to_find)
+    records = Table(opened, facts, engine, disconnect)
+    records.open()
     if facts.task == "classify" and facts.bounds.target.classes is None:
         check_labels(facts.bounds.target.name, records.labels())
     return records

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from taciturn.core.errors import DataError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE, BoolArray, FloatArray, IndexArray
-from taciturn.engines.interface import ArraySource, DivisibleSource
+from taciturn.engines.interface import ArraySource, Source
 from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.descent import one_thread
 from taciturn.methods.diagnostics import Suspicion
@@ -316,7 +316,7 @@ class InferenceResult:
 
 
 @one_thread()
-def run_inference(plan: InferencePlan, source: DivisibleSource, stream: Stream) -> InferenceResult:
+def run_inference(plan: InferencePlan, source: Source, stream: Stream) -> InferenceResult:
     """Spend the budget of the plan on the records of a source, which holds the mapped target."""
     first_budget, second_budget = plan.open_filters()
     first, second = _halves(plan, source, stream) if plan.split else (source, source)
@@ -347,7 +347,7 @@ def run_inference(plan: InferencePlan, source: DivisibleSource, stream: Stream) 
     )  # fmt: skip
 
 
-def _half(plan: InferencePlan, label: int, source: DivisibleSource) -> AbstractContextManager[None]:
+def _half(plan: InferencePlan, label: int, source: Source) -> AbstractContextManager[None]:
     if not plan.split:
         return nullcontext()
     if isinstance(source, ArraySource):
@@ -360,7 +360,7 @@ def _half(plan: InferencePlan, label: int, source: DivisibleSource) -> AbstractC
     return nullcontext()
 
 
-def _halves(plan: InferencePlan, source: DivisibleSource, stream: Stream) -> tuple[DivisibleSource, DivisibleSource]:
+def _halves(plan: InferencePlan, source: Source, stream: Stream) -> tuple[Source, Source]:
     """The records in two halves.
 
     Half of the slots drawn at random where their number is public; a coin for each record under add-remove, where the

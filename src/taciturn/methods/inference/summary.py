@@ -17,7 +17,7 @@ from sklearn.utils.validation import _get_feature_names, check_is_fitted
 from taciturn.core.errors import ParameterError, visible
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray, check_real, check_truth
 from taciturn.data.sensitivity import Relation
-from taciturn.engines.partitions import OpenTable
+from taciturn.engines.interface import OpenTable
 from taciturn.methods.inference.plan import InferencePlan
 from taciturn.methods.inference.run import InferenceResult
 from taciturn.privacy.calibration import epsilon_of

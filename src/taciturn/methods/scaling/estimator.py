@@ -19,7 +19,7 @@ from taciturn.core.validation import FloatArray, Invalid, check_choice, check_in
 from taciturn.data.design import centre_and_half, to_unit_range
 from taciturn.data.persons import PERSON_WEIGHT
 from taciturn.data.records import (
-    PresentRecords,
+    Records,
     admission_assumptions,
     check_invalid,
     finite_rows,
@@ -27,8 +27,7 @@ from taciturn.data.records import (
     read_scaled,
     read_table,
 )
-from taciturn.engines.interface import ArraySource, BlockBuilder, Source
-from taciturn.engines.partitions import OpenTable, open_arguments, partitionwise
+from taciturn.engines.interface import ArraySource, BlockBuilder, OpenTable, Source, open_arguments, partitionwise
 from taciturn.methods.base import Persons, PrivateEstimator, PublicFacts
 from taciturn.methods.options import MissingCells
 from taciturn.methods.scaling.plan import BoundsPlan, plan_bounds
@@ -503,7 +502,7 @@ class PrivateScaler(LinearScaler, PrivateEstimator):
             return X.read(self, builder, facts.n_records, persons)
         table = self._read_table(X, reset=True)
         n_rows = table.shape[0]
-        records = PresentRecords(table, np.zeros(n_rows), np.arange(n_rows), n_rows)
+        records = Records(table, np.zeros(n_rows), np.arange(n_rows), n_rows)
         if self.missing == "record":
             records = records.keep(finite_rows(table))
         return ArraySource(records if persons is None else records.of_persons(persons()), math.inf, facts.n_records)

@@ -33,7 +33,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.persons import PERSON_WEIGHT
 from taciturn.data.records import (
-    PresentRecords,
+    Records,
     admission_assumptions,
     blanked,
     check_lengths,
@@ -58,8 +58,7 @@ from taciturn.data.target import (
     margin_edges,
     numeric_target,
 )
-from taciturn.engines.interface import ArraySource, BlockBuilder, Source
-from taciturn.engines.partitions import OpenTable, is_open, open_arguments
+from taciturn.engines.interface import ArraySource, BlockBuilder, OpenTable, Source, is_open, open_arguments
 from taciturn.methods.base import (
     ESTIMAND,
     LinearPredictor,
@@ -488,7 +487,7 @@ class _Nobody:
     """Learns the names of the columns in the place of the model, which stays as it is."""
 
 
-def read_scored(asked: Metric, X: Any, y: Any, *, invalid: str, relation: str) -> PresentRecords:
+def read_scored(asked: Metric, X: Any, y: Any, *, invalid: str, relation: str) -> Records:
     """Outputs, in the columns of X, and mapped targets of the records that are not null."""
     table = read_judged_table(asked.estimator, X, reset=False) if invalid == "null" else None
     truth, present = read_target(y, invalid=invalid, numeric=asked.numeric)
@@ -505,7 +504,7 @@ def read_scored(asked: Metric, X: Any, y: Any, *, invalid: str, relation: str) -
         present = present & finite_rows(table)
         features = _compute_present(asked, table, present, relation)
     target, slots = asked.mapped(truth[present]), np.flatnonzero(present)
-    records = PresentRecords(features, target, slots, present.size)
+    records = Records(features, target, slots, present.size)
     return records if asked.numeric else records.keep(target >= 0)
 
 

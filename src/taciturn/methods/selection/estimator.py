@@ -31,8 +31,14 @@ from taciturn.core.validation import (
 from taciturn.data.records import check_lengths, checked_layout, declares_truth_values, read_records
 from taciturn.data.sensitivity import Sensitivity
 from taciturn.data.target import LabelMap, NumberMap, check_classes, numeric_target, stated_y_bounds, target_signs
-from taciturn.engines.interface import ArraySource, BlockBuilder
-from taciturn.engines.partitions import OpenTable, partitionwise, stated_classes, target_has_truth_values
+from taciturn.engines.interface import (
+    ArraySource,
+    BlockBuilder,
+    OpenTable,
+    partitionwise,
+    stated_classes,
+    target_has_truth_values,
+)
 from taciturn.kernels import ranks
 from taciturn.losses import LogisticLoss, SquaredLoss
 from taciturn.methods.base import BOUNDS, Persons, Plan, PrivateEstimator, PublicFacts

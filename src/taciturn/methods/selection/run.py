@@ -31,7 +31,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.design import Design, map_entries
 from taciturn.data.persons import PersonRows
-from taciturn.data.records import PresentRecords
+from taciturn.data.records import Records
 from taciturn.data.target import class_signs
 from taciturn.engines.interface import ArraySource, Block, Source
 from taciturn.kernels.ranks import ranks_of, scaled_tau, sparse_ranks_of
@@ -335,7 +335,7 @@ def _votes_of(
 
 
 def assign_blocks(
-    relation: str, records: PresentRecords, n_blocks: int, stream: Stream, keys: Iterable[Any] | None = None
+    relation: str, records: Records, n_blocks: int, stream: Stream, keys: Iterable[Any] | None = None
 ) -> list[IndexArray]:
     """Assign records to blocks by their slots in the table, or at random under add-remove, where slots shift.
 
@@ -575,7 +575,7 @@ def target_columns(target: NumberArray, n_classes: int) -> FloatArray:
     return np.asarray(target, dtype=np.float64)[:, None]
 
 
-def plain_scores(records: PresentRecords, n_classes: int, *, signs: bool) -> FloatArray:
+def plain_scores(records: Records, n_classes: int, *, signs: bool) -> FloatArray:
     """The largest absolute sum of each feature with the centred target, without bounds and without privacy.
 
     Where doubles could not hold the sums they are smaller by a power of two, in the same order.

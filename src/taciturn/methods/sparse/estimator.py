@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from taciturn.core.errors import ParameterError
 from taciturn.core.rng import Stream
 from taciturn.core.validation import Invalid, check_choice, check_integer, check_real
-from taciturn.engines.interface import DivisibleSource
+from taciturn.engines.interface import Source
 from taciturn.methods import clipped_records
 from taciturn.methods.base import (
     PrivateClassifier,
@@ -124,7 +124,7 @@ class SparseModel(InferringModel, PrivateLinearModel):
         """The size of a mapped residual, where one is given."""
         return None
 
-    def _run(self, plan: _Plan, source: DivisibleSource, stream: Stream) -> _Result:
+    def _run(self, plan: _Plan, source: Source, stream: Stream) -> _Result:
         if isinstance(plan, InferencePlan):
             return run_inference(plan, source, stream)
         return run_sparse(plan, source, stream)

@@ -20,9 +20,13 @@ _VOID = frozenset({"img", "input", "meta"})
 
 
 class Markup(str):
-    """Text that is markup already. Only this room makes it, mostly by :func:`element`."""
+    """Text that is markup already. Only this module makes it, mostly by :func:`element`."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """The markup itself, which templates do not escape again."""
+        return str(self)
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:

@@ -20,7 +20,7 @@ IMPORT_NAMES = {"scikit-learn": "sklearn", "dp-accounting": "dp_accounting"}
 
 def names_of(requirements):
     """Import names of the packages."""
-    names = {re.match(r"[a-z-]+", requirement)[0] for requirement in requirements}
+    names = {re.match(r"[a-z0-9_-]+", requirement)[0] for requirement in requirements}
     return {IMPORT_NAMES.get(name, name) for name in names}
 
 
@@ -41,7 +41,7 @@ def test_the_oldest_packages_are_the_lower_bounds():
     extras = (EXTRAS[name] for name in ("cli", "dask", "excel", "stata", "postgresql", "dev"))
     further = [requirement for requirement in RESEARCH["dependencies"] if requirement != "taciturn[cli]"]
     for requirement in [*PROJECT["dependencies"], *further, *(asked for extra in extras for asked in extra)]:
-        name, lowest = re.fullmatch(r"([a-z-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
+        name, lowest = re.fullmatch(r"([a-z0-9_-]+)(?:\[[a-z]+\])?>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
         assert bounds.setdefault(name, lowest) == lowest
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
     assert dict(line.split("==") for line in lines if not line.startswith("#")) == bounds
@@ -50,7 +50,7 @@ def test_the_oldest_packages_are_the_lower_bounds():
 def test_the_extra_of_the_command_line_is_what_its_entry_point_asks_for():
     from taciturn.__main__ import _NEEDED
 
-    assert set(_NEEDED) == names_of(EXTRAS["cli"]) == {"pyarrow", "rich", "typer"}
+    assert set(_NEEDED) == names_of(EXTRAS["cli"]) == {"jinja2", "pyarrow", "rich", "typer"}
     assert PROJECT["scripts"] == {"taciturn": "taciturn.__main__:main"}
 
 
@@ -73,7 +73,7 @@ def named_to_install(text):
 
 
 def test_what_a_page_names_is_read_off_its_lines():
-    assert named_to_install("pip install 'taciturn[cli]' pandas\n") == {"pyarrow", "rich", "typer", "pandas"}
+    assert named_to_install("pip install 'taciturn[cli]' pandas\n") == {"jinja2", "pyarrow", "rich", "typer", "pandas"}
     assert named_to_install("use pip install pandas\n") == set()
 
 
@@ -124,7 +124,7 @@ def test_estimators_do_without_extras():
     assert done.stdout == "fitted\n", done.stderr
 
 
-@pytest.mark.parametrize("missing", ["pyarrow", "rich", "typer"])
+@pytest.mark.parametrize("missing", ["jinja2", "pyarrow", "rich", "typer"])
 def test_the_command_without_its_extra_says_what_to_install(missing):
     code = "import runpy\nsys.argv[1:] = ['--version']\nrunpy.run_module('taciturn', run_name='__main__')"
     done = run(blocked([missing]) + code)
@@ -166,7 +166,7 @@ for name in estimators.__all__:
     getattr(estimators, name)
 print(of_others(), "taciturn.methods.objective.estimator" in sys.modules)
 """
-HEAVY = ("numba", "llvmlite", "dp_accounting", "cryptography", "rich", "typer")
+HEAVY = ("numba", "llvmlite", "dp_accounting", "cryptography", "jinja2", "rich", "typer")
 
 
 def test_an_estimator_imports_what_scikit_learn_does_and_nothing_else():

@@ -206,8 +206,8 @@ def test_a_file_written_by_hand_predicts_what_its_numbers_say():
     certificate = json.loads(fitted("FrankWolfeRegressor").certificate.to_json())
     by_hand = {
         "format": "taciturn model",
-        "version": 1,
-        "taciturn": "0.1.0",
+        "version": 2,
+        "taciturn": "0.2.0",
         "task": "regress",
         "target": "income",
         "bounds": {
@@ -223,12 +223,13 @@ def test_a_file_written_by_hand_predicts_what_its_numbers_say():
         "estimator": "FrankWolfeRegressor",
         "parameters": {
             "epsilon": 1.0, "delta": 1e-6, "relation": "zero-out", "n_public": None, "x_bound": 1.0,
-            "y_bounds": [0, 100], "radius": 10.0, "loss": "huber", "residual_clip": None, "n_steps": "auto",
-            "fit_intercept": True,
+            "y_bounds": [0, 100], "radius": 10.0, "loss": "huber", "residual_clip": "auto", "n_steps": "auto",
+            "fit_intercept": True, "invalid": "raise",
         },
         "coefficients": [8.0, 2.0, -4.0],
         "intercept": 50,
         "classes": None,
+        "inference": None,
         "n_steps": 10,
         "sparse": False,
         "named": False,

@@ -238,16 +238,6 @@ VERSION = 2
 NOT_STORED = frozenset({"account", "random_state"})
 """Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
 
-# Earlier files do not have these parameters; earlier versions behaved like their defaults.
-_ADDED_PARAMETERS = frozenset({"invalid", "columns", "inference", "confidence_level", "class_weight"})
-# What a class did before it had these parameters, which earlier files do not state.
-_BEFORE_PARAMETERS = {"SparseRegressor": {"loss": "huber"}}
-# Parameters of files of version 1 that have another name now.
-_RENAMED = {"HardThreshold": {"threshold": "mechanism", "radius": "coef_bound"}}
-# Parameters that were None in files of version 1 where they are "auto" now.
-_AUTOMATIC = ("residual_clip", "row_bound", "threshold")
-# Parameters that files of version 1 state for a target mapped to [-1, 1].
-_OF_MAPPED_TARGET = ("residual_clip", "radius", "coef_bound")
 CLASSES: dict[str, Any] = classes_of("regressor", "classifier")
 """Estimators by the names that a file gives them."""
 
@@ -259,7 +249,7 @@ def check_format(content: Any) -> dict[str, Any]:
             f"model: expected JSON with format {FORMAT!r}, got something else; pass what taciturn fit wrote as "
             "model.json."
         )
-    if content.get("version") not in (1, VERSION) or isinstance(content["version"], bool):
+    if content.get("version") != VERSION:
         writer = content.get("taciturn")
         named = writer if isinstance(writer, str) and len(writer) < 20 and writer.isprintable() else "of that version"
         raise DataError(
@@ -278,30 +268,11 @@ def new_estimator(content: dict[str, Any]) -> Any:
     stated = content["parameters"]
     if not isinstance(stated, dict) or not NOT_STORED.isdisjoint(stated):
         raise DataError(damaged("parameters that an estimator does not have"))
-    if content["version"] == 1:
-        stated = _upgraded_parameters(kind.__name__, stated)
-    stated = _BEFORE_PARAMETERS.get(kind.__name__, {}) | stated
-    known = set(kind().get_params(deep=False)) - NOT_STORED
-    if not known - _ADDED_PARAMETERS <= set(stated) <= known:
+    if set(stated) != set(kind().get_params(deep=False)) - NOT_STORED:
         raise DataError(damaged("parameters that the estimator does not have"))
     estimator = kind(**{parameter: from_plain(value) for parameter, value in stated.items()})
     estimator.check_parameters()
     return estimator
-
-
-def _upgraded_parameters(kind: str, stated: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a file of version 1 in today's names, units and words for automatic choices."""
-    renamed = next((names for family, names in _RENAMED.items() if kind.startswith(family)), {})
-    parameters = {renamed.get(name, name): value for name, value in stated.items()}
-    for name in _AUTOMATIC:
-        if name in parameters and parameters[name] is None:
-            parameters[name] = "auto"
-    if "y_bounds" in parameters:
-        low, high = check_y_bounds(parameters["y_bounds"])
-        for name in _OF_MAPPED_TARGET:
-            if type(parameters.get(name)) in (int, float):
-                parameters[name] *= high / 2.0 - low / 2.0
-    return parameters
 
 
 def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> None:
@@ -328,8 +299,7 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
         if type(content["n_steps"]) is not int or content["n_steps"] < 0:
             raise DataError(damaged("a number of steps that is none"))
         estimator.n_iter_ = content["n_steps"]
-    # Files of earlier versions have no such key.
-    set_inference(estimator, content.get("inference"))
+    set_inference(estimator, content["inference"])
     if read_truth("sparse", content):
         estimator.sparsify()
 

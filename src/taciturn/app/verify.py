@@ -28,7 +28,7 @@ from taciturn.privacy.account import person_column_of
 from taciturn.privacy.calibration import best_bound, proves
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release, event_of_releases, facts_of_parts, in_pairs
-from taciturn.privacy.events import ObjectivePerturbationEvent, fold, for_group
+from taciturn.privacy.events import for_group
 from taciturn.privacy.gdp import gaussian_cost
 from taciturn.privacy.ledger import DISTANCE_UNITS, GAUSSIAN_UNITS, LedgerEntry, check_entries
 from taciturn.tables.columns import quoted
@@ -468,8 +468,6 @@ _STATED = ("x_bound", "n_nonzero", "invalid")
 LEAST_SHARE = 0.999 * (1.0 - 1e-6)
 # Facts that every fit and every score about records or persons states.
 _OF_RECORDS = frozenset({"invalid", "metric", "estimand"})
-# Version 0.1 accounted for a replaced record of a perturbed objective with clearly more than it costs.
-_LOOSE_VERSION = "0.1."
 # Budgets are split with one multiplication.
 _ROUNDING = 1e-9
 
@@ -483,15 +481,14 @@ def check_same_certificate(name: str, inside: Any, beside: Any) -> None:
         )
 
 
-def check_no_release_missing(certificate: Certificate, writer: Any) -> None:
+def check_no_release_missing(certificate: Certificate) -> None:
     """Raise if a certificate states clearly more than its events prove: then it lists too few releases.
 
     A fit states what was accounted for, or its budget where that is larger by less than a thousandth. So does a sum of
     parts, which is stated where the parts together do not cost clearly less.
     """
-    if not certificate.is_proved or _was_loose(certificate, writer):
-        return
-    if certificate.epsilon * LEAST_SHARE > _cost(certificate, certificate.delta, certificate.group_size):
+    needed = certificate.epsilon * LEAST_SHARE
+    if certificate.is_proved and needed > _cost(certificate, certificate.delta, certificate.group_size):
         raise CertificateError(
             f"epsilon={certificate.epsilon!r}: expected what its events prove, got more, so that releases are missing "
             "or stated with too much noise; do not rely on this certificate, and ask for the one of the fit."
@@ -538,7 +535,7 @@ def check_releases_listed(file: str, certificate: Certificate) -> None:
         )
 
 
-def check_model_facts(model: Model, writer: Any) -> None:
+def check_model_facts(model: Model) -> None:
     """Raise if a model contradicts its certificate in what both state."""
     certificate, estimator = model.certificate, model.estimator
     check_releases_listed("model.json", certificate)
@@ -558,7 +555,7 @@ def check_model_facts(model: Model, writer: Any) -> None:
     if certificate.relation == "add-remove":
         _check_fact(certificate, "records", estimator.n_public)
     _check_nonzero(certificate, estimator)
-    _check_budget(certificate, estimator, writer)
+    _check_budget(certificate, estimator)
     _check_person_column(certificate, model.bounds.person)
     _check_seed(certificate, model.command)
 
@@ -601,7 +598,7 @@ def _check_nonzero(certificate: Certificate, estimator: Any) -> None:
         raise _contradiction("model.json", "n_nonzero")
 
 
-def _check_budget(certificate: Certificate, estimator: Any, writer: Any) -> None:
+def _check_budget(certificate: Certificate, estimator: Any) -> None:
     """A fit never states more than its budget, which several releases share, and it spends all of it."""
     if not certificate.is_proved:
         return
@@ -610,7 +607,7 @@ def _check_budget(certificate: Certificate, estimator: Any, writer: Any) -> None
             if getattr(certificate, name) > getattr(estimator, name) * (1.0 + _ROUNDING):
                 raise _contradiction("model.json", name)
     # Releases besides those of the model can only cost more at the same delta.
-    if _was_loose(certificate, writer) or _cost(certificate, estimator.delta) >= estimator.epsilon * LEAST_SHARE:
+    if _cost(certificate, estimator.delta) >= estimator.epsilon * LEAST_SHARE:
         return
     raise CertificateError(
         f"model.json: expected releases that cost its budget of epsilon={estimator.epsilon:g} at "
@@ -629,13 +626,6 @@ def _cost(certificate: Certificate, delta: float, group_size: int = 1) -> float:
     """What the events of a certificate cost at a delta, for a group of records."""
     event = for_group(certificate.event, group_size)
     return best_bound(event, delta, ordered=certificate.ordered).epsilon
-
-
-def _was_loose(certificate: Certificate, writer: Any) -> bool:
-    """Whether a certificate is one of the first version's whose accountant was looser than this one."""
-    return str(writer).startswith(_LOOSE_VERSION) and any(
-        isinstance(event, ObjectivePerturbationEvent) and event.replaced for event in fold(certificate.event)
-    )
 
 
 def _check_seed(certificate: Certificate, command: str) -> None:
@@ -659,10 +649,10 @@ def _contradiction(file: str, name: str) -> CertificateError:
 # Certificates against the ledger of an account: whether an entry paid for what a certificate lists.
 #
 # A certificate names the entry that reserved its price. The entry is looked up in the chain, and the releases of the
-# certificate are priced again: by :func:`taciturn.privacy.gdp.gaussian_cost` for the first pot of the account, and
-# by what can be proved at the reserved (epsilon, delta) for the second. A composed certificate names an entry for each
-# of its parts but does not say where the releases of one part end, so that its releases are divided among the entries
-# in order, as many to each as its price covers.
+# certificate are priced again: by :func:`taciturn.privacy.gdp.gaussian_cost` for the Gaussian budget of the account,
+# and by what can be proved at the reserved (epsilon, delta) for its (epsilon, delta) budget. A composed certificate
+# names an entry for each of its parts but does not say where the releases of one part end, so that its releases are
+# divided among the entries in order, as many to each as its price covers.
 #
 # What this cannot tell: whether a file belongs to the result beside it. A certificate that was copied to another result
 # of the same plan looks the same; a signature over both helps.
@@ -1061,7 +1051,7 @@ class _Examination:
                 "whole budget as spent."
             )
         certificate = Certificate.from_json(self._files.text(name))
-        check_no_release_missing(certificate, self._content["taciturn"])
+        check_no_release_missing(certificate)
         check_unit_facts(certificate)
         self._certificate = certificate
         return _describe_claim(certificate)
@@ -1070,7 +1060,7 @@ class _Examination:
         """The certificate inside another file: the one beside it, if there is one, or its own."""
         inside = content.get("certificate")
         certificate = Certificate.from_json(json.dumps(inside))
-        check_no_release_missing(certificate, inside["taciturn"])
+        check_no_release_missing(certificate)
         check_unit_facts(certificate)
         if self._content is not None and not own:
             check_same_certificate(name, inside, self._content)
@@ -1083,7 +1073,7 @@ class _Examination:
         certificate = self._check_inside(name, content)
         self._writer = str(content.get("taciturn"))
         model = Model.from_json(self._files.text(name))
-        check_model_facts(model, content["certificate"]["taciturn"])
+        check_model_facts(model)
         self._model = model
         features = f"{int(model.estimator.support_.sum()):,} of {len(model.feature_names):,} features"
         claim = "" if self._files.whole else f"; {_describe_claim(certificate)}"
@@ -1121,10 +1111,6 @@ class _Examination:
             return "of a model that was refused"
         if f"This page was written by taciturn {self._writer} with" not in text:
             raise CertificateError(_other_report("the version of taciturn that wrote model.json"))
-        if self._writer.startswith("0.1."):
-            # Its reports did not state the digest of the model.
-            self._partly = True
-            return "has the certificate; its other numbers were not compared"
         if hashlib.sha256(self._files.contents[_MODEL]).hexdigest() not in text:
             raise CertificateError(_other_report("the digest of model.json"))
         same = "has the certificate and the digest of model.json"

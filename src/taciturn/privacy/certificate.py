@@ -55,7 +55,6 @@ from taciturn.privacy.claim import (
     list_unprotected,
     only_pairs_halved,
     status_of,
-    with_parts,
 )
 from taciturn.privacy.events import Event, NotPrivateEvent, event_from_dict, event_to_dict, for_group
 
@@ -406,7 +405,6 @@ SCHEMA = 1
 ARITHMETICS = ("exact", "float64")
 BOUNDS = ("gdp", "rdp", "pure", "sum", "none")
 
-_NOT_STATED = object()
 _MOST_CHARACTERS = 16_000_000
 _MOST_DIGITS = 20
 _DEEPEST_FACT = 100
@@ -416,27 +414,18 @@ _PART = ("epsilon", "delta", "releases", "ordered")
 
 
 def read_fields(text: str) -> dict[str, Any]:
-    """What a certificate is made of, from what ``to_json`` wrote in this version or an earlier one."""
+    """What a certificate is made of, from what ``to_json`` wrote in this version or in 0.2."""
     content = _envelope(text)
-    delta = _number(content, "delta")
-    status = _word(content, "status", STATUSES)
-    # Version 0.1 did not write down how far samplers are from their laws. Pure mechanisms have no such distance, and
-    # a published claim neglects it by assumption.
-    exact = delta == 0.0 or status == "as published"
-    events = tuple(_release(entry, exact) for entry in _list(content, "events"))
-    if status == "proved" and status_of(event_of_releases(events)) == STATUSES[1]:
-        # Version 0.1 had no name for it.
-        status = STATUSES[1]
     proved = content["proved_epsilon"]
     public = content["public"]
     if not isinstance(public, dict) or _deeper_than(public, _DEEPEST_FACT):
         raise _unexpected("public", public, "an object of facts")
     return {
         "epsilon": _number_or_infinity(content, "epsilon"),
-        "delta": delta,
+        "delta": _number(content, "delta"),
         "relation": _word(content, "relation", RELATIONS),
-        "status": status,
-        "events": events,
+        "status": _word(content, "status", STATUSES),
+        "events": tuple(map(_release, _list(content, "events"))),
         "public": public,
         "assumptions": _texts(content, "assumptions"),
         "seeded": _truth(content, "seeded"),
@@ -449,7 +438,7 @@ def read_fields(text: str) -> dict[str, Any]:
         "parts": tuple(map(_part, _list(content, "parts"))),
         "unit": _word(content, "unit", UNITS),
         "account_head": _head(content),
-        **{name: None if content[name] is _NOT_STATED else _texts(content, name) for name in DERIVED},
+        **{name: _texts(content, name) for name in DERIVED},
     }
 
 
@@ -508,12 +497,6 @@ def _envelope(text: str) -> dict[str, Any]:
             f"schema={_shown(schema)}: expected {SCHEMA}, the one this version of taciturn "
             f"({__version__}) writes; read the certificate with taciturn {named}."
         )
-    # Version 0.1 did not write these: it knew neither persons nor accounts.
-    content.setdefault("parts", [])
-    content.setdefault("unit", "record")
-    content.setdefault("account_head", None)
-    for name in DERIVED:
-        content.setdefault(name, _NOT_STATED)
     _check_keys(content, _KEYS, "a certificate")
     if not isinstance(content["taciturn"], str):
         raise _unexpected("taciturn", content["taciturn"], "the version that wrote it")
@@ -533,13 +516,9 @@ def _check_keys(content: dict[str, Any], keys: frozenset[str], whose: str) -> No
         )
 
 
-def _release(entry: Any, exact: bool) -> Release:
+def _release(entry: Any) -> Release:
     if not isinstance(entry, dict):
         raise _unexpected("events", entry, "an object for each release")
-    # Version 0.1 did not write down what remained of a privacy filter.
-    entry.setdefault("remaining", None)
-    # Earlier versions did not split records.
-    entry.setdefault("half", None)
     _check_keys(entry, frozenset(_RELEASE), "a release")
     if _deeper_than(entry["event"], _DEEPEST_EVENT):
         raise _unexpected("event", entry["event"], f"at most {_DEEPEST_EVENT} events inside one another")
@@ -547,7 +526,7 @@ def _release(entry: Any, exact: bool) -> Release:
         what=_text(entry, "what"),
         noise=_text(entry, "noise"),
         scale=_number(entry, "scale"),
-        event=event_from_dict(entry["event"], exact=exact),
+        event=event_from_dict(entry["event"]),
         count=_whole(entry, "count"),
         remaining=None if entry["remaining"] is None else _number(entry, "remaining"),
         half=_half(entry),
@@ -902,7 +881,7 @@ class Certificate:
         try:
             content = read_fields(text)
             stated = {name: content.pop(name) for name in DERIVED}
-            certificate = with_parts(cls(**content))
+            certificate = cls(**content)
         except ParameterError as error:
             raise CertificateError(str(error)) from None
         check_claim(certificate)

@@ -263,15 +263,16 @@ def read_private_key(path: str | os.PathLike[str], password: bytes | None = None
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     text, shown = _read("key", path), str(path)
-    if password is None and b"ENCRYPTED" in text:
+    encrypted = b"ENCRYPTED" in text
+    if password is None and encrypted:
         raise NeedsPasswordError("key", shown, "a password for a key that is encrypted", "give its password")
+    expected, remedy = "a private Ed25519 key in a PEM file", _MAKE_ONE
+    if encrypted:
+        expected, remedy = "an Ed25519 key and its own password", "check the password and the file"
     try:
-        key = load_pem_private_key(text, password if b"ENCRYPTED" in text else None)
+        key = load_pem_private_key(text, password if encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        if password is not None and b"ENCRYPTED" in text:
-            remedy = "check the password and the file"
-            raise ParameterError("key", shown, "an Ed25519 key and its own password", remedy) from None
-        raise ParameterError("key", shown, "a private Ed25519 key in a PEM file", _MAKE_ONE) from None
+        raise ParameterError("key", shown, expected, remedy) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise ParameterError("key", shown, "an Ed25519 key, got one of another kind", _MAKE_ONE)
     return key
@@ -322,11 +323,6 @@ class Manifest:
     public_key: str
     signature: str
 
-    @property
-    def message(self) -> bytes:
-        """The bytes that are signed."""
-        return _message(self.files)
-
 
 def sign_files(files: Mapping[str, bytes], key: Ed25519PrivateKey) -> str:
     """Sign files.
@@ -376,13 +372,23 @@ def check_signature(files: StudyFiles, trusted: Ed25519PublicKey | None) -> str:
         The key of the owner. None: the key that the signature names, which shows only that the files have not changed
         since somebody signed them.
     """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     manifest = _signature_read(files.text(SIGNATURE_NAME))
     if trusted is not None and manifest.public_key != key_digits(trusted):
         raise CertificateError(
             f"{SIGNATURE_NAME}: expected a signature by the key that was given, got one by another key; do not rely on "
             "these files, and ask their owner."
         )
-    _check_valid(manifest, _key(manifest.public_key) if trusted is None else trusted)
+    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(manifest.public_key)) if trusted is None else trusted
+    try:
+        key.verify(bytes.fromhex(manifest.signature), _message(manifest.files))
+    except InvalidSignature:
+        raise CertificateError(
+            f"{SIGNATURE_NAME}: expected a signature of the files that it lists, got one of something else; do not "
+            "rely on these files, and ask their owner."
+        ) from None
     found = {name: digest for name, digest in files.digests.items() if name != SIGNATURE_NAME}
     for name, digest in found.items():
         if name not in manifest.files:
@@ -402,24 +408,6 @@ def check_signature(files: StudyFiles, trusted: Ed25519PublicKey | None) -> str:
             "copy."
         )
     return manifest.public_key
-
-
-def _check_valid(manifest: Manifest, key: Ed25519PublicKey) -> None:
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        key.verify(bytes.fromhex(manifest.signature), manifest.message)
-    except InvalidSignature:
-        raise CertificateError(
-            f"{SIGNATURE_NAME}: expected a signature of the files that it lists, got one of something else; do not "
-            "rely on these files, and ask their owner."
-        ) from None
-
-
-def _key(digits: str) -> Ed25519PublicKey:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(digits))
 
 
 def _message(files: Mapping[str, str]) -> bytes:
@@ -657,8 +645,6 @@ def _contradiction(file: str, name: str) -> CertificateError:
 # What this cannot tell: whether a file belongs to the result beside it. A certificate that was copied to another result
 # of the same plan looks the same; a signature over both helps.
 
-# Budgets are added up.
-
 
 def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """Check that entries of an account paid for everything that a certificate lists.
@@ -709,7 +695,7 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
         raise _wrong("events", f"releases that the price reserved by entry {numbers} covers")
     if not all(_is_used(releases, entry, ordered=ordered) for releases, entry, ordered in shares):
         raise _wrong("events", f"all releases that the price reserved by entry {numbers} paid for, found fewer")
-    _ledgers_check_budget(certificate, found, numbers)
+    _check_reserved(certificate, found, numbers)
     return found
 
 
@@ -845,7 +831,7 @@ def _is_used(releases: Sequence[Release], entry: LedgerEntry, *, ordered: bool) 
     return Fraction(squared) * GAUSSIAN_UNITS >= price.gaussian * Fraction(LEAST_SHARE)
 
 
-def _ledgers_check_budget(certificate: Certificate, paid: Sequence[LedgerEntry], numbers: str) -> None:
+def _check_reserved(certificate: Certificate, paid: Sequence[LedgerEntry], numbers: str) -> None:
     """The stated epsilon and delta against the budgets of the entries."""
     epsilon, delta = (math.fsum(entry.facts[name] for entry in paid) for name in ("epsilon", "delta"))
     if not math.isclose(certificate.delta, delta, rel_tol=_ROUNDING):
@@ -871,6 +857,7 @@ def _wrong(found: str, expected: str) -> AccountError:
 _CERTIFICATE, _MODEL, _REPORT = "certificate.json", "model.json", "report.html"
 _KINDS = {
     "taciturn-certificate": _CERTIFICATE,
+    "taciturn spending": _CERTIFICATE,
     "taciturn model": _MODEL,
     "taciturn selection": "selection.json",
     "taciturn score": "score.json",
@@ -949,7 +936,9 @@ def _examine(
     write_report: Callable[..., str] | None,
     entries: list[LedgerEntry] | None = None,
 ) -> Verification:
-    found = _Examination(files, public_key, write_report, entries).run()
+    examination = _Examination(files, public_key, write_report, entries)
+    items = tuple(examination.items())
+    found = Verification(items, examination.certificate, examination.signed_by)
     refused = sorted((item for item in found.items if item.outcome == FAILS), key=lambda item: item.name != "signature")
     if refused:
         # A file that is not the signed one explains the contradictions.
@@ -970,18 +959,16 @@ class _Examination:
         entries: list[LedgerEntry] | None,
     ) -> None:
         self._files, self._key, self._write_report, self._entries = files, key, write_report, entries
-        self._certificate: Certificate | None = None
+        self.certificate: Certificate | None = None
         self._content: Any = None
         self._model: Model | None = None
         self._score: ScoreFile | None = None
-        self._signed_by: str | None = None
+        self.signed_by: str | None = None
         self._writer = ""
         self._partly = False
 
-    def run(self) -> Verification:
-        return Verification(tuple(self._items()), self._certificate, self._signed_by)
-
-    def _items(self) -> Iterator[CheckedItem]:
+    def items(self) -> Iterator[CheckedItem]:
+        """What was found about each file, the account and the signature."""
         files = self._by_kind()
         if not files.keys() & {_CERTIFICATE, _MODEL, "selection.json", "score.json"}:
             yield CheckedItem(
@@ -1023,8 +1010,6 @@ class _Examination:
         (name,) = self._files.contents.keys() - {SIGNATURE_NAME} or {SIGNATURE_NAME}
         content = parse_strictly(self._files.text(name))
         kind = _KINDS.get(str(content.get("format"))) if isinstance(content, dict) else None
-        if kind is None and isinstance(content, dict) and content.get("format") == "taciturn spending":
-            kind = _CERTIFICATE
         if kind is None:
             raise DataError(
                 f"{quoted(name)}: expected a certificate, a model, a selection or a score in JSON, got something else; "
@@ -1050,22 +1035,17 @@ class _Examination:
                 f"{quoted(name)}: expected a certificate, got the statement of a run that did not finish; count its "
                 "whole budget as spent."
             )
-        certificate = Certificate.from_json(self._files.text(name))
-        check_no_release_missing(certificate)
-        check_unit_facts(certificate)
-        self._certificate = certificate
-        return _describe_claim(certificate)
+        self.certificate = _read_certificate(self._files.text(name))
+        return _describe_claim(self.certificate)
 
     def _check_inside(self, name: str, content: Any, *, own: bool = False) -> Certificate:
         """The certificate inside another file: the one beside it, if there is one, or its own."""
         inside = content.get("certificate")
-        certificate = Certificate.from_json(json.dumps(inside))
-        check_no_release_missing(certificate)
-        check_unit_facts(certificate)
+        certificate = _read_certificate(json.dumps(inside))
         if self._content is not None and not own:
             check_same_certificate(name, inside, self._content)
         if not self._files.whole:
-            self._certificate = certificate
+            self.certificate = certificate
         return certificate
 
     def _check_model(self, name: str) -> str:
@@ -1128,10 +1108,10 @@ class _Examination:
     # ------------------------------------------------------------------ around them
 
     def _account(self) -> CheckedItem:
-        head = None if self._certificate is None else self._certificate.account_head
-        if self._entries is not None and self._certificate is not None:
+        head = None if self.certificate is None else self.certificate.account_head
+        if self._entries is not None and self.certificate is not None:
             try:
-                paid = check_head(self._certificate, self._entries)
+                paid = check_head(self.certificate, self._entries)
             except AccountError as error:
                 return CheckedItem("account", FAILS, str(error))
             numbers = " and ".join(str(entry.sequence) for entry in paid)
@@ -1164,8 +1144,16 @@ class _Examination:
         digits = check_signature(self._files, self._key)
         if self._key is None:
             return f"the files are unchanged since the key {digits[:16]}... signed them; whose key it is, is not known"
-        self._signed_by = digits
+        self.signed_by = digits
         return f"by the key that was given, {digits[:16]}..."
+
+
+def _read_certificate(text: str) -> Certificate:
+    """Read a certificate whose claim follows from its events, and whose events are those of a fit."""
+    certificate = Certificate.from_json(text)
+    check_no_release_missing(certificate)
+    check_unit_facts(certificate)
+    return certificate
 
 
 def _describe_claim(certificate: Certificate) -> str:

@@ -116,10 +116,12 @@ def hide_password(url: str) -> str:
 # :math:`10^{-18}`, up from the decimal numbers that were asked for; distances in units of :math:`10^{-30}`, up. Totals
 # are rounded down.
 #
-# References ---------- Rogers, Roth, Ullman and Vadhan, *Privacy odometers and filters: pay-as-you-go composition*
-# (2016). Smith and Thakurta, *Fully adaptive composition for Gaussian differential privacy* (2022). Haney, Shoemate,
-# Tian, Vadhan, Vyrros, Xu and Zhang, *Concurrent composition for interactive differential privacy with adaptive
-# privacy-loss parameters* (2023).
+# References
+# ----------
+# Rogers, Roth, Ullman and Vadhan, *Privacy odometers and filters: pay-as-you-go composition* (2016). Smith and
+# Thakurta, *Fully adaptive composition for Gaussian differential privacy* (2022). Haney, Shoemate, Tian, Vadhan,
+# Vyrros, Xu and Zhang, *Concurrent composition for interactive differential privacy with adaptive privacy-loss
+# parameters* (2023).
 
 GAUSSIAN_UNITS = 10**15
 """A squared Gaussian parameter of 1, as an integer."""

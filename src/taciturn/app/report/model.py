@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn._version import __version__
 from taciturn.app.model_file import model_digest
 from taciturn.app.report.page import render
 from taciturn.charts import (
@@ -40,7 +39,7 @@ from taciturn.charts import (
     square_axes,
     square_point,
 )
-from taciturn.core.errors import CertificateError, visible
+from taciturn.core.errors import CertificateError
 from taciturn.core.validation import FloatArray
 from taciturn.methods.scores.function import ModelScore
 from taciturn.privacy.certificate import Certificate, relation_in_words
@@ -57,6 +56,8 @@ if TYPE_CHECKING:
 # Of a table of features or columns; the model file has all of them.
 _MOST_ROWS = 1000
 _TASKS = {"regress": "regression", "classify": "classification"}
+# So that the page to sign fits on one sheet, whatever a certificate holds; the files have all of it.
+_MOST_RELEASES = 12
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
@@ -84,14 +85,13 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
     scored = score.score if score is not None and isinstance(score.score, ModelScore) else None
     outputs = list(_outputs(model))
     names = {"records": "persons"} if certificate.unit == "person" else {}
-    guarantee, digest = explain_guarantee(certificate), model_digest(model)
     return render(
         "model.html.j2",
         f"Model of \u201c{bounds.target.name}\u201d ({_TASKS[model.task]})",
         model=model,
         certificate=certificate,
         method=type(model.estimator).__name__,
-        guarantee=guarantee,
+        guarantee=explain_guarantee(certificate),
         has_odds=_has_odds(model),
         outputs=outputs,
         n_used=len({name for output in outputs for name in output["names"]}),
@@ -107,18 +107,15 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         attacks=_attacks(certificate),
         releases=[(release.subject, *_noise(release)) for release in certificate.events],
         facts=flatten_facts({names.get(name, name): fact for name, fact in certificate.public.items()}),
-        target=_target(bounds, "numbers "),
+        target=_target(bounds),
         columns=list(itertools.islice(_columns(bounds, model.estimator.invalid), _MOST_ROWS)),
         n_columns=len(bounds.order or ()) + sum(column.type == "ignore" for column in bounds.columns.values()),
         python=platform.python_version(),
         libraries=[f"{name} {version(name)}" for name in _LIBRARIES],
-        digest=digest,
-        sheet_of={
-            "name": _cut(bounds.target.name, 40),
-            "guarantee": _cut(guarantee[0]),
-            "fields": [(name, _cut(text)) for name, text in _fields(model, digest)],
-            "releases": [*map(_release, certificate.events[:_MOST_RELEASES]), *_rest(certificate)],
-        },
+        digest=model_digest(model),
+        relation=relation_in_words(certificate),
+        sheet_releases=certificate.events[:_MOST_RELEASES],
+        used_columns=[name for name, _ in bounds.used],
     )
 
 
@@ -437,95 +434,6 @@ def _attacks(certificate: Certificate) -> list[tuple[str, str]]:
 
 
 # -----------------------------------------------------------------------------
-# The page to sign. Its fields are those of the OpenDP deployments registry and of NIST SP 800-226 that follow from a
-# certificate, in their order; the template has lines for those that its owner has to fill in.
-
-# So that everything fits on one sheet, whatever a certificate holds; the files have all of it.
-_LONGEST = 360
-_MOST_RELEASES, _LONGEST_RELEASE = 12, 92
-_MOST_COLUMNS = 100
-
-_UNITS = {"record": "one record", "person": "one person, with all rows"}
-
-
-def _fields(model: Model, digest: str) -> Iterator[tuple[str, str]]:
-    certificate = model.certificate
-    yield "Variant", _variant(certificate)
-    group = f", groups of up to {certificate.group_size}" if certificate.group_size > 1 else ""
-    yield "Privacy unit", f"{_UNITS[certificate.unit]}{group}"
-    yield "Relation", f"{certificate.relation}: {relation_in_words(certificate)}"
-    yield "Budget", _budget(certificate)
-    yield "How far proved", _trust(certificate)
-    yield "Data", _data(model)
-    yield "Not protected", "; ".join(certificate.unprotected)
-    yield "Assumed", "; ".join(certificate.assumptions) or "nothing"
-    yield "Outside the proof", "; ".join(certificate.side_channels) or "nothing"
-    yield "Account entry", certificate.account_head or "none: no account keeps count of several releases"
-    yield "Files", f"SHA-256 of model.json: {digest}; written by taciturn {__version__}, checked by taciturn verify"
-
-
-def _variant(certificate: Certificate) -> str:
-    if certificate.status == "not private":
-        return "none: the result was computed without noise"
-    kind = "approximate" if certificate.delta else "pure"
-    return f"{kind} differential privacy" + ("" if certificate.mu is None else ", Gaussian")
-
-
-def _budget(certificate: Certificate) -> str:
-    if certificate.status == "not private":
-        return "none"
-    stated = f"epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}"
-    mu = certificate.mu
-    if mu is None:
-        return stated
-    return f"{stated}; mu = {round_safely(mu, up=True)}, rho = {round_safely(mu * mu / 2.0, up=True)}"
-
-
-def _trust(certificate: Certificate) -> str:
-    order = "in their order" if certificate.ordered else "in any order"
-    parts = [
-        f"{certificate.status}, with {certificate.arithmetic} arithmetic",
-        f"releases are composed {order} (bound: {certificate.bound})",
-    ]
-    rates = certificate.attack_rates()
-    if rates is not None:
-        pairs = zip(rates.fpr, rates.tpr, strict=True)
-        powers = ", ".join(f"{format_percent(power, up=True)} at {100.0 * level:g}%" for level, power in pairs)
-        parts.append(f"a test of membership has true positive rates of at most {powers} false positives")
-    parts.append("the noise was seeded: for reproduction only" if certificate.seeded else "the noise was not seeded")
-    return "; ".join(parts)
-
-
-def _data(model: Model) -> str:
-    certificate = model.certificate
-    number = certificate.public.get("records")
-    columns = [name for name, _ in model.bounds.used]
-    how_many = "a private number of" if number is None else format_fact(number)
-    return (
-        f"{how_many} {certificate.unit}s; target {model.bounds.target.name} ({_target(model.bounds)}); "
-        f"{len(model.feature_names):,} features of {len(columns):,} columns with public bounds: "
-        f"{', '.join(columns[:_MOST_COLUMNS])}"
-    )
-
-
-def _release(release: Release) -> str:
-    noise = "no noise" if release.noise == "none" else f"{release.noise} noise of {release.scale:.4g}"
-    return _cut(f"{release.count:,} x {noise}: {release.subject}", _LONGEST_RELEASE)
-
-
-def _rest(certificate: Certificate) -> list[str]:
-    more = len(certificate.events) - _MOST_RELEASES
-    if not certificate.events:
-        return ["nothing that depends on the data"]
-    return [f"and {more:,} more kinds of release, see certificate.json"] if more > 0 else []
-
-
-def _cut(text: str, most: int = _LONGEST) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
-
-
-# -----------------------------------------------------------------------------
 # Releases, the target and the columns in words.
 
 
@@ -535,10 +443,10 @@ def _noise(release: Release) -> tuple[str, str, str]:
     return release.noise, f"{release.count:,}", format_number(release.scale)
 
 
-def _target(bounds: TableBounds, numbers: str = "") -> str:
+def _target(bounds: TableBounds) -> str:
     target = bounds.target
     if target.lower is not None:
-        return f"{numbers}from {format_fact(target.lower)} to {format_fact(target.upper)}"
+        return f"numbers from {format_fact(target.lower)} to {format_fact(target.upper)}"
     return "labels found in the table" if target.classes is None else f"classes {format_fact(target.classes)}"
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from taciturn._version import __version__
 from taciturn.charts import Drawing, format_fact, format_number, round_safely
@@ -19,6 +20,8 @@ from taciturn.core.validation import check_integer
 _DEEPEST_LEVEL = 4
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SVG_HEAD = 1000
+# A field of a page to sign, so that it stays one sheet.
+_LONGEST = 360
 
 
 class Outline:
@@ -66,10 +69,18 @@ def _environment() -> Environment:
         "number": format_number,
         "up": lambda value: round_safely(value, up=True),
         "fact": format_fact,
+        "cut": _cut,
     }
     digest = hashlib.sha256(made.get_template("script.js").render().encode()).digest()
     made.globals |= {"version": __version__, "script_digest": base64.b64encode(digest).decode()}
     return made
+
+
+def _cut(text: str, most: int = _LONGEST) -> str:
+    """A text in one line, at most so long; what a template wrote becomes text, which is escaped again."""
+    plain = text.unescape() if isinstance(text, Markup) else text
+    shown = visible(" ".join(plain.split()))
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def render(template: str, title: str, **context: Any) -> str:

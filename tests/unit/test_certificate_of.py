@@ -156,7 +156,7 @@ def test_a_pipeline_that_learned_nothing_has_no_certificate():
 
 
 def test_reading_a_certificate_does_not_load_scikit_learn():
-    code = "import sys, taciturn.certificate as c; print(c.certificate_of.__name__, 'sklearn' in sys.modules)"
+    code = "import sys, taciturn.privacy.pipeline as c; print(c.certificate_of.__name__, 'sklearn' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["certificate_of", "False"]
 

@@ -485,7 +485,7 @@ def event_from_dict(described: dict[str, Any]) -> Event:
     if nested[1] is not None:
         values["event"] = event_from_dict(nested[1])
     # A default would stand for a field that was removed.
-    if set(values) != {field.name for field in fields(_KINDS[kind])}:
+    if set(values) != {field.name for field in fields(_KINDS[kind])}:  # type: ignore[arg-type]
         raise damaged
     return _KINDS[kind](**values)
 

@@ -717,9 +717,9 @@ def verify(
         raise
     _print_items(found, folder)
     if found.signed_by is None:
-        print_line("Nothing contradicts itself. Who wrote it is not known: --public-key checks a signature.")
+        print_line("The files are consistent. Their author is not verified: --public-key checks a signature.")
     else:
-        print_line("Nothing contradicts itself, and the files are those that were signed.")
+        print_line("The files are consistent, and they are those that were signed.")
 
 
 def _others_may_read(folder: Path) -> bool:

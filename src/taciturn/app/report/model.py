@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import platform
 from collections.abc import Iterator, Sequence
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from taciturn.methods.inference.summary import CoefficientSummary
     from taciturn.methods.scores.run import CalibrationBin, Measure
     from taciturn.tables.bounds import TableBounds
-    from taciturn.tables.columns import Column, Fill
 
 # Of a table of features or columns; the model file has all of them.
 _MOST_ROWS = 1000
@@ -91,7 +89,8 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         model=model,
         certificate=certificate,
         method=type(model.estimator).__name__,
-        guarantee=explain_guarantee(certificate),
+        factor=_factor,
+        epsilon_for_two=_epsilon_for_two(certificate),
         has_odds=_has_odds(model),
         outputs=outputs,
         n_used=len({name for output in outputs for name in output["names"]}),
@@ -108,14 +107,13 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         releases=[(release.subject, *_noise(release)) for release in certificate.events],
         facts=flatten_facts({names.get(name, name): fact for name, fact in certificate.public.items()}),
         target=_target(bounds),
-        columns=list(itertools.islice(_columns(bounds, model.estimator.invalid), _MOST_ROWS)),
-        n_columns=len(bounds.order or ()) + sum(column.type == "ignore" for column in bounds.columns.values()),
+        used_columns=list(bounds.used),
+        ignored=[name for name, column in bounds.columns.items() if column.type == "ignore"],
         python=platform.python_version(),
         libraries=[f"{name} {version(name)}" for name in _LIBRARIES],
         digest=model_digest(model),
         relation=relation_in_words(certificate),
         sheet_releases=certificate.events[:_MOST_RELEASES],
-        used_columns=[name for name, _ in bounds.used],
     )
 
 
@@ -278,20 +276,6 @@ def _point(each: CalibrationBin) -> Markup:
     )
 
 
-_MEANINGS = {
-    "AUC": "AUC: how likely it is that a record of class {label} gets a larger probability of it than another record.",
-    "log loss": "Log loss: minus the mean logarithm of the probability that was given to what occurred.",
-    "accuracy": "Accuracy: the share of records whose most probable class is their class.",
-    "balanced accuracy": "Balanced accuracy: the mean of these shares by class.",
-    "calibration in the large": (
-        "Calibration in the large: the mean predicted probability of {label} less its share; 0 is best."
-    ),
-    "R2": "R2: the share of the variance of the target that predictions account for.",
-    "mean absolute error": "Mean absolute error: the mean distance of predictions from targets, in their units.",
-    "mean squared error": "Mean squared error: the mean squared distance.",
-}
-
-
 def _measures(score: ModelScore) -> dict[str, Any]:
     """Measures beside their baselines, and for two classes calibration and the ROC curve."""
     label = str(score.labels[-1]) if score.labels else ""
@@ -299,7 +283,6 @@ def _measures(score: ModelScore) -> dict[str, Any]:
     farthest = max(told, key=lambda each: abs((each.share or 0.0) - each.predicted), default=None)
     return {
         "table": [(each.name, *_value_and_interval(each), format_number(each.baseline)) for each in score.measures],
-        "meanings": [_MEANINGS[each.name].format(label=label) for each in score.measures],
         "n_told": len(told),
         "farthest": farthest and _range(farthest),
         "calibration_chart": calibration_chart(score.calibration, f"Calibration: {label}"),
@@ -349,59 +332,17 @@ _BEYOND = 0.01
 # For a larger epsilon the digits of the factor have no meaning.
 _LARGEST_EXPONENT = 20.0
 
-_LIMITS = (
-    "The guarantee hides whether a person took part, not facts about the population: what the coefficients say about "
-    "people in general applies to everybody, in the data or not; and the facts that are listed below as public, the "
-    "bounds file and the names of the columns are not protected."
-)
-_NO_LIMITS = "Whoever may not see the records should not see this model either."
-
-
-def explain_guarantee(certificate: Certificate) -> tuple[str, str, str]:
-    """Three sentences: the effect of one person's presence, of several records, and what is not protected."""
-    if certificate.status == "not private":
-        first = "There is no guarantee: a single record may have changed the model in any way."
-    elif certificate.epsilon == 0.0:
-        first = "The model does not depend on the data at all, so nobody's presence changes anything."
-    else:
-        first = _presence(certificate)
-    return first, _several_records(certificate), _LIMITS if certificate.status != "not private" else _NO_LIMITS
-
-
-def _presence(certificate: Certificate) -> str:
-    size = certificate.group_size
-    if certificate.unit == "person":
-        whose = "all rows of any one person" if size == 1 else f"all rows of any {size} persons"
-    else:
-        whose = "the record of any one person" if size == 1 else f"the records (up to {size}) of any one person"
-    changed = "replaced" if certificate.relation == "replace-one" else "left out of the data"
-    beyond = f", up to an additional probability of {certificate.delta:.6g} (delta)" if certificate.delta else ""
-    claim = (
-        f"{whose} been {changed}, no outcome of this fit, the model included, would have been more or less probable by "
-        f"more than a factor of {_factor(certificate.epsilon)} (epsilon = {certificate.epsilon:.6g}){beyond}."
-    )
-    return f"The authors claim: had {claim}" if certificate.status == "as published" else f"Had {claim}"
-
-
-def _several_records(certificate: Certificate) -> str:
-    if certificate.status == "not private":
-        return "The same holds for a person with several records."
-    if certificate.status == "as published":
-        return "For a person with more records the authors claim nothing."
-    size = 2 * certificate.group_size
-    whom = f"{size} persons together" if certificate.unit == "person" else f"a person with {size} records"
-    try:
-        twice = certificate.for_group(2)
-    except CertificateError:
-        return f"For {whom} no such factor can be given at the same delta."
-    return (
-        f"For {whom} the factor is {_factor(twice.epsilon)} (epsilon = "
-        f"{round_safely(twice.epsilon, up=True)}), at the same delta."
-    )
-
 
 def _factor(epsilon: float) -> str:
     return round_safely(math.exp(epsilon), up=True) if epsilon <= _LARGEST_EXPONENT else "hundreds of millions or more"
+
+
+def _epsilon_for_two(certificate: Certificate) -> float | None:
+    """The epsilon for twice as many records or persons; None where none can be given."""
+    try:
+        return certificate.for_group(2).epsilon
+    except CertificateError:
+        return None
 
 
 def _odds(certificate: Certificate) -> dict[str, Any]:
@@ -448,36 +389,3 @@ def _target(bounds: TableBounds) -> str:
     if target.lower is not None:
         return f"numbers from {format_fact(target.lower)} to {format_fact(target.upper)}"
     return "labels found in the table" if target.classes is None else f"classes {format_fact(target.classes)}"
-
-
-def _columns(bounds: TableBounds, invalid: str) -> Iterator[tuple[str, str, str, str]]:
-    found = set(bounds.found_privately)
-    unfilled = "refused" if invalid == "raise" else "the record is left out"
-    for name, column in bounds.used:
-        filled = _filled(bounds.fill_of(name)) or unfilled
-        yield name, _values(column), filled, "found privately" if name in found else "bounds file"
-    for name, column in bounds.columns.items():
-        if column.type == "ignore":
-            yield name, "not used", "", "bounds file"
-
-
-def _filled(fill: Fill | None) -> str:
-    """What stands for missing cells, in words; no words if nothing does."""
-    if fill is None:
-        return ""
-    value = "0 for every feature" if fill.value is None else format_fact(fill.value)
-    return f"{value} is filled in{', and a feature says so' if fill.indicator else ''}"
-
-
-def _values(column: Column) -> str:
-    if column.type == "number":
-        limits = "; <5 counts as 5, and >5 too" if column.censored else ""
-        return f"numbers from {format_fact(column.lower)} to {format_fact(column.upper)}{limits}"
-    if column.type == "date":
-        if column.parts:
-            return f"dates: {' and '.join(column.parts)}"
-        return f"days since {column.since}, from {format_fact(column.lower)} to {format_fact(column.upper)}"
-    if column.type == "boolean":
-        return "yes or no"
-    group = "" if column.group is None else f" (first {column.group} characters)"
-    return f"one of: {format_fact(column.categories)}{group}"

@@ -57,6 +57,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("taciturn.app.report", "."),
         autoescape=True,
+        extensions=["jinja2.ext.do"],
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -201,7 +201,7 @@ def lattice_normals(
     tables : StripTables, optional
         The sampler's own unless given.
     kernel : callable
-        The loop that reads proposals; its numpy twin gives the same values.
+        The loop that reads proposals; its numpy counterpart gives the same values.
     """
     size = check_integer(0, size=size)
     log2_scale = check_integer(5, 55, log2_scale=log2_scale)

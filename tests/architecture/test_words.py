@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.py"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FILES = sorted(
-    [*(ROOT / "src").rglob("*.py"), *(ROOT / "research").rglob("*.py"), *(ROOT / "src").rglob("*.html"), *PAGES]
+    [*(ROOT / "src").rglob("*.py"), *(ROOT / "research").rglob("*.py"), *(ROOT / "src").rglob("*.j2"), *PAGES]
 )
 
 OURS = {

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 __all__ = ["main"]
 
 # The extra "cli" of pyproject.toml.
-_NEEDED = ("pyarrow", "rich", "typer")
+_NEEDED = ("jinja2", "pyarrow", "rich", "typer")
 
 
 def main() -> None:

@@ -16,13 +16,15 @@ from taciturn.core.errors import visible
 # -----------------------------------------------------------------------------
 # HTML and SVG elements; all text in them is escaped.
 
-_VOID = frozenset({"img", "input", "meta"})
-
 
 class Markup(str):
-    """Text that is markup already. Only this room makes it, mostly by :func:`element`."""
+    """Text that is markup already. Only this module makes it, mostly by :func:`element`."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """The markup itself, which templates do not escape again."""
+        return str(self)
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
@@ -47,8 +49,6 @@ def element(name: str, /, *children: str, **attributes: str | float | None) -> M
         for key, value in attributes.items()
         if value is not None
     )
-    if name in _VOID:
-        return Markup(f"<{name}{written}>")
     inside = "".join(child if isinstance(child, Markup) else _escaped(child) for child in children)
     return Markup(f"<{name}{written}>{inside}</{name}>")
 
@@ -510,7 +510,6 @@ _FOREST_TOP, _FOOT = 24.0, 26.0
 _RADIUS, _CAP = 4.0, 4.0
 # An interval of so many times the typical one is cut, so that the others can be read.
 _MOST_HALVES = 3.0
-# Exponentials beyond are not finite.
 # Odds ratios on an axis: powers of ten, with more numbers between them the shorter the axis is.
 _MANTISSAS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
 _FEWEST_TICKS, _MOST_TICKS = 4, 7
@@ -545,7 +544,8 @@ def forest_chart(estimates: Sequence[Estimate], title: str, *, odds: bool) -> Dr
             return layout.left + (min(max(value, low), high) - low) * (layout.span / (high - low))
 
         bottom = _FOREST_TOP + layout.row * len(estimates)
-        ticks = _odds_ticks(low, high) if odds else _plain_ticks(low, high, layout.ticks)
+        plain = [(tick, f"{tick:g}") for tick in round_ticks(low, high, layout.ticks)]
+        ticks = _odds_ticks(low, high) if odds else plain
         shapes = draw_ticks(layout, [(place(at), label, at == 0.0) for at, label in ticks], _FOREST_TOP, bottom)
         shapes += [
             _forest_row(
@@ -608,10 +608,6 @@ def _end(x: float, middle: float, side: float, *, cut: bool) -> Markup:
     top, bottom = middle - _CAP, middle + _CAP
     d = f"M{back:.2f} {top:.2f}L{tip:.2f} {middle:.2f}L{back:.2f} {bottom:.2f}"
     return element("path", d=d, class_="interval cut" if cut else "interval")
-
-
-def _plain_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    return [(tick, f"{tick:g}") for tick in round_ticks(low, high, most)]
 
 
 def _odds_ticks(low: float, high: float) -> list[tuple[float, str]]:

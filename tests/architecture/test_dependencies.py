@@ -48,7 +48,7 @@ def test_the_oldest_packages_are_the_lower_bounds():
 def test_the_extra_of_the_command_line_is_what_its_entry_point_asks_for():
     from taciturn.__main__ import _NEEDED
 
-    assert set(_NEEDED) == names_of(EXTRAS["cli"]) == {"pyarrow", "rich", "typer"}
+    assert set(_NEEDED) == names_of(EXTRAS["cli"]) == {"jinja2", "pyarrow", "rich", "typer"}
     assert PROJECT["scripts"] == {"taciturn": "taciturn.__main__:main"}
 
 
@@ -88,7 +88,7 @@ def test_estimators_do_without_extras():
     assert done.stdout == "fitted\n", done.stderr
 
 
-@pytest.mark.parametrize("missing", ["pyarrow", "rich", "typer"])
+@pytest.mark.parametrize("missing", ["jinja2", "pyarrow", "rich", "typer"])
 def test_the_command_without_its_extra_says_what_to_install(missing):
     code = "import runpy\nsys.argv[1:] = ['--version']\nrunpy.run_module('taciturn', run_name='__main__')"
     done = run(blocked([missing]) + code)
@@ -129,7 +129,7 @@ from taciturn.methods.registry import classes_of
 classes_of("regressor", "classifier")
 print(of_others(), "taciturn.methods.objective.estimator" in sys.modules)
 """
-HEAVY = ("numba", "llvmlite", "dp_accounting", "cryptography", "rich", "typer")
+HEAVY = ("numba", "llvmlite", "dp_accounting", "cryptography", "jinja2", "rich", "typer")
 
 
 def test_an_estimator_imports_what_scikit_learn_does_and_nothing_else():

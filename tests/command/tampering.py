@@ -172,11 +172,6 @@ def _without_event(certificate) -> None:
     del certificate["events"][0]
 
 
-def _by_version_0_1(certificate) -> None:
-    """The claims of an earlier version were not compared with what its events need."""
-    certificate["taciturn"] = "0.1.0"
-
-
 def _as_sum(certificate) -> None:
     """Nor were sums."""
     certificate["bound"] = "sum"
@@ -246,8 +241,6 @@ WAYS = {
     "no releases": Tampering(certified(at("events", value=[])), "epsilon without releases"),
     "no releases and no claim": Tampering(certified(_nothing_spent), "a model without a release"),
     "one cheap release, an honest claim": Tampering(certified(_one_cheap_release), "the budget of the model"),
-    "a release left out, an earlier version": Tampering(certified(several(_without_event, _by_version_0_1)),
-                                                        "epsilon is more than the rest needs"),
     "a release left out, a sum": Tampering(certified(several(_without_event, _as_sum)),
                                            "epsilon is more than the rest needs"),
     "halves without standard errors": Tampering(certified(_halves), "only inference splits records"),

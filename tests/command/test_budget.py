@@ -105,7 +105,7 @@ def test_a_fit_says_what_is_left_or_that_nothing_keeps_count(studied, tmp_path):
     assert "no account: nothing keeps count of several fits" in alone.out
     create(tmp_path)
     paid = fit(tmp_path, "--account", ACCOUNT, output="paid")
-    assert f"left in account {NAME}: first pot: " in paid.out
+    assert f"account {NAME}: Gaussian budget left: " in paid.out
     assert "nothing keeps count" not in paid.out
 
 
@@ -124,7 +124,7 @@ def test_a_seed_and_an_account_are_refused_before_anything_is_read(command, stud
     [
         (("--epsilon", "9"), "nothing was spent"),
         (("--relation", "add-remove", "--n-public", "2000"), "relation='add-remove': expected 'zero-out'"),
-        (("--method", "objective-perturbation"), "the rest of its second pot"),
+        (("--method", "objective-perturbation"), "the rest of its (epsilon, delta) budget"),
         (("--epsilon", "inf"), "epsilon=inf: expected a finite budget"),
     ],
 )
@@ -205,7 +205,7 @@ def test_show_fits_on_a_screen_and_says_what_is_left(studied):
     assert state.head in done.out.replace("\n", "")
     spent = state.spent.gaussian / state.total.gaussian
     assert f"{100 * spent:.1f}%" in done.out
-    bar = next(line for line in done.out.splitlines() if line.startswith(" first pot"))
+    bar = next(line for line in done.out.splitlines() if line.startswith(" Gaussian budget"))
     assert bar.count("█") + bar.count("#") == round(30 * spent)
 
 

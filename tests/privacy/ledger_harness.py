@@ -82,8 +82,8 @@ _THREE_PRICES = (
 )
 
 WORKLOADS = {
-    # About sixty fits from both pots, and about a dozen.
-    "both pots": Workload({"epsilon": 1.0, "delta": 1e-5, "approximate": (0.2, 2e-6)}, _THREE_PRICES),
+    # About sixty fits from both budgets, and about a dozen.
+    "both budgets": Workload({"epsilon": 1.0, "delta": 1e-5, "approximate": (0.2, 2e-6)}, _THREE_PRICES),
     "few fits": Workload({"epsilon": 0.4, "delta": 1e-5, "approximate": (0.04, 4e-7)}, _THREE_PRICES),
     # A total of 29 and twenty units of 1e-15; a fit takes one of them, less than half the gap between doubles there.
     "last units": Workload(
@@ -265,7 +265,7 @@ def order_of(
     folder: Path,
     *,
     ledger: str = "account",
-    workload: str = "both pots",
+    workload: str = "both budgets",
     kills: int = 0,
     rounds: int = 1,
     kills_each: int = 20,

@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,14 +40,37 @@ if TYPE_CHECKING:
 # Values of ``model.json``: numbers, labels and parameters, checked when they are read.
 
 
-def damaged(problem: str) -> str:
-    """Message about a file that cannot be what a fit wrote."""
-    return f"model: expected a complete model.json, found {problem}; the file is damaged, ask for a fresh copy."
+def damaged(problem: str, what: str = "model") -> DataError:
+    """The error of a file that cannot be what a command wrote."""
+    return DataError(
+        f"{what}: expected a complete {what}.json, found {problem}; the file is damaged, ask for a fresh copy."
+    )
 
 
-def foreign(problem: str) -> str:
-    """Message about a certificate of another model."""
-    return f"model: expected a certificate of this model, found {problem}; ask for a fresh copy of the file."
+def foreign(problem: str) -> CertificateError:
+    """The error of a certificate of another model."""
+    return CertificateError(
+        f"model: expected a certificate of this model, found {problem}; ask for a fresh copy of the file."
+    )
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Whatever a file that is damaged leads to becomes one sentence."""
+    try:
+        yield
+    except TaciturnError:
+        raise
+    except KeyError as error:
+        raise damaged(f"no {error}", what) from None
+    except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError):
+        raise damaged(f"values of other types than a {what} has", what) from None
+
+
+def _read_text(key: str, content: dict[str, Any], what: str = "model") -> str:
+    if not isinstance(content[key], str):
+        raise damaged(f"{key!r} that is no text", what)
+    return str(content[key])
 
 
 def public_facts(name: str, public: Mapping[str, Any]) -> Iterator[Any]:
@@ -61,19 +85,19 @@ def public_facts(name: str, public: Mapping[str, Any]) -> Iterator[Any]:
 def read_truth(key: str, content: dict[str, Any]) -> bool:
     """Read true or false."""
     if not isinstance(content[key], bool):
-        raise DataError(damaged(f"{key!r} that is neither true nor false"))
+        raise damaged(f"{key!r} that is neither true nor false")
     return bool(content[key])
 
 
 def read_numbers(key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Convert nested lists to an array of finite numbers of this shape; text is refused even if it looks like one."""
     if _lengths(value) != shape:
-        raise DataError(damaged(f"{key!r} of another shape, or not finite"))
+        raise damaged(f"{key!r} of another shape, or not finite")
     if not all(type(entry) in (int, float) for entry in _leaves(value)):
-        raise DataError(damaged(f"{key!r} without numbers"))
+        raise damaged(f"{key!r} without numbers")
     array = np.array(value, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
-        raise DataError(damaged(f"{key!r} of another shape, or not finite"))
+        raise damaged(f"{key!r} of another shape, or not finite")
     return array
 
 
@@ -93,7 +117,7 @@ def read_classes(value: Any) -> np.ndarray:
     listed = value if isinstance(value, list) else []
     kinds = {type(label) for label in listed}
     if len(listed) < 2 or len(kinds) != 1 or not kinds <= {str, int, bool, float} or len(set(listed)) < len(listed):
-        raise DataError(damaged("classes that are not different labels of one type"))
+        raise damaged("classes that are not different labels of one type")
     return np.array(listed)
 
 
@@ -157,19 +181,19 @@ def set_inference(estimator: Any, content: Any) -> None:
     if content is None:
         return
     if not hasattr(estimator, "inference") or (is_classifier(estimator) and estimator.classes_.size > 2):
-        raise DataError(damaged("standard errors of a model that has none"))
+        raise damaged("standard errors of a model that has none")
     if not isinstance(content, dict) or sorted(content) != sorted(_KEYS):
-        raise DataError(damaged(f"'inference' with other keys than {', '.join(_KEYS)}"))
+        raise damaged(f"'inference' with other keys than {', '.join(_KEYS)}")
     columns = _columns(content["columns"], estimator)
     errors = {name: _errors(name, content[name], columns.size + 1) for name in _ERRORS}
     _check_errors(errors, content["reason"])
     level, n_records, split = content["confidence_level"], content["n_records"], content["split"]
     if type(level) not in (int, float) or not 0.5 <= level < 1.0:
-        raise DataError(damaged("a confidence level outside [0.5, 1)"))
+        raise damaged("a confidence level outside [0.5, 1)")
     if type(n_records) is not int or n_records < 0:
-        raise DataError(damaged("a number of records that is none"))
+        raise damaged("a number of records that is none")
     if not isinstance(split, bool):
-        raise DataError(damaged("'split' that is neither true nor false"))
+        raise damaged("'split' that is neither true nor false")
     found = Inference(
         columns, **errors, confidence_level=float(level), n_records=n_records, split=split, reason=content["reason"]
     )
@@ -183,21 +207,21 @@ def check_inference_fact(estimator: Any) -> None:
     if found is None:
         # A composed certificate may be about other models too.
         if "inference" in certificate.public:
-            raise CertificateError(foreign("the certificate of a fit with standard errors, and a model without"))
+            raise foreign("the certificate of a fit with standard errors, and a model without")
     elif _FACTS[found.split] not in public_facts("inference", certificate.public):
-        raise CertificateError(foreign("standard errors that the certificate does not state so"))
+        raise foreign("standard errors that the certificate does not state so")
 
 
 def _columns(value: Any, estimator: Any) -> np.ndarray:
     """The features with errors: in order, each once, and all that have a coefficient other than zero."""
     listed = value if isinstance(value, list) else [None]
     if not all(type(column) is int and 0 <= column < estimator.n_features_in_ for column in listed):
-        raise DataError(damaged("standard errors of features that the model does not have"))
+        raise damaged("standard errors of features that the model does not have")
     columns = np.array(listed, dtype=np.intp)
     if (np.diff(columns) <= 0).any():
-        raise DataError(damaged("standard errors of features that are not in increasing order"))
+        raise damaged("standard errors of features that are not in increasing order")
     if estimator.support_.sum() != estimator.support_[columns].sum():
-        raise DataError(damaged("standard errors of other features than those with coefficients"))
+        raise damaged("standard errors of other features than those with coefficients")
     return columns
 
 
@@ -205,10 +229,10 @@ def _errors(name: str, value: Any, size: int) -> FloatArray:
     """Numbers of at least zero, with NaN for null."""
     listed = value if isinstance(value, list) else []
     if len(listed) != size or not all(entry is None or type(entry) in (int, float) for entry in listed):
-        raise DataError(damaged(f"{name!r} that is not a list of {size} numbers or nulls"))
+        raise damaged(f"{name!r} that is not a list of {size} numbers or nulls")
     numbers = np.array([math.nan if entry is None else entry for entry in listed], dtype=np.float64)
     if not all(entry is None or 0.0 <= entry < math.inf for entry in listed):
-        raise DataError(damaged(f"{name!r} with a number that is negative or not finite"))
+        raise damaged(f"{name!r} with a number that is negative or not finite")
     return numbers
 
 
@@ -217,13 +241,13 @@ def _check_errors(errors: dict[str, FloatArray], reason: Any) -> None:
     total, sampling, privacy = (errors[name] for name in _ERRORS)
     missing = np.isnan(total)
     if (missing != np.isnan(sampling)).any() or (missing != np.isnan(privacy)).any():
-        raise DataError(damaged("standard errors without their parts, or parts without them"))
+        raise damaged("standard errors without their parts, or parts without them")
     if not np.allclose(total, np.hypot(sampling, privacy), rtol=_ROUNDING, atol=0.0, equal_nan=True):
-        raise DataError(damaged("standard errors whose parts do not add up to them"))
+        raise damaged("standard errors whose parts do not add up to them")
     if reason is not None and (not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON):
-        raise DataError(damaged("a reason that is no sentence"))
+        raise damaged("a reason that is no sentence")
     if (reason is not None) != bool(missing.all()):
-        raise DataError(damaged("standard errors with a reason why there are none, or neither"))
+        raise damaged("standard errors with a reason why there are none, or neither")
 
 
 # -----------------------------------------------------------------------------
@@ -238,16 +262,6 @@ VERSION = 2
 NOT_STORED = frozenset({"account", "random_state"})
 """Parameters that no file holds: with the seed a reader could remove the noise, and an account's URL is the owner's."""
 
-# Earlier files do not have these parameters; earlier versions behaved like their defaults.
-_ADDED_PARAMETERS = frozenset({"invalid", "columns", "inference", "confidence_level", "class_weight"})
-# What a class did before it had these parameters, which earlier files do not state.
-_BEFORE_PARAMETERS = {"SparseRegressor": {"loss": "huber"}}
-# Parameters of files of version 1 that have another name now.
-_RENAMED = {"HardThreshold": {"threshold": "mechanism", "radius": "coef_bound"}}
-# Parameters that were None in files of version 1 where they are "auto" now.
-_AUTOMATIC = ("residual_clip", "row_bound", "threshold")
-# Parameters that files of version 1 state for a target mapped to [-1, 1].
-_OF_MAPPED_TARGET = ("residual_clip", "radius", "coef_bound")
 CLASSES: dict[str, Any] = classes_of("regressor", "classifier")
 """Estimators by the names that a file gives them."""
 
@@ -259,7 +273,7 @@ def check_format(content: Any) -> dict[str, Any]:
             f"model: expected JSON with format {FORMAT!r}, got something else; pass what taciturn fit wrote as "
             "model.json."
         )
-    if content.get("version") not in (1, VERSION) or isinstance(content["version"], bool):
+    if content.get("version") != VERSION:
         writer = content.get("taciturn")
         named = writer if isinstance(writer, str) and len(writer) < 20 and writer.isprintable() else "of that version"
         raise DataError(
@@ -274,34 +288,15 @@ def new_estimator(content: dict[str, Any]) -> Any:
     name = content["estimator"]
     kind = CLASSES.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise DataError(damaged("an estimator that taciturn does not have"))
+        raise damaged("an estimator that taciturn does not have")
     stated = content["parameters"]
     if not isinstance(stated, dict) or not NOT_STORED.isdisjoint(stated):
-        raise DataError(damaged("parameters that an estimator does not have"))
-    if content["version"] == 1:
-        stated = _upgraded_parameters(kind.__name__, stated)
-    stated = _BEFORE_PARAMETERS.get(kind.__name__, {}) | stated
-    known = set(kind().get_params(deep=False)) - NOT_STORED
-    if not known - _ADDED_PARAMETERS <= set(stated) <= known:
-        raise DataError(damaged("parameters that the estimator does not have"))
+        raise damaged("parameters that an estimator does not have")
+    if set(stated) != set(kind().get_params(deep=False)) - NOT_STORED:
+        raise damaged("parameters that the estimator does not have")
     estimator = kind(**{parameter: from_plain(value) for parameter, value in stated.items()})
     estimator.check_parameters()
     return estimator
-
-
-def _upgraded_parameters(kind: str, stated: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a file of version 1 in today's names, units and words for automatic choices."""
-    renamed = next((names for family, names in _RENAMED.items() if kind.startswith(family)), {})
-    parameters = {renamed.get(name, name): value for name, value in stated.items()}
-    for name in _AUTOMATIC:
-        if name in parameters and parameters[name] is None:
-            parameters[name] = "auto"
-    if "y_bounds" in parameters:
-        low, high = check_y_bounds(parameters["y_bounds"])
-        for name in _OF_MAPPED_TARGET:
-            if type(parameters.get(name)) in (int, float):
-                parameters[name] *= high / 2.0 - low / 2.0
-    return parameters
 
 
 def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> None:
@@ -318,7 +313,7 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
         estimator.intercept_ = read_numbers("intercept", content["intercept"], (n_outputs,))
     else:
         if content["classes"] is not None:
-            raise DataError(damaged("classes of a number"))
+            raise damaged("classes of a number")
         estimator.intercept_ = float(read_numbers("intercept", content["intercept"], ()))
         estimator.y_bounds_ = check_y_bounds(estimator.y_bounds)
     estimator.coef_ = read_numbers("coefficients", content["coefficients"], shape)
@@ -326,10 +321,9 @@ def set_fitted(estimator: Any, content: dict[str, Any], names: list[str]) -> Non
     estimator.support_ = nonzero.any(axis=0) if nonzero.ndim == 2 else nonzero
     if content["n_steps"] is not None:
         if type(content["n_steps"]) is not int or content["n_steps"] < 0:
-            raise DataError(damaged("a number of steps that is none"))
+            raise damaged("a number of steps that is none")
         estimator.n_iter_ = content["n_steps"]
-    # Files of earlier versions have no such key.
-    set_inference(estimator, content.get("inference"))
+    set_inference(estimator, content["inference"])
     if read_truth("sparse", content):
         estimator.sparsify()
 
@@ -341,15 +335,15 @@ def check_agreement(estimator: Any, bounds: TableBounds) -> None:
         classes = estimator.classes_.tolist()
         for stated in (bounds.target.classes, estimator.classes):
             if stated is not None and not _same_labels(stated, classes):
-                raise DataError(damaged("classes that contradict its bounds"))
+                raise damaged("classes that contradict its bounds")
         if not all(_same_labels(stated, classes) for stated in public_facts("classes", certificate.public)):
-            raise CertificateError(foreign("the certificate of a model with other classes"))
+            raise foreign("the certificate of a model with other classes")
     if certificate.relation != estimator.relation:
-        raise CertificateError(foreign("the certificate of a fit under another relation"))
+        raise foreign("the certificate of a fit under another relation")
     if bounds.person is not None and certificate.unit != "person":
-        raise CertificateError(foreign("bounds that name persons and a certificate about single records"))
+        raise foreign("bounds that name persons and a certificate about single records")
     if math.isinf(estimator.epsilon) and certificate.status != "not private":
-        raise CertificateError(foreign("a model without noise and a certificate that promises some"))
+        raise foreign("a model without noise and a certificate that promises some")
     check_inference_fact(estimator)
 
 
@@ -419,31 +413,14 @@ class ScoreFile:
         """
         content = parse_strictly(text)
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise DataError(_damaged("something else"))
+            raise damaged("something else", "score")
         if type(content.get("version")) is not int or content["version"] != _HISTOGRAM:
             raise DataError(
                 "score: expected all measures of a model, found one metric or another version; score the model again "
                 "without --metric, with a budget of its own."
             )
-        try:
-            return cls(_read_score(content), _read_text("model_sha256", content))
-        except TaciturnError:
-            raise
-        except KeyError as error:
-            problem = f"no {error}"
-        except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError):
-            problem = "values of other types than a score has"
-        raise DataError(_damaged(problem))
-
-
-def _damaged(problem: str) -> str:
-    return f"score: expected a complete score.json, found {problem}; the file is damaged, ask for a fresh copy."
-
-
-def _read_text(key: str, content: dict[str, Any]) -> str:
-    if not isinstance(content[key], str):
-        raise DataError(_damaged(f"{key!r} that is no text"))
-    return str(content[key])
+        with _reading("score"):
+            return cls(_read_score(content), _read_text("model_sha256", content, "score"))
 
 
 def _measure_content(found: Any) -> dict[str, Any]:
@@ -464,11 +441,11 @@ def _read_score(content: dict[str, Any]) -> ModelScore:
     counts = read_numbers("counts", content["counts"], (cells.n_cells,))
     deviation = float(read_numbers("noise_std", content["noise_std"], ()))
     if deviation < 0.0:
-        raise DataError(_damaged("noise that is negative"))
+        raise damaged("noise that is negative", "score")
     score = ModelScore(cells, tuple(counts.tolist()), deviation, labels, certificate)
-    if _read_text("metric", content) != score.metric:
-        raise DataError(_damaged("another metric"))
-    _read_text("taciturn", content)
+    if _read_text("metric", content, "score") != score.metric:
+        raise damaged("another metric", "score")
+    _read_text("taciturn", content, "score")
     _check_measures(score, content["measures"], content["confidence_level"])
     _check_facts(score)
     return score
@@ -478,10 +455,10 @@ def _read_cells(content: Any, n_classes: int) -> MarginCells | ClassCells | Erro
     if n_classes == 0:
         targets, errors = (_edges(key, content[key], 2) for key in ("targets", "errors"))
         if any(edge != int(edge) for edge in (*targets, *errors)):
-            raise DataError(_damaged("edges that are not whole numbers"))
+            raise damaged("edges that are not whole numbers", "score")
         bounds = check_y_bounds(read_numbers("y_bounds", content["y_bounds"], (2,)).tolist())
         if len(targets) * len(errors) > _MOST_CELLS:
-            raise DataError(_damaged("more cells than a score has"))
+            raise damaged("more cells than a score has", "score")
         return ErrorCells(bounds, tuple(map(int, targets)), tuple(map(int, errors)))
     # An even number of bins a tenth, and twice that in the outer ones.
     edges = _edges("edges", content["edges"], 2 * (N_DECILES + 2))
@@ -493,7 +470,7 @@ def _edges(key: str, value: Any, multiple: int) -> tuple[float, ...]:
     numbers = read_numbers(key, value, (len(value),))
     n_bins = numbers.size - 1
     if n_bins < 1 or n_bins > _MOST_CELLS or n_bins % multiple or (np.diff(numbers) <= 0.0).any():
-        raise DataError(_damaged(f"{key!r} that are not edges in increasing order"))
+        raise damaged(f"{key!r} that are not edges in increasing order", "score")
     return tuple(numbers.tolist())
 
 
@@ -508,7 +485,7 @@ def _check_measures(score: ModelScore, stated: Any, level: Any) -> None:
     if not same or not all(
         _is_near(one[key], other[key]) for one, other in zip(stated, computed, strict=True) for key in _SHARES
     ):
-        raise DataError(_damaged("measures that do not follow from its counts"))
+        raise damaged("measures that do not follow from its counts", "score")
 
 
 def _is_near(one: Any, other: Any) -> bool:
@@ -526,9 +503,9 @@ def _check_facts(score: ModelScore) -> None:
     # As text, since true counts as 1 elsewhere.
     written = {name: [*map(json.dumps, public_facts(name, stated))] for name in (*known, "records")}
     if any(json.dumps(fact) not in written[name] for name, fact in known.items()):
-        raise DataError(_damaged("the certificate of another release"))
+        raise damaged("the certificate of another release", "score")
     if not written["records"] or not all(re.fullmatch("[0-9]+", records) for records in written["records"]):
-        raise DataError(_damaged("records that are not counted"))
+        raise damaged("records that are not counted", "score")
 
 
 # -----------------------------------------------------------------------------
@@ -701,34 +678,22 @@ class Model:
     def from_content(cls, content: Any) -> Model:
         """Make a model from the parsed content of a file, as :meth:`from_json` does."""
         content = check_format(content)
-        try:
-            return cls._from_content(content)
-        except TaciturnError:
-            raise
-        except KeyError as error:
-            problem = f"no {error}"
-        except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError):
-            problem = "values of other types than a model has"
-        raise DataError(damaged(problem))
-
-    @classmethod
-    def _from_content(cls, content: dict[str, Any]) -> Model:
-        for key in ("taciturn", "command"):
-            if not isinstance(content[key], str):
-                raise DataError(damaged(f"{key!r} that is no text"))
-        bounds = TableBounds.from_json(json.dumps(content["bounds"]))
-        if bounds.order is None or content["target"] != bounds.target.name:
-            raise DataError(damaged("bounds for another table"))
-        names = bounds.feature_names
-        if content["features"] != names:
-            raise DataError(damaged("features that do not follow from its bounds"))
-        estimator = new_estimator(content)
-        set_fitted(estimator, content, names)
-        estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
-        check_agreement(estimator, bounds)
-        model = cls(bounds, estimator, content["command"])
-        check_choice((model.task,), task=content["task"])
-        return model
+        with _reading("model"):
+            _read_text("taciturn", content)
+            command = _read_text("command", content)
+            bounds = TableBounds.from_json(json.dumps(content["bounds"]))
+            if bounds.order is None or content["target"] != bounds.target.name:
+                raise damaged("bounds for another table")
+            names = bounds.feature_names
+            if content["features"] != names:
+                raise damaged("features that do not follow from its bounds")
+            estimator = new_estimator(content)
+            set_fitted(estimator, content, names)
+            estimator.certificate_ = Certificate.from_json(json.dumps(content["certificate"]))
+            check_agreement(estimator, bounds)
+            model = cls(bounds, estimator, command)
+            check_choice((model.task,), task=content["task"])
+            return model
 
 
 def load(path: str | os.PathLike[str]) -> Pipeline:

@@ -28,7 +28,7 @@ from taciturn.privacy.account import person_column_of
 from taciturn.privacy.calibration import best_bound, proves
 from taciturn.privacy.certificate import Certificate
 from taciturn.privacy.claim import Release, event_of_releases, facts_of_parts, in_pairs
-from taciturn.privacy.events import ObjectivePerturbationEvent, fold, for_group
+from taciturn.privacy.events import for_group
 from taciturn.privacy.gdp import gaussian_cost
 from taciturn.privacy.ledger import DISTANCE_UNITS, GAUSSIAN_UNITS, LedgerEntry, check_entries
 from taciturn.tables.columns import quoted
@@ -263,15 +263,16 @@ def read_private_key(path: str | os.PathLike[str], password: bytes | None = None
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     text, shown = _read("key", path), str(path)
-    if password is None and b"ENCRYPTED" in text:
+    encrypted = b"ENCRYPTED" in text
+    if password is None and encrypted:
         raise NeedsPasswordError("key", shown, "a password for a key that is encrypted", "give its password")
+    expected, remedy = "a private Ed25519 key in a PEM file", _MAKE_ONE
+    if encrypted:
+        expected, remedy = "an Ed25519 key and its own password", "check the password and the file"
     try:
-        key = load_pem_private_key(text, password if b"ENCRYPTED" in text else None)
+        key = load_pem_private_key(text, password if encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        if password is not None and b"ENCRYPTED" in text:
-            remedy = "check the password and the file"
-            raise ParameterError("key", shown, "an Ed25519 key and its own password", remedy) from None
-        raise ParameterError("key", shown, "a private Ed25519 key in a PEM file", _MAKE_ONE) from None
+        raise ParameterError("key", shown, expected, remedy) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise ParameterError("key", shown, "an Ed25519 key, got one of another kind", _MAKE_ONE)
     return key
@@ -322,11 +323,6 @@ class Manifest:
     public_key: str
     signature: str
 
-    @property
-    def message(self) -> bytes:
-        """The bytes that are signed."""
-        return _message(self.files)
-
 
 def sign_files(files: Mapping[str, bytes], key: Ed25519PrivateKey) -> str:
     """Sign files.
@@ -376,13 +372,23 @@ def check_signature(files: StudyFiles, trusted: Ed25519PublicKey | None) -> str:
         The key of the owner. None: the key that the signature names, which shows only that the files have not changed
         since somebody signed them.
     """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     manifest = _signature_read(files.text(SIGNATURE_NAME))
     if trusted is not None and manifest.public_key != key_digits(trusted):
         raise CertificateError(
             f"{SIGNATURE_NAME}: expected a signature by the key that was given, got one by another key; do not rely on "
             "these files, and ask their owner."
         )
-    _check_valid(manifest, _key(manifest.public_key) if trusted is None else trusted)
+    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(manifest.public_key)) if trusted is None else trusted
+    try:
+        key.verify(bytes.fromhex(manifest.signature), _message(manifest.files))
+    except InvalidSignature:
+        raise CertificateError(
+            f"{SIGNATURE_NAME}: expected a signature of the files that it lists, got one of something else; do not "
+            "rely on these files, and ask their owner."
+        ) from None
     found = {name: digest for name, digest in files.digests.items() if name != SIGNATURE_NAME}
     for name, digest in found.items():
         if name not in manifest.files:
@@ -402,24 +408,6 @@ def check_signature(files: StudyFiles, trusted: Ed25519PublicKey | None) -> str:
             "copy."
         )
     return manifest.public_key
-
-
-def _check_valid(manifest: Manifest, key: Ed25519PublicKey) -> None:
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        key.verify(bytes.fromhex(manifest.signature), manifest.message)
-    except InvalidSignature:
-        raise CertificateError(
-            f"{SIGNATURE_NAME}: expected a signature of the files that it lists, got one of something else; do not "
-            "rely on these files, and ask their owner."
-        ) from None
-
-
-def _key(digits: str) -> Ed25519PublicKey:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(digits))
 
 
 def _message(files: Mapping[str, str]) -> bytes:
@@ -468,8 +456,6 @@ _STATED = ("x_bound", "n_nonzero", "invalid")
 LEAST_SHARE = 0.999 * (1.0 - 1e-6)
 # Facts that every fit and every score about records or persons states.
 _OF_RECORDS = frozenset({"invalid", "metric", "estimand"})
-# Version 0.1 accounted for a replaced record of a perturbed objective with clearly more than it costs.
-_LOOSE_VERSION = "0.1."
 # Budgets are split with one multiplication.
 _ROUNDING = 1e-9
 
@@ -483,15 +469,14 @@ def check_same_certificate(name: str, inside: Any, beside: Any) -> None:
         )
 
 
-def check_no_release_missing(certificate: Certificate, writer: Any) -> None:
+def check_no_release_missing(certificate: Certificate) -> None:
     """Raise if a certificate states clearly more than its events prove: then it lists too few releases.
 
     A fit states what was accounted for, or its budget where that is larger by less than a thousandth. So does a sum of
     parts, which is stated where the parts together do not cost clearly less.
     """
-    if not certificate.is_proved or _was_loose(certificate, writer):
-        return
-    if certificate.epsilon * LEAST_SHARE > _cost(certificate, certificate.delta, certificate.group_size):
+    needed = certificate.epsilon * LEAST_SHARE
+    if certificate.is_proved and needed > _cost(certificate, certificate.delta, certificate.group_size):
         raise CertificateError(
             f"epsilon={certificate.epsilon!r}: expected what its events prove, got more, so that releases are missing "
             "or stated with too much noise; do not rely on this certificate, and ask for the one of the fit."
@@ -538,7 +523,7 @@ def check_releases_listed(file: str, certificate: Certificate) -> None:
         )
 
 
-def check_model_facts(model: Model, writer: Any) -> None:
+def check_model_facts(model: Model) -> None:
     """Raise if a model contradicts its certificate in what both state."""
     certificate, estimator = model.certificate, model.estimator
     check_releases_listed("model.json", certificate)
@@ -558,7 +543,7 @@ def check_model_facts(model: Model, writer: Any) -> None:
     if certificate.relation == "add-remove":
         _check_fact(certificate, "records", estimator.n_public)
     _check_nonzero(certificate, estimator)
-    _check_budget(certificate, estimator, writer)
+    _check_budget(certificate, estimator)
     _check_person_column(certificate, model.bounds.person)
     _check_seed(certificate, model.command)
 
@@ -601,7 +586,7 @@ def _check_nonzero(certificate: Certificate, estimator: Any) -> None:
         raise _contradiction("model.json", "n_nonzero")
 
 
-def _check_budget(certificate: Certificate, estimator: Any, writer: Any) -> None:
+def _check_budget(certificate: Certificate, estimator: Any) -> None:
     """A fit never states more than its budget, which several releases share, and it spends all of it."""
     if not certificate.is_proved:
         return
@@ -610,7 +595,7 @@ def _check_budget(certificate: Certificate, estimator: Any, writer: Any) -> None
             if getattr(certificate, name) > getattr(estimator, name) * (1.0 + _ROUNDING):
                 raise _contradiction("model.json", name)
     # Releases besides those of the model can only cost more at the same delta.
-    if _was_loose(certificate, writer) or _cost(certificate, estimator.delta) >= estimator.epsilon * LEAST_SHARE:
+    if _cost(certificate, estimator.delta) >= estimator.epsilon * LEAST_SHARE:
         return
     raise CertificateError(
         f"model.json: expected releases that cost its budget of epsilon={estimator.epsilon:g} at "
@@ -629,13 +614,6 @@ def _cost(certificate: Certificate, delta: float, group_size: int = 1) -> float:
     """What the events of a certificate cost at a delta, for a group of records."""
     event = for_group(certificate.event, group_size)
     return best_bound(event, delta, ordered=certificate.ordered).epsilon
-
-
-def _was_loose(certificate: Certificate, writer: Any) -> bool:
-    """Whether a certificate is one of the first version's whose accountant was looser than this one."""
-    return str(writer).startswith(_LOOSE_VERSION) and any(
-        isinstance(event, ObjectivePerturbationEvent) and event.replaced for event in fold(certificate.event)
-    )
 
 
 def _check_seed(certificate: Certificate, command: str) -> None:
@@ -659,15 +637,13 @@ def _contradiction(file: str, name: str) -> CertificateError:
 # Certificates against the ledger of an account: whether an entry paid for what a certificate lists.
 #
 # A certificate names the entry that reserved its price. The entry is looked up in the chain, and the releases of the
-# certificate are priced again: by :func:`taciturn.privacy.gdp.gaussian_cost` for the first pot of the account, and
-# by what can be proved at the reserved (epsilon, delta) for the second. A composed certificate names an entry for each
-# of its parts but does not say where the releases of one part end, so that its releases are divided among the entries
-# in order, as many to each as its price covers.
+# certificate are priced again: by :func:`taciturn.privacy.gdp.gaussian_cost` for the Gaussian budget of the account,
+# and by what can be proved at the reserved (epsilon, delta) for its (epsilon, delta) budget. A composed certificate
+# names an entry for each of its parts but does not say where the releases of one part end, so that its releases are
+# divided among the entries in order, as many to each as its price covers.
 #
 # What this cannot tell: whether a file belongs to the result beside it. A certificate that was copied to another result
 # of the same plan looks the same; a signature over both helps.
-
-# Budgets are added up.
 
 
 def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
@@ -719,7 +695,7 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
         raise _wrong("events", f"releases that the price reserved by entry {numbers} covers")
     if not all(_is_used(releases, entry, ordered=ordered) for releases, entry, ordered in shares):
         raise _wrong("events", f"all releases that the price reserved by entry {numbers} paid for, found fewer")
-    _ledgers_check_budget(certificate, found, numbers)
+    _check_reserved(certificate, found, numbers)
     return found
 
 
@@ -855,7 +831,7 @@ def _is_used(releases: Sequence[Release], entry: LedgerEntry, *, ordered: bool) 
     return Fraction(squared) * GAUSSIAN_UNITS >= price.gaussian * Fraction(LEAST_SHARE)
 
 
-def _ledgers_check_budget(certificate: Certificate, paid: Sequence[LedgerEntry], numbers: str) -> None:
+def _check_reserved(certificate: Certificate, paid: Sequence[LedgerEntry], numbers: str) -> None:
     """The stated epsilon and delta against the budgets of the entries."""
     epsilon, delta = (math.fsum(entry.facts[name] for entry in paid) for name in ("epsilon", "delta"))
     if not math.isclose(certificate.delta, delta, rel_tol=_ROUNDING):
@@ -881,6 +857,7 @@ def _wrong(found: str, expected: str) -> AccountError:
 _CERTIFICATE, _MODEL, _REPORT = "certificate.json", "model.json", "report.html"
 _KINDS = {
     "taciturn-certificate": _CERTIFICATE,
+    "taciturn spending": _CERTIFICATE,
     "taciturn model": _MODEL,
     "taciturn selection": "selection.json",
     "taciturn score": "score.json",
@@ -959,7 +936,9 @@ def _examine(
     write_report: Callable[..., str] | None,
     entries: list[LedgerEntry] | None = None,
 ) -> Verification:
-    found = _Examination(files, public_key, write_report, entries).run()
+    examination = _Examination(files, public_key, write_report, entries)
+    items = tuple(examination.items())
+    found = Verification(items, examination.certificate, examination.signed_by)
     refused = sorted((item for item in found.items if item.outcome == FAILS), key=lambda item: item.name != "signature")
     if refused:
         # A file that is not the signed one explains the contradictions.
@@ -980,18 +959,16 @@ class _Examination:
         entries: list[LedgerEntry] | None,
     ) -> None:
         self._files, self._key, self._write_report, self._entries = files, key, write_report, entries
-        self._certificate: Certificate | None = None
+        self.certificate: Certificate | None = None
         self._content: Any = None
         self._model: Model | None = None
         self._score: ScoreFile | None = None
-        self._signed_by: str | None = None
+        self.signed_by: str | None = None
         self._writer = ""
         self._partly = False
 
-    def run(self) -> Verification:
-        return Verification(tuple(self._items()), self._certificate, self._signed_by)
-
-    def _items(self) -> Iterator[CheckedItem]:
+    def items(self) -> Iterator[CheckedItem]:
+        """What was found about each file, the account and the signature."""
         files = self._by_kind()
         if not files.keys() & {_CERTIFICATE, _MODEL, "selection.json", "score.json"}:
             yield CheckedItem(
@@ -1033,8 +1010,6 @@ class _Examination:
         (name,) = self._files.contents.keys() - {SIGNATURE_NAME} or {SIGNATURE_NAME}
         content = parse_strictly(self._files.text(name))
         kind = _KINDS.get(str(content.get("format"))) if isinstance(content, dict) else None
-        if kind is None and isinstance(content, dict) and content.get("format") == "taciturn spending":
-            kind = _CERTIFICATE
         if kind is None:
             raise DataError(
                 f"{quoted(name)}: expected a certificate, a model, a selection or a score in JSON, got something else; "
@@ -1060,22 +1035,17 @@ class _Examination:
                 f"{quoted(name)}: expected a certificate, got the statement of a run that did not finish; count its "
                 "whole budget as spent."
             )
-        certificate = Certificate.from_json(self._files.text(name))
-        check_no_release_missing(certificate, self._content["taciturn"])
-        check_unit_facts(certificate)
-        self._certificate = certificate
-        return _describe_claim(certificate)
+        self.certificate = _read_certificate(self._files.text(name))
+        return _describe_claim(self.certificate)
 
     def _check_inside(self, name: str, content: Any, *, own: bool = False) -> Certificate:
         """The certificate inside another file: the one beside it, if there is one, or its own."""
         inside = content.get("certificate")
-        certificate = Certificate.from_json(json.dumps(inside))
-        check_no_release_missing(certificate, inside["taciturn"])
-        check_unit_facts(certificate)
+        certificate = _read_certificate(json.dumps(inside))
         if self._content is not None and not own:
             check_same_certificate(name, inside, self._content)
         if not self._files.whole:
-            self._certificate = certificate
+            self.certificate = certificate
         return certificate
 
     def _check_model(self, name: str) -> str:
@@ -1083,7 +1053,7 @@ class _Examination:
         certificate = self._check_inside(name, content)
         self._writer = str(content.get("taciturn"))
         model = Model.from_json(self._files.text(name))
-        check_model_facts(model, content["certificate"]["taciturn"])
+        check_model_facts(model)
         self._model = model
         features = f"{int(model.estimator.support_.sum()):,} of {len(model.feature_names):,} features"
         claim = "" if self._files.whole else f"; {_describe_claim(certificate)}"
@@ -1121,10 +1091,6 @@ class _Examination:
             return "of a model that was refused"
         if f"This page was written by taciturn {self._writer} with" not in text:
             raise CertificateError(_other_report("the version of taciturn that wrote model.json"))
-        if self._writer.startswith("0.1."):
-            # Its reports did not state the digest of the model.
-            self._partly = True
-            return "has the certificate; its other numbers were not compared"
         if hashlib.sha256(self._files.contents[_MODEL]).hexdigest() not in text:
             raise CertificateError(_other_report("the digest of model.json"))
         same = "has the certificate and the digest of model.json"
@@ -1142,10 +1108,10 @@ class _Examination:
     # ------------------------------------------------------------------ around them
 
     def _account(self) -> CheckedItem:
-        head = None if self._certificate is None else self._certificate.account_head
-        if self._entries is not None and self._certificate is not None:
+        head = None if self.certificate is None else self.certificate.account_head
+        if self._entries is not None and self.certificate is not None:
             try:
-                paid = check_head(self._certificate, self._entries)
+                paid = check_head(self.certificate, self._entries)
             except AccountError as error:
                 return CheckedItem("account", FAILS, str(error))
             numbers = " and ".join(str(entry.sequence) for entry in paid)
@@ -1178,8 +1144,16 @@ class _Examination:
         digits = check_signature(self._files, self._key)
         if self._key is None:
             return f"the files are unchanged since the key {digits[:16]}... signed them; whose key it is, is not known"
-        self._signed_by = digits
+        self.signed_by = digits
         return f"by the key that was given, {digits[:16]}..."
+
+
+def _read_certificate(text: str) -> Certificate:
+    """Read a certificate whose claim follows from its events, and whose events are those of a fit."""
+    certificate = Certificate.from_json(text)
+    check_no_release_missing(certificate)
+    check_unit_facts(certificate)
+    return certificate
 
 
 def _describe_claim(certificate: Certificate) -> str:

@@ -73,6 +73,43 @@ class Charge:
     head: str
 
 
+_BALANCES = {"gaussian": "Gaussian budget", "epsilon": "epsilon budget", "delta": "delta budget"}
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """One of the budgets of an account, in integers: the Gaussian one, or a part of its (epsilon, delta) budget.
+
+    Parameters
+    ----------
+    kind : {"gaussian", "epsilon", "delta"}
+        Which field of a price it is.
+    total, spent, reserved : int
+        What there was, what fits that ended took, and what others hold.
+    """
+
+    kind: str
+    total: int
+    spent: int
+    reserved: int
+
+    @property
+    def title(self) -> str:
+        """Its name in words."""
+        return _BALANCES[self.kind]
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Spent, reserved and left, as shares of the total."""
+        left = self.total - self.spent - self.reserved
+        return self.spent / self.total, self.reserved / self.total, left / self.total
+
+    def share(self, price: Price) -> float:
+        """The share of the total that a price is."""
+        paid: int = getattr(price, self.kind)
+        return paid / self.total
+
+
 @dataclass(frozen=True, slots=True)
 class AccountState:
     """What an account states, and how much of it is left.
@@ -84,7 +121,7 @@ class AccountState:
     epsilon, delta : float
         The guarantee for everything that the account ever pays for.
     approximate : tuple of float
-        The second pot (epsilon, delta), which the guarantee includes.
+        The (epsilon, delta) budget, which the guarantee includes.
     relation, unit : str
         The neighbouring relation, and whose data neighbours differ in.
     n : int or None
@@ -119,12 +156,18 @@ class AccountState:
         return self.total - self.spent - self.reserved
 
     @property
+    def balances(self) -> list[Balance]:
+        """The budgets that are not empty from the start."""
+        made = (
+            Balance(kind, *(getattr(price, kind) for price in (self.total, self.spent, self.reserved)))
+            for kind in _BALANCES
+        )
+        return [balance for balance in made if balance.total]
+
+    @property
     def shares(self) -> tuple[float, float, float]:
-        """Spent, reserved and left, as shares of the first pot; of the second one where there is no first."""
-        pot = "gaussian" if self.total.gaussian else "epsilon"
-        spent, reserved, left = (getattr(each, pot) for each in (self.spent, self.reserved, self.left))
-        total = getattr(self.total, pot)
-        return spent / total, reserved / total, left / total
+        """Spent, reserved and left, as shares of the Gaussian budget; of the epsilon budget where there is none."""
+        return self.balances[0].shares
 
 
 def charges_of(entries: list[LedgerEntry]) -> list[Charge]:
@@ -191,60 +234,12 @@ def affordable_epsilon(left: Price, delta: float) -> float:
     return epsilon
 
 
-# -----------------------------------------------------------------------------
-# The pots of an account as shares, for pictures: by pot, by fit and by date.
-
-_TITLES = {"gaussian": "first pot", "epsilon": "second pot (epsilon)", "delta": "second pot (delta)"}
-
-
-@dataclass(frozen=True, slots=True)
-class Pot:
-    """One of the totals of an account, in integers.
-
-    Parameters
-    ----------
-    kind : {"gaussian", "epsilon", "delta"}
-        Which field of a price it is.
-    total, spent, reserved : int
-        What there was, what fits that ended took, and what others hold.
-    """
-
-    kind: str
-    total: int
-    spent: int
-    reserved: int
-
-    @property
-    def title(self) -> str:
-        """Its name in words."""
-        return _TITLES[self.kind]
-
-    @property
-    def shares(self) -> tuple[float, float, float]:
-        """Spent, reserved and left, as shares of the total."""
-        left = self.total - self.spent - self.reserved
-        return self.spent / self.total, self.reserved / self.total, left / self.total
-
-    def share(self, price: Price) -> float:
-        """The share of the total that a price is."""
-        paid: int = getattr(price, self.kind)
-        return paid / self.total
-
-
-def pots_of(state: AccountState) -> list[Pot]:
-    """The pots that are not empty from the start."""
-    pots = (
-        Pot(kind, *(getattr(price, kind) for price in (state.total, state.spent, state.reserved))) for kind in _TITLES
-    )
-    return [pot for pot in pots if pot.total]
-
-
-def cumulate(charges: Iterable[Charge], pot: Pot) -> list[tuple[datetime, float]]:
-    """The share of a pot that was spent or reserved by the time of each charge, in the order of the clock."""
+def cumulate(charges: Iterable[Charge], balance: Balance) -> list[tuple[datetime, float]]:
+    """The share of a budget that was spent or reserved by the time of each charge, in the order of the clock."""
     found, sum_of_shares = [], 0.0
     dated = [(datetime.fromisoformat(charge.clock), charge) for charge in charges if charge.state != "released"]
     for time, charge in sorted(dated, key=lambda each: each[0].timestamp()):
-        sum_of_shares += pot.share(charge.price)
+        sum_of_shares += balance.share(charge.price)
         found.append((time, sum_of_shares))
     return found
 
@@ -432,7 +427,7 @@ class Account:
             account keeps a keyed digest of the set. Fits with any other set of keys, a part of it included, are
             refused.
         approximate : tuple of float, default=(0, 0)
-            A second pot (epsilon, delta), part of the whole, for fits that have no Gaussian parameter: objective
+            An (epsilon, delta) budget, part of the whole, for fits that have no Gaussian parameter: objective
             perturbation, and what is built on it. (0, 0) refuses them.
         fingerprint : str, default=None
             A keyed fingerprint of the table in 64 hexadecimal digits (``taciturn budget create --fingerprint``). An
@@ -756,7 +751,7 @@ def _refusal(name: str, price: Price, left: Price, budget: Budget) -> str:
         cost = f"mu={price.mu:.4g} ({cost})"
     else:
         epsilon, delta = left.pair
-        rest = f"at most epsilon={epsilon:g} and delta={delta:g}, the rest of its second pot"
+        rest = f"at most epsilon={epsilon:g} and delta={delta:g}, the rest of its (epsilon, delta) budget"
     return (
         f"account={name!r}: expected a fit of {rest}, which is left, got one of {cost}; nothing was spent; lower "
         "epsilon, or stop here."

@@ -37,7 +37,7 @@ class Budget:
     Parameters
     ----------
     epsilon : float
-        Bound on the privacy loss, > 0 and at most 30. Infinity stands for the non-private twin of a model.
+        Bound on the privacy loss, > 0 and at most 30. Infinity stands for the non-private counterpart of a model.
     delta : float
         Probability with which the bound may fail, in [0, 1). Zero asks for pure privacy.
     """

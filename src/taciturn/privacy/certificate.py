@@ -55,7 +55,6 @@ from taciturn.privacy.claim import (
     list_unprotected,
     only_pairs_halved,
     status_of,
-    with_parts,
 )
 from taciturn.privacy.events import Event, NotPrivateEvent, event_from_dict, event_to_dict, for_group
 
@@ -340,29 +339,6 @@ def _picture(certificate: Certificate) -> tuple[Markup, ...]:
 # Both follow from the events alone, so that no file states them and nobody has to believe them.
 
 
-def proved_mu(certificate: Certificate) -> float | None:
-    """The Gaussian parameter that the events prove; None where there is none."""
-    return _from_events(certificate)[0] if _proves_something(certificate) else None
-
-
-def proved_rates(certificate: Certificate) -> AttackRates | None:
-    """Bounds on tests of membership that the events prove; None where nothing is proved."""
-    if not _proves_something(certificate):
-        return None
-    rates = _from_events(certificate)[1]
-    if not certificate.parts or not _holds(certificate):
-        return rates
-    # A sum of parts can be smaller than what the events prove together.
-    stated = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
-    epsilon = math.inf if stated is None else stated
-    tpr = (
-        min(rate, highest_power(level, epsilon, certificate.delta))
-        for level, rate in zip(rates.fpr, rates.tpr, strict=True)
-    )
-    advantage = min(rates.advantage, highest_advantage(epsilon, certificate.delta))
-    return AttackRates(rates.fpr, tuple(tpr), advantage)
-
-
 def _proves_something(certificate: Certificate) -> bool:
     if certificate.status == "as published":
         return certificate.proved_epsilon is not None and not math.isinf(certificate.proved_epsilon)
@@ -406,37 +382,27 @@ SCHEMA = 1
 ARITHMETICS = ("exact", "float64")
 BOUNDS = ("gdp", "rdp", "pure", "sum", "none")
 
-_NOT_STATED = object()
 _MOST_CHARACTERS = 16_000_000
 _MOST_DIGITS = 20
 _DEEPEST_FACT = 100
 _DEEPEST_EVENT = 32
-_RELEASE = ("what", "noise", "scale", "count", "event", "remaining", "half")
-_PART = ("epsilon", "delta", "releases", "ordered")
 
 
 def read_fields(text: str) -> dict[str, Any]:
-    """What a certificate is made of, from what ``to_json`` wrote in this version or an earlier one."""
+    """What a certificate is made of, from what ``to_json`` wrote in this version or in 0.2."""
     content = _envelope(text)
-    delta = _number(content, "delta")
-    status = _word(content, "status", STATUSES)
-    # Version 0.1 did not write down how far samplers are from their laws. Pure mechanisms have no such distance, and
-    # a published claim neglects it by assumption.
-    exact = delta == 0.0 or status == "as published"
-    events = tuple(_release(entry, exact) for entry in _list(content, "events"))
-    if status == "proved" and status_of(event_of_releases(events)) == STATUSES[1]:
-        # Version 0.1 had no name for it.
-        status = STATUSES[1]
     proved = content["proved_epsilon"]
-    public = content["public"]
+    public, head = content["public"], content["account_head"]
+    if head is not None and not is_head(head):
+        raise _unexpected("account_head", head, "64 hexadecimal digits or null")
     if not isinstance(public, dict) or _deeper_than(public, _DEEPEST_FACT):
         raise _unexpected("public", public, "an object of facts")
     return {
         "epsilon": _number_or_infinity(content, "epsilon"),
-        "delta": delta,
+        "delta": _number(content, "delta"),
         "relation": _word(content, "relation", RELATIONS),
-        "status": status,
-        "events": events,
+        "status": _word(content, "status", STATUSES),
+        "events": tuple(map(_release, _list(content, "events"))),
         "public": public,
         "assumptions": _texts(content, "assumptions"),
         "seeded": _truth(content, "seeded"),
@@ -448,36 +414,9 @@ def read_fields(text: str) -> dict[str, Any]:
         "errata": _texts(content, "errata"),
         "parts": tuple(map(_part, _list(content, "parts"))),
         "unit": _word(content, "unit", UNITS),
-        "account_head": _head(content),
-        **{name: None if content[name] is _NOT_STATED else _texts(content, name) for name in DERIVED},
+        "account_head": head,
+        **{name: _texts(content, name) for name in DERIVED},
     }
-
-
-_KEYS = frozenset(
-    [
-        "format",
-        "schema",
-        "taciturn",
-        "epsilon",
-        "delta",
-        "relation",
-        "status",
-        "events",
-        "public",
-        "assumptions",
-        "seeded",
-        "arithmetic",
-        "bound",
-        "group_size",
-        "ordered",
-        "proved_epsilon",
-        "errata",
-        "parts",
-        "unit",
-        "account_head",
-        *DERIVED,
-    ]
-)
 
 
 def _envelope(text: str) -> dict[str, Any]:
@@ -508,19 +447,14 @@ def _envelope(text: str) -> dict[str, Any]:
             f"schema={_shown(schema)}: expected {SCHEMA}, the one this version of taciturn "
             f"({__version__}) writes; read the certificate with taciturn {named}."
         )
-    # Version 0.1 did not write these: it knew neither persons nor accounts.
-    content.setdefault("parts", [])
-    content.setdefault("unit", "record")
-    content.setdefault("account_head", None)
-    for name in DERIVED:
-        content.setdefault(name, _NOT_STATED)
-    _check_keys(content, _KEYS, "a certificate")
+    keys = {"format", "schema", "taciturn", *(field.name for field in fields(Certificate)), *DERIVED}
+    _check_keys(content, keys, "a certificate")
     if not isinstance(content["taciturn"], str):
         raise _unexpected("taciturn", content["taciturn"], "the version that wrote it")
     return content
 
 
-def _check_keys(content: dict[str, Any], keys: frozenset[str], whose: str) -> None:
+def _check_keys(content: dict[str, Any], keys: set[str], whose: str) -> None:
     for key in sorted(keys - content.keys()):
         raise CertificateError(
             f"text: expected a complete certificate, found a problem with {key!r}; "
@@ -533,32 +467,23 @@ def _check_keys(content: dict[str, Any], keys: frozenset[str], whose: str) -> No
         )
 
 
-def _release(entry: Any, exact: bool) -> Release:
+def _release(entry: Any) -> Release:
     if not isinstance(entry, dict):
         raise _unexpected("events", entry, "an object for each release")
-    # Version 0.1 did not write down what remained of a privacy filter.
-    entry.setdefault("remaining", None)
-    # Earlier versions did not split records.
-    entry.setdefault("half", None)
-    _check_keys(entry, frozenset(_RELEASE), "a release")
+    _check_keys(entry, {field.name for field in fields(Release)}, "a release")
     if _deeper_than(entry["event"], _DEEPEST_EVENT):
         raise _unexpected("event", entry["event"], f"at most {_DEEPEST_EVENT} events inside one another")
-    return Release(
-        what=_text(entry, "what"),
-        noise=_text(entry, "noise"),
-        scale=_number(entry, "scale"),
-        event=event_from_dict(entry["event"], exact=exact),
-        count=_whole(entry, "count"),
-        remaining=None if entry["remaining"] is None else _number(entry, "remaining"),
-        half=_half(entry),
-    )
-
-
-def _half(entry: dict[str, Any]) -> int | None:
     if entry["half"] is not None and _whole(entry, "half") not in (1, 2):
         raise _unexpected("half", entry["half"], "1, 2 or null")
-    half: int | None = entry["half"]
-    return half
+    return Release(
+        what=_typed(entry, "what", str, "text"),
+        noise=_typed(entry, "noise", str, "text"),
+        scale=_number(entry, "scale"),
+        event=event_from_dict(entry["event"]),
+        count=_whole(entry, "count"),
+        remaining=None if entry["remaining"] is None else _number(entry, "remaining"),
+        half=entry["half"],
+    )
 
 
 def is_head(value: Any) -> bool:
@@ -566,29 +491,27 @@ def is_head(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
-def _head(content: dict[str, Any]) -> str | None:
-    head = content["account_head"]
-    if head is not None and not is_head(head):
-        raise _unexpected("account_head", head, "64 hexadecimal digits or null")
-    found: str | None = head
-    return found
-
-
 def _part(entry: Any) -> Part:
     if not isinstance(entry, dict):
         raise _unexpected("parts", entry, "an object for each part")
-    _check_keys(entry, frozenset(_PART), "a part")
+    _check_keys(entry, {field.name for field in fields(Part)}, "a part")
     return Part(_number(entry, "epsilon"), _number(entry, "delta"), _whole(entry, "releases"), _truth(entry, "ordered"))
 
 
 # ------------------------------------------------------------------ values
 
 
-def _number(content: dict[str, Any], name: str) -> float:
+def _typed(content: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
+    """A value of a type; true is no number."""
     value = content[name]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _unexpected(name, value, "a number")
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise _unexpected(name, value, expected)
     return value
+
+
+def _number(content: dict[str, Any], name: str) -> float:
+    number: float = _typed(content, name, int | float, "a number")
+    return number
 
 
 def _number_or_infinity(content: dict[str, Any], name: str) -> float:
@@ -596,24 +519,13 @@ def _number_or_infinity(content: dict[str, Any], name: str) -> float:
 
 
 def _whole(content: dict[str, Any], name: str) -> int:
-    value = content[name]
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _unexpected(name, value, "a whole number")
-    return value
+    number: int = _typed(content, name, int, "a whole number")
+    return number
 
 
 def _truth(content: dict[str, Any], name: str) -> bool:
-    value = content[name]
-    if not isinstance(value, bool):
-        raise _unexpected(name, value, "true or false")
-    return value
-
-
-def _text(content: dict[str, Any], name: str) -> str:
-    value = content[name]
-    if not isinstance(value, str):
-        raise _unexpected(name, value, "text")
-    return value
+    truth: bool = _typed(content, name, bool, "true or false")
+    return truth
 
 
 def _word(content: dict[str, Any], name: str, words: tuple[Any, ...]) -> Any:
@@ -624,10 +536,8 @@ def _word(content: dict[str, Any], name: str, words: tuple[Any, ...]) -> Any:
 
 
 def _list(content: dict[str, Any], name: str) -> list[Any]:
-    value = content[name]
-    if not isinstance(value, list):
-        raise _unexpected(name, value, "a list")
-    return value
+    entries: list[Any] = _typed(content, name, list, "a list")
+    return entries
 
 
 def _texts(content: dict[str, Any], name: str) -> tuple[str, ...]:
@@ -813,7 +723,7 @@ class Certificate:
         from their laws. There is none for perturbed objectives, releases with a delta of their own, and where nothing
         is proved.
         """
-        return proved_mu(self)
+        return _from_events(self)[0] if _proves_something(self) else None
 
     def attack_rates(self) -> AttackRates | None:
         """The best that any test of membership can do, by what the events prove.
@@ -824,7 +734,17 @@ class Certificate:
             Upper bounds on the true positive rate at false positive rates of 0.001, 0.01 and 0.05 (``fpr``, ``tpr``),
             and on their largest difference (``advantage``). None where nothing is proved.
         """
-        return proved_rates(self)
+        if not _proves_something(self):
+            return None
+        rates = _from_events(self)[1]
+        if not self.parts or not _holds(self):
+            return rates
+        # A sum of parts can be smaller than what the events prove together.
+        stated = self.epsilon if self.is_proved else self.proved_epsilon
+        epsilon = math.inf if stated is None else stated
+        pairs = zip(rates.fpr, rates.tpr, strict=True)
+        tpr = tuple(min(rate, highest_power(level, epsilon, self.delta)) for level, rate in pairs)
+        return AttackRates(rates.fpr, tpr, min(rates.advantage, highest_advantage(epsilon, self.delta)))
 
     def for_group(self, k: int) -> Certificate:
         """The guarantee for a person with up to k records, or for k persons, accounted anew at the same delta."""
@@ -850,45 +770,27 @@ class Certificate:
 
     def to_json(self, indent: int | None = 2) -> str:
         """The certificate as JSON text; :meth:`from_json` reads it back."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "schema": SCHEMA,
-                "taciturn": __version__,
-                "epsilon": _number_to_json(self.epsilon),
-                "delta": self.delta,
-                "relation": self.relation,
-                "status": self.status,
-                "events": [
-                    {
-                        "what": release.what,
-                        "noise": release.noise,
-                        "scale": release.scale,
-                        "count": release.count,
-                        "remaining": release.remaining,
-                        "half": release.half,
-                        "event": event_to_dict(release.event),
-                    }
-                    for release in self.events
-                ],
-                "public": dict(self.public),
-                "assumptions": list(self.assumptions),
-                "seeded": self.seeded,
-                "arithmetic": self.arithmetic,
-                "bound": self.bound,
-                "group_size": self.group_size,
-                "ordered": self.ordered,
-                "proved_epsilon": None if self.proved_epsilon is None else _number_to_json(self.proved_epsilon),
-                "errata": list(self.errata),
-                "parts": [asdict(part) for part in self.parts],
-                "unit": self.unit,
-                "account_head": self.account_head,
-                "unprotected": list(self.unprotected),
-                "side_channels": list(self.side_channels),
-            },
-            indent=indent,
-            allow_nan=False,
-        )
+        content: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "taciturn": __version__}
+        content |= {name: getattr(self, name) for name in (*(field.name for field in fields(self)), *DERIVED)}
+        content |= {
+            "epsilon": _number_to_json(self.epsilon),
+            "proved_epsilon": None if self.proved_epsilon is None else _number_to_json(self.proved_epsilon),
+            "events": [
+                {
+                    "what": release.what,
+                    "noise": release.noise,
+                    "scale": release.scale,
+                    "count": release.count,
+                    "remaining": release.remaining,
+                    "half": release.half,
+                    "event": event_to_dict(release.event),
+                }
+                for release in self.events
+            ],
+            "public": dict(self.public),
+            "parts": [asdict(part) for part in self.parts],
+        }
+        return json.dumps(content, indent=indent, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -902,7 +804,7 @@ class Certificate:
         try:
             content = read_fields(text)
             stated = {name: content.pop(name) for name in DERIVED}
-            certificate = with_parts(cls(**content))
+            certificate = cls(**content)
         except ParameterError as error:
             raise CertificateError(str(error)) from None
         check_claim(certificate)

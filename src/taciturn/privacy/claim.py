@@ -241,7 +241,6 @@ def list_side_channels(certificate: Certificate) -> tuple[str, ...]:
     listed = ["running time, memory and temporary files of the computation"]
     if any(isinstance(part, ObjectivePerturbationEvent) for part in fold(certificate.event)):
         listed.append("the number of steps of the solver, which depends on the data and shows in the running time")
-    # Version 0.1 did not state it, and refused.
     invalid = [fact for name, fact in _facts(certificate.public) if name == "invalid"] or ["raise"]
     if any(fact != "null" for fact in invalid) or any(_REFUSAL in text for text in certificate.assumptions):
         listed.append("a refusal, which tells that a record, or the file, is not admissible")
@@ -251,10 +250,10 @@ def list_side_channels(certificate: Certificate) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def check_disclosures(certificate: Certificate, stated: Mapping[str, tuple[str, ...] | None]) -> None:
-    """Raise if a file states something else than follows from its other fields; earlier files state nothing."""
+def check_disclosures(certificate: Certificate, stated: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise if a file states something else than follows from its other fields."""
     for name in DERIVED:
-        if stated[name] is not None and stated[name] != getattr(certificate, name):
+        if stated[name] != getattr(certificate, name):
             raise CertificateError(
                 f"{name}: expected what follows from the relation, the public facts and the assumptions, got something "
                 "else; the certificate contradicts itself, ask for the one of the fit."
@@ -325,40 +324,6 @@ def check_claim(certificate: Certificate) -> None:
         _check_proof(certificate, certificate.epsilon, "epsilon")
     elif certificate.proved_epsilon is not None and not math.isinf(certificate.proved_epsilon):
         _check_proof(certificate, certificate.proved_epsilon, "proved_epsilon")
-
-
-def with_parts(certificate: Certificate) -> Certificate:
-    """The certificate with the parts whose sum it is, if it was written by version 0.1, which did not name them.
-
-    How many releases a part made is known of public bounds, which make none, and of private scores, which make one
-    that is pure. What remains belongs to the other parts. Where these stand apart from one another, nothing is known
-    of either, and the certificate is left as it is.
-    """
-    stated = certificate.epsilon if certificate.is_proved else certificate.proved_epsilon
-    if certificate.bound != "sum" or certificate.parts or stated is None or math.isinf(stated):
-        return certificate
-    check_work(certificate.event, certificate.group_size)
-    if _proved_at_once(certificate, stated):
-        return certificate
-    counts = [_releases_of(facts) for facts in facts_of_parts(certificate.public)]
-    others = [at for at, count in enumerate(counts) if count is None]
-    if not others or others[-1] - others[0] >= len(others):
-        return certificate
-    known = [count for count in counts if count is not None]
-    before, rest = sum(known[: others[0]]), len(certificate.events) - sum(known)
-    scores = [
-        Part(_needed(certificate, release.total, 0.0, True), 0.0, 1, True)
-        for release in (*certificate.events[:before], *certificate.events[before + rest :])
-    ]
-    epsilon = stated - math.fsum(score.epsilon for score in scores)
-    if rest < 0 or not epsilon > 0.0:
-        return certificate
-    # Down by the last digit, so that the sum is not more than what is stated.
-    remaining = Part(math.nextafter(epsilon, 0.0), certificate.delta, rest, len(others) == 1)
-    parts = (*scores[:before], remaining, *scores[before:])
-    found = replace(certificate, parts=parts)
-    events = _events_of(found, [part.releases for part in parts])
-    return found if all(_proves(found, event, part) for event, part in zip(events, parts, strict=True)) else certificate
 
 
 # ------------------------------------------------------------------ what is stated
@@ -511,13 +476,6 @@ def facts_of_parts(public: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield public
     for facts in parts:
         yield from facts_of_parts(facts)
-
-
-def _releases_of(facts: Mapping[str, Any]) -> int | None:
-    """How many lines a part has, if its facts tell."""
-    if set(facts) == {"features", "lower", "upper"}:
-        return 0
-    return 1 if "metric" in facts else None
 
 
 def _above(epsilon: float) -> str:

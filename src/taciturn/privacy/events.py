@@ -177,7 +177,7 @@ class ObjectivePerturbationEvent(Event):
         Of the sampled minimiser from its law.
     fixed_sign : bool, default=False
         Whether :math:`\phi'` has one and the same sign at all :math:`\theta` for a given record, as the logistic loss
-        has with labels 0 and 1 (not with labels between them, nor Huber's loss). Version 0.1 did not say.
+        has with labels 0 and 1 (not with labels between them, nor Huber's loss).
     """
 
     kind: ClassVar[str] = "objective-perturbation"
@@ -461,16 +461,8 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     return described
 
 
-_UNSTATED_DISTANCES = {GaussianEvent.kind: 2.0**-92, ExponentialEvent.kind: 2.0**-110}
-"""What stands for a distance that version 0.1 did not write down: 2**26 Gaussian values, a step of Frank-Wolfe."""
-
-
-def event_from_dict(described: dict[str, Any], *, exact: bool = False) -> Event:
-    """The inverse of :func:`event_to_dict`.
-
-    Events written by version 0.1 have no ``distance``; they get the largest that their samplers can have had, or none
-    where the release is known to be ``exact``: at delta = 0 only samplers without distance were used.
-    """
+def event_from_dict(described: dict[str, Any]) -> Event:
+    """The inverse of :func:`event_to_dict`: every field has to be there."""
     kind = described.get("kind") if isinstance(described, dict) else described
     if not isinstance(described, dict) or not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(sorted(_KINDS))
@@ -489,15 +481,13 @@ def event_from_dict(described: dict[str, Any], *, exact: bool = False) -> Event:
     if nested[0] is not None:
         if not isinstance(nested[0], list | tuple):
             raise damaged
-        values["events"] = tuple(event_from_dict(part, exact=exact) for part in nested[0])
+        values["events"] = tuple(event_from_dict(part) for part in nested[0])
     if nested[1] is not None:
-        values["event"] = event_from_dict(nested[1], exact=exact)
-    if kind in _UNSTATED_DISTANCES and not exact:
-        values.setdefault("distance", _UNSTATED_DISTANCES[kind])
-    try:
-        return _KINDS[kind](**values)
-    except TypeError:
-        raise damaged from None
+        values["event"] = event_from_dict(nested[1])
+    # A default would stand for a field that was removed.
+    if set(values) != {field.name for field in fields(_KINDS[kind])}:  # type: ignore[arg-type]
+        raise damaged
+    return _KINDS[kind](**values)
 
 
 # -----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ of it. Which release comes next, with how much noise, may depend on everything t
 *Theorem.* Let at most N releases be made, N being finite and fixed in advance (a million here). Then everything
 together is :math:`\sqrt x`-GDP.
 
-The page "Proof: the privacy filter with two pots" (``docs/proof-filter.md``) has the proof: an induction over the
+The page "Proof: the privacy filter with two budgets" (``docs/proof-filter.md``) has the proof: an induction over the
 number of releases that may still come, in which a selection followed by what is :math:`\sqrt y`-GDP is
 :math:`\sqrt{F(y, e)}`-GDP.
 
@@ -27,11 +27,11 @@ of the same price: then the list costs the same in every case, under every accou
 The filter has to be exhausted in the end for that; what remains would be a statement about what was not bought. Beside
 each release stands what remained, and :func:`chain_holds` checks the list from that.
 
-*A second pot.* Releases that are known to be :math:`(e', d')`-DP and nothing better have no Gaussian parameter. A part
-(e, d) of the budget can be set aside for them when the filter is opened; nothing moves between the two. With x in the
-first pot, everything together has a hockey-stick divergence of at most :math:`\delta_G(\sqrt x; t - e) + d` at
-:math:`e^t`, for every t; the same page has the proof. Accounts are filters of this kind that are kept in a database
-(:mod:`taciturn.privacy.ledger`).
+*An (epsilon, delta) budget.* Releases that are known to be :math:`(e', d')`-DP and nothing better have no Gaussian
+parameter. A part (e, d) of the budget can be set aside for them when the filter is opened; nothing moves between the
+two. With x in the Gaussian budget, everything together has a hockey-stick divergence of at most
+:math:`\delta_G(\sqrt x; t - e) + d` at :math:`e^t`, for every t; the same page has the proof. Accounts are filters of
+this kind that are kept in a database (:mod:`taciturn.privacy.ledger`).
 
 Samplers. The distance of everything sampled from its law (:mod:`taciturn.events`) is that of the worst case and is
 announced at the beginning; the list divides it in proportion to prices, again so that it adds up to the same.
@@ -84,7 +84,8 @@ class Spend:
     what : str
         In words.
     mechanism : {"gaussian", "selection", "approximate", "none"}
-        Gaussian releases, selections, a release that the second pot pays for, or releases without noise.
+        Gaussian releases, selections, a release that the (epsilon, delta) budget pays for, or releases without
+        noise.
     parameter : float
         The noise multiplier of each, or the range or epsilon of each; 0 or infinite without noise.
     count : int
@@ -118,7 +119,7 @@ class PrivacyFilter:
     distance : float, default=0.0
         Bound on the sum of the distances of all samplers from their laws, whatever is released.
     approximate : tuple of float, default=(0.0, 0.0)
-        The second pot (epsilon, delta), which the budget includes.
+        The (epsilon, delta) budget, which the whole budget includes.
 
     Attributes
     ----------
@@ -127,7 +128,7 @@ class PrivacyFilter:
     mu : float
         The Gaussian parameter of the whole.
     remaining : float
-        The share of the first pot that is not spent yet.
+        The share of the Gaussian budget that is not spent yet.
     spends : list of Spend
         What was bought.
 
@@ -161,7 +162,7 @@ class PrivacyFilter:
 
     @property
     def approximate(self) -> tuple[float, float]:
-        """What remains of the second pot."""
+        """What remains of the (epsilon, delta) budget."""
         return float(self._second_left[0]), float(self._second_left[1])
 
     def gaussian(self, what: str, share: float, count: int = 1, distance: float = 0.0) -> float:
@@ -208,7 +209,7 @@ class PrivacyFilter:
         return selection_range
 
     def approximate_release(self, what: str, epsilon: float, delta: float = 0.0) -> None:
-        """Buy a release that is (epsilon, delta)-DP from the second pot."""
+        """Buy a release that is (epsilon, delta)-DP from the (epsilon, delta) budget."""
         event = ApproximateEvent(epsilon, delta)
         # Without rounding, so that nothing is sold for nothing.
         epsilon_left, delta_left = self._second_left
@@ -217,7 +218,7 @@ class PrivacyFilter:
         if self.private and min(left) < 0:
             raise CertificateError(
                 f"epsilon={epsilon!r}, delta={delta!r}: expected at most {self.approximate!r}, which is left of the "
-                "second pot; ask for less, or open a filter with a larger one."
+                "(epsilon, delta) budget; ask for less, or open a filter with a larger one."
             )
         self._second_left = left if self.private else self._second_left
         self._releases_left -= 1
@@ -292,7 +293,7 @@ class PrivacyFilter:
 
 
 def _least_multiplier(budget: Budget, distance: float, approximate: tuple[float, float]) -> float:
-    r"""The inverse of the largest :math:`\mu` that the first pot can have.
+    r"""The inverse of the largest :math:`\mu` that the Gaussian budget can have.
 
     .. math:: \delta_G(\mu; \varepsilon - e) + d + (1 + e^\varepsilon)\,\eta \le \delta
     """
@@ -302,7 +303,7 @@ def _least_multiplier(budget: Budget, distance: float, approximate: tuple[float,
     rest = (budget.delta - delta - (1.0 + math.exp(budget.epsilon)) * distance) * (1.0 - _KEPT_FOR_ROUNDING)
     if not (0.0 <= epsilon < budget.epsilon and delta >= 0.0 and rest > 0.0):
         raise ParameterError(
-            "approximate", approximate, "a part of the budget that leaves something to the first pot", "lower it"
+            "approximate", approximate, "a part of the budget that leaves something to the Gaussian one", "lower it"
         )
     return 1.0 / mu_of_budget(Budget(budget.epsilon - epsilon, rest))
 

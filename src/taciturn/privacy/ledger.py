@@ -89,21 +89,21 @@ def hide_password(url: str) -> str:
 # -----------------------------------------------------------------------------
 # What a fit costs an account, and what an account holds: four integers each.
 #
-# An account is a privacy filter with two pots. The first one is a total :math:`x = \mu^2` of squared Gaussian
-# parameters, the second a pair (e, d) for releases that are known to be (e, d)-DP and nothing better. Beside them
-# stands :math:`\eta`, the sum of the distances of all samplers from their laws.
+# An account is a privacy filter with two budgets. The Gaussian budget is a total :math:`x = \mu^2` of squared Gaussian
+# parameters, the (epsilon, delta) budget a pair (e, d) for releases that are known to be (e, d)-DP and nothing better.
+# Beside them stands :math:`\eta`, the sum of the distances of all samplers from their laws.
 #
-# *Theorem.* Let the releases of an account be charged, each before it is made, either :math:`x_i` to the first pot,
-# where the release is :math:`\sqrt{x_i}`-GDP given everything before it, or :math:`(e_i, d_i)` to the second one, where
-# it is :math:`(e_i, d_i)`-DP. Which release comes next, and its price, may depend on all earlier results. If the sums
-# never exceed x, e and d, then for every real t
+# *Theorem.* Let the releases of an account be charged, each before it is made, either :math:`x_i` to the Gaussian
+# budget, where the release is :math:`\sqrt{x_i}`-GDP given everything before it, or :math:`(e_i, d_i)` to the
+# (epsilon, delta) budget, where it is :math:`(e_i, d_i)`-DP. Which release comes next, and its price, may depend on
+# all earlier results. If the sums never exceed x, e and d, then for every real t
 #
 # .. math:: D(e^t) \le \delta_G(\sqrt x;\, t - e) + d,
 #
 # where D is the hockey-stick divergence of everything together and :math:`\delta_G(\mu; t)` that of :math:`N(\mu, 1)`
 # from :math:`N(0, 1)`.
 #
-# The page "Proof: the privacy filter with two pots" (``docs/proof-filter.md``) has the proof, also for fits that
+# The page "Proof: the privacy filter with two budgets" (``docs/proof-filter.md``) has the proof, also for fits that
 # overlap and for the integers below.
 #
 # With samplers, everything is :math:`(\varepsilon, \delta)`-DP if :math:`\delta_G(\sqrt x; \varepsilon - e) + d + (1 +
@@ -116,17 +116,19 @@ def hide_password(url: str) -> str:
 # :math:`10^{-18}`, up from the decimal numbers that were asked for; distances in units of :math:`10^{-30}`, up. Totals
 # are rounded down.
 #
-# References ---------- Rogers, Roth, Ullman and Vadhan, *Privacy odometers and filters: pay-as-you-go composition*
-# (2016). Smith and Thakurta, *Fully adaptive composition for Gaussian differential privacy* (2022). Haney, Shoemate,
-# Tian, Vadhan, Vyrros, Xu and Zhang, *Concurrent composition for interactive differential privacy with adaptive
-# privacy-loss parameters* (2023).
+# References
+# ----------
+# Rogers, Roth, Ullman and Vadhan, *Privacy odometers and filters: pay-as-you-go composition* (2016). Smith and
+# Thakurta, *Fully adaptive composition for Gaussian differential privacy* (2022). Haney, Shoemate, Tian, Vadhan,
+# Vyrros, Xu and Zhang, *Concurrent composition for interactive differential privacy with adaptive privacy-loss
+# parameters* (2023).
 
 GAUSSIAN_UNITS = 10**15
 """A squared Gaussian parameter of 1, as an integer."""
 EPSILON_UNITS = 10**15
-"""An epsilon of 1 of the second pot, as an integer."""
+"""An epsilon of 1 of the (epsilon, delta) budget, as an integer."""
 DELTA_UNITS = 10**18
-"""A delta of 1 of the second pot, as an integer."""
+"""A delta of 1 of the (epsilon, delta) budget, as an integer."""
 DISTANCE_UNITS = 10**30
 """A distance of 1 between samplers and laws, as an integer."""
 
@@ -149,9 +151,9 @@ class Price:
     gaussian : int
         Squared Gaussian parameter, in units of 1e-15.
     epsilon : int
-        Epsilon of the second pot, in units of 1e-15.
+        Epsilon of the (epsilon, delta) budget, in units of 1e-15.
     delta : int
-        Delta of the second pot, in units of 1e-18.
+        Delta of the (epsilon, delta) budget, in units of 1e-18.
     distance : int
         Distance of samplers from their laws, in units of 1e-30.
     """
@@ -178,12 +180,12 @@ class Price:
 
     @property
     def mu(self) -> float:
-        """The Gaussian parameter of the first pot."""
+        """The Gaussian parameter of the Gaussian budget."""
         return math.sqrt(self.gaussian / GAUSSIAN_UNITS)
 
     @property
     def pair(self) -> tuple[float, float]:
-        """Epsilon and delta of the second pot."""
+        """Epsilon and delta of the (epsilon, delta) budget."""
         return self.epsilon / EPSILON_UNITS, self.delta / DELTA_UNITS
 
     def fits(self, total: Price) -> bool:
@@ -200,14 +202,14 @@ class Price:
 
 
 def prices_of(event: Event, budget: Budget, *, ordered: bool = True) -> Iterable[Price]:
-    """What a plan may be charged, the first pot before the second; an account takes the first price that it can pay.
+    """What a plan may be charged, Gaussian first; an account takes the first price that it can pay.
 
     Parameters
     ----------
     event : Event
         Everything that the plan may release. Of parallel events the dearest branch is charged, once.
     budget : Budget
-        What the plan was calibrated for. The second pot is charged this, as the caller wrote it.
+        What the plan was calibrated for. The (epsilon, delta) budget is charged this, as the caller wrote it.
     ordered : bool, default=True
         Whether the releases happen in the order of the event.
 
@@ -236,15 +238,15 @@ def prices_of(event: Event, budget: Budget, *, ordered: bool = True) -> Iterable
 
 
 def totals_of(epsilon: float, delta: float, approximate: tuple[float, float] = (0.0, 0.0)) -> Price:
-    r"""The pots of an account that states (epsilon, delta).
+    r"""The budgets of an account that states (epsilon, delta).
 
-    The second pot is ``approximate``, which epsilon and delta include; the first one is the largest x with
-    :math:`\delta_G(\sqrt x; \varepsilon - e) + d + (1 + e^\varepsilon)\,\eta \le \delta`.
+    The (epsilon, delta) budget is ``approximate``, which epsilon and delta include; the Gaussian one is the largest x
+    with :math:`\delta_G(\sqrt x; \varepsilon - e) + d + (1 + e^\varepsilon)\,\eta \le \delta`.
 
     Raises
     ------
     ParameterError
-        If the second pot exceeds the whole, or nothing could ever be paid for.
+        If ``approximate`` exceeds the whole, or nothing could ever be paid for.
     """
     whole = Budget(epsilon, delta)
     if math.isinf(whole.epsilon):
@@ -269,14 +271,17 @@ def totals_of(epsilon: float, delta: float, approximate: tuple[float, float] = (
     )
     if not totals.gaussian and not totals.epsilon:
         raise ParameterError(
-            "delta", delta, "a number > 0, or a second pot", "raise delta, or give approximate=(epsilon, 0)"
+            "delta",
+            delta,
+            "a number > 0, or an (epsilon, delta) budget",
+            "raise delta, or give approximate=(epsilon, 0)",
         )
     return totals
 
 
 def _checked_pair(approximate: tuple[float, float]) -> tuple[float, float]:
     if not isinstance(approximate, list | tuple) or len(approximate) != 2:
-        raise ParameterError("approximate", approximate, "a pair (epsilon, delta)", "give (0, 0) for no second pot")
+        raise ParameterError("approximate", approximate, "a pair (epsilon, delta)", "give (0, 0) for none")
     epsilon, delta = approximate
     return check_real(0.0, math.inf, closed="left", approximate=epsilon), check_delta(approximate=delta)
 
@@ -542,7 +547,7 @@ def _find_flaw(entry: LedgerEntry) -> str | None:
             return None if _are_allowed(entry.price, facts) else "totals that its epsilon and delta allow"
         if entry.kind == "reserved":
             _check_description(facts)
-            return None if _is_stated(entry.price, facts) else "a price of the second pot that is the budget of the fit"
+            return None if _is_stated(entry.price, facts) else "an (epsilon, delta) price that is the budget of the fit"
     except (KeyError, TypeError, ValueError, RecursionError):
         return "a time, and the terms of an account or the description of a fit"
     return None
@@ -559,7 +564,7 @@ def _are_allowed(totals: Price, facts: dict[str, Any]) -> bool:
 
 
 def _is_stated(price: Price, facts: dict[str, Any]) -> bool:
-    """Whether a price of the second pot is the budget of the fit, without its delta where the release is pure."""
+    """Whether an (epsilon, delta) price is the budget of the fit, without its delta where the release is pure."""
     if not price.epsilon and not price.delta:
         return True
     epsilon, delta = decimal_units(facts["epsilon"], EPSILON_UNITS), decimal_units(facts["delta"], DELTA_UNITS)

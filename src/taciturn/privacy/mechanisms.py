@@ -45,14 +45,13 @@ from taciturn.privacy.transcript import Call, answer, score_limits
 # -----------------------------------------------------------------------------
 # What a mechanism is, and how selections treat scores in finite arithmetic.
 #
-# Rounding in selections ---------------------- A selection compares ``s_j + b Z_j``. The product is rounded once; the
-# sum is kept as a pair of numbers that is compared exactly (:func:`noisy_keys`). So wherever two candidates stand, near
-# the top or 10**17 below it, the computed noise differs from the exact one that :class:`~taciturn.core.rng.Stream`
-# rounds by at most eta = 2**-40 scales (Gumbel noise 2**-42, the product 2**-43 while ``|Z| < 2**10``, the fraction of
-# a pair 2**-54 of a unit, and integers that become doubles beside a scale above 2**50 at most 2**-41). Noise beyond
-# 2**10, and what is smaller than the smallest double, has probability below 1e-300 and is taken not to happen. Apart
-# from that the error is a factor, not a distance from the law: these selections have events of distance 0 and may be
-# used at delta = 0.
+# A selection compares ``s_j + b Z_j``. The product is rounded once; the sum is kept as a pair of numbers that is
+# compared exactly (:func:`noisy_keys`). So wherever two candidates stand, near the top or 10**17 below it, the
+# computed noise differs from the exact one that :class:`~taciturn.core.rng.Stream` rounds by at most eta = 2**-40
+# scales (Gumbel noise 2**-42, the product 2**-43 while ``|Z| < 2**10``, the fraction of a pair 2**-54 of a unit, and
+# integers that become doubles beside a scale above 2**50 at most 2**-41). Noise beyond 2**10, and what is smaller
+# than the smallest double, has probability below 1e-300 and is taken not to happen. Apart from that the error is a
+# factor, not a distance from the law: these selections have events of distance 0 and may be used at delta = 0.
 #
 # An ordered list ``j_1 .. j_k`` that wins in computed values wins in exact ones after raising the score of ``j_r`` by
 # ``2 eta (k - r + 1)``. All three noises have log-survival functions with slope at most one, so probabilities of lists,
@@ -202,7 +201,7 @@ def lattice_normals(
     tables : StripTables, optional
         The sampler's own unless given.
     kernel : callable
-        The loop that reads proposals; its numpy twin gives the same values.
+        The loop that reads proposals; its numpy counterpart gives the same values.
     """
     size = check_integer(0, size=size)
     log2_scale = check_integer(5, 55, log2_scale=log2_scale)
@@ -567,7 +566,7 @@ def _batched(stream: Stream) -> Below:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Common part of the three selections.
+    """Common part of the three selections, each with its noise and its event.
 
     Parameters
     ----------
@@ -578,6 +577,8 @@ class Selection:
     """
 
     arithmetic: ClassVar[str] = "exact"
+    _noise: ClassVar[str]
+    _event: ClassVar[type[ExponentialEvent | PermuteAndFlipEvent | LaplaceMaxEvent]]
 
     sensitivity: Sensitivity
     epsilon: float
@@ -594,18 +595,15 @@ class Selection:
     @property
     def event(self) -> Event:
         """The cost of one release."""
-        raise NotImplementedError
+        return self._event(self.epsilon)
 
     def release(self, scores: object, stream: Stream) -> int:
         """The index of the winning candidate; computed ties go to the lower column number."""
         array = check_finite(scores=scores)
         return answer(
             lambda: Call(self, score_limits(self.sensitivity), lambda outcome: array),
-            lambda: first_of(*noisy_keys(array, self._noise(array.size, stream), self.scale)),
+            lambda: first_of(*noisy_keys(array, getattr(stream, self._noise)(array.size), self.scale)),
         )
-
-    def _noise(self, size: int, stream: Stream) -> FloatArray:
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -621,13 +619,8 @@ class ExponentialMechanism(Selection):
     McSherry and Talwar (2007); Durfee and Rogers, arXiv:1905.04273; Cesar and Rogers, arXiv:2004.07223.
     """
 
-    @property
-    def event(self) -> Event:
-        """One bounded-range selection."""
-        return ExponentialEvent(self.epsilon)
-
-    def _noise(self, size: int, stream: Stream) -> FloatArray:
-        return stream.gumbels(size)
+    _noise: ClassVar[str] = "gumbels"
+    _event: ClassVar[type[ExponentialEvent]] = ExponentialEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -642,13 +635,8 @@ class PermuteAndFlip(Selection):
     McKenna and Sheldon, arXiv:2010.12603; Ding et al., arXiv:2105.07260 (equivalence to exponential noise).
     """
 
-    @property
-    def event(self) -> Event:
-        """One pure selection."""
-        return PermuteAndFlipEvent(self.epsilon)
-
-    def _noise(self, size: int, stream: Stream) -> FloatArray:
-        return stream.exponentials(size)
+    _noise: ClassVar[str] = "exponentials"
+    _event: ClassVar[type[PermuteAndFlipEvent]] = PermuteAndFlipEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -662,13 +650,8 @@ class LaplaceNoisyMax(Selection):
     Dwork and Roth, *The Algorithmic Foundations of Differential Privacy* (2014), section 3.3.
     """
 
-    @property
-    def event(self) -> Event:
-        """One pure selection."""
-        return LaplaceMaxEvent(self.epsilon)
-
-    def _noise(self, size: int, stream: Stream) -> FloatArray:
-        return stream.laplaces(size)
+    _noise: ClassVar[str] = "laplaces"
+    _event: ClassVar[type[LaplaceMaxEvent]] = LaplaceMaxEvent
 
 
 # -----------------------------------------------------------------------------
@@ -707,6 +690,7 @@ class _OneShotTopK:
     """Noise every score once, keep the k largest."""
 
     arithmetic: ClassVar[str] = "exact"
+    _noise: ClassVar[str]
 
     sensitivity: Sensitivity
     k: int
@@ -735,11 +719,8 @@ class _OneShotTopK:
             return np.arange(self.k)
         return answer(
             lambda: Call(self, score_limits(self.sensitivity), lambda outcome: array),
-            lambda: first_k_of(*noisy_keys(array, self._noise(array.size, stream), self.scale), self.k),
+            lambda: first_k_of(*noisy_keys(array, getattr(stream, self._noise)(array.size), self.scale), self.k),
         )
-
-    def _noise(self, size: int, stream: Stream) -> FloatArray:
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -764,6 +745,8 @@ class GumbelTopK(_OneShotTopK):
     Durfee and Rogers, arXiv:1905.04273.
     """
 
+    _noise: ClassVar[str] = "gumbels"
+
     @property
     def event(self) -> Event:
         """As many bounded-range selections as winners."""
@@ -772,9 +755,6 @@ class GumbelTopK(_OneShotTopK):
     @property
     def _spread(self) -> float:
         return self.sensitivity.spread
-
-    def _noise(self, size: int, stream: Stream) -> FloatArray:
-        return stream.gumbels(size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -801,6 +781,8 @@ class LaplaceTopK(_OneShotTopK):
     Qiao, Su and Zhang, *Oneshot differentially private top-k selection*, arXiv:2105.08233.
     """
 
+    _noise: ClassVar[str] = "laplaces"
+
     @property
     def event(self) -> Event:
         """One pure release."""
@@ -809,9 +791,6 @@ class LaplaceTopK(_OneShotTopK):
     @property
     def _spread(self) -> float:
         return self.k * self.sensitivity.spread
-
-    def _noise(self, size: int, stream: Stream) -> FloatArray:
-        return stream.laplaces(size)
 
 
 @dataclass(frozen=True, slots=True)

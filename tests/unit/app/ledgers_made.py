@@ -11,7 +11,7 @@ START = datetime(2026, 9, 1, 8, tzinfo=UTC)
 def made_ledger(charges=(), *, name="patients-2026", approximate=(0.5, 2e-6), totals=None, **changes):
     """The entries of an account with charges ``(what, epsilon, share, state)``, a week apart.
 
-    ``share`` is of the first pot if it is positive, and of the second one if it is negative.
+    ``share`` is of the Gaussian budget if it is positive, and of the (epsilon, delta) budget if it is negative.
     """
     terms = {
         "epsilon": 3.0,

@@ -258,7 +258,8 @@ class Element:
         return [found for found in self.walk() if found.name in names]
 
     def words(self):
-        return self.text + "".join(child.words() for child in self.children)
+        """All text inside, white space collapsed as a browser does."""
+        return " ".join("".join(found.text for found in self.walk()).split())
 
 
 class Tree(HTMLParser):

@@ -10,14 +10,14 @@ from reported import EVIL, Tree, faults_of
 from taciturn.app.report.account import (
     MOST_FITS,
     account_page,
+    balances_chart,
     dates_chart,
     explain_account,
     fits_chart,
     format_charge,
     list_affordable,
-    pots_chart,
 )
-from taciturn.privacy.account import charges_of, cumulate, pots_of, state_of
+from taciturn.privacy.account import charges_of, cumulate, state_of
 from taciturn.privacy.ledger import Price
 
 
@@ -57,7 +57,7 @@ def test_it_states_the_guarantee_what_is_left_every_charge_and_the_head():
     assert entries[-1].hash in said
     assert "Verified when this page was written: all 12 entries" in said
     assert "given back" in said
-    assert "60% of 2nd" in said
+    assert "60% of (epsilon, delta)" in said
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,8 @@ def test_names_are_escaped():
 
 def test_bars_are_as_long_as_the_shares_and_fill_their_row():
     state, _ = state_and_charges(made_ledger(STUDY))
-    pots = pots_of(state)
-    assert [pot.kind for pot in pots] == ["gaussian", "epsilon", "delta"]
-    drawing = pots_chart(pots, "title")
+    assert [balance.kind for balance in state.balances] == ["gaussian", "epsilon", "delta"]
+    drawing = balances_chart(state.balances, "title")
     spent, left = rectangles(drawing, "plus"), rectangles(drawing, "region")
     (start, first), second, third = spent
     whole = left[0][0] + left[0][1] - start
@@ -98,7 +97,7 @@ def test_bars_are_as_long_as_the_shares_and_fill_their_row():
 def test_each_fit_begins_where_the_one_before_it_ends_and_what_was_given_back_takes_nothing():
     entries = made_ledger(STUDY)
     state, charges = state_and_charges(entries)
-    first = pots_of(state)[0]
+    first = state.balances[0]
     drawing = fits_chart([charge for charge in charges if charge.price.gaussian], first, "title")
     (scaler, selector, classifier), (back,) = rectangles(drawing, "plus"), rectangles(drawing, "estimate")
     assert scaler[0] + scaler[1] == pytest.approx(selector[0], abs=0.02)
@@ -109,7 +108,7 @@ def test_each_fit_begins_where_the_one_before_it_ends_and_what_was_given_back_ta
 def test_earlier_fits_are_counted_though_not_drawn():
     entries = made_ledger([("SparseClassifier", 0.1, 0.01, "spent")] * (MOST_FITS + 10))
     state, charges = state_and_charges(entries)
-    bars = rectangles(fits_chart(charges, pots_of(state)[0], "title"), "plus")
+    bars = rectangles(fits_chart(charges, state.balances[0], "title"), "plus")
     assert len(bars) == MOST_FITS
     assert bars[0][0] - bars[0][1] * 10 == pytest.approx(205.0, abs=0.2)
 
@@ -117,14 +116,21 @@ def test_earlier_fits_are_counted_though_not_drawn():
 def test_dates_add_up_in_the_order_of_the_clock_without_what_was_given_back():
     entries = made_ledger(STUDY)
     state, charges = state_and_charges(entries)
-    shares = [round(share, 6) for _, share in cumulate(reversed(charges), pots_of(state)[0])]
+    shares = [round(share, 6) for _, share in cumulate(reversed(charges), state.balances[0])]
     assert shares == [0.02, 0.14, 0.25, 0.25, 0.25001]
-    assert dates_chart(charges, pots_of(state)[0], entries[0].clock, "title").body.count("<path") == 2
+    assert dates_chart(charges, state.balances[0], entries[0].clock, "title").body.count("<path") == 2
 
 
-def test_a_charge_of_the_second_pot_says_so():
+def test_a_charge_of_the_epsilon_delta_budget_says_so():
     state, charges = state_and_charges(made_ledger(STUDY))
-    assert [format_charge(charge, state) for charge in charges] == ["2%", "12%", "11%", "11%", "60% of 2nd", "<0.1%"]
+    assert [format_charge(charge, state) for charge in charges] == [
+        "2%",
+        "12%",
+        "11%",
+        "11%",
+        "60% of (epsilon, delta)",
+        "<0.1%",
+    ]
 
 
 # ------------------------------------------------------------------ damage

@@ -80,8 +80,8 @@ def test_the_price_covers_what_was_released_and_a_thousandth_less_does_not(kind,
     (entry,) = check_head(certificate, entries)
     rewrite = rewritten(entries, entry.sequence, discounted)
     if entry.epsilon:
-        # The second pot is charged the budget that the entry itself states.
-        with pytest.raises(AccountError, match=f"entry {entry.sequence} .*a price of the second pot"):
+        # The (epsilon, delta) budget is charged the budget that the entry itself states.
+        with pytest.raises(AccountError, match=f"entry {entry.sequence} .*an .epsilon, delta. price"):
             check_entries(rewrite)
     cheaper, _ = replay_entries(rewrite)[::-1]
     with pytest.raises(AccountError, match=f"price reserved by entry {entry.sequence} covers"):

@@ -23,7 +23,7 @@ from reported import (
 
 from taciturn import Budget, Certificate, FrankWolfeClassifier, FrankWolfeRegressor
 from taciturn.app.model_file import Model
-from taciturn.app.report.model import explain_guarantee, model_report
+from taciturn.app.report.model import model_report
 from taciturn.charts import format_odds, format_odds_estimate, format_ratio
 from taciturn.events import GaussianEvent, PureEvent
 from taciturn.privacy.certificate import certify, compose
@@ -114,10 +114,12 @@ def sheet_of(page):
 
 def test_the_page_to_sign_has_the_fields_of_the_registry():
     model = regression()
-    sheet, facts = sheet_of(model_report(model))
+    page = model_report(model)
+    sheet, facts = sheet_of(page)
     certificate = model.certificate
     assert QUOTED in sheet.words()
-    assert explain_guarantee(certificate)[0] in sheet.words()
+    (guarantee,) = Tree(page).root.find("main")[0].find("ol")
+    assert guarantee.children[0].words() in sheet.words()
     # Fields of the table in docs/verifying.md, and where they are on the page.
     assert facts["Variant"].startswith("approximate differential privacy")
     assert facts["Privacy unit"] == "one record"

@@ -15,7 +15,7 @@ from scipy.stats import norm
 import taciturn
 from taciturn import load
 from taciturn.app.model_file import Model
-from taciturn.core.errors import CertificateError, ParameterError, TaciturnError
+from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnError
 from taciturn.methods.inference.summary import Inference
 from taciturn.tables import Column, TableBounds, TableEncoder, Target
 
@@ -119,15 +119,14 @@ def test_a_model_without_inference_says_null_and_has_no_summary():
         read.summary()
 
 
-def test_files_without_the_key_and_its_parameters_load_as_before():
+def test_files_without_the_key_or_its_parameters_are_refused():
     content = json.loads(fitted(inference=False).to_json())
-    expected = Model.from_json(json.dumps(content))
-    del content["inference"]
+    with pytest.raises(DataError, match="found no 'inference'"):
+        Model.from_json(json.dumps({name: value for name, value in content.items() if name != "inference"}))
     for parameter in ("columns", "inference", "confidence_level"):
-        del content["parameters"][parameter]
-    read = Model.from_json(json.dumps(content))
-    assert read.estimator.get_params() == expected.estimator.get_params()
-    assert read.to_json() == expected.to_json()
+        fewer = {name: value for name, value in content["parameters"].items() if name != parameter}
+        with pytest.raises(DataError, match="parameters that the estimator does not have"):
+            Model.from_json(json.dumps(content | {"parameters": fewer}))
 
 
 # ------------------------------------------------------------------ the summary in the units of the table

@@ -388,8 +388,7 @@ def test_a_sheet_stays_one_sheet_whatever_the_certificate_holds(browser, tmp_pat
     # It is not cut off either: the signature stands on it.
     browser.show(page, width=674, media="print")
     assert browser.ask("document.querySelector('.signature').getBoundingClientRect().bottom") < 1010
-    monkeypatch.setattr("taciturn.app.report.model._LONGEST", 10_000)
-    monkeypatch.setattr("taciturn.app.report.model._cut.__defaults__", (10_000,))
+    monkeypatch.setattr("taciturn.app.report.page._cut.__defaults__", (10_000,))
     page.write_text(model_report(at_length()), encoding="utf-8")
     browser.show(page)
     assert sheets(browser) > 1

@@ -206,14 +206,14 @@ def test_totals_have_to_follow_from_the_terms(changes):
             (details, Price(gaussian=9))
             for details in ("", "{}", "[]", "7", '{"what": 3, "epsilon": 1, "delta": 0}', "[" * 50_000)
         ),
-        # The second pot is charged the budget of the fit, which the entry states.
+        # The (epsilon, delta) budget is charged the budget of the fit, which the entry states.
         (FITTED, Price(epsilon=10**14)),
     ],
 )
 def test_reservations_have_to_say_what_they_are_for(details, price):
-    clock, pots = "2026-01-01T00:00:00+00:00", {"approximate": [1, 0]}
+    clock, more = "2026-01-01T00:00:00+00:00", {"approximate": [1, 0]}
     total = totals_of(3, 1e-5, (1, 0))
-    opened = LedgerEntry.append(None, "people", "opened", 0, total, json.dumps(TERMS | pots), clock)
+    opened = LedgerEntry.append(None, "people", "opened", 0, total, json.dumps(TERMS | more), clock)
     for right in (Price(gaussian=9), Price(epsilon=2 * 10**14)):
         check_entries([opened, LedgerEntry.append(opened, "people", "reserved", 0, right, FITTED, clock)])
     entry = LedgerEntry.append(opened, "people", "reserved", 0, price, details, clock)

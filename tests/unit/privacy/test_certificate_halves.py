@@ -135,9 +135,11 @@ def test_halves_are_written_and_read():
     assert Certificate.from_json(json.dumps(content)) == certificate
     whole = make((A,), (C,))
     content = json.loads(whole.to_json())
+    assert Certificate.from_json(json.dumps(content)) == whole
     for entry in content["events"]:
         assert entry.pop("half") is None
-    assert Certificate.from_json(json.dumps(content)) == whole
+    with pytest.raises(CertificateError, match="found a problem with 'half'"):
+        Certificate.from_json(json.dumps(content))
 
 
 @pytest.mark.parametrize("bad", [0, 3, -1, 1.0, "1", True, [], {}])

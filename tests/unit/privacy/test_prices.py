@@ -196,7 +196,7 @@ def divergence(release, t):
 
 
 NOTHING = ("nothing",)
-# Adaptive studies that a pot of (1.0, 0.02) and mu = 0.8 can pay for: what comes next depends on what came out.
+# Adaptive studies that a budget of (1.0, 0.02) and mu = 0.8 can pay for: what comes next depends on what came out.
 STUDIES = {
     "one after the other": ("response", (1.0, 0.02), [("gaussian", 0.8)] * 4),
     "only where it looked good": ("response", (1.0, 0.02), [("gaussian", 0.8), ("gaussian", 0.8), NOTHING, NOTHING]),
@@ -222,7 +222,7 @@ def test_adaptive_studies_keep_to_the_two_pots(study):
 
 def test_the_two_pots_are_needed():
     study = STUDIES["one after the other"]
-    # Without the shift, without the constant, or with less of the first pot the statement is false.
+    # Without the shift, without the constant, or with less of the Gaussian budget the statement is false.
     for less in ({"shift": 0.9}, {"constant": 0.015}, {"mu": 0.7}):
         assert any(divergence(study, t) > promised(t, **less) for t in [*GRID, 6.0, 8.0])
 

@@ -226,32 +226,12 @@ def test_json_keeps_distances():
             GaussianEvent(1.0, bad)
 
 
-def without_distances(text):
-    """The certificate as version 0.1 wrote it."""
-
-    def strip(node):
-        if isinstance(node, dict):
-            return {name: strip(value) for name, value in node.items() if name != "distance"}
-        return [strip(part) for part in node] if isinstance(node, list) else node
-
-    return json.dumps(strip(json.loads(text)))
-
-
-def test_certificates_without_distances_still_load_and_are_not_believed_beyond_them():
-    event = GaussianEvent(1.5, 30 * VALUE) * 4 + ExponentialEvent(0.1, 2.0**-110) * 9
-    certificate = state(event)
-    old = Certificate.from_json(without_distances(certificate.to_json()))
-    assert (old.epsilon, old.delta, old.bound) == (certificate.epsilon, DELTA, certificate.bound)
-    # More values than a release of that version could hold.
-    assert pieces_of(old.event).distance == pytest.approx(4 * 2.0**-88 + 9 * 2.0**-110, rel=1e-12)
-    assert epsilon_of(old.event, DELTA) == pytest.approx(certificate.epsilon, rel=1e-9)
-    assert old.for_group(2).epsilon == pytest.approx(certificate.for_group(2).epsilon, rel=1e-3)
-    for group in (old, certificate):
-        with pytest.raises(CertificateError, match="^k=16: expected a group small enough"):
-            group.for_group(16)
-    # At delta = 0 that version used exact samplers alone.
-    pure = state(ExponentialEvent(0.1) * 9, delta=0.0)
-    assert Certificate.from_json(without_distances(pure.to_json())) == pure
+def test_an_event_without_its_distance_is_refused():
+    for event in (GaussianEvent(2.0, 7 * VALUE), ExponentialEvent(0.1, 2.0**-110)):
+        written = event_to_dict(event)
+        del written["distance"]
+        with pytest.raises(CertificateError, match="expected its own fields"):
+            event_from_dict(written)
 
 
 def test_a_mechanism_states_the_distance_of_the_values_that_it_releases():

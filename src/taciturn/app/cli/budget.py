@@ -17,7 +17,7 @@ from taciturn.app.cli.show import read_ledger
 from taciturn.app.cli.tables import Delta, Public, Relation, checked_budget
 from taciturn.app.report.account import explain_account, format_charge, format_share, list_affordable
 from taciturn.core.errors import AccountError, ParameterError, visible
-from taciturn.privacy.account import AccountState, Charge, Pot, charges_of, cumulate, pots_of, state_of
+from taciturn.privacy.account import AccountState, Balance, Charge, charges_of, cumulate, state_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 # -----------------------------------------------------------------------------
-# An account on one screen: the guarantee, bars for its pots, spending by date, the last fits.
+# An account on one screen: the guarantee, bars for its budgets, spending by date, the last fits.
 
 _LAST = 5
 _MOST_DATES = 6
@@ -44,12 +44,12 @@ def print_account(entries: Sequence[LedgerEntry]) -> None:
     state, charges = state_of(entries[0], list(entries)), charges_of(list(entries))
     screen = console()
     screen.print(Panel(shown_text(" ".join(explain_account(state))), title=shown_text(f"Account {state.name}")))
-    screen.print(_pots_table(pots_of(state)))
+    screen.print(_balances_table(state.balances))
     if state.total.gaussian:
         said = ", or ".join(f"epsilon {epsilon} at delta {delta:g}" for delta, epsilon in list_affordable(state))
         print_line(f"A Gaussian fit can still take {said}.")
     if any(charge.state != "released" for charge in charges):
-        screen.print(_dates_table(charges, pots_of(state)))
+        screen.print(_dates_table(charges, state.balances))
     if charges:
         shown = f"The last {_LAST} of {len(charges)} charges" if len(charges) > _LAST else "All charges"
         screen.print(_charges_table(charges[-_LAST:], state, shown))
@@ -66,25 +66,26 @@ def print_history(entries: Sequence[LedgerEntry]) -> None:
 
 def history_as_json(entries: Sequence[LedgerEntry]) -> str:
     """Every charge of an account as a list of objects."""
-    pots = pots_of(state_of(entries[0], list(entries)))
+    balances = state_of(entries[0], list(entries)).balances
     charges = [
-        asdict(charge) | {"share": max(pot.share(charge.price) for pot in pots)} for charge in charges_of(list(entries))
+        asdict(charge) | {"share": max(balance.share(charge.price) for balance in balances)}
+        for charge in charges_of(list(entries))
     ]
     return json.dumps(charges, indent=2)
 
 
-def _pots_table(pots: Sequence[Pot]) -> Table:
+def _balances_table(balances: Sequence[Balance]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 1))
     for heading in ("", "", "spent", "reserved", "left"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for pot in pots:
-        table.add_row(pot.title, _bar(pot.shares, _WIDTH), *map(format_share, pot.shares))
+    for balance in balances:
+        table.add_row(balance.title, _bar(balance.shares, _WIDTH), *map(format_share, balance.shares))
     return table
 
 
-def _dates_table(charges: Sequence[Charge], pots: Sequence[Pot]) -> Table:
+def _dates_table(charges: Sequence[Charge], balances: Sequence[Balance]) -> Table:
     """What was spent or reserved by the end of each day, month or year: the finest that fits on a screen."""
     from rich.table import Table
 
@@ -92,10 +93,10 @@ def _dates_table(charges: Sequence[Charge], pots: Sequence[Pot]) -> Table:
     form = next((form for form in ("%Y-%m-%d", "%Y-%m") if len({f"{t:{form}}" for t in times}) <= _MOST_DATES), "%Y")
     table = Table(box=None, padding=(0, 1), title="Spent or reserved by date", title_justify="left")
     table.add_column("", no_wrap=True)
-    for pot in pots:
-        table.add_column(pot.title, no_wrap=True)
-    reached = [{f"{time.astimezone(UTC):{form}}": share for time, share in cumulate(charges, pot)} for pot in pots]
-    width = _WIDTH // len(pots)
+    for balance in balances:
+        table.add_column(balance.title, no_wrap=True)
+    reached = [{f"{time.astimezone(UTC):{form}}": share for time, share in cumulate(charges, b)} for b in balances]
+    width = _WIDTH // len(balances)
     for date in sorted(reached[0])[-_MOST_DATES:]:
         shares = [each[date] for each in reached]
         table.add_row(date, *(_bar((s, 0.0, 1.0 - s), width).append(f" {format_share(s)}") for s in shares))

@@ -526,7 +526,6 @@ def print_payer(opened: Account | None) -> None:
         print_line("no account: nothing keeps count of several fits (--account, taciturn budget)")
         return
     from taciturn.app.report.account import format_share
-    from taciturn.privacy.account import pots_of
 
-    left = "; ".join(f"{pot.title}: {format_share(pot.shares[2])}" for pot in pots_of(opened.state()))
-    print_line(f"left in account {opened.name}: {left}")
+    left = "; ".join(f"{each.title} left: {format_share(each.shares[2])}" for each in opened.state().balances)
+    print_line(f"account {opened.name}: {left}")

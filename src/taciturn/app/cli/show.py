@@ -305,8 +305,6 @@ def print_score(score: PrivateScore | ModelScore, target: str) -> None:
 def _print_measures(score: ModelScore, target: str) -> None:
     from rich.table import Table
 
-    from taciturn.charts import format_estimate
-
     records = score.certificate.public.get("records")
     about = f"{target}: how good the model is, on {records:,} {score.certificate.unit}s"
     table = Table(title=shown_text(about))
@@ -662,7 +660,6 @@ _MOST_CHARACTERS = 1 << 30
 
 def read_ledger(where: str) -> list[LedgerEntry]:
     """The entries of an account, from its database by ``URL#NAME`` or from a file of JSON lines."""
-    from taciturn.app.cli.tables import read_text
     from taciturn.privacy.account import Account
     from taciturn.privacy.ledger import entry_from_json, location_of
 
@@ -717,9 +714,9 @@ def verify(
         raise
     _print_items(found, folder)
     if found.signed_by is None:
-        print_line("Nothing contradicts itself. Who wrote it is not known: --public-key checks a signature.")
+        print_line("The files are consistent. Their author is not verified: --public-key checks a signature.")
     else:
-        print_line("Nothing contradicts itself, and the files are those that were signed.")
+        print_line("The files are consistent, and they are those that were signed.")
 
 
 def _others_may_read(folder: Path) -> bool:

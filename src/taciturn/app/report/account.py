@@ -6,18 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from taciturn.app.report.page import Page
+from taciturn.app.report.page import render
 from taciturn.charts import NARROW, Drawing, Layout, Markup, draw_ticks, element, in_both_widths, round_safely
 from taciturn.core.errors import AccountError, visible
 from taciturn.privacy.account import (
     AccountState,
+    Balance,
     Charge,
-    Pot,
     affordable_epsilon,
     charges_of,
     cumulate,
-    pots_of,
     state_of,
 )
 from taciturn.privacy.ledger import LedgerEntry, check_entries
@@ -52,13 +52,13 @@ def list_affordable(state: AccountState) -> list[tuple[float, str]]:
 
 
 def format_charge(charge: Charge, state: AccountState) -> str:
-    """The share of its pot that a charge is; of the second pot, that of epsilon or delta, whichever is larger."""
-    share = max(pot.share(charge.price) for pot in pots_of(state))
-    return f"{format_share(share)} of 2nd" if charge.price.epsilon else format_share(share)
+    """The share of its budget that a charge is; of an (epsilon, delta) budget, the larger of the two shares."""
+    share = max(balance.share(charge.price) for balance in state.balances)
+    return f"{format_share(share)} of (epsilon, delta)" if charge.price.epsilon else format_share(share)
 
 
 def format_share(share: float) -> str:
-    """A share of a pot as a percentage with one decimal; a small one does not become nothing.
+    """A share of a budget as a percentage with one decimal; a small one does not become nothing.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def format_share(share: float) -> str:
 
 
 # -----------------------------------------------------------------------------
-# The budget of an account as inline SVG: what is left of each pot, what each fit took, and when.
+# The budget of an account as inline SVG: what is left of each part, what each fit took, and when.
 
 MOST_FITS = 40
 """Fits that a chart shows."""
@@ -84,38 +84,40 @@ _KINDS = {"spent": "plus", "reserved": "minus", "left": "region"}
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def pots_chart(pots: Sequence[Pot], title: str) -> Drawing:
-    """Draw one bar for each pot: spent, reserved and left."""
+def balances_chart(balances: Sequence[Balance], title: str) -> Drawing:
+    """Draw one bar for each balance: spent, reserved and left."""
 
     def draw(layout: Layout) -> Drawing:
         first = _TOP + 10.0
         shapes = _legend(layout)
-        for row, pot in enumerate(pots):
+        for row, balance in enumerate(balances):
             top, x = first + layout.row * row, layout.left
-            shapes += layout.labels(top, pot.title, f"{format_share(pot.shares[2])} left")
-            for share, (name, kind) in zip(pot.shares, _KINDS.items(), strict=True):
+            shapes += layout.labels(top, balance.title, f"{format_share(balance.shares[2])} left")
+            for share, (name, kind) in zip(balance.shares, _KINDS.items(), strict=True):
                 width = share * layout.span
-                shapes.append(_bar(x, layout.middle(top), width, kind, f"{pot.title}: {format_share(share)} {name}"))
+                shapes.append(
+                    _bar(x, layout.middle(top), width, kind, f"{balance.title}: {format_share(share)} {name}")
+                )
                 x += width
-        return Drawing(title, layout.width, first + layout.row * len(pots) + 6.0, Markup("".join(shapes)))
+        return Drawing(title, layout.width, first + layout.row * len(balances) + 6.0, Markup("".join(shapes)))
 
     return in_both_widths(draw, _WIDE, _NARROW)
 
 
-def fits_chart(charges: Sequence[Charge], pot: Pot, title: str) -> Drawing:
-    """Draw what each fit took of a pot; a bar begins where the one before it ends. The last 40 are shown.
+def fits_chart(charges: Sequence[Charge], balance: Balance, title: str) -> Drawing:
+    """Draw what each fit took of a budget; a bar begins where the one before it ends. The last 40 are shown.
 
     A fit that gave its reservation back is drawn as an outline and takes nothing.
     """
     earlier, shown = charges[:-MOST_FITS], charges[-MOST_FITS:]
-    taken = sum(pot.share(charge.price) for charge in earlier if charge.state != "released")
+    taken = sum(balance.share(charge.price) for charge in earlier if charge.state != "released")
 
     def draw(layout: Layout) -> Drawing:
         bottom, at = _TOP + layout.row * len(shown), taken
         ticks = [(layout.left + share * layout.span, f"{share:.0%}", share == 0.0) for share in _SHARES]
         shapes = draw_ticks(layout, ticks, _TOP, bottom)
         for row, charge in enumerate(shown):
-            top, share = _TOP + layout.row * row, pot.share(charge.price)
+            top, share = _TOP + layout.row * row, balance.share(charge.price)
             kind = "estimate" if charge.state == "released" else _KINDS[charge.state]
             name = f"{charge.sequence}: {visible(charge.what)}"
             label, number = layout.labels(
@@ -130,9 +132,9 @@ def fits_chart(charges: Sequence[Charge], pot: Pot, title: str) -> Drawing:
     return in_both_widths(draw, _WIDE, _NARROW)
 
 
-def dates_chart(charges: Sequence[Charge], pot: Pot, opened: str, title: str) -> Drawing:
-    """Draw the share of a pot that was spent or reserved against the date, in steps."""
-    steps = cumulate(charges, pot)
+def dates_chart(charges: Sequence[Charge], balance: Balance, opened: str, title: str) -> Drawing:
+    """Draw the share of a budget that was spent or reserved against the date, in steps."""
+    steps = cumulate(charges, balance)
     times = [datetime.fromisoformat(opened), *(time for time, _ in steps)]
     first, last = min(times, key=datetime.timestamp), max(times, key=datetime.timestamp)
     # A little beyond the last step, so that it can be seen.
@@ -219,124 +221,68 @@ def account_page(entries: Sequence[LedgerEntry]) -> str:
     try:
         found = check_entries(entries)
     except AccountError as error:
-        return _damaged_page(entries, str(error))
+        rows = [
+            (e.sequence, e.clock, e.account, e.kind, e.reservation, e.details, f"{e.hash[:12]}...") for e in entries
+        ]
+        title = "Privacy account: the ledger is damaged"
+        return render("damaged_account.html.j2", title, problem=str(error), rows=rows)
     state, charges = state_of(found[0], found), charges_of(found)
-    page = Page(f"Privacy account \u201c{state.name}\u201d")
-    page.paragraph(
-        f"{len(charges):,} {'fit' if len(charges) == 1 else 'fits'} on a budget of epsilon = {state.epsilon:.6g}, "
-        f"delta = {state.delta:.6g}; opened {_minute(found[0].clock)}, last entry {_minute(found[-1].clock)}."
+    balances, opened = state.balances, found[0].clock
+    return render(
+        "account.html.j2",
+        f"Privacy account \u201c{state.name}\u201d",
+        state=state,
+        opened=_minute(opened),
+        last=_minute(found[-1].clock),
+        guarantee=explain_account(state),
+        terms=_terms(state),
+        chart=balances_chart(balances, "Spent, reserved and left"),
+        told="; ".join(
+            f"{balance.title}: " + ", ".join(map(" ".join, zip(map(format_share, balance.shares), _PARTS, strict=True)))
+            for balance in balances
+        ),
+        affordable=list_affordable(state),
+        charged=[
+            _by_fit_and_date(balance, charges, opened)
+            for balance in balances
+            if any(balance.share(c.price) for c in charges)
+        ],
+        most_fits=MOST_FITS,
+        charges=[
+            (
+                _minute(charge.clock),
+                charge.sequence,
+                charge.what,
+                f"{charge.epsilon:.6g}",
+                f"{charge.delta:.6g}",
+                format_charge(charge, state),
+                _STATES[charge.state],
+            )
+            for charge in charges
+        ],
     )
-    page.section("The guarantee")
-    page.points(explain_account(state), ordered=True)
-    page.facts(_terms(state))
-    page.section("Spent, reserved and left")
-    _draw(page, state, charges, found[0].clock)
-    page.section("Every charge")
-    _list_charges(page, state, charges)
-    page.section("The chain")
-    _describe_chain(page, state)
-    return page.render()
 
 
 def _terms(state: AccountState) -> list[tuple[str, str]]:
-    terms = [
+    epsilon, delta = state.approximate
+    return [
         ("relation", state.relation),
         ("unit", state.unit if state.person_column is None else f"{state.unit}, by the column {state.person_column}"),
         (f"number of {state.unit}s", "private" if state.n is None else f"at most {state.n:,}"),
-        ("first pot", f"a total Gaussian parameter of mu = {state.total.mu:.4g}" if state.total.gaussian else "none"),
+        ("Gaussian budget", f"mu = {state.total.mu:.4g}" if state.total.gaussian else "none"),
+        ("(epsilon, delta) budget", f"epsilon = {epsilon:.6g}, delta = {delta:.6g}" if epsilon else "none"),
     ]
-    epsilon, delta = state.approximate
-    terms.append(("second pot", f"epsilon = {epsilon:.6g}, delta = {delta:.6g}" if epsilon else "none"))
-    return terms
 
 
-def _draw(page: Page, state: AccountState, charges: Sequence[Charge], opened: str) -> None:
-    pots = pots_of(state)
-    told = "; ".join(
-        f"{pot.title}: " + ", ".join(map(" ".join, zip(map(format_share, pot.shares), _PARTS, strict=True)))
-        for pot in pots
-    )
-    page.figure(
-        pots_chart(pots, "Spent, reserved and left"),
-        f"A bar for each pot. {told}.",
-        "A reservation of a fit that is running, or that did not end, counts as spent.",
-    )
-    affordable = list_affordable(state)
-    if state.total.gaussian:
-        said = " or ".join(f"epsilon = {epsilon} at delta = {delta:.6g}" for delta, epsilon in affordable)
-        page.paragraph(f"A Gaussian fit can still take {said} from the first pot.")
-    if not charges:
-        page.paragraph("Nothing has been charged yet.")
-        return
-    for pot in pots:
-        if any(pot.share(charge.price) for charge in charges):
-            _draw_pot(page, pot, charges, opened)
-
-
-def _draw_pot(page: Page, pot: Pot, charges: Sequence[Charge], opened: str) -> None:
-    concerned = [charge for charge in charges if pot.share(charge.price)]
-    count = f"the last {MOST_FITS} fits" if len(concerned) > MOST_FITS else "all fits"
-    page.section(f"By fit and by date: {pot.title}", level=3)
-    page.figure(
-        fits_chart(concerned, pot, f"By fit: {pot.title}"),
-        f"A bar for each of {count}, which begins where the one before it ends; the table below has the numbers.",
-        f"Shares of the {pot.title} that {count} took, each beginning where the one before ends. An outline is a "
-        "reservation that was given back before data were read.",
-    )
-    page.figure(
-        dates_chart(charges, pot, opened, f"By date: {pot.title}"),
-        f"A line that rises in steps to {format_share(pot.shares[0] + pot.shares[1])} of the total.",
-        "Spent or reserved until then, by the clocks of the computers that fitted (UTC).",
-    )
-
-
-def _list_charges(page: Page, state: AccountState, charges: Sequence[Charge]) -> None:
-    rows = [
-        (
-            _minute(charge.clock),
-            str(charge.sequence),
-            charge.what,
-            f"{charge.epsilon:.6g}",
-            f"{charge.delta:.6g}",
-            format_charge(charge, state),
-            _STATES[charge.state],
-        )
-        for charge in charges
-    ]
-    header = ("time (UTC)", "entry", "what", "epsilon", "delta", "share of its pot", "state")
-    page.table(header, rows, f"All {len(rows):,} charges", numeric={1, 3, 4, 5})
-    page.paragraph(
-        "Shares are of squared Gaussian parameters in the first pot, and of epsilon or delta in the second, whichever "
-        "is larger. Fits add up in these units; their epsilons do not."
-    )
-
-
-def _describe_chain(page: Page, state: AccountState) -> None:
-    page.paragraph(
-        f"Verified when this page was written: all {state.entries:,} entries are in their order, each hash covers its "
-        "entry and the one before, and the sums never exceed the totals."
-    )
-    page.code_block(state.head, "The head of the chain: the hash of the last entry")
-    page.paragraph(
-        "Keep the head in another place. A ledger that was edited, cut or set back to an older copy does not hold the "
-        "heads that stand on later certificates: taciturn budget verify checks them, also on a JSONL export."
-    )
-
-
-def _damaged_page(entries: Sequence[LedgerEntry], problem: str) -> str:
-    page = Page("Privacy account: the ledger is damaged")
-    page.banner(problem)
-    page.section("Entries as they stand")
-    page.table(
-        ("entry", "time", "account", "kind", "reservation", "details", "hash"),
-        [
-            (str(e.sequence), e.clock, e.account, e.kind, str(e.reservation), e.details, f"{e.hash[:12]}...")
-            for e in entries
-        ],
-        "Nothing of this can be relied on",
-        numeric={0, 4},
-    )
-    return page.render()
+def _by_fit_and_date(balance: Balance, charges: Sequence[Charge], opened: str) -> dict[str, Any]:
+    concerned = [charge for charge in charges if balance.share(charge.price)]
+    return {
+        "title": balance.title,
+        "n_fits": len(concerned),
+        "by_fit": fits_chart(concerned, balance, f"By fit: {balance.title}"),
+        "by_date": dates_chart(charges, balance, opened, f"By date: {balance.title}"),
+        "used": format_share(balance.shares[0] + balance.shares[1]),
+    }
 
 
 def _minute(clock: str) -> str:

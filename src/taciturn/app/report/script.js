@@ -1,0 +1,53 @@
+// Everything is readable without it: it only adds sorting and copying.
+"use strict";
+(() => {
+  const value = (row, column, numeric) => {
+    const text = row.cells[column].textContent.trim();
+    if (!numeric) return text;
+    const number = parseFloat(text.replaceAll(",", ""));
+    return Number.isNaN(number) ? -Infinity : number;
+  };
+  const sort = (heading) => {
+    const body = heading.closest("table").tBodies[0];
+    const column = heading.cellIndex;
+    const numeric = heading.classList.contains("number");
+    const now = heading.getAttribute("aria-sort");
+    const up = now ? now === "descending" : !numeric;
+    for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const rows = Array.from(body.rows);
+    rows.sort((a, b) => {
+      const [x, y] = [value(a, column, numeric), value(b, column, numeric)];
+      const order = numeric ? x - y || 0 : x.localeCompare(y, undefined, {numeric: true});
+      return up ? order : -order;
+    });
+    body.append(...rows);
+  };
+  for (const heading of document.querySelectorAll("table.sortable thead th")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    button.setAttribute("aria-label", "Sort by " + heading.textContent);
+    button.addEventListener("click", () => sort(heading));
+    heading.append(button);
+  }
+  const copy = async (block, button) => {
+    try {
+      await navigator.clipboard.writeText(block.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(block);
+      button.textContent = "Selected: press Ctrl+C";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 4000);
+  };
+  for (const label of document.querySelectorAll(".code p")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-live", "polite");
+    button.addEventListener("click", () => copy(label.nextElementSibling, button));
+    label.append(button);
+  }
+})();

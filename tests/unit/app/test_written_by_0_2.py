@@ -20,7 +20,7 @@ from taciturn.app.model_file import CLASSES, Model
 from taciturn.core.errors import CertificateError
 from taciturn.events import for_group
 
-WRITTEN = json.loads((Path(__file__).parents[1] / "data" / "written_by_0_2.json").read_text(encoding="utf-8"))
+WRITTEN = json.loads((Path(__file__).parents[2] / "data" / "written_by_0_2.json").read_text(encoding="utf-8"))
 MODELS = WRITTEN["models"]
 CERTIFICATES = WRITTEN["certificates"] | {name: model["certificate"] for name, model in MODELS.items()}
 

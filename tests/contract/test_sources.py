@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import taciturn.sources
 
+import taciturn.engines
 from array_readers import BROKEN, ArrayReader, PlainSource, equal_edges
 from taciturn.core.rng import Stream
 from taciturn.core.validation import ONE

@@ -77,6 +77,7 @@ from taciturn.engines.interface import (
 from taciturn.losses import HuberLoss, LogisticLoss, Loss, SoftmaxLoss
 from taciturn.methods.docstrings import fill
 from taciturn.methods.options import Auto
+from taciturn.methods.registry import list_accepting
 from taciturn.methods.schedule import Problem
 from taciturn.privacy.account import Account, Reservation, open_account
 from taciturn.privacy.budget import Budget
@@ -856,8 +857,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
         if self.partitions_refused is not None:
             raise DataError(
                 f"X: expected a table in memory for {type(self).__name__}, since {self.partitions_refused}; use "
-                "SparseRegressor, SparseClassifier, HardThresholdClassifier or CorrelationSelector, or compute() the "
-                "table."
+                f"{list_accepting('partitions_refused')}, or compute() the table."
             )
         stated_y_bounds(table.y_bounds)
         if table.x_bound is not None:
@@ -874,7 +874,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
                 "persons",
                 type(persons).__name__,
                 f"None for {type(self).__name__}, since {self.persons_refused}",
-                "use SparseRegressor, SparseClassifier or CorrelationSelector, or pass one row per person",
+                f"use {list_accepting('persons_refused')}, or pass one row per person",
             )
 
     @property

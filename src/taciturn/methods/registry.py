@@ -72,3 +72,10 @@ def classes_of(*kinds: str) -> dict[str, Any]:
     """Return the classes of these kinds by their names, in the order of the registry."""
     found = ((getattr(method, kind), method.load(kind)) for method in METHODS for kind in kinds)
     return {name: loaded for name, loaded in found if name}
+
+
+def list_accepting(refusal: str) -> str:
+    """Names, for a sentence, of the classes whose reason against something, such as ``persons_refused``, is None."""
+    classes = classes_of("regressor", "classifier", "selector", "scaler")
+    *names, last = [name for name, kind in classes.items() if getattr(kind, refusal, "none stated") is None]
+    return f"{', '.join(names)} or {last}"

@@ -13,7 +13,7 @@ of it. Which release comes next, with how much noise, may depend on everything t
 *Theorem.* Let at most N releases be made, N being finite and fixed in advance (a million here). Then everything
 together is :math:`\sqrt x`-GDP.
 
-The page "Proof: the privacy filter with two budgets" (``docs/proof-filter.md``) has the proof: an induction over the
+The page "Proof: the privacy filter" (``docs/proof-filter.md``) has the proof: an induction over the
 number of releases that may still come, in which a selection followed by what is :math:`\sqrt y`-GDP is
 :math:`\sqrt{F(y, e)}`-GDP.
 

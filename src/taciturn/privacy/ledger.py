@@ -103,7 +103,7 @@ def hide_password(url: str) -> str:
 # where D is the hockey-stick divergence of everything together and :math:`\delta_G(\mu; t)` that of :math:`N(\mu, 1)`
 # from :math:`N(0, 1)`.
 #
-# The page "Proof: the privacy filter with two budgets" (``docs/proof-filter.md``) has the proof, also for fits that
+# The page "Proof: the privacy filter" (``docs/proof-filter.md``) has the proof, also for fits that
 # overlap and for the integers below.
 #
 # With samplers, everything is :math:`(\varepsilon, \delta)`-DP if :math:`\delta_G(\sqrt x; \varepsilon - e) + d + (1 +

@@ -15,3 +15,4 @@ from .reading import read_batches as read_batches
 from .reading import read_person_keys as read_person_keys
 from .reading import read_schema as read_schema
 from .reading import read_table as read_table
+from .reading import read_unbounded_table as read_unbounded_table

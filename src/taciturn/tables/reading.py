@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from taciturn.core.errors import DataError, DataTypeError
 from taciturn.core.guard import Guarded
 from taciturn.core.sklearn_base import BaseEstimator, TransformerMixin
-from taciturn.core.validation import BoolArray, Invalid, check_choice
+from taciturn.core.validation import BoolArray, FloatArray, Invalid, check_choice
 from taciturn.data.persons import NamedKeys
 from taciturn.tables.bounds import TableBounds, missing_column
 from taciturn.tables.cells import Cells, Encoding, widened
@@ -93,6 +93,37 @@ def read_table(
     with open_partitions(path, bounds, schema=schema, invalid=invalid, in_memory=True, with_keys=False) as table:
         X, y, _ = table.read_all(release=True)
     return X, y
+
+
+def read_unbounded_table(
+    path: Path, bounds: TableBounds, names: Sequence[str], schema: TableSchema, *, invalid: str = "raise"
+) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+    """Read a whole table as :func:`read_table` does, and some columns of numbers neither clipped nor scaled.
+
+    **Privacy.** The result is as sensitive as the table. With ``invalid="raise"``, a named column with a cell that is
+    no finite number is refused by its name.
+
+    Parameters
+    ----------
+    path, schema, invalid
+        As in :func:`read_table`, except libsvm.
+    bounds : TableBounds
+        Bounds of its columns, resolved for the table; those of the named columns are provisional.
+    names : sequence of str
+        Columns of numbers whose bounds are to be found. The target may be one of them.
+
+    Returns
+    -------
+    X, y : ndarray
+        As :func:`read_table` returns them.
+    numbers : ndarray of shape (n_rows, n_names)
+        The named columns, in the order of ``names``: with the stated values for missing cells, and NaN where there is
+        none (``{indicator = true}``).
+    """
+    check_target(bounds, bounds.target.name, invalid)
+    with open_partitions(path, bounds, schema=schema, invalid=invalid, in_memory=True, with_keys=False) as table:
+        X, y, _ = table.read_all()
+        return X, y, np.vstack([table.read_numbers(index, names) for index in range(table.offsets.size)])
 
 
 def read_person_keys(path: Path, bounds: TableBounds, *, schema: TableSchema | None = None) -> NamedKeys | None:

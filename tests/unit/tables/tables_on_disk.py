@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import csv, feather, parquet
 
 from taciturn import BoundedScaler
-from taciturn.tables import TableBounds, TableSchema, open_partitions
+from taciturn.tables import TableBounds, TableSchema
 
 BOUNDS = """
 [target]
@@ -46,13 +46,6 @@ TABLE = pa.table(
         "region.é": REGION,
     }
 )
-
-
-def read_with_numbers(path, bounds, names, schema, invalid="raise"):
-    """The features and targets of a table, and some of its columns neither clipped nor scaled."""
-    with open_partitions(path, bounds, schema=schema, invalid=invalid, in_memory=True) as table:
-        X, y, _ = table.read_all()
-        return X, y, np.vstack([table.read_numbers(index, names) for index in range(table.offsets.size)])
 
 
 def bounds(text=BOUNDS):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tables_on_disk import BOUNDS, FILES, TABLE, N, bounds, read_with_numbers, write
+from tables_on_disk import BOUNDS, FILES, TABLE, N, bounds, write
 
 from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError
 from taciturn.tables import (
@@ -23,6 +23,7 @@ from taciturn.tables import (
     read_person_keys,
     read_schema,
     read_table,
+    read_unbounded_table,
 )
 from taciturn.tables.formats import TableFile
 from taciturn.tables.partitions import StoredFile, cut_rows
@@ -265,7 +266,7 @@ def test_columns_whose_bounds_are_to_be_found(tmp_path, small, name):
     schema = read_schema(path)
     resolved = stated.for_table(schema)
     names = ["body mass", "age", "y"]
-    X, y, numbers = read_with_numbers(path, resolved, names, schema)
+    X, y, numbers = read_unbounded_table(path, resolved, names, schema)
     with open_partitions(path, resolved, schema=schema) as table:
         found = np.vstack([table.read_numbers(index, names) for index in range(table.offsets.size)])
         assert same_bits(found, numbers)
@@ -291,7 +292,7 @@ def test_numbers_that_are_not_finite_are_refused_by_name(tmp_path, small):
     stated = TableBounds(Target("y", 0, 1), {"x": Column("number", -1, 1)})
     schema = read_schema(path)
     with pytest.raises(DataError) as expected:
-        read_with_numbers(path, stated.for_table(schema), ["x"], schema)
+        read_unbounded_table(path, stated.for_table(schema), ["x"], schema)
     table = open_partitions(path, stated)
     at = int(np.searchsorted(table.offsets, 700, side="right")) - 1
     assert np.isfinite(table.read_numbers(0, ["x"])).all()

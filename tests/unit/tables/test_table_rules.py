@@ -9,7 +9,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tables_on_disk import read_with_numbers
 
 from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError
 from taciturn.tables import (
@@ -22,6 +21,7 @@ from taciturn.tables import (
     read_batches,
     read_schema,
     read_table,
+    read_unbounded_table,
 )
 
 RULES = """
@@ -387,5 +387,5 @@ def test_columns_with_gaps_are_handed_on_unscaled_with_what_stands_for_them(tmp_
     found = ("age", "born")
     fills = {"age": 500.0, "smoker": True, "region": "north", "born": {"indicator": True}}
     bounds = TableBounds(Target("y", 0, 9), COLUMNS, missing=fills, found_privately=found).for_table(schema)
-    numbers = read_with_numbers(path, bounds, found, schema)[2]
+    numbers = read_unbounded_table(path, bounds, found, schema)[2]
     assert np.array_equal(numbers, [[30, 7305], [500, np.nan], [70, 0]], equal_nan=True)

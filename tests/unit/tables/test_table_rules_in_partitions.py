@@ -8,7 +8,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tables_on_disk import read_with_numbers
 
 from taciturn.core.errors import DataError, SeveralProblemsError
 from taciturn.tables import (
@@ -19,6 +18,7 @@ from taciturn.tables import (
     partitions,
     read_schema,
     read_table,
+    read_unbounded_table,
 )
 
 N = 240
@@ -111,7 +111,7 @@ def test_partitions_have_the_bits_of_the_table_in_memory(tmp_path, monkeypatch, 
     schema = read_schema(path, STATED.layout)
     bounds = STATED.for_table(schema)
     X, y = read_table(path, bounds, "y", schema=schema, invalid=invalid)
-    numbers = read_with_numbers(path, bounds, NUMBERS, schema, invalid=invalid)[2]
+    numbers = read_unbounded_table(path, bounds, NUMBERS, schema, invalid=invalid)[2]
     some = np.array([0, 1, 4, 6, 9, 18, 21, 24, 25])
     with open_partitions(path, bounds, schema=schema, invalid=invalid) as table:
         places = range(table.offsets.size)

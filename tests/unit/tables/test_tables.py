@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
-from tables_on_disk import FILES, ILL, TABLE, N, bounds, expected_features, read_schema_of, read_with_numbers, write
+from tables_on_disk import FILES, ILL, TABLE, N, bounds, expected_features, read_schema_of, write
 
 from taciturn import BoundedScaler, FrankWolfeClassifier
 from taciturn.core.errors import DataError, ParameterError
@@ -27,6 +27,7 @@ from taciturn.tables import (
     read_batches,
     read_schema,
     read_table,
+    read_unbounded_table,
 )
 
 # ------------------------------------------------------------------ reading
@@ -169,14 +170,14 @@ def test_missing_cells_of_text_tables(tmp_path):
     assert X.tolist() == [[-0.5, 1, 0, 1], [-0.5, 0, 1, 1], [-0.5, 0, 1, 1], [0.4, 0, 1, 0]]
     assert y.tolist() == [1, 2, 3, 4]
     schema = read_schema(path)
-    same_X, same_y, numbers = read_with_numbers(path, stated.for_table(schema), ["y"], schema)
+    same_X, same_y, numbers = read_unbounded_table(path, stated.for_table(schema), ["y"], schema)
     assert (same_X.tolist(), same_y.tolist(), numbers.tolist()) == (X.tolist(), y.tolist(), [[1], [2], [3], [4]])
     # What is filled in counts where bounds are to be found, too.
-    numbers = read_with_numbers(path, stated.for_table(schema), ["y", "x"], schema)[2]
+    numbers = read_unbounded_table(path, stated.for_table(schema), ["y", "x"], schema)[2]
     assert numbers.tolist() == [[1, 2.5], [2, 2.5], [3, 2.5], [4, 7]]
     path.write_text("y,x,c,b\n1,inf,NA,true\n")
     with pytest.raises(DataError, match='^column "x": expected a finite number in every row'):
-        read_with_numbers(path, stated.for_table(schema), ["y", "x"], schema)
+        read_unbounded_table(path, stated.for_table(schema), ["y", "x"], schema)
 
 
 def test_a_cell_that_is_no_number_changes_no_other_cell(tmp_path):
@@ -191,7 +192,7 @@ def test_a_cell_that_is_no_number_changes_no_other_cell(tmp_path):
         path.write_text("\n".join(["x,y", *(f"{text},1" for text in texts), f"{more},1"]) + "\n")
         schema = TableSchema(("x", "y"), ("number", "number"))
         bounds = stated.for_table(schema)
-        numbers = read_with_numbers(path, bounds, ["x"], schema, invalid="null")[2]
+        numbers = read_unbounded_table(path, bounds, ["x"], schema, invalid="null")[2]
         found.append(numbers[:-1, 0])
     assert found[0].tobytes() == found[1].tobytes() == np.array(texts, dtype=np.float64).tobytes()
     assert np.isnan(numbers[-1, 0])

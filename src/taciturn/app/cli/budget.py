@@ -15,14 +15,13 @@ from taciturn.app.cli.output import replace_file
 from taciturn.app.cli.screen import FAILED, console, print_error, print_line, shown_text, within_memory_limit
 from taciturn.app.cli.show import read_ledger
 from taciturn.app.cli.tables import Delta, Public, Relation, checked_budget
-from taciturn.app.report.account import explain_account, format_charge, format_share, list_affordable
 from taciturn.core.errors import AccountError, ParameterError, visible
-from taciturn.privacy.account import AccountState, Balance, Charge, charges_of, cumulate, state_of
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from taciturn.privacy.account import AccountState, Balance, Charge
     from taciturn.privacy.certificate import Certificate
     from taciturn.privacy.ledger import LedgerEntry
 
@@ -41,6 +40,9 @@ def print_account(entries: Sequence[LedgerEntry]) -> None:
     """Print the state of an account."""
     from rich.panel import Panel
 
+    from taciturn.app.report.account import explain_account, list_affordable
+    from taciturn.privacy.account import charges_of, state_of
+
     state, charges = state_of(entries[0], list(entries)), charges_of(list(entries))
     screen = console()
     screen.print(Panel(shown_text(" ".join(explain_account(state))), title=shown_text(f"Account {state.name}")))
@@ -58,6 +60,8 @@ def print_account(entries: Sequence[LedgerEntry]) -> None:
 
 def print_history(entries: Sequence[LedgerEntry]) -> None:
     """Print every charge of an account."""
+    from taciturn.privacy.account import charges_of, state_of
+
     state, charges = state_of(entries[0], list(entries)), charges_of(list(entries))
     console().print(
         _charges_table(charges, state, f"{state.name}: {len(charges)} {'charge' if len(charges) == 1 else 'charges'}")
@@ -66,6 +70,8 @@ def print_history(entries: Sequence[LedgerEntry]) -> None:
 
 def history_as_json(entries: Sequence[LedgerEntry]) -> str:
     """Every charge of an account as a list of objects."""
+    from taciturn.privacy.account import charges_of, state_of
+
     balances = state_of(entries[0], list(entries)).balances
     charges = [
         asdict(charge) | {"share": max(balance.share(charge.price) for balance in balances)}
@@ -76,6 +82,8 @@ def history_as_json(entries: Sequence[LedgerEntry]) -> str:
 
 def _balances_table(balances: Sequence[Balance]) -> Table:
     from rich.table import Table
+
+    from taciturn.app.report.account import format_share
 
     table = Table(box=None, padding=(0, 1))
     for heading in ("", "", "spent", "reserved", "left"):
@@ -88,6 +96,9 @@ def _balances_table(balances: Sequence[Balance]) -> Table:
 def _dates_table(charges: Sequence[Charge], balances: Sequence[Balance]) -> Table:
     """What was spent or reserved by the end of each day, month or year: the finest that fits on a screen."""
     from rich.table import Table
+
+    from taciturn.app.report.account import format_share
+    from taciturn.privacy.account import cumulate
 
     times = [datetime.fromisoformat(charge.clock).astimezone(UTC) for charge in charges]
     form = next((form for form in ("%Y-%m-%d", "%Y-%m") if len({f"{t:{form}}" for t in times}) <= _MOST_DATES), "%Y")
@@ -105,6 +116,8 @@ def _dates_table(charges: Sequence[Charge], balances: Sequence[Balance]) -> Tabl
 
 def _charges_table(charges: Sequence[Charge], state: AccountState, title: str) -> Table:
     from rich.table import Table
+
+    from taciturn.app.report.account import format_charge
 
     table = Table(box=None, padding=(0, 1, 0, 0), title=shown_text(title), title_justify="left")
     for heading in ("entry", "date", "what", "epsilon", "delta", "share", "state"):

@@ -49,7 +49,6 @@ from taciturn.app.cli.tables import (
 )
 from taciturn.charts import format_estimate, format_odds, format_odds_estimate
 from taciturn.core.errors import CertificateError, ParameterError, visible
-from taciturn.privacy.ledger import hide_password
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -575,6 +574,7 @@ def score(
 
     from taciturn.app.model_file import ScoreFile, model_digest
     from taciturn.privacy import mechanisms
+    from taciturn.privacy.ledger import hide_password
 
     key = read_signing_key(sign)
     if key is not None and epsilon is None and output is None:

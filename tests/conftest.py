@@ -1,9 +1,23 @@
-"""What tests of accounts need: a server, and a folder that is quick."""
+"""Which tests are slow, and what tests of accounts need: a server, and a folder that is quick.
+
+``slow_tests.txt`` lists tests beside those that are marked: further settings of what ``make test`` tests with one
+setting, and tests of more than a second that guard no law of privacy. The list was made from measured times.
+"""
 
 import tempfile
 from pathlib import Path
 
 import pytest
+
+
+SLOW = frozenset(Path(__file__).with_name("slow_tests.txt").read_text(encoding="utf-8").splitlines())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ WITHOUT_EXTRAS = """
 import numpy as np, pandas as pd, scipy.sparse as sp
 from sklearn.base import clone
 import taciturn
-import taciturn.audit, taciturn.app.report.model
+import taciturn.audit
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1.0, 1.0, (4000, 6))

@@ -172,3 +172,13 @@ def test_the_evidence_that_security_names_exists():
         "tests/unit/core/test_rng.py::test_of_nothing",
         "docs/no-page.md",
     ]
+
+
+def test_every_test_that_is_listed_as_slow_exists():
+    listed = (ROOT / "tests" / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
+    assert listed == sorted(set(listed))
+    for test in listed:
+        file, _, name = test.partition("::")
+        assert re.search(
+            rf"^ *def {name.split('[')[0].split('::')[-1]}\(", (ROOT / file).read_text(encoding="utf-8"), re.M
+        )

@@ -138,9 +138,9 @@ def failing(*arguments, **options):
 @pytest.mark.parametrize(
     ("place", "code"),
     [
-        ("taciturn.app.report.page.Page.table", 3),
+        ("taciturn.app.report.model.render", 3),
         ("taciturn.charts.odds_step", 3),
-        ("taciturn.app.report.page.Page.figure", 3),
+        ("taciturn.app.report.page.Outline.next_drawing", 3),
         ("taciturn.app.cli.output.OutputFolder.sign", 3),
         ("taciturn.app.cli.tables.Table.close", 3),
         ("taciturn.app.cli.fit.print_model", 3),
@@ -182,7 +182,7 @@ def test_a_model_that_cannot_be_written_leaves_its_certificate_alone(folder, tmp
 
 def test_a_model_without_its_page_is_signed(folder, tmp_path, monkeypatch):
     key = write_key(tmp_path / "key.pem")
-    monkeypatch.setattr("taciturn.app.report.page.Page.table", failing)
+    monkeypatch.setattr("taciturn.app.report.model.render", failing)
     done = run(*FIT, "--sign", key, "-o", tmp_path / "model", cwd=folder)
     assert done.code == 3
     assert "do not fit it again; taciturn report writes its page." in done.err

@@ -11,11 +11,21 @@ from taciturn.accounting import Budget, epsilon_of
 from taciturn.core.errors import ParameterError
 from taciturn.events import ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent
 from taciturn.losses import HuberLoss
-from taciturn.methods.objective.estimator import ObjectivePerturbationRegressor, TwoStageClassifier, TwoStageRegressor
+from taciturn.methods.objective.estimator import (
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
 from taciturn.methods.objective.plan import plan_two_stage
 from taciturn.methods.schedule import Problem
 from taciturn.methods.selection import run as selection_run
 from taciturn.privacy.certificate import Certificate
+
+SECOND_STAGE = {
+    TwoStageRegressor: ObjectivePerturbationRegressor,
+    TwoStageClassifier: ObjectivePerturbationClassifier,
+}
 
 ALL = [TwoStageRegressor, TwoStageClassifier]
 
@@ -79,7 +89,7 @@ def test_stage_two_is_objective_perturbation_on_the_chosen_columns(kind, monkeyp
     votes[[2, 5, 7]] = 31
     monkeypatch.setattr(selection_run, "count_votes", lambda *table, **extra: votes)
     model = kind(n_nonzero=3, epsilon=math.inf, regularisation=2.0).fit(X, y)
-    alone = kind.__mro__[2](epsilon=math.inf, regularisation=2.0).fit(X[:, [2, 5, 7]], y)
+    alone = SECOND_STAGE[kind](epsilon=math.inf, regularisation=2.0).fit(X[:, [2, 5, 7]], y)
     assert np.allclose(np.ravel(model.coef_)[[2, 5, 7]], np.ravel(alone.coef_))
     assert np.flatnonzero(model.support_).tolist() == [2, 5, 7]
     assert model.certificate_.status == "not private"

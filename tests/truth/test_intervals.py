@@ -1,5 +1,6 @@
 """Standard errors against statsmodels, and intervals against the population, with broken variants that are rejected."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -201,7 +202,7 @@ def test_skewed_errors_that_grow_with_the_mean_are_covered(monkeypatch):
     assert (slope, constant) == pytest.approx((0.0422, 0.0859), abs=2e-4)
     assert np.mean(np.abs(deviations()) <= 1.96) >= 0.85
     # A clip near the quantile leaves a bias that more records do not cure.
-    monkeypatch.setattr(runs, "_MOST_ROOM", 1.0)
+    monkeypatch.setattr(runs, "TUNING", replace(runs.TUNING, most_room=1.0))
     assert np.mean(np.abs(deviations())[:, [0, 2]] <= 1.96) < 0.5
 
 

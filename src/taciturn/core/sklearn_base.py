@@ -59,4 +59,11 @@ if MYPY:
 
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, RegressorMixin, TransformerMixin
-    from sklearn.feature_selection import SelectorMixin
+
+    def __getattr__(name: str) -> Any:
+        # Models do without scikit-learn's selectors, which import its metrics.
+        if name != "SelectorMixin":
+            raise AttributeError(name)
+        from sklearn.feature_selection import SelectorMixin
+
+        return SelectorMixin

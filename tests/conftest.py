@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-
 SLOW = frozenset(Path(__file__).with_name("slow_tests.txt").read_text(encoding="utf-8").splitlines())
 
 

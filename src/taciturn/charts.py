@@ -28,16 +28,9 @@ class Markup(str):
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """Make one element.
+    """Make one element: plain text in it is escaped, and markup is not.
 
-    Parameters
-    ----------
-    name : str
-        Name of the element.
-    *children : str or Markup
-        Content of the element: plain text is escaped, markup is not.
-    **attributes : str, number or None
-        ``class_`` stands for class and ``aria_label`` for aria-label; None leaves the attribute out.
+    ``class_`` stands for class and ``aria_label`` for aria-label; None leaves the attribute out.
 
     Examples
     --------
@@ -132,12 +125,8 @@ def format_ratio(log_ratio: float) -> str:
 def odds_step(unit: float) -> float:
     """The change of a column that an odds ratio is stated for: 1, or a power of ten if the bounds are closer.
 
-    Where a column ranges over 0.2 there is no change by 1, and its odds ratio would be out of all proportion.
-
-    Parameters
-    ----------
-    unit : float
-        Half the width of the bounds of the column.
+    Where a column ranges over 0.2 there is no change by 1, and its odds ratio would be out of all proportion. The
+    ``unit`` is half the width of the bounds of the column.
 
     Examples
     --------

@@ -373,15 +373,7 @@ def model_digest(model: Model) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScoreFile:
-    """A score with the digest of the model that it is of.
-
-    Parameters
-    ----------
-    score : PrivateScore or ModelScore
-        What was released.
-    model : str
-        See :func:`model_digest`.
-    """
+    """A score as it was released, with the digest of the model that it is of (:func:`model_digest`)."""
 
     score: PrivateScore | ModelScore
     model: str
@@ -514,22 +506,9 @@ def _check_facts(score: ModelScore) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model with all that is needed to use it and to check its guarantee.
+    """A fitted model, its bounds, resolved for the table (:meth:`TableBounds.for_table`), and the command that made it.
 
     **Privacy.** Holds the releases that the certificate lists and public facts: no seed, and no data.
-
-    Parameters
-    ----------
-    bounds : TableBounds
-        Public bounds of the columns, resolved for the table (:meth:`TableBounds.for_table`).
-    estimator : object
-        A fitted estimator of taciturn.
-    command : str
-        The command that made the model.
-
-    See Also
-    --------
-    load : Read a file as a pipeline.
     """
 
     bounds: TableBounds
@@ -599,11 +578,6 @@ class Model:
         the bounds. Of truth values and categories it is the change from no to yes.
 
         **Privacy.** Post-processing of what the fit released: it costs nothing.
-
-        Returns
-        -------
-        CoefficientSummary
-            With ``print``, ``to_frame()``, and a table in notebooks.
         """
         if not hasattr(self.estimator, "inference"):
             name = type(self.estimator).__name__

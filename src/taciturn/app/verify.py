@@ -46,17 +46,7 @@ HOLDS, FAILS, NOT_CHECKED = "holds", "refused", "not checked"
 
 @dataclass(frozen=True, slots=True)
 class CheckedItem:
-    """One thing that was looked at.
-
-    Parameters
-    ----------
-    name : str
-        What: "certificate", "model", "selection", "score", "report", "account", "signature", "other files".
-    outcome : {"holds", "refused", "not checked"}
-        Whether it holds.
-    words : str
-        What was found, in words.
-    """
+    """One thing that was looked at, its outcome ("holds", "refused" or "not checked"), and what was found, in words."""
 
     name: str
     outcome: str
@@ -67,14 +57,8 @@ class CheckedItem:
 class Verification:
     """What was checked of a folder or a file, and what was not.
 
-    Parameters
-    ----------
-    items : tuple of CheckedItem
-        One after the other.
-    certificate : Certificate or None
-        The certificate, if it holds.
-    signed_by : str or None
-        The owner's public key in hexadecimal digits, if it was given and signed these files.
+    The ``certificate`` is None unless it holds. ``signed_by`` is the owner's public key in hexadecimal digits, if it
+    was given and signed these files.
     """
 
     items: tuple[CheckedItem, ...]
@@ -116,16 +100,9 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class StudyFiles:
-    """The files of a folder, or one file.
+    """The files of a folder (``whole``), or one file: the contents of those that are read, by name.
 
-    Parameters
-    ----------
-    contents : mapping of str to bytes
-        What is read, by name.
-    digests : mapping of str to str
-        SHA-256 of every file in hexadecimal digits, by name; other files are there without their contents.
-    whole : bool
-        Whether it is a folder.
+    ``digests`` are SHA-256 of every file in hexadecimal digits; other files are there without their contents.
     """
 
     contents: Mapping[str, bytes]
@@ -244,20 +221,7 @@ class NeedsPasswordError(ParameterError):
 
 
 def read_private_key(path: str | os.PathLike[str], password: bytes | None = None) -> Ed25519PrivateKey:
-    """Read a private key.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A PEM file.
-    password : bytes, default=None
-        For a file that is encrypted.
-
-    Returns
-    -------
-    cryptography.hazmat.primitives.asymmetric.ed25519.Ed25519PrivateKey
-        It signs.
-    """
+    """Read an Ed25519 private key from a PEM file, which the ``password`` decrypts."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -325,20 +289,7 @@ class Manifest:
 
 
 def sign_files(files: Mapping[str, bytes], key: Ed25519PrivateKey) -> str:
-    """Sign files.
-
-    Parameters
-    ----------
-    files : mapping of str to bytes
-        Contents by name.
-    key : Ed25519PrivateKey
-        See :func:`read_private_key`.
-
-    Returns
-    -------
-    str
-        The text of ``signature.json``.
-    """
+    """The text of ``signature.json`` for files, contents by name, and an Ed25519 private key."""
     return sign_digests({name: hashlib.sha256(content).hexdigest() for name, content in files.items()}, key)
 
 
@@ -364,13 +315,8 @@ def key_digits(key: Ed25519PublicKey) -> str:
 def check_signature(files: StudyFiles, trusted: Ed25519PublicKey | None) -> str:
     """Raise unless the signature is one of these very files; return the digits of the key that made it.
 
-    Parameters
-    ----------
-    files : StudyFiles
-        The files, with a signature among them.
-    trusted : Ed25519PublicKey or None
-        The key of the owner. None: the key that the signature names, which shows only that the files have not changed
-        since somebody signed them.
+    ``trusted`` is the Ed25519 public key of the owner. None: the key that the signature names, which shows only that
+    the files have not changed since somebody signed them.
     """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -647,25 +593,11 @@ def _contradiction(file: str, name: str) -> CertificateError:
 
 
 def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Check that entries of an account paid for everything that a certificate lists.
+    """Check that entries of an account, from ``check_entries``, paid for everything that a certificate lists.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        Of one fit, or of several composed.
-    entries : sequence of LedgerEntry
-        Of one account, as :func:`taciturn.privacy.ledger.check_entries` returns them.
-
-    Returns
-    -------
-    list of LedgerEntry
-        The reservations that paid, in the order of the certificate.
-
-    Raises
-    ------
-    AccountError
-        If the certificate names no entry, one that is not in the chain or was given back, or one that paid for less or
-        for more; if relation, unit, number of records, epsilon or delta differ.
+    Returns the reservations that paid, in the order of the certificate. Raises AccountError if the certificate names no
+    entry, one that is not in the chain or was given back, or one that paid for less or for more; if relation, unit,
+    number of records, epsilon or delta differ.
     """
     if certificate.seeded:
         raise _wrong("seeded=True", "noise that cannot be replayed, which alone an account pays for")
@@ -702,19 +634,9 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
 def check_heads(
     certificates: Mapping[str, Certificate], entries: Sequence[LedgerEntry]
 ) -> dict[str, list[LedgerEntry] | AccountError]:
-    """Check several certificates, also against one another: an entry pays for one fit.
+    """Check certificates, by the name of their file, also against one another: an entry pays for one fit.
 
-    Parameters
-    ----------
-    certificates : mapping
-        Certificates by the name of their file.
-    entries : sequence of LedgerEntry
-        As in :func:`check_head`.
-
-    Returns
-    -------
-    dict
-        By the same names: the reservations that paid, or what is wrong.
+    Returns by the same names the reservations that paid, or what is wrong.
     """
     seen: dict[str, Any] = {}
     verdicts: dict[str, list[LedgerEntry] | AccountError] = {}
@@ -873,31 +795,14 @@ def verify_folder(
     write_report: Callable[..., str] | None = None,
     ledger: Iterable[LedgerEntry] | None = None,
 ) -> Verification:
-    """Check what ``taciturn fit``, ``select`` or ``score`` wrote, without any data.
+    """Check what ``taciturn fit``, ``select`` or ``score`` wrote, without any data; VerificationError refuses it.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The folder, or one of its JSON files by itself.
-    public_key : Ed25519PublicKey, default=None
-        The key of the owner (:func:`read_public_key`), from a source that is trusted. Then files without a valid
-        signature by this key are refused. None: a signature shows only that the files belong together.
-    write_report : callable, default=None
-        Writes the report of a model, and with its score if there is one, :func:`taciturn.app.report.model`. Then
-        every number of ``report.html`` is compared, if this version of taciturn wrote it.
-    ledger : iterable of LedgerEntry, default=None
-        The entries of the account that paid, :meth:`taciturn.Account.entries`. Then the whole chain is checked, and
-        files for which no entry of it paid are refused.
-
-    Returns
-    -------
-    Verification
-        What was checked and what was not.
-
-    Raises
-    ------
-    VerificationError
-        If something is refused.
+    The path is the folder, or one of its JSON files by itself. With the ``public_key`` of the owner
+    (:func:`read_public_key`), from a source that is trusted, files without a valid signature by this key are refused;
+    without it a signature shows only that the files belong together. With ``write_report``
+    (:func:`taciturn.app.report.model.model_report`) every number of ``report.html`` is compared, if this version of
+    taciturn wrote it. With ``ledger``, the entries of the account that paid (:meth:`taciturn.Account.entries`), the
+    whole chain is checked, and files for which no entry of it paid are refused.
     """
     entries = None if ledger is None else check_entries(ledger)
     return _examine(read_study_files(Path(path)), public_key, write_report, entries)
@@ -906,21 +811,10 @@ def verify_folder(
 def sign_folder(
     path: str | os.PathLike[str], key: Ed25519PrivateKey, *, write_report: Callable[..., str] | None = None
 ) -> str:
-    """Sign a folder whose files hold together, after its owner has read them.
+    """Sign a folder without a signature whose files hold together, after its owner has read them.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A folder without a signature.
-    key : Ed25519PrivateKey
-        See :func:`read_private_key`.
-    write_report : callable, default=None
-        See :func:`verify_folder`.
-
-    Returns
-    -------
-    str
-        The text of ``signature.json``: a signature of the very bytes that were checked.
+    Returns the text of ``signature.json``, a signature of the very bytes that were checked. ``key`` is that of
+    :func:`read_private_key`, and ``write_report`` that of :func:`verify_folder`.
     """
     files = read_study_files(Path(path))
     if not files.whole or SIGNATURE_NAME in files.contents:

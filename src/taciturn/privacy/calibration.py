@@ -59,19 +59,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way to bound the cost of a plan.
+    """One way to bound the cost of a plan; ``name`` is what a certificate calls it.
 
-    Parameters
-    ----------
-    name : str
-        What a certificate calls it.
-    epsilon : callable
-        ``(pieces, delta)`` to the smallest provable epsilon.
-    log_delta : callable
-        ``(pieces, epsilon)`` to the logarithm of the smallest provable delta.
-    excess : callable
-        ``(pieces, epsilon, delta)`` to a number that is at most zero where the pair is provable and
-        varies smoothly with the scales of a plan.
+    ``epsilon`` and ``log_delta`` return the smallest provable epsilon and the logarithm of the smallest provable delta.
+    ``excess`` is at most zero where a pair is provable, and varies smoothly with the scales of a plan.
     """
 
     name: str
@@ -147,8 +138,7 @@ def _best_bound(pieces: Pieces, delta: float) -> Bound:
     if remaining_delta(pieces, 0.0, delta) is None:
         return Bound("pure", math.inf)
     return min(
-        (Bound(rule.name, _smallest_epsilon(rule, pieces, delta)) for rule in RULES),
-        key=lambda bound: bound.epsilon,
+        (Bound(rule.name, _smallest_epsilon(rule, pieces, delta)) for rule in RULES), key=lambda bound: bound.epsilon
     )
 
 
@@ -231,9 +221,8 @@ _WORTHWHILE = 5e-7
 def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, ordered: bool = True) -> float:
     """The smallest scale at which a plan stays within a budget.
 
-    Every bound accepts all scales above one of its own, so the smallest of those is sought: by a
-    root finder on the cheapest bound, and on each other bound only if that accepts a scale slightly
-    below the best so far.
+    Every bound accepts all scales above one of its own, so the smallest of those is sought: by a root finder on the
+    cheapest bound, and on each other bound only if that accepts a scale slightly below the best so far.
 
     Parameters
     ----------
@@ -248,8 +237,7 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, order
     Returns
     -------
     float
-        A scale between 1e-18 and 1e18 that satisfies the budget, at most one part in a million
-        above the smallest one.
+        A scale between 1e-18 and 1e18 that satisfies the budget, at most one part in a million above the smallest one.
 
     Raises
     ------

@@ -113,10 +113,7 @@ def in_words(certificate: Certificate) -> str:
     if certificate.status == "as published":
         sentences.append(_proved(certificate))
     sentences += _attacks(certificate)
-    sentences += [
-        f"Here {relation_in_words(certificate)}.",
-        f"Released: {released}.",
-    ]
+    sentences += [f"Here {relation_in_words(certificate)}.", f"Released: {released}."]
     if _is_halved(certificate):
         sentences.append(_HALVES_IN_WORDS.format(unit=certificate.unit))
     if public:
@@ -854,11 +851,10 @@ def certify(
     unit: str = "record",
     account_head: str | None = None,
 ) -> Certificate:
-    """The certificate of releases that were planned for a budget.
+    """The certificate of releases that were planned for a budget, and made in the order given if ``ordered``.
 
-    The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since
-    calibration always stops a hair on the private side of it. ``ordered`` tells whether the releases were made in the
-    order given. The status follows from the releases: see :func:`taciturn.privacy.claim.status_of`.
+    The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since calibration
+    always stops a hair on the private side of it. The status follows: see :func:`taciturn.privacy.claim.status_of`.
     """
     releases = tuple(releases)
     event = event_of_releases(releases)

@@ -62,26 +62,13 @@ MOST_REPEATS = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One kind of release.
+    """One kind of release, made ``count`` times.
 
-    Parameters
-    ----------
-    what : str
-        In words: "the indices of 10 of 30 features".
-    noise : str
-        The noise: "Gumbel", "exponential", "Laplace", "Gaussian", "two-sided geometric", "none".
-    scale : float
-        Its scale (standard deviation for Gaussian noise), in units of the sensitivity.
-    event : Event
-        The cost of one.
-    count : int, default=1
-        How often.
-    remaining : float, default=None
-        For a release that a privacy filter paid for, what remained of its squared Gaussian parameter
-        (:func:`taciturn.privacy.filter.chain_holds`).
-    half : {1, 2}, default=None
-        Which half of the records the release is about, where records were split in two at random, without looking at
-        the data; None for all records.
+    ``what`` it is, and its ``noise`` ("Gumbel", "exponential", "Laplace", "Gaussian", "two-sided geometric", "none"),
+    are words. The ``scale`` (standard deviation of Gaussian noise) is in units of the sensitivity, and ``event`` is the
+    cost of one. For a release that a privacy filter paid for, ``remaining`` is what remained of its squared Gaussian
+    parameter (:func:`taciturn.privacy.filter.chain_holds`). ``half`` is 1 or 2 for a release about one half of records
+    that were split in two at random, without looking at the data, and None for all records.
     """
 
     what: str
@@ -125,14 +112,8 @@ class Release:
 class Part:
     """What one of several composed certificates proves by itself.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Proved for the part alone.
-    releases : int
-        How many lines of the composed certificate are the part's; the parts follow one another.
-    ordered : bool
-        Whether these lines are in the order in which they happened.
+    So many ``releases`` of the composed certificate are the part's; the parts follow one another. ``ordered`` tells
+    whether these lines are in the order in which they happened.
     """
 
     epsilon: float

@@ -38,13 +38,7 @@ _APPEND_ONLY = (
 
 
 class SQLiteLedger:
-    """A file with accounts in it.
-
-    Parameters
-    ----------
-    path : Path
-        The file, on a disk of this computer.
-    """
+    """A file with accounts in it, on a disk of this computer."""
 
     def __init__(self, path: Path) -> None:
         # Without links, so that all names of the file lead to the same locks.
@@ -223,13 +217,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION taciturn_refuse_change();
 
 
 class PostgreSQLLedger:
-    """A database of a server with accounts in it.
-
-    Parameters
-    ----------
-    url : str
-        As SQLAlchemy writes it.
-    """
+    """A database of a server with accounts in it; its ``url`` is written as SQLAlchemy writes it."""
 
     def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition("://")

@@ -147,10 +147,9 @@ def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IntArray:
 #
 # References
 # ----------
-# J. Dong, A. Roth, W. Su, "Gaussian differential privacy", JRSS B 84, 2022.
-# I. Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
-# C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
-# for the other law on the integers, whose guarantee is zCDP.
+# J. Dong, A. Roth, W. Su, "Gaussian differential privacy", JRSS B 84, 2022. I. Mironov, "On significance of the least
+# significant bits for differential privacy", CCS 2012. C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for
+# differential privacy", NeurIPS 2020, for the other law on the integers, whose guarantee is zCDP.
 
 DISTANCE_PER_VALUE = 2.0**-118
 """Bound on the total-variation distance between one sampled value and the rounded Gaussian."""
@@ -162,21 +161,9 @@ _ROUNDING_ROOM = 1.0 + 2.0**-50
 
 
 def rounded_normals(stream: Stream, size: int, log2_scale: int) -> IntArray:
-    r"""``size`` independent values of ``round(N(0, 4**log2_scale))``.
+    """``size`` independent values of ``round(N(0, 4**log2_scale))``, for a ``log2_scale`` from 5 to 55.
 
-    Parameters
-    ----------
-    stream : Stream
-        Source of randomness.
-    size : int
-        Number of values.
-    log2_scale : int
-        k, from 5 to 55: the standard deviation before rounding is 2**k.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-        Each within total-variation distance :math:`2^{-118}` of the law, at most ``14 * 2**k`` in size.
+    Each is within total-variation distance :math:`2^{-118}` of the law, and at most ``14 * 2**log2_scale`` in size.
     """
     return lattice_normals(stream, size, log2_scale)
 
@@ -190,18 +177,9 @@ def lattice_normals(
     tables: StripTables | None = None,
     kernel: Propose = propose,
 ) -> IntArray:
-    r"""Rounded or discrete Gaussian integers; :func:`rounded_normals` is the one to release with.
+    r"""Rounded Gaussian integers, or discrete ones, :math:`P(x) \propto e^{-x^2/2s^2}`; release :func:`rounded_normals`.
 
-    Parameters
-    ----------
-    stream, size, log2_scale
-        As for :func:`rounded_normals`.
-    discrete : bool
-        Sample :math:`P(x) \propto e^{-x^2/2s^2}` instead of the rounded law.
-    tables : StripTables, optional
-        The sampler's own unless given.
-    kernel : callable
-        The loop that reads proposals; its numpy counterpart gives the same values.
+    ``kernel`` is the loop that reads proposals; its numpy counterpart gives the same values.
     """
     size = check_integer(0, size=size)
     log2_scale = check_integer(5, 55, log2_scale=log2_scale)
@@ -262,10 +240,9 @@ def _settle(
 class RoundedGaussian:
     r"""Release an integer vector plus rounded Gaussian noise of scale ``s = 2**log2_scale``.
 
-    **Privacy.** Rounding commutes with adding an integer, so the release is post-processing of
-    the Gaussian mechanism: exactly :math:`\Delta_2/s`-GDP. Each sampled value is within
-    :math:`2^{-118}` of the law in total variation, N of them within :math:`N 2^{-118}`;
-    :meth:`event_of` states that distance, and an accountant charges it.
+    **Privacy.** Rounding commutes with adding an integer, so the release is post-processing of the Gaussian mechanism:
+    exactly :math:`\Delta_2/s`-GDP. Each sampled value is within :math:`2^{-118}` of the law in total variation, N of
+    them within :math:`N 2^{-118}`; :meth:`event_of` states that distance, and an accountant charges it.
 
     The scale is a power of two on purpose. For noise of standard deviation sigma choose the
     lattice step sigma / 2**k; do not round sigma.
@@ -278,9 +255,8 @@ class RoundedGaussian:
     log2_scale : int
         k, from 5 to 55.
     magnitude : int
-        Public bound on every ``abs(value)``. Noise cannot leave ``14 * 2**k``, so the sum provably fits
-        into 64 bits or the constructor refuses. Values beyond it are clipped, which lengthens no
-        difference between neighbours.
+        Public bound on every ``abs(value)``. Noise cannot leave ``14 * 2**k``, so the sum provably fits into 64 bits or
+        the constructor refuses. Values beyond it are clipped, which lengthens no difference between neighbours.
 
     Examples
     --------
@@ -407,9 +383,8 @@ class FloatGaussian:
 #
 # References
 # ----------
-# A. Ghosh, T. Roughgarden, M. Sundararajan, "Universally utility-maximizing privacy mechanisms",
-# STOC 2009. C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy",
-# NeurIPS 2020, algorithms 1 and 2.
+# A. Ghosh, T. Roughgarden, M. Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009. C. Canonne,
+# G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 and 2.
 
 Below = Callable[[int], int]
 """``below(n)`` is uniform on ``0, ..., n - 1`` and independent of the calls before."""
@@ -498,10 +473,9 @@ class TwoSidedGeometric:
 def two_sided_geometric(rate: Fraction, below: Below) -> int:
     r"""One integer k with probability proportional to :math:`e^{-\mathtt{rate}\,|k|}`.
 
-    For a rate of s/t, ``u + t v`` is geometric with parameter 1/t if u < t is accepted with
-    probability :math:`e^{-u/t}` and v is geometric with parameter 1; dividing by s and dropping the
-    remainder leaves a geometric number with parameter s/t, which a sign makes two-sided once the
-    negative zero is thrown away.
+    For a rate of s/t, ``u + t v`` is geometric with parameter 1/t if u < t is accepted with probability
+    :math:`e^{-u/t}` and v is geometric with parameter 1; dividing by s and dropping the remainder leaves a geometric
+    number with parameter s/t, which a sign makes two-sided once the negative zero is thrown away.
     """
     numerator, denominator = rate.as_integer_ratio()
     while True:
@@ -521,9 +495,8 @@ def two_sided_geometric(rate: Fraction, below: Below) -> int:
 def _decays(numerator: int, denominator: int, below: Below) -> bool:
     r"""True with probability :math:`e^{-x}`, for the fraction x in [0, 1].
 
-    Toss coins with success probabilities x/1, x/2, x/3, ... up to the first failure. At least k
-    succeed with probability :math:`x^k/k!`, so the failure comes at an odd toss with probability
-    :math:`\sum_k (-x)^k/k!`.
+    Toss coins with success probabilities x/1, x/2, x/3, ... up to the first failure. At least k succeed with
+    probability :math:`x^k/k!`, so the failure comes at an odd toss with probability :math:`\sum_k (-x)^k/k!`.
     """
     toss = 1
     while below(denominator * toss) < numerator:
@@ -568,12 +541,7 @@ def _batched(stream: Stream) -> Below:
 class Selection:
     """Common part of the three selections, each with its noise and its event.
 
-    Parameters
-    ----------
-    sensitivity : Sensitivity
-        Of the scores, in the linf norm.
-    epsilon : float
-        Cost of one release, rounding included.
+    ``sensitivity`` is that of the scores, in the linf norm; ``epsilon`` is the cost of one release, rounding included.
     """
 
     arithmetic: ClassVar[str] = "exact"
@@ -610,9 +578,8 @@ class Selection:
 class ExponentialMechanism(Selection):
     r"""Index j with probability proportional to ``exp(s_j / b)``, by Gumbel noise.
 
-    *Proof.* ``log P_D(j) - log P_D'(j) = (s_j - s'_j) / b - c`` with c common to all j, and the first term
-    spans at most ``2 Delta / b``: the mechanism is epsilon-bounded-range, hence epsilon-DP and
-    (epsilon**2 / 8)-zCDP.
+    *Proof.* ``log P_D(j) - log P_D'(j) = (s_j - s'_j) / b - c`` with c common to all j, and the first term spans at
+    most ``2 Delta / b``: the mechanism is epsilon-bounded-range, hence epsilon-DP and (epsilon**2 / 8)-zCDP.
 
     References
     ----------
@@ -761,11 +728,10 @@ class GumbelTopK(_OneShotTopK):
 class LaplaceTopK(_OneShotTopK):
     r"""The k largest of ``s_j + b L_j`` with L Laplace and ``b = 2 k Delta / epsilon``: pure epsilon-DP.
 
-    *Proof.* Let noise z give the ordered winners S on D. On D' the noise
-    ``z'_j = z_j + (s_j - s'_j) + Delta`` for j in S, unchanged elsewhere, gives the same: winners keep their
-    distances and rise by Delta, the others rise by at most Delta. k coordinates moved by at most
-    ``2 Delta`` (by Delta if monotone, choosing 0 instead of +Delta where all scores fall), so densities
-    change by a factor of at most ``exp(2 k Delta / b)``.
+    *Proof.* Let noise z give the ordered winners S on D. On D' the noise ``z'_j = z_j + (s_j - s'_j) + Delta`` for j in
+    S, unchanged elsewhere, gives the same: winners keep their distances and rise by Delta, the others rise by at most
+    Delta. k coordinates moved by at most ``2 Delta`` (by Delta if monotone, choosing 0 instead of +Delta where all
+    scores fall), so densities change by a factor of at most ``exp(2 k Delta / b)``.
 
     Parameters
     ----------
@@ -855,16 +821,8 @@ class PeelingTopK:
 class Ranking:
     """The order of ``values``, of which the first ``k`` places are wanted and the rest in bands.
 
-    Parameters
-    ----------
-    values : ndarray of float
-        One per candidate, more than k of them.
-    k : int
-        Length of the sorted head.
-    bands_per_unit : float
-        A band below the head covers ``1 / bands_per_unit`` of value; 0 puts everything into one band.
-    n_bands : int
-        All that lies lower goes into one last band.
+    There are more than k values. A band below the head covers ``1 / bands_per_unit`` of value (0 puts everything into
+    one band), and all that lies below ``n_bands`` of them goes into one last band.
     """
 
     def __init__(self, values: FloatArray, k: int, bands_per_unit: float, n_bands: int) -> None:
@@ -1145,10 +1103,9 @@ class _Search:
 def _log2_tickets(first: IntArray, last: IntArray, k: int) -> FloatArray:
     """Exponents e[h, band] with ``2**e`` at least the size of the super-class, and not much more.
 
-    By the hockey-stick identity the size for t in first..last is
-    ``C(last - h - 1, k - h) - C(first - h - 2, k - h)``, and ``first - 1`` is the previous band's last. Where the
-    two binomials nearly cancel, the classes are nearly equal, and their number times the largest, which
-    is ``C(last - h - 1, k - h) (k - h) / (last - h - 1)``, bounds the sum.
+    By the hockey-stick identity the size for t in first..last is ``C(last - h - 1, k - h) - C(first - h - 2, k - h)``,
+    and ``first - 1`` is the previous band's last. Where the two binomials nearly cancel, the classes are nearly equal,
+    and their number times the largest, which is ``C(last - h - 1, k - h) (k - h) / (last - h - 1)``, bounds the sum.
     """
     h = np.arange(k, dtype=np.float64)[:, None]
     up_to_last = gammaln(last - h) - gammaln(k - h + 1.0) - gammaln(last - k + 0.0)

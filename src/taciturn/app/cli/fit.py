@@ -80,8 +80,7 @@ def fit(
     delta: Delta = 1e-6,
     method: Annotated[Method, typer.Option(help="The model; start with auto.")] = "auto",
     nonzero: Annotated[
-        str | None,
-        typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: 10]"),
+        str | None, typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: 10]")
     ] = None,
     columns: Annotated[
         str | None, typer.Option(help="Columns of the model, with commas between them. [default: it chooses them]")

@@ -75,16 +75,9 @@ class OutputFolder:
     :meth:`write_result` has returned, no error removes a file: it is raised as one after a complete result.
 
     The folder belongs to the command whose ``certificate.json`` is in it first. One without that file is nobody's, as
-    nothing was spent for it: the next command takes it over.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the folder. It must not exist or must be empty: a certificate is never overwritten.
-    public : bool
-        Whether others may read the files.
-    done : str
-        The complete result and its cost in words, for :func:`~taciturn.app.cli.screen.complete`.
+    nothing was spent for it: the next command takes it over. It must not exist or must be empty: a certificate is never
+    overwritten. Others may read ``public`` files. ``done`` is the complete result and its cost in words, for
+    :func:`~taciturn.app.cli.screen.complete`.
     """
 
     def __init__(self, path: Path, *, public: bool, done: str) -> None:
@@ -227,20 +220,11 @@ class OutputFolder:
 
 
 class OutputFile:
-    """One file for a release; until the release it holds the statement of what is spent.
+    """One file for a release, which must not exist; until the release it holds the statement of what is spent.
 
     As with :class:`OutputFolder`, a crash after :meth:`begin` leaves the statement, an error of taciturn's own before
     the release leaves no file, and no error removes a release that is written. Of several commands with one file the
-    first one that writes to it goes on.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file. It must not exist: a certificate is never overwritten.
-    public : bool
-        Whether others may read the file.
-    done : str
-        The complete result and its cost in words, for :func:`~taciturn.app.cli.screen.complete`.
+    first one that writes to it goes on. ``public`` and ``done`` are as there.
     """
 
     def __init__(self, path: Path, *, public: bool, done: str) -> None:

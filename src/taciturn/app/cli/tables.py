@@ -202,8 +202,7 @@ Invalid = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed for reproduction; whoever knows it can remove the noise.")]
 Public = Annotated[
-    bool,
-    typer.Option("--public", help="Let others read the files. [default: the owner alone, permissions 0600]"),
+    bool, typer.Option("--public", help="Let others read the files. [default: the owner alone, permissions 0600]")
 ]
 Sign = Annotated[
     Path | None,

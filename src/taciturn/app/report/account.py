@@ -11,15 +11,7 @@ from typing import Any
 from taciturn.app.report.page import render
 from taciturn.charts import NARROW, Drawing, Layout, Markup, draw_ticks, element, in_both_widths, round_safely
 from taciturn.core.errors import AccountError, visible
-from taciturn.privacy.account import (
-    AccountState,
-    Balance,
-    Charge,
-    affordable_epsilon,
-    charges_of,
-    cumulate,
-    state_of,
-)
+from taciturn.privacy.account import AccountState, Balance, Charge, affordable_epsilon, charges_of, cumulate, state_of
 from taciturn.privacy.ledger import LedgerEntry, check_entries
 
 # -----------------------------------------------------------------------------
@@ -203,20 +195,10 @@ _STATES = {"spent": "spent", "reserved": "reserved", "released": "given back"}
 
 
 def account_page(entries: Sequence[LedgerEntry]) -> str:
-    """Write the page of an account as one HTML file.
+    """Write the page of an account, from all its entries, as the text of one HTML file.
 
     It holds nothing that the ledger does not: prices, times and the classes that were fitted. A ledger that is damaged
     gets a page that says so and lists the entries as they stand.
-
-    Parameters
-    ----------
-    entries : sequence of LedgerEntry
-        All entries of an account.
-
-    Returns
-    -------
-    str
-        The text of the file.
     """
     try:
         found = check_entries(entries)

@@ -60,23 +60,11 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
 def model_report(model: Model, score: ScoreFile | None = None) -> str:
-    """Write the report on a model as one HTML file.
+    """Write the report on a model as the text of one HTML file, with a section for its ``score``, a release of its own.
 
     The report holds the releases that the certificate covers (coefficients, intercept, bounds found privately), the
     certificate, and the public facts that the owner stated. Nothing else in it depends on data, so whoever may see the
     model may see the report.
-
-    Parameters
-    ----------
-    model : taciturn.app.model_file.Model
-        A fitted model with its bounds and the command that made it.
-    score : taciturn.app.model_file.ScoreFile, default=None
-        All measures of this model, a release of its own; they get a section.
-
-    Returns
-    -------
-    str
-        The text of ``report.html``.
     """
     certificate, bounds = model.certificate, model.bounds
     found = getattr(model.estimator, "inference_", None)

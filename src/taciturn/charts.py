@@ -13,9 +13,6 @@ from typing import Any
 
 from taciturn.core.errors import visible
 
-# -----------------------------------------------------------------------------
-# HTML and SVG elements; all text in them is escaped.
-
 
 class Markup(str):
     """Text that is markup already. Only this module makes it, mostly by :func:`element`."""
@@ -56,8 +53,7 @@ def _escaped(text: str) -> str:
     return html.escape(visible(text))
 
 
-# -----------------------------------------------------------------------------
-# Numbers and public facts as text.
+# --- Numbers and public facts as text.
 
 _DIGITS = 4
 _MOST_LISTED = 20
@@ -207,8 +203,7 @@ def flatten_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[
             yield f"{prefix}{name}", format_fact(value)
 
 
-# -----------------------------------------------------------------------------
-# Inline SVG images, and where the rows of a chart have their names, marks and numbers.
+# --- Inline SVG images, and where the rows of a chart have their names, marks and numbers.
 
 _FONT, _SMALL, _GAP = 13.0, 12.0, 10.0
 _NARROWEST = 0.64
@@ -321,8 +316,7 @@ def text_width(text: str, font: float = _FONT) -> float:
     return font * sum(widths)
 
 
-# -----------------------------------------------------------------------------
-# Posterior beliefs of an attacker who wants to know whether a person is in the data.
+# --- Posterior beliefs of an attacker who wants to know whether a person is in the data.
 #
 # Let P and Q be the laws of the release with the person and without, (epsilon, delta)-indistinguishable in both
 # directions. Let a signal S reveal, with probability delta, whether the person is in the data, and otherwise tell the
@@ -355,8 +349,7 @@ def posterior_range(prior: float, epsilon: float) -> tuple[float, float]:
     return prior * factor / (prior * factor + 1.0 - prior), prior / (prior + (1.0 - prior) * factor)
 
 
-# -----------------------------------------------------------------------------
-# Charts of one share against another: a square with axes from 0 to 100%.
+# --- Charts of one share against another: a square with axes from 0 to 100%.
 
 SIDE = 300.0
 """The side of a square in pixels, unless another one is asked for."""
@@ -395,8 +388,7 @@ def draw_square(title: str, shapes: list[Markup], side: float = SIDE) -> Drawing
     return Drawing(title, _MARGIN_LEFT + side + 20.0, _MARGIN + side + 46.0, Markup("".join(shapes)))
 
 
-# -----------------------------------------------------------------------------
-# Charts as inline SVG: coefficients as bars, and the posterior beliefs of an attacker as a region.
+# --- Charts as inline SVG: coefficients as bars, and the posterior beliefs of an attacker as a region.
 
 MOST_BARS = 40
 
@@ -490,8 +482,7 @@ def odds_chart(epsilon: float, title: str, side: float = SIDE) -> Drawing:
     )
 
 
-# -----------------------------------------------------------------------------
-# Coefficients with their intervals as inline SVG: a forest plot.
+# --- Coefficients with their intervals as inline SVG: a forest plot.
 
 _WIDE = Layout(640.0, 180.0, 185.0, 24.0)
 _NARROW = replace(NARROW, row=40.0)
@@ -618,8 +609,7 @@ def _odds_ticks(low: float, high: float) -> list[tuple[float, str]]:
     return [(0.0 if math.isclose(ratio, 1.0) else math.log(ratio), f"{ratio:g}") for ratio in sorted(ratios)]
 
 
-# -----------------------------------------------------------------------------
-# Cards for notebooks: self-contained HTML without scripts, in the text colour of whatever surrounds it.
+# --- Cards for notebooks: self-contained HTML without scripts, in the text colour of whatever surrounds it.
 #
 # Text is drawn in the current colour, and shapes in colours that stand out from white and from black, so that a card
 # can be read on a light and on a dark background without knowing which one it is on.

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 
-# -----------------------------------------------------------------------------
-# What was found about the files of a fit.
-
 HOLDS, FAILS, NOT_CHECKED = "holds", "refused", "not checked"
 
 
@@ -77,8 +74,7 @@ class VerificationError(CertificateError):
     verification: Verification | None = None
 
 
-# -----------------------------------------------------------------------------
-# The files of a folder that may come from anybody: read once, in bounded memory, and never through a link.
+# --- The files of a folder that may come from anybody: read once, in bounded memory, and never through a link.
 
 SIGNATURE_NAME = "signature.json"
 """Name of the signature of a folder."""
@@ -209,8 +205,7 @@ def _too_large(path: Path, most: int) -> str:
     return f"{quoted(path.name)}: expected a file of at most {most:,} bytes, got a larger one; ask for a fresh copy."
 
 
-# -----------------------------------------------------------------------------
-# Ed25519 keys in PEM files, as ``openssl genpkey -algorithm ed25519`` writes them.
+# --- Ed25519 keys in PEM files, as ``openssl genpkey -algorithm ed25519`` writes them.
 
 _MOST_KEY = 1 << 16
 _MAKE_ONE = "make one with openssl genpkey -algorithm ed25519 -out key.pem"
@@ -267,8 +262,7 @@ def _read(parameter: str, path: str | os.PathLike[str]) -> bytes:
     return read_bounded(Path(os.path.realpath(path)), _MOST_KEY)
 
 
-# -----------------------------------------------------------------------------
-# A manifest of files with the SHA-256 of each, signed with Ed25519.
+# --- A manifest of files with the SHA-256 of each, signed with Ed25519.
 #
 # ``signature.json`` names its public key for information. Anybody can make a key and sign with it, so that a signature
 # says something only to a reader who has the owner's key from elsewhere.
@@ -389,8 +383,7 @@ def _damaged(expected: str) -> CertificateError:
     return CertificateError(f"{SIGNATURE_NAME}: expected {expected}, got something else; ask for a fresh copy.")
 
 
-# -----------------------------------------------------------------------------
-# Whether a result and its certificate speak of the same fit: public facts that both state are equal.
+# --- Whether a result and its certificate speak of the same fit: public facts that both state are equal.
 #
 # These are contradictions that need no signature to be seen. Two files that were changed alike do not contradict each
 # other; of coefficients, say, a certificate states nothing.
@@ -579,8 +572,7 @@ def _contradiction(file: str, name: str) -> CertificateError:
     )
 
 
-# -----------------------------------------------------------------------------
-# Certificates against the ledger of an account: whether an entry paid for what a certificate lists.
+# --- Certificates against the ledger of an account: whether an entry paid for what a certificate lists.
 #
 # A certificate names the entry that reserved its price. The entry is looked up in the chain, and the releases of the
 # certificate are priced again: by :func:`taciturn.privacy.gdp.gaussian_cost` for the Gaussian budget of the account,
@@ -770,8 +762,7 @@ def _wrong(found: str, expected: str) -> AccountError:
     return AccountError(f"{found}: expected {expected}; do not rely on this certificate, ask for the one of the fit.")
 
 
-# -----------------------------------------------------------------------------
-# Whether the files of a fit hold together: offline, from the files alone.
+# --- Whether the files of a fit hold together: offline, from the files alone.
 #
 # Everything that can be recomputed is: what a certificate claims from its events, what a report says from its model.
 # What cannot be recomputed (that these coefficients were released with this noise) is the word of whoever signed.

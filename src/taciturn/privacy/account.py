@@ -37,9 +37,6 @@ from taciturn.privacy.ledger import (
     totals_of,
 )
 
-# -----------------------------------------------------------------------------
-# What entries say of an account: its reservations, and what is left.
-
 
 @dataclass(frozen=True, slots=True)
 class Charge:
@@ -211,10 +208,6 @@ def cumulate(charges: Iterable[Charge], balance: Balance) -> list[tuple[datetime
     return found
 
 
-# -----------------------------------------------------------------------------
-# The price of one fit, set aside before its first random bit is drawn.
-
-
 class Reservation:
     """What a fit may spend, as a context: entered when the price is reserved, left when the fit ends.
 
@@ -273,9 +266,6 @@ class Reservation:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a reservation belongs to the process that made it")
 
-
-# -----------------------------------------------------------------------------
-# A privacy budget that outlasts a fit, a process and a study.
 
 _USUAL_DELTA = 1e-6
 _SAME_PEOPLE = "budgets of the same people add up and a second account does not protect them"

@@ -26,9 +26,6 @@ from taciturn.privacy.events import (
     in_order,
 )
 
-# -----------------------------------------------------------------------------
-# What a caller is willing to spend.
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -50,8 +47,7 @@ class Budget:
         object.__setattr__(self, "delta", check_delta(delta=self.delta))
 
 
-# -----------------------------------------------------------------------------
-# The edge of privacy: a root finder that always stops on the private side.
+# --- The edge of privacy: a root finder that always stops on the private side.
 #
 # ``excess(x)`` is positive where a target is missed and at most zero where it is met; minus infinity
 # is a legitimate answer. The functions below never return a point they have not seen to be private.
@@ -130,8 +126,7 @@ def first_private(
     return None
 
 
-# -----------------------------------------------------------------------------
-# An event taken apart: the one place where event types and repeat counts are read.
+# --- An event taken apart: the one place where event types and repeat counts are read.
 #
 # Every bound works on :class:`Pieces`, so that a count cannot be forgotten in one bound and remembered in another, and
 # an event that is unknown here is unknown to all of them.
@@ -294,8 +289,7 @@ def _any_failure(failures: list[tuple[float, int]]) -> float:
     return min(union, -math.expm1(none))
 
 
-# -----------------------------------------------------------------------------
-# What the minimiser of a perturbed objective costs.
+# --- What the minimiser of a perturbed objective costs.
 #
 # The release is :math:`\theta = \arg\min \sum_i \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2}\|\theta\|^2 + b \cdot
 # \theta` with :math:`b \sim N(0, \sigma^2 I)`, convex :math:`\phi`, :math:`|\phi'| \|x\| \le G` and :math:`\phi''

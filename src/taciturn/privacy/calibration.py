@@ -16,8 +16,7 @@ from taciturn.privacy import gdp, pure, rdp
 from taciturn.privacy.budget import Budget, Pieces, first_private, pieces_of
 from taciturn.privacy.events import Event, alternatives
 
-# -----------------------------------------------------------------------------
-# Events in, epsilon or delta out: the smallest of three bounds, each valid on its own.
+# --- Events in, epsilon or delta out: the smallest of three bounds, each valid on its own.
 #
 # * ``gdp``: one Gaussian number for the plan (:mod:`taciturn.privacy.gdp`); the best for many steps.
 # * ``rdp``: Rényi curves (:mod:`taciturn.privacy.rdp`); the best for a handful of selections.
@@ -208,8 +207,7 @@ def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:
     )
 
 
-# -----------------------------------------------------------------------------
-# Calibration: the only way from a budget to a noise scale.
+# --- Calibration: the only way from a budget to a noise scale.
 
 # Searches run over the logarithm of the scale.
 _LIMIT = 18.0 * math.log(10.0)
@@ -325,8 +323,7 @@ def _out_of_reach(budget: Budget) -> ParameterError:
     )
 
 
-# -----------------------------------------------------------------------------
-# How well anybody can test whether a record is in the data.
+# --- How well anybody can test whether a record is in the data.
 #
 # A test sees the release and says "in" or "out". Let P be the law of the release with the record and Q the law without
 # it. The true positive rate of a test is :math:`P(S)` and its false positive rate :math:`\alpha = Q(S)`, S being the

@@ -58,8 +58,7 @@ from taciturn.privacy.claim import (
 )
 from taciturn.privacy.events import Event, NotPrivateEvent, event_from_dict, event_to_dict, for_group
 
-# -----------------------------------------------------------------------------
-# A certificate in words: as a paragraph that a lawyer can read, in one line, and as a list of facts.
+# --- A certificate in words: as a paragraph that a lawyer can read, in one line, and as a list of facts.
 
 _RELATION_IN_WORDS = {
     "zero-out": (
@@ -288,8 +287,7 @@ def _fact(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-# -----------------------------------------------------------------------------
-# A certificate in a notebook: the guarantee, a small picture of what it means, and all its facts.
+# --- A certificate in a notebook: the guarantee, a small picture of what it means, and all its facts.
 
 _SIDE = 150.0
 
@@ -330,8 +328,7 @@ def _picture(certificate: Certificate) -> tuple[Markup, ...]:
     )
 
 
-# -----------------------------------------------------------------------------
-# What a certificate says about attackers: its Gaussian parameter, and the power of tests of membership.
+# --- What a certificate says about attackers: its Gaussian parameter, and the power of tests of membership.
 #
 # Both follow from the events alone, so that no file states them and nobody has to believe them.
 
@@ -368,8 +365,7 @@ def _account(event: Event, group_size: int, ordered: bool) -> tuple[float | None
         return None, attack_rates(NotPrivateEvent())
 
 
-# -----------------------------------------------------------------------------
-# From JSON text to the fields of a certificate: every value is looked at before it is used.
+# --- From JSON text to the fields of a certificate: every value is looked at before it is used.
 #
 # The text may come from anybody. Whatever is wrong with it is one sentence, found in bounded time; nothing is guessed
 # and nothing is passed over, a field that is not known included: it could change what the others mean.
@@ -584,10 +580,6 @@ def _short_integer(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(digits)
     return int(digits)
-
-
-# -----------------------------------------------------------------------------
-# The certificate itself: fields, JSON, groups.
 
 
 @dataclass(frozen=True, slots=True)
@@ -832,10 +824,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str | bool | int | float) or value is None:
         return value
     return str(value)
-
-
-# -----------------------------------------------------------------------------
-# Certificates come from plans, and add up.
 
 
 def certify(

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from taciturn.privacy.certificate import Certificate
 
 
-# -----------------------------------------------------------------------------
-# How far a guarantee can be trusted.
-
 Status = Literal["proved", "proved under a numerical assumption", "as published", "not private"]
 STATUSES: tuple[Status, ...] = ("proved", "proved under a numerical assumption", "as published", "not private")
 """The strongest first: what is composed has the last one of its parts."""
@@ -52,9 +49,6 @@ def status_of(event: Event) -> Status:
         return "not private"
     return "proved under a numerical assumption" if ObjectivePerturbationEvent in kinds else "proved"
 
-
-# -----------------------------------------------------------------------------
-# One line of a certificate: what was released, how often, at what scale.
 
 MOST_REPEATS = 2**53
 """A release cannot be made more often: larger counts are no longer exact in double precision."""
@@ -174,8 +168,7 @@ def only_pairs_halved(releases: Iterable[Release]) -> Iterator[Release]:
             yield release if len(runs) > 1 else replace(release, half=None)
 
 
-# -----------------------------------------------------------------------------
-# What a guarantee does not protect, and what lies outside its proof.
+# --- What a guarantee does not protect, and what lies outside its proof.
 #
 # Both follow from the other fields of a certificate, and its file states them for readers without this library. A file
 # that states anything else contradicts itself. The sentences are part of the file's form: a version that words one of
@@ -250,8 +243,7 @@ def _facts(public: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, fact
 
 
-# -----------------------------------------------------------------------------
-# Whether the events of a certificate prove what it states.
+# --- Whether the events of a certificate prove what it states.
 #
 # A certificate can come from anywhere: a file, a colleague, ``dataclasses.replace``. Nobody has to believe it, because
 # its events are enough to account for it again.

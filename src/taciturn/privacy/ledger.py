@@ -23,8 +23,7 @@ from taciturn.privacy.calibration import best_bound
 from taciturn.privacy.events import Event
 from taciturn.privacy.gdp import gaussian_cost, mu_of_budget
 
-# -----------------------------------------------------------------------------
-# Where an account is: a database, and a name in it.
+# --- Where an account is: a database, and a name in it.
 #
 # URLs are written as SQLAlchemy writes them: ``sqlite:///study.db`` for a file beside the working directory,
 # ``sqlite:////data/study.db`` for an absolute path, ``postgresql://user@host/database``. A name follows after ``#``.
@@ -86,8 +85,7 @@ def hide_password(url: str) -> str:
     return re.sub(r"(?i)([?&](?:[^=&]*password|passfile)=)[^&]*", r"\1***", shown)
 
 
-# -----------------------------------------------------------------------------
-# What a fit costs an account, and what an account holds: four integers each.
+# --- What a fit costs an account, and what an account holds: four integers each.
 #
 # An account is a privacy filter with two budgets. The Gaussian budget is a total :math:`x = \mu^2` of squared Gaussian
 # parameters, the (epsilon, delta) budget a pair (e, d) for releases that are known to be (e, d)-DP and nothing better.
@@ -284,8 +282,7 @@ def _decimal(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-# -----------------------------------------------------------------------------
-# The entries of an account and the chain of hashes over them.
+# --- The entries of an account and the chain of hashes over them.
 #
 # An account is a list to which entries are appended and of which none is ever changed. The first one opens the account
 # and states its totals. A reservation is an entry; that it was spent, or given back, is another one, which refers to
@@ -457,8 +454,7 @@ def _wrong(entry: LedgerEntry, expected: str) -> AccountError:
     )
 
 
-# -----------------------------------------------------------------------------
-# What entries have to say: terms of an account, descriptions of fits, and totals that follow from the terms.
+# --- What entries have to say: terms of an account, descriptions of fits, and totals that follow from the terms.
 
 # Totals are rounded down by as much as prices are raised, so that another machine's last digits do no harm.
 
@@ -535,8 +531,7 @@ def _check_column(facts: dict[str, Any]) -> None:
         raise ParameterError("person_column", facts["person_column"], "the name of a column", "state that")
 
 
-# -----------------------------------------------------------------------------
-# Where entries are kept: one append-only table of a database, the same in every kind of database.
+# --- Where entries are kept: one append-only table of a database, the same in every kind of database.
 #
 # Plain ``sqlite3`` and ``psycopg`` rather than a layer above both. There is one table and a handful of statements, and
 # what matters about them is when a transaction begins, what it locks and when it is on disk; a layer would decide that

@@ -42,8 +42,7 @@ from taciturn.privacy.events import (
 )
 from taciturn.privacy.transcript import Call, answer, score_limits
 
-# -----------------------------------------------------------------------------
-# What a mechanism is, and how selections treat scores in finite arithmetic.
+# --- What a mechanism is, and how selections treat scores in finite arithmetic.
 #
 # A selection compares ``s_j + b Z_j``. The product is rounded once; the sum is kept as a pair of numbers that is
 # compared exactly (:func:`noisy_keys`). So wherever two candidates stand, near the top or 10**17 below it, the
@@ -133,8 +132,7 @@ def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IntArray:
     return candidates[order[:k]].astype(np.int64)
 
 
-# -----------------------------------------------------------------------------
-# Gaussian noise on the integers, by rounding: exact, and as cheap as floating point.
+# --- Gaussian noise on the integers, by rounding: exact, and as cheap as floating point.
 #
 # Noise in floating point leaves traces of the value it was added to in the low bits of the sum
 # (Mironov, 2012). Here values are integers (fixed-point sums) and so is the noise. For an integer q,
@@ -177,9 +175,10 @@ def lattice_normals(
     tables: StripTables | None = None,
     kernel: Propose = propose,
 ) -> IntArray:
-    r"""Rounded Gaussian integers, or discrete ones, :math:`P(x) \propto e^{-x^2/2s^2}`; release :func:`rounded_normals`.
+    r"""Rounded or discrete Gaussian integers; :func:`rounded_normals` is the one to release with.
 
-    ``kernel`` is the loop that reads proposals; its numpy counterpart gives the same values.
+    ``discrete`` samples :math:`P(x) \propto e^{-x^2/2s^2}` instead of the rounded law. ``kernel`` is the loop that
+    reads proposals; its numpy counterpart gives the same values.
     """
     size = check_integer(0, size=size)
     log2_scale = check_integer(5, 55, log2_scale=log2_scale)
@@ -315,8 +314,7 @@ class RoundedGaussian:
         )
 
 
-# -----------------------------------------------------------------------------
-# Gaussian noise in floating point, for values that cannot be put on a lattice.
+# --- Gaussian noise in floating point, for values that cannot be put on a lattice.
 #
 # The guarantee is that of real arithmetic: the sum of two doubles may betray, through its low bits, which
 # value the noise was added to (Mironov, 2012). Use
@@ -374,8 +372,7 @@ class FloatGaussian:
         )
 
 
-# -----------------------------------------------------------------------------
-# Two-sided geometric noise for counts, sampled without a floating-point operation.
+# --- Two-sided geometric noise for counts, sampled without a floating-point operation.
 #
 # :math:`P(k) \propto e^{-\varepsilon|k|/\Delta}` on the integers is the Laplace mechanism of counts. The
 # budget is a double, hence a fraction, and every random decision is a comparison of integers: the law
@@ -527,8 +524,7 @@ def _batched(stream: Stream) -> Below:
     return below
 
 
-# -----------------------------------------------------------------------------
-# Private selection: the index of a large score.
+# --- Private selection: the index of a large score.
 #
 # Given scores ``s_1 .. s_d`` that move by at most Delta between neighbours, each mechanism releases
 # ``argmax_j s_j + b Z_j`` and costs ``epsilon = 2 Delta / b`` (``Delta / b`` if the scores are monotone). Noise by
@@ -621,8 +617,7 @@ class LaplaceNoisyMax(Selection):
     _event: ClassVar[type[LaplaceMaxEvent]] = LaplaceMaxEvent
 
 
-# -----------------------------------------------------------------------------
-# Private top-k by noisy scores: one shot or by peeling.
+# --- Private top-k by noisy scores: one shot or by peeling.
 #
 # All release the k winners in order, best first. ``k = d`` returns every index and touches no data.
 
@@ -808,8 +803,7 @@ class PeelingTopK:
         return winners
 
 
-# -----------------------------------------------------------------------------
-# A ranking that is only sorted where someone looks.
+# --- A ranking that is only sorted where someone looks.
 #
 # The canonical Lipschitz mechanism needs the best k candidates in order, how many candidates lie in each
 # band of utility below them, and the value at a few single ranks. That takes a handful of passes over the
@@ -889,8 +883,7 @@ def leading(values: NumberArray, k: int) -> IntArray:
     return candidates[np.argsort(-values[candidates], kind="stable")[:k]].astype(np.int64)
 
 
-# -----------------------------------------------------------------------------
-# The canonical Lipschitz mechanism: a private top-k that scores whole subsets.
+# --- The canonical Lipschitz mechanism: a private top-k that scores whole subsets.
 #
 # With the scores in units of their sensitivity, a subset S of size k has the utility
 #
@@ -1177,9 +1170,6 @@ def _distinct(n: int, size: int, stream: Stream) -> IntArray:
         chosen[top if drawn in chosen else drawn] = None
     return np.fromiter(chosen, dtype=np.int64, count=size)
 
-
-# -----------------------------------------------------------------------------
-# A private quantile: the exponential mechanism on a public grid.
 
 _LARGEST_DENOMINATOR = 1000
 

@@ -11,8 +11,7 @@ import numpy as np
 from taciturn.core.errors import CertificateError
 from taciturn.privacy.certificate import Certificate, compose
 
-# -----------------------------------------------------------------------------
-# Steps of scikit-learn that hold nothing of the data: what has to be true of each, and why that is enough.
+# --- Steps of scikit-learn that hold nothing of the data: what has to be true of each, and why that is enough.
 #
 # A step costs nothing if its fitted state follows from parameters, names and types alone, and if it maps every row by
 # itself. Then a neighbour of a table, mapped by the step, is a neighbour of the mapped table, and the guarantee of what
@@ -278,10 +277,6 @@ def _as_table(rows: Any, names: Any) -> Any:
 
 def _refused(which: str, expected: str, got: str, remedy: str) -> CertificateError:
     return CertificateError(f"{which}: expected {expected}, got {got}; {remedy}, and fit again.")
-
-
-# -----------------------------------------------------------------------------
-# The certificate of a whole pipeline.
 
 
 def certificate_of(estimator: Any) -> Certificate:

@@ -67,9 +67,6 @@ from taciturn.app.cli.tables import (
 )
 from taciturn.core.errors import ParameterError, TaciturnError
 
-# -----------------------------------------------------------------------------
-# ``taciturn fit``.
-
 
 def fit(
     context: typer.Context,
@@ -185,10 +182,6 @@ def parse_nonzero(nonzero: str | None) -> int | str | None:
     raise refusal("nonzero", nonzero, "a whole number > 0, auto or all", "change it or leave it out")
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn select``.
-
-
 def select(
     context: typer.Context,
     table: TableFile,
@@ -277,10 +270,6 @@ def _print_names(names: list[str], n_features: int) -> None:
     console().print(table)
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn init``.
-
-
 def init(
     table: TableFile,
     target: Annotated[str, typer.Option(help="Column to predict.")],
@@ -316,9 +305,6 @@ def init(
             "taciturn fit"
         )
 
-
-# -----------------------------------------------------------------------------
-# ``taciturn compare``.
 
 _TEST_SHARE = 0.25
 

@@ -30,8 +30,7 @@ from taciturn.app.cli.screen import (
 from taciturn.app.cli.show import predict, report, score, show, verify
 from taciturn.core.errors import SeveralProblemsError, TaciturnError
 
-# -----------------------------------------------------------------------------
-# Commands of other distributions, by the entry points of the group ``taciturn.commands``.
+# --- Commands of other distributions, by the entry points of the group ``taciturn.commands``.
 #
 # An entry point names a function with the annotations of typer. It is imported when its command is called or described.
 
@@ -69,9 +68,6 @@ def _command(point: EntryPoint) -> Any:
     alone.command(point.name)(within_memory_limit(point.load()))
     return typer.main.get_command(alone)
 
-
-# -----------------------------------------------------------------------------
-# The command line: ``taciturn``.
 
 app = typer.Typer(
     name="taciturn",

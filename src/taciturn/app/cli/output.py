@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from taciturn.tables.bounds import TableBounds
 
 
-# -----------------------------------------------------------------------------
-# A keyed fingerprint of a table, so that its owner notices it under a second name.
+# --- A keyed fingerprint of a table, so that its owner notices it under a second name.
 
 _LEAST_KEY, _MOST_KEY = 16, 1 << 16
 
@@ -56,8 +55,7 @@ def fingerprint_of(table: Path, key: Path) -> str:
         return hashlib.file_digest(file, lambda: hmac.new(secret, digestmod="sha256")).hexdigest()
 
 
-# -----------------------------------------------------------------------------
-# Output files that appear complete or not at all, except for the statement of what was spent.
+# --- Output files that appear complete or not at all, except for the statement of what was spent.
 
 if sys.platform != "win32":
     import fcntl
@@ -416,8 +414,7 @@ def _sync(folder: Path) -> None:
         os.close(opened)
 
 
-# -----------------------------------------------------------------------------
-# Keys for commands that sign what they write.
+# --- Keys for commands that sign what they write.
 
 SIGNED = ", signature.json"
 
@@ -452,8 +449,7 @@ def sign_beside(path: Path, text: str, key: Ed25519PrivateKey | None, *, public:
         replace_file(signature_beside(path), sign_files({path.name: text.encode()}, key), public=public)
 
 
-# -----------------------------------------------------------------------------
-# ``--account``: which account pays for a command, and what it says about it.
+# --- ``--account``: which account pays for a command, and what it says about it.
 
 AccountOption = Annotated[
     str | None,

@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     from taciturn.privacy.ledger import LedgerEntry
 
 
-# -----------------------------------------------------------------------------
-# A model on a screen: its coefficients by name and what they mean, with standard errors if it has some.
+# --- A model on a screen: its coefficients by name and what they mean, with standard errors if it has some.
 
 ROWS_OF_A_SCREEN = 10
 """Coefficients that fit on a screen of 24 lines beside what else is said of a model."""
@@ -281,10 +280,6 @@ def _p_value(value: float) -> str:
     return "-" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-# -----------------------------------------------------------------------------
-# How good a model is, on one screen.
-
-
 def print_score(score: PrivateScore | ModelScore, target: str) -> None:
     """Print one number with its certificate, or all measures with their intervals, baselines and one line about it."""
     from taciturn.methods.scores.function import PrivateScore
@@ -351,9 +346,6 @@ def _score_screen_number(value: float) -> str:
     return f"{value:.4g}"
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn show``.
-
 _MOST_MODEL = 1 << 30
 """Largest size of a model file in bytes: more than a hundred for each feature of the widest libsvm file."""
 
@@ -415,9 +407,6 @@ def _read_certificate(file: Path, text: str) -> Certificate:
         )
     return Certificate.from_json(text)
 
-
-# -----------------------------------------------------------------------------
-# ``taciturn predict``.
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that spreadsheets take for a formula."""
@@ -504,9 +493,6 @@ def _lines(rows: Any) -> str:
     return text.getvalue()
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn report``.
-
 _MOST_SCORE = 1 << 26
 
 
@@ -534,10 +520,6 @@ def report(
     with stage("writing"):
         replace_file(output, model_report(read, found), public=public)
     print_line(f"written: {output}")
-
-
-# -----------------------------------------------------------------------------
-# ``taciturn score``.
 
 
 def score(
@@ -651,8 +633,7 @@ def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: An
     return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))
 
 
-# -----------------------------------------------------------------------------
-# Ledgers that commands read: of an account in a database, or exported.
+# --- Ledgers that commands read: of an account in a database, or exported.
 
 # About a million entries.
 _MOST_CHARACTERS = 1 << 30
@@ -667,10 +648,6 @@ def read_ledger(where: str) -> list[LedgerEntry]:
         return Account(*location_of(where)).entries()
     lines = read_text(Path(where), "ledger", _MOST_CHARACTERS).removesuffix("\n").split("\n")
     return [entry_from_json(line) for line in lines]
-
-
-# -----------------------------------------------------------------------------
-# ``taciturn verify``.
 
 
 def verify(

@@ -14,9 +14,6 @@ from taciturn.core.errors import AccountError, visible
 from taciturn.privacy.account import AccountState, Balance, Charge, affordable_epsilon, charges_of, cumulate, state_of
 from taciturn.privacy.ledger import LedgerEntry, check_entries
 
-# -----------------------------------------------------------------------------
-# What an account guarantees, in sentences.
-
 _USUAL_DELTA = 1e-6
 
 
@@ -62,8 +59,7 @@ def format_share(share: float) -> str:
     return f"{100.0 * share:.1f}".removesuffix(".0") + "%"
 
 
-# -----------------------------------------------------------------------------
-# The budget of an account as inline SVG: what is left of each part, what each fit took, and when.
+# --- The budget of an account as inline SVG: what is left of each part, what each fit took, and when.
 
 MOST_FITS = 40
 """Fits that a chart shows."""
@@ -186,9 +182,6 @@ def _legend(layout: Layout) -> list[Markup]:
         x += 95.0
     return shapes
 
-
-# -----------------------------------------------------------------------------
-# The page of an account: what it guarantees, what is spent by fit and by date, and whether its chain is intact.
 
 _PARTS = ("spent", "reserved", "left")
 _STATES = {"spent": "spent", "reserved": "reserved", "released": "given back"}

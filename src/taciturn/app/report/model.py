@@ -105,10 +105,6 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
     )
 
 
-# -----------------------------------------------------------------------------
-# Coefficients, by output.
-
-
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:
     """Name, intercept and nonzero coefficients, by size, of each output; all charts share one scale."""
     estimator, names, subjects = model.estimator, model.feature_names, _subjects(model)
@@ -221,8 +217,7 @@ def _format_p(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-# -----------------------------------------------------------------------------
-# How good a model is: measures, and for two classes calibration by tenths and the ROC curve.
+# --- How good a model is: measures, and for two classes calibration by tenths and the ROC curve.
 
 _RADIUS, _CAP = 4.0, 4.0
 _MOST_POINTS = 200
@@ -311,8 +306,7 @@ def _end(value: float) -> str:
     return "no end" if math.isinf(value) else format_number(value)
 
 
-# -----------------------------------------------------------------------------
-# A certificate in plain sentences, and the posterior beliefs that it admits.
+# --- A certificate in plain sentences, and the posterior beliefs that it admits.
 
 _PRIORS = (0.01, 0.1, 0.5, 0.9)
 # Distance between a belief and the region in the sentence about delta.
@@ -360,10 +354,6 @@ def _attacks(certificate: Certificate) -> list[tuple[str, str]]:
         *((f"{100.0 * level:g}%", format_percent(power, up=True)) for level, power in pairs),
         ("largest difference", format_percent(rates.advantage, up=True)),
     ]
-
-
-# -----------------------------------------------------------------------------
-# Releases, the target and the columns in words.
 
 
 def _noise(release: Release) -> tuple[str, str, str]:

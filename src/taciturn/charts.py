@@ -303,17 +303,13 @@ def shorten(name: str, room: float) -> str:
 
 def text_width(text: str, font: float = _FONT) -> float:
     """Upper estimate of the width of a text: that of wide fonts, as it is not known which one is used."""
-    widths = (
-        1.05
-        if unicodedata.east_asian_width(c) in "WF"
-        else 1.0
-        if c in "mwMW@%"
-        else 0.79
-        if c.isupper()
-        else _NARROWEST
-        for c in text
-    )
-    return font * sum(widths)
+
+    def width(letter: str) -> float:
+        if unicodedata.east_asian_width(letter) in "WF":
+            return 1.05
+        return 1.0 if letter in "mwMW@%" else 0.79 if letter.isupper() else _NARROWEST
+
+    return font * sum(map(width, text))
 
 
 # --- Posterior beliefs of an attacker who wants to know whether a person is in the data.
@@ -326,8 +322,6 @@ def text_width(text: str, font: float = _FONT) -> float:
 # except with probability delta. Given the release it is a mean of those: beyond the range by at most delta on average,
 # and by more than t with probability at most delta / t (Markov).
 #
-# References
-# ----------
 # .. [1] Kairouz, Oh and Viswanath, *The composition theorem for differential privacy* (2015).
 
 
@@ -404,17 +398,12 @@ class Bar:
     value: float
 
 
-def select_largest(bars: Sequence[Bar]) -> list[Bar]:
-    """Return the bars that a chart shows: the largest in absolute value, in descending order."""
-    return sorted(bars, key=lambda bar: -abs(bar.value))[:MOST_BARS]
-
-
 def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float]) -> Drawing:
     """Draw horizontal bars by size, positive values to the right of zero and negative ones to the left, at most 40.
 
     ``reach`` are the ends of the scale: :func:`find_scale` of the bars of all charts that are to be compared.
     """
-    bars = select_largest(bars)
+    bars = sorted(bars, key=lambda bar: -abs(bar.value))[:MOST_BARS]
     low, high = reach
 
     def draw(layout: Layout) -> Drawing:
@@ -440,14 +429,8 @@ def find_scale(bars: Sequence[Bar]) -> tuple[float, float]:
 def _row(bar: Bar, top: float, layout: Layout, place: Callable[[float], float]) -> Markup:
     zero, end = place(0.0), place(bar.value)
     name, number = layout.labels(top, bar.name, format_number(bar.value))
-    shape = element(
-        "rect",
-        x=min(zero, end),
-        y=layout.middle(top) - _BAR / 2.0,
-        width=abs(end - zero),
-        height=_BAR,
-        class_="minus" if bar.value < 0.0 else "plus",
-    )
+    y, kind = layout.middle(top) - _BAR / 2.0, "minus" if bar.value < 0.0 else "plus"
+    shape = element("rect", x=min(zero, end), y=y, width=abs(end - zero), height=_BAR, class_=kind)
     return element("g", element("title", f"{bar.name}: {format_number(bar.value)}"), name, shape, number)
 
 
@@ -469,17 +452,14 @@ def odds_chart(epsilon: float, title: str, side: float = SIDE) -> Drawing:
     priors = [(1.0 - math.cos(math.pi * k / _CURVE_POINTS)) / 2.0 for k in range(_CURVE_POINTS + 1)]
     lower = [at(prior, posterior_range(prior, epsilon)[0]) for prior in priors]
     upper = [at(prior, posterior_range(prior, epsilon)[1]) for prior in priors]
-    return draw_square(
-        title,
-        [
-            element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region"),
-            *square_axes("believed before", "believed afterwards", side),
-            element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
-            element("path", d="M" + "L".join(upper), class_="curve"),
-            element("path", d="M" + "L".join(lower), class_="curve"),
-        ],
-        side,
-    )
+    shapes = [
+        element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region"),
+        *square_axes("believed before", "believed afterwards", side),
+        element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
+        element("path", d="M" + "L".join(upper), class_="curve"),
+        element("path", d="M" + "L".join(lower), class_="curve"),
+    ]
+    return draw_square(title, shapes, side)
 
 
 # --- Coefficients with their intervals as inline SVG: a forest plot.

@@ -481,9 +481,13 @@ def check_model_facts(model: Model) -> None:
             _check_fact(certificate, "y_bounds", ends)
     if certificate.relation == "add-remove":
         _check_fact(certificate, "records", estimator.n_public)
-    _check_nonzero(certificate, estimator)
+    most = [fact for fact in public_facts("n_nonzero", certificate.public) if type(fact) is int]
+    if most and int(np.sum(estimator.support_)) > max(most):
+        raise _contradiction("model.json", "n_nonzero")
     _check_budget(certificate, estimator)
-    _check_person_column(certificate, model.bounds.person)
+    column, columns = model.bounds.person, public_facts("person column", certificate.public)
+    if (certificate.unit == "person") != (column is not None) or any(fact != column for fact in columns):
+        raise _contradiction("model.json", "person column")
     _check_seed(certificate, model.command)
 
 
@@ -519,12 +523,6 @@ def _equal(fact: Any, value: Any) -> bool:
     return bool(fact == value) and isinstance(fact, bool) == isinstance(value, bool)
 
 
-def _check_nonzero(certificate: Certificate, estimator: Any) -> None:
-    most = [fact for fact in public_facts("n_nonzero", certificate.public) if type(fact) is int]
-    if most and int(np.sum(estimator.support_)) > max(most):
-        raise _contradiction("model.json", "n_nonzero")
-
-
 def _check_budget(certificate: Certificate, estimator: Any) -> None:
     """A fit never states more than its budget, which several releases share, and it spends all of it."""
     if not certificate.is_proved:
@@ -541,12 +539,6 @@ def _check_budget(certificate: Certificate, estimator: Any) -> None:
         f"delta={estimator.delta:g}, got fewer, or with more noise; do not rely on this file, and ask for that of the "
         "fit."
     )
-
-
-def _check_person_column(certificate: Certificate, column: str | None) -> None:
-    stated = list(public_facts("person column", certificate.public))
-    if (certificate.unit == "person") != (column is not None) or any(fact != column for fact in stated):
-        raise _contradiction("model.json", "person column")
 
 
 def _cost(certificate: Certificate, delta: float, group_size: int = 1) -> float:
@@ -796,7 +788,7 @@ def verify_folder(
     whole chain is checked, and files for which no entry of it paid are refused.
     """
     entries = None if ledger is None else check_entries(ledger)
-    return _examine(read_study_files(Path(path)), public_key, write_report, entries)
+    return _examine(_Examination(read_study_files(Path(path)), public_key, write_report, entries))
 
 
 def sign_folder(
@@ -811,17 +803,11 @@ def sign_folder(
     if not files.whole or SIGNATURE_NAME in files.contents:
         remedy = f"name a folder, and move its {SIGNATURE_NAME} away to sign it again"
         raise ParameterError("folder", str(path), "a folder without a signature", remedy)
-    _examine(files, None, write_report)
+    _examine(_Examination(files, None, write_report, None))
     return sign_digests(files.digests, key)
 
 
-def _examine(
-    files: StudyFiles,
-    public_key: Ed25519PublicKey | None,
-    write_report: Callable[..., str] | None,
-    entries: list[LedgerEntry] | None = None,
-) -> Verification:
-    examination = _Examination(files, public_key, write_report, entries)
+def _examine(examination: _Examination) -> Verification:
     items = tuple(examination.items())
     found = Verification(items, examination.certificate, examination.signed_by)
     refused = sorted((item for item in found.items if item.outcome == FAILS), key=lambda item: item.name != "signature")
@@ -833,24 +819,21 @@ def _examine(
     return found
 
 
+@dataclass
 class _Examination:
     """One look at all files; what one of them holds is kept for the next."""
 
-    def __init__(
-        self,
-        files: StudyFiles,
-        key: Ed25519PublicKey | None,
-        write_report: Callable[..., str] | None,
-        entries: list[LedgerEntry] | None,
-    ) -> None:
-        self._files, self._key, self._write_report, self._entries = files, key, write_report, entries
-        self.certificate: Certificate | None = None
-        self._content: Any = None
-        self._model: Model | None = None
-        self._score: ScoreFile | None = None
-        self.signed_by: str | None = None
-        self._writer = ""
-        self._partly = False
+    _files: StudyFiles
+    _key: Ed25519PublicKey | None
+    _write_report: Callable[..., str] | None
+    _entries: list[LedgerEntry] | None
+    certificate: Certificate | None = None
+    signed_by: str | None = None
+    _content: Any = None
+    _model: Model | None = None
+    _score: ScoreFile | None = None
+    _writer: str = ""
+    _partly: bool = False
 
     def items(self) -> Iterator[CheckedItem]:
         """What was found about each file, the account and the signature."""
@@ -901,8 +884,6 @@ class _Examination:
                 "name a file that taciturn wrote."
             )
         return {kind: name}
-
-    # ------------------------------------------------------------------ files
 
     def _parsed(self, name: str) -> Any:
         content = parse_strictly(self._files.text(name))
@@ -967,7 +948,8 @@ class _Examination:
 
     def _check_report(self, name: str) -> str:
         text = self._files.text(name)
-        if self._content is not None and self._content not in _code_blocks(text):
+        copied = (parse_strictly(html.unescape(block)) for block in _CODE.findall(text))
+        if self._content is not None and self._content not in copied:
             raise CertificateError(_other_report("the certificate in certificate.json"))
         if _MODEL not in self._files.contents:
             raise CertificateError(_other_report("a model.json beside it"))
@@ -989,8 +971,6 @@ class _Examination:
             beside = "model.json" if self._score is None else "model.json and score.json"
             raise CertificateError(_other_report(f"what follows from {beside}"))
         return f"{same}, and every other number of the model"
-
-    # ------------------------------------------------------------------ around them
 
     def _account(self) -> CheckedItem:
         head = None if self.certificate is None else self.certificate.account_head
@@ -1051,12 +1031,6 @@ def _describe_claim(certificate: Certificate) -> str:
         return f"a published claim of {stated}; what is proved beside it follows from {releases}"
     seeded = "; SEEDED, for reproduction only" if certificate.seeded else ""
     return f"{stated}: follows from {releases}{seeded}"
-
-
-def _code_blocks(page: str) -> Iterator[Any]:
-    """What stands in a report to be copied, where it is JSON."""
-    for block in _CODE.findall(page):
-        yield parse_strictly(html.unescape(block))
 
 
 def _other_report(missing: str) -> str:

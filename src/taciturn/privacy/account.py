@@ -140,19 +140,9 @@ def charges_of(entries: list[LedgerEntry]) -> list[Charge]:
     charges = []
     for entry in entries:
         if entry.kind == "reserved":
-            facts = entry.facts
-            charges.append(
-                Charge(
-                    entry.sequence,
-                    settled.get(entry.sequence, "reserved"),
-                    facts["what"],
-                    facts["epsilon"],
-                    facts["delta"],
-                    entry.price,
-                    entry.clock,
-                    entry.hash,
-                )
-            )
+            state, facts = settled.get(entry.sequence, "reserved"), entry.facts
+            fitted = facts["what"], facts["epsilon"], facts["delta"]
+            charges.append(Charge(entry.sequence, state, *fitted, entry.price, entry.clock, entry.hash))
     return charges
 
 
@@ -165,12 +155,8 @@ def state_of(opened: LedgerEntry, entries: list[LedgerEntry]) -> AccountState:
     epsilon, delta = terms["approximate"]
     return AccountState(
         name=opened.account,
-        epsilon=terms["epsilon"],
-        delta=terms["delta"],
+        **{name: terms[name] for name in ("epsilon", "delta", "relation", "unit", "n")},
         approximate=(epsilon, delta),
-        relation=terms["relation"],
-        unit=terms["unit"],
-        n=terms["n"],
         total=opened.price,
         spent=sums["spent"],
         reserved=sums["reserved"],
@@ -429,8 +415,6 @@ class Account:
             pages.opened()
         return account
 
-    # ------------------------------------------------------------------ looking
-
     def state(self) -> AccountState:
         """What the account states, and how much of it is spent, reserved and left; the entries are verified before."""
         entries = check_entries(self.entries())
@@ -475,8 +459,6 @@ class Account:
             if count:
                 break
         return total
-
-    # ------------------------------------------------------------------ spending
 
     def reserve(
         self,

@@ -226,11 +226,8 @@ def _guarantee(certificate: Certificate) -> str:
     claim = f"(epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}){seed}"
     if certificate.epsilon == 0.0:
         return f"Perfect privacy {claim}: the result does not depend on the data at all."
-    change = (
-        f"replacing {whose} by anything else"
-        if certificate.relation == "replace-one"
-        else f"leaving {whose} out of the data"
-    )
+    replaced = certificate.relation == "replace-one"
+    change = f"replacing {whose} by anything else" if replaced else f"leaving {whose} out of the data"
     factor = _rounded_up(math.exp(certificate.epsilon)) if certificate.epsilon < 700 else "an astronomical number"
     effect = f"{change} changes the probability of any outcome by a factor of at most {factor}"
     if certificate.delta > 0.0:
@@ -258,10 +255,8 @@ def _attacks(certificate: Certificate) -> list[str]:
     rates, mu = certificate.attack_rates(), certificate.mu
     if rates is None:
         return []
-    levels, powers = (
-        "{}%, {}% and {}%".format(*(f"{100.0 * level:g}" for level in rates.fpr)),
-        "{}%, {}% and {}%".format(*(_rounded_up(100.0 * power) for power in rates.tpr)),
-    )
+    levels = "{}%, {}% and {}%".format(*(f"{100.0 * level:g}" for level in rates.fpr))
+    powers = "{}%, {}% and {}%".format(*(_rounded_up(100.0 * power) for power in rates.tpr))
     gaussian = "" if mu is None else f"; its Gaussian parameter is mu = {_rounded_up(mu)}"
     return [
         f"A test of membership with false positive rates of {levels} has true positive rates of at most {powers}, and "
@@ -323,9 +318,8 @@ def _picture(certificate: Certificate) -> tuple[Markup, ...]:
         f"{format_percent(low, up=False)} and at most {format_percent(high, up=True)}{beyond}."
     )
     drawing = odds_chart(epsilon, "What an attacker can come to believe", _SIDE)
-    return element("p", words), inline_drawing(
-        drawing, f"Belief after seeing the result against belief before. {words}"
-    )
+    alt = f"Belief after seeing the result against belief before. {words}"
+    return element("p", words), inline_drawing(drawing, alt)
 
 
 # --- What a certificate says about attackers: its Gaussian parameter, and the power of tests of membership.
@@ -437,7 +431,7 @@ def _envelope(text: str) -> dict[str, Any]:
         writer = content.get("taciturn")
         named = writer if isinstance(writer, str) and len(writer) < 20 and writer.isprintable() else "of that version"
         raise CertificateError(
-            f"schema={_shown(schema)}: expected {SCHEMA}, the one this version of taciturn "
+            f"schema={reprlib.repr(schema)}: expected {SCHEMA}, the one this version of taciturn "
             f"({__version__}) writes; read the certificate with taciturn {named}."
         )
     keys = {"format", "schema", "taciturn", *(field.name for field in fields(Certificate)), *DERIVED}
@@ -455,8 +449,8 @@ def _check_keys(content: dict[str, Any], keys: set[str], whose: str) -> None:
         )
     for key in content.keys() - keys:
         raise CertificateError(
-            f"text: expected the fields of {whose}, got also {_shown(key)}; read it with the version of taciturn that "
-            "wrote it."
+            f"text: expected the fields of {whose}, got also {reprlib.repr(key)}; read it with the version of taciturn "
+            "that wrote it."
         )
 
 
@@ -489,9 +483,6 @@ def _part(entry: Any) -> Part:
         raise _unexpected("parts", entry, "an object for each part")
     _check_keys(entry, {field.name for field in fields(Part)}, "a part")
     return Part(_number(entry, "epsilon"), _number(entry, "delta"), _whole(entry, "releases"), _truth(entry, "ordered"))
-
-
-# ------------------------------------------------------------------ values
 
 
 def _typed(content: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
@@ -542,13 +533,8 @@ def _texts(content: dict[str, Any], name: str) -> tuple[str, ...]:
 
 def _unexpected(name: str, value: Any, expected: str) -> CertificateError:
     return CertificateError(
-        f"{name}={_shown(value)}: expected {expected}; the certificate is damaged, ask for a fresh copy."
+        f"{name}={reprlib.repr(value)}: expected {expected}; the certificate is damaged, ask for a fresh copy."
     )
-
-
-def _shown(value: Any) -> str:
-    """A value in a sentence, shortened."""
-    return reprlib.repr(value)
 
 
 def _deeper_than(value: Any, levels: int) -> bool:
@@ -564,9 +550,6 @@ def _deeper_than(value: Any, levels: int) -> bool:
         if not inside:
             return False
     return True
-
-
-# ------------------------------------------------------------------ JSON, strictly
 
 
 def _finite(digits: str) -> float:
@@ -754,8 +737,6 @@ class Certificate:
                 "ask for fewer records, or fit with a smaller epsilon."
             )
         return replace(self, epsilon=bound.epsilon, bound=bound.name, group_size=k * self.group_size, parts=())
-
-    # ------------------------------------------------------------------ JSON
 
     def to_json(self, indent: int | None = 2) -> str:
         """The certificate as JSON text; :meth:`from_json` reads it back."""

@@ -123,9 +123,6 @@ class Part:
             raise CertificateError("part: expected ordered as true or false, got something else; ask for a fresh copy.")
 
 
-# ------------------------------------------------------------------ several lines
-
-
 def in_pairs(releases: Iterable[Release]) -> Iterator[tuple[tuple[Release, ...], ...]]:
     """The lines in their order: runs about one half or about all records, alone or as pairs of halves.
 
@@ -268,15 +265,10 @@ _MOST_TERMS_OF_ONE = 512
 
 
 def check_claim(certificate: Certificate) -> None:
-    """Raise unless the certificate's events prove what it states.
+    """Raise CertificateError unless status, relation and epsilon follow from the events of the certificate.
 
     Of a published claim that is ``proved_epsilon``; the claim itself is the authors'. Statements without a number to
     prove ("not private", a published claim of which nothing is known) pass, if they say so consistently.
-
-    Raises
-    ------
-    CertificateError
-        If a status, a relation or an epsilon does not follow from the events.
     """
     event = certificate.event
     check_work(event, certificate.group_size)
@@ -297,9 +289,6 @@ def check_claim(certificate: Certificate) -> None:
         _check_proof(certificate, certificate.epsilon, "epsilon")
     elif certificate.proved_epsilon is not None and not math.isinf(certificate.proved_epsilon):
         _check_proof(certificate, certificate.proved_epsilon, "proved_epsilon")
-
-
-# ------------------------------------------------------------------ what is stated
 
 
 def _check_relation(certificate: Certificate, event: Event) -> None:
@@ -405,9 +394,6 @@ def _check_parts(certificate: Certificate, stated: float, name: str) -> None:
             )
 
 
-# ------------------------------------------------------------------ proofs
-
-
 def _proves(certificate: Certificate, event: Event, part: Part) -> bool:
     """Whether an event, for groups of the certificate's size, proves what a part states."""
     # Hostile numbers may overflow on the way to an infinite epsilon; then nothing is proved.
@@ -455,9 +441,6 @@ def _above(epsilon: float) -> str:
     """Six digits, not fewer than the number."""
     digits = 5 - math.floor(math.log10(epsilon)) if epsilon > 0.0 else 0
     return f"{math.ceil(epsilon * 10.0**digits) / 10.0**digits:.6g}"
-
-
-# ------------------------------------------------------------------ work
 
 
 def check_work(event: Event, group_size: int) -> None:

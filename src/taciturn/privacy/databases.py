@@ -211,7 +211,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION taciturn_refuse_change();
 
 
 class PostgreSQLLedger:
-    """A database of a server with accounts in it (serialisable transactions); its ``url`` is in the form of SQLAlchemy."""
+    """A database of a server with accounts in it (serialisable transactions); its ``url`` is one of SQLAlchemy."""
 
     def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition("://")

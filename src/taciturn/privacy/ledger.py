@@ -222,11 +222,7 @@ def totals_of(epsilon: float, delta: float, approximate: tuple[float, float] = (
 
     The (epsilon, delta) budget is ``approximate``, which epsilon and delta include; the Gaussian one is the largest x
     with :math:`\delta_G(\sqrt x; \varepsilon - e) + d + (1 + e^\varepsilon)\,\eta \le \delta`.
-
-    Raises
-    ------
-    ParameterError
-        If ``approximate`` exceeds the whole, or nothing could ever be paid for.
+    ParameterError is raised if ``approximate`` exceeds the whole, or nothing could ever be paid for.
     """
     whole = Budget(epsilon, delta)
     if math.isinf(whole.epsilon):

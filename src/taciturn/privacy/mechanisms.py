@@ -143,11 +143,9 @@ def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IntArray:
 # satisfies exactly the same :math:`\Delta_2/s`-Gaussian differential privacy, in any dimension and under
 # adaptive composition, at the price of a variance of :math:`s^2 + 1/12`.
 #
-# References
-# ----------
-# J. Dong, A. Roth, W. Su, "Gaussian differential privacy", JRSS B 84, 2022. I. Mironov, "On significance of the least
-# significant bits for differential privacy", CCS 2012. C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for
-# differential privacy", NeurIPS 2020, for the other law on the integers, whose guarantee is zCDP.
+# References: J. Dong, A. Roth, W. Su, "Gaussian differential privacy", JRSS B 84, 2022. I. Mironov, "On significance of
+# the least significant bits for differential privacy", CCS 2012. C. Canonne, G. Kamath, T. Steinke, "The discrete
+# Gaussian for differential privacy", NeurIPS 2020, for the other law on the integers, whose guarantee is zCDP.
 
 DISTANCE_PER_VALUE = 2.0**-118
 """Bound on the total-variation distance between one sampled value and the rounded Gaussian."""
@@ -316,13 +314,8 @@ class RoundedGaussian:
 
 # --- Gaussian noise in floating point, for values that cannot be put on a lattice.
 #
-# The guarantee is that of real arithmetic: the sum of two doubles may betray, through its low bits, which
-# value the noise was added to (Mironov, 2012). Use
-# :class:`~taciturn.privacy.mechanisms.RoundedGaussian` wherever the value is an integer.
-#
-# References
-# ----------
-# I. Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
+# The guarantee is that of real arithmetic: the sum of two doubles may betray, through its low bits, which value the
+# noise was added to (Mironov, CCS 2012, as above). Use :class:`RoundedGaussian` wherever the value is an integer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,10 +371,8 @@ class FloatGaussian:
 # budget is a double, hence a fraction, and every random decision is a comparison of integers: the law
 # is exact, not close, and the distance of the event is 0.
 #
-# References
-# ----------
-# A. Ghosh, T. Roughgarden, M. Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009. C. Canonne,
-# G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 and 2.
+# References: A. Ghosh, T. Roughgarden, M. Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009.
+# C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 and 2.
 
 Below = Callable[[int], int]
 """``below(n)`` is uniform on ``0, ..., n - 1`` and independent of the calls before."""
@@ -906,9 +897,7 @@ def leading(values: NumberArray, k: int) -> IntArray:
 # replacement. The law is that of the class-by-class sampler. Rounding changes probabilities by a factor, which is taken
 # off epsilon; there is no distance from the law beside it.
 #
-# References
-# ----------
-# Shekelyan and Loukides, *Differentially private top-k selection via canonical Lipschitz mechanism*,
+# References: Shekelyan and Loukides, *Differentially private top-k selection via canonical Lipschitz mechanism*,
 # arXiv:2201.13376. Swope et al., *Feature Selection from Differentially Private Correlations*, print the class sizes
 # that are corrected here: see "The class sizes" in the documentation of mechanisms.
 

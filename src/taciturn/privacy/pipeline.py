@@ -201,9 +201,6 @@ def _hashes(part: Any, which: str) -> tuple[str, ...]:
     return (_SILENT,)
 
 
-# ------------------------------------------------------------------ models around others
-
-
 def _threshold(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
     """A fitted estimator; the threshold is a parameter. A table with other than two labels is refused."""
     return [("estimator", part.estimator_)], (_public_labels(), _SILENT)

@@ -234,10 +234,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
     _add_rest(table, len(order) - len(shown))
     table.add_row(_INTERCEPT, *(column[len(names)] for column in cells.values()))
     console().print(table)
-    if full:
-        print_sentence(model.inference_notes[0])
-    else:
-        print_sentence(f"The {level}s include the sampling error and the noise for privacy.")
+    short = f"The {level}s include the sampling error and the noise for privacy."
+    print_sentence(model.inference_notes[0] if full else short)
 
 
 def _drop_columns(cells: dict[str, list[str]]) -> None:
@@ -552,8 +550,6 @@ def score(
 
     Example: taciturn score model/model.json holdout.csv --epsilon 0.5
     """
-    from math import inf
-
     from taciturn.app.model_file import ScoreFile, model_digest
     from taciturn.privacy import mechanisms
     from taciturn.privacy.ledger import hide_password
@@ -577,7 +573,7 @@ def score(
         if output is not None and output.is_file():
             raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
         records = _read_records(read, table, invalid, needs_persons=False)
-        result = _score(read, *records, metric, epsilon=inf, **options)
+        result = _score(read, *records, metric, epsilon=math.inf, **options)
         if output is not None:
             text = ScoreFile(result, model_digest(read)).to_json()
             replace_file(output, text, public=public, exclusive=True)
@@ -682,7 +678,9 @@ def verify(
         with stage(f"verifying {folder.name}"):
             if key is not None:
                 text = sign_folder(folder, key, write_report=model_report)
-                replace_file(folder / SIGNATURE_NAME, text, public=_others_may_read(folder))
+                # A signature is public if the files are.
+                public = all(path.stat().st_mode & 0o004 for path in folder.iterdir())
+                replace_file(folder / SIGNATURE_NAME, text, public=public)
                 trusted = key.public_key()
             found = verify_folder(folder, trusted, write_report=model_report, ledger=ledger)
     except VerificationError as error:
@@ -694,11 +692,6 @@ def verify(
         print_line("The files are consistent. Their author is not verified: --public-key checks a signature.")
     else:
         print_line("The files are consistent, and they are those that were signed.")
-
-
-def _others_may_read(folder: Path) -> bool:
-    """Whether the files of a folder are public, so that its signature is too."""
-    return all(path.stat().st_mode & 0o004 for path in folder.iterdir())
 
 
 def _print_items(found: Verification, folder: Path) -> None:

@@ -13,9 +13,6 @@ from typing import Any
 
 from taciturn.core.errors import visible
 
-# -----------------------------------------------------------------------------
-# HTML and SVG elements; all text in them is escaped.
-
 
 class Markup(str):
     """Text that is markup already. Only this module makes it, mostly by :func:`element`."""
@@ -28,16 +25,9 @@ class Markup(str):
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """Make one element.
+    """Make one element: plain text in it is escaped, and markup is not.
 
-    Parameters
-    ----------
-    name : str
-        Name of the element.
-    *children : str or Markup
-        Content of the element: plain text is escaped, markup is not.
-    **attributes : str, number or None
-        ``class_`` stands for class and ``aria_label`` for aria-label; None leaves the attribute out.
+    ``class_`` stands for class and ``aria_label`` for aria-label; None leaves the attribute out.
 
     Examples
     --------
@@ -63,8 +53,7 @@ def _escaped(text: str) -> str:
     return html.escape(visible(text))
 
 
-# -----------------------------------------------------------------------------
-# Numbers and public facts as text.
+# --- Numbers and public facts as text.
 
 _DIGITS = 4
 _MOST_LISTED = 20
@@ -132,12 +121,8 @@ def format_ratio(log_ratio: float) -> str:
 def odds_step(unit: float) -> float:
     """The change of a column that an odds ratio is stated for: 1, or a power of ten if the bounds are closer.
 
-    Where a column ranges over 0.2 there is no change by 1, and its odds ratio would be out of all proportion.
-
-    Parameters
-    ----------
-    unit : float
-        Half the width of the bounds of the column.
+    Where a column ranges over 0.2 there is no change by 1, and its odds ratio would be out of all proportion. The
+    ``unit`` is half the width of the bounds of the column.
 
     Examples
     --------
@@ -218,8 +203,7 @@ def flatten_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[
             yield f"{prefix}{name}", format_fact(value)
 
 
-# -----------------------------------------------------------------------------
-# Inline SVG images, and where the rows of a chart have their names, marks and numbers.
+# --- Inline SVG images, and where the rows of a chart have their names, marks and numbers.
 
 _FONT, _SMALL, _GAP = 13.0, 12.0, 10.0
 _NARROWEST = 0.64
@@ -319,21 +303,16 @@ def shorten(name: str, room: float) -> str:
 
 def text_width(text: str, font: float = _FONT) -> float:
     """Upper estimate of the width of a text: that of wide fonts, as it is not known which one is used."""
-    widths = (
-        1.05
-        if unicodedata.east_asian_width(c) in "WF"
-        else 1.0
-        if c in "mwMW@%"
-        else 0.79
-        if c.isupper()
-        else _NARROWEST
-        for c in text
-    )
-    return font * sum(widths)
+
+    def width(letter: str) -> float:
+        if unicodedata.east_asian_width(letter) in "WF":
+            return 1.05
+        return 1.0 if letter in "mwMW@%" else 0.79 if letter.isupper() else _NARROWEST
+
+    return font * sum(map(width, text))
 
 
-# -----------------------------------------------------------------------------
-# Posterior beliefs of an attacker who wants to know whether a person is in the data.
+# --- Posterior beliefs of an attacker who wants to know whether a person is in the data.
 #
 # Let P and Q be the laws of the release with the person and without, (epsilon, delta)-indistinguishable in both
 # directions. Let a signal S reveal, with probability delta, whether the person is in the data, and otherwise tell the
@@ -343,8 +322,6 @@ def text_width(text: str, font: float = _FONT) -> float:
 # except with probability delta. Given the release it is a mean of those: beyond the range by at most delta on average,
 # and by more than t with probability at most delta / t (Markov).
 #
-# References
-# ----------
 # .. [1] Kairouz, Oh and Viswanath, *The composition theorem for differential privacy* (2015).
 
 
@@ -366,8 +343,7 @@ def posterior_range(prior: float, epsilon: float) -> tuple[float, float]:
     return prior * factor / (prior * factor + 1.0 - prior), prior / (prior + (1.0 - prior) * factor)
 
 
-# -----------------------------------------------------------------------------
-# Charts of one share against another: a square with axes from 0 to 100%.
+# --- Charts of one share against another: a square with axes from 0 to 100%.
 
 SIDE = 300.0
 """The side of a square in pixels, unless another one is asked for."""
@@ -406,8 +382,7 @@ def draw_square(title: str, shapes: list[Markup], side: float = SIDE) -> Drawing
     return Drawing(title, _MARGIN_LEFT + side + 20.0, _MARGIN + side + 46.0, Markup("".join(shapes)))
 
 
-# -----------------------------------------------------------------------------
-# Charts as inline SVG: coefficients as bars, and the posterior beliefs of an attacker as a region.
+# --- Charts as inline SVG: coefficients as bars, and the posterior beliefs of an attacker as a region.
 
 MOST_BARS = 40
 
@@ -423,17 +398,12 @@ class Bar:
     value: float
 
 
-def select_largest(bars: Sequence[Bar]) -> list[Bar]:
-    """Return the bars that a chart shows: the largest in absolute value, in descending order."""
-    return sorted(bars, key=lambda bar: -abs(bar.value))[:MOST_BARS]
-
-
 def coefficient_chart(bars: Sequence[Bar], title: str, reach: tuple[float, float]) -> Drawing:
     """Draw horizontal bars by size, positive values to the right of zero and negative ones to the left, at most 40.
 
     ``reach`` are the ends of the scale: :func:`find_scale` of the bars of all charts that are to be compared.
     """
-    bars = select_largest(bars)
+    bars = sorted(bars, key=lambda bar: -abs(bar.value))[:MOST_BARS]
     low, high = reach
 
     def draw(layout: Layout) -> Drawing:
@@ -459,14 +429,8 @@ def find_scale(bars: Sequence[Bar]) -> tuple[float, float]:
 def _row(bar: Bar, top: float, layout: Layout, place: Callable[[float], float]) -> Markup:
     zero, end = place(0.0), place(bar.value)
     name, number = layout.labels(top, bar.name, format_number(bar.value))
-    shape = element(
-        "rect",
-        x=min(zero, end),
-        y=layout.middle(top) - _BAR / 2.0,
-        width=abs(end - zero),
-        height=_BAR,
-        class_="minus" if bar.value < 0.0 else "plus",
-    )
+    y, kind = layout.middle(top) - _BAR / 2.0, "minus" if bar.value < 0.0 else "plus"
+    shape = element("rect", x=min(zero, end), y=y, width=abs(end - zero), height=_BAR, class_=kind)
     return element("g", element("title", f"{bar.name}: {format_number(bar.value)}"), name, shape, number)
 
 
@@ -488,21 +452,17 @@ def odds_chart(epsilon: float, title: str, side: float = SIDE) -> Drawing:
     priors = [(1.0 - math.cos(math.pi * k / _CURVE_POINTS)) / 2.0 for k in range(_CURVE_POINTS + 1)]
     lower = [at(prior, posterior_range(prior, epsilon)[0]) for prior in priors]
     upper = [at(prior, posterior_range(prior, epsilon)[1]) for prior in priors]
-    return draw_square(
-        title,
-        [
-            element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region"),
-            *square_axes("believed before", "believed afterwards", side),
-            element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
-            element("path", d="M" + "L".join(upper), class_="curve"),
-            element("path", d="M" + "L".join(lower), class_="curve"),
-        ],
-        side,
-    )
+    shapes = [
+        element("path", d="M" + "L".join(upper + lower[::-1]) + "Z", class_="region"),
+        *square_axes("believed before", "believed afterwards", side),
+        element("path", d=f"M{at(0.0, 0.0)}L{at(1.0, 1.0)}", class_="none"),
+        element("path", d="M" + "L".join(upper), class_="curve"),
+        element("path", d="M" + "L".join(lower), class_="curve"),
+    ]
+    return draw_square(title, shapes, side)
 
 
-# -----------------------------------------------------------------------------
-# Coefficients with their intervals as inline SVG: a forest plot.
+# --- Coefficients with their intervals as inline SVG: a forest plot.
 
 _WIDE = Layout(640.0, 180.0, 185.0, 24.0)
 _NARROW = replace(NARROW, row=40.0)
@@ -629,8 +589,7 @@ def _odds_ticks(low: float, high: float) -> list[tuple[float, str]]:
     return [(0.0 if math.isclose(ratio, 1.0) else math.log(ratio), f"{ratio:g}") for ratio in sorted(ratios)]
 
 
-# -----------------------------------------------------------------------------
-# Cards for notebooks: self-contained HTML without scripts, in the text colour of whatever surrounds it.
+# --- Cards for notebooks: self-contained HTML without scripts, in the text colour of whatever surrounds it.
 #
 # Text is drawn in the current colour, and shapes in colours that stand out from white and from black, so that a card
 # can be read on a light and on a dark background without knowing which one it is on.

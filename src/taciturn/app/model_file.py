@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from taciturn.methods.inference.summary import CoefficientSummary
 
 
-# -----------------------------------------------------------------------------
-# Values of ``model.json``: numbers, labels and parameters, checked when they are read.
+# --- Values of ``model.json``: numbers, labels and parameters, checked when they are read.
 
 
 def damaged(problem: str, what: str = "model") -> DataError:
@@ -146,8 +145,7 @@ def from_plain(value: Any) -> Any:
     return math.inf if value == "inf" else value
 
 
-# -----------------------------------------------------------------------------
-# Standard errors in ``model.json``: what a fit with ``inference=True`` said, and the checks when it is read.
+# --- Standard errors in ``model.json``: what a fit with ``inference=True`` said, and the checks when it is read.
 
 SPLIT_RECORDS = "two halves of the records"
 """The public fact "inference" of a fit that splits the records."""
@@ -250,8 +248,7 @@ def _check_errors(errors: dict[str, FloatArray], reason: Any) -> None:
         raise damaged("standard errors with a reason why there are none, or neither")
 
 
-# -----------------------------------------------------------------------------
-# From the content of ``model.json`` to a fitted estimator, with the checks of a file that may be hostile.
+# --- From the content of ``model.json`` to a fitted estimator, with the checks of a file that may be hostile.
 
 FORMAT = "taciturn model"
 """Name of the form of the file."""
@@ -353,8 +350,7 @@ def _same_labels(stated: Any, classes: list[Any]) -> bool:
     return {(type(label), label) for label in labels} == {(type(label), label) for label in classes}
 
 
-# -----------------------------------------------------------------------------
-# ``score.json``: one released number, or one released histogram with all measures, and its certificate.
+# --- ``score.json``: one released number, or one released histogram with all measures, and its certificate.
 
 _FORMAT = "taciturn score"
 _NUMBER, _HISTOGRAM = 1, 2
@@ -373,15 +369,7 @@ def model_digest(model: Model) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScoreFile:
-    """A score with the digest of the model that it is of.
-
-    Parameters
-    ----------
-    score : PrivateScore or ModelScore
-        What was released.
-    model : str
-        See :func:`model_digest`.
-    """
+    """A score as it was released, with the digest of the model that it is of (:func:`model_digest`)."""
 
     score: PrivateScore | ModelScore
     model: str
@@ -508,28 +496,11 @@ def _check_facts(score: ModelScore) -> None:
         raise damaged("records that are not counted", "score")
 
 
-# -----------------------------------------------------------------------------
-# A fitted model with all that is needed to use it, written to ``model.json`` and read from it.
-
-
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model with all that is needed to use it and to check its guarantee.
+    """A fitted model, its bounds, resolved for the table (:meth:`TableBounds.for_table`), and the command that made it.
 
     **Privacy.** Holds the releases that the certificate lists and public facts: no seed, and no data.
-
-    Parameters
-    ----------
-    bounds : TableBounds
-        Public bounds of the columns, resolved for the table (:meth:`TableBounds.for_table`).
-    estimator : object
-        A fitted estimator of taciturn.
-    command : str
-        The command that made the model.
-
-    See Also
-    --------
-    load : Read a file as a pipeline.
     """
 
     bounds: TableBounds
@@ -599,11 +570,6 @@ class Model:
         the bounds. Of truth values and categories it is the change from no to yes.
 
         **Privacy.** Post-processing of what the fit released: it costs nothing.
-
-        Returns
-        -------
-        CoefficientSummary
-            With ``print``, ``to_frame()``, and a table in notebooks.
         """
         if not hasattr(self.estimator, "inference"):
             name = type(self.estimator).__name__

@@ -38,25 +38,12 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 
-# -----------------------------------------------------------------------------
-# What was found about the files of a fit.
-
 HOLDS, FAILS, NOT_CHECKED = "holds", "refused", "not checked"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedItem:
-    """One thing that was looked at.
-
-    Parameters
-    ----------
-    name : str
-        What: "certificate", "model", "selection", "score", "report", "account", "signature", "other files".
-    outcome : {"holds", "refused", "not checked"}
-        Whether it holds.
-    words : str
-        What was found, in words.
-    """
+    """One thing that was looked at, its outcome ("holds", "refused" or "not checked"), and what was found, in words."""
 
     name: str
     outcome: str
@@ -67,14 +54,8 @@ class CheckedItem:
 class Verification:
     """What was checked of a folder or a file, and what was not.
 
-    Parameters
-    ----------
-    items : tuple of CheckedItem
-        One after the other.
-    certificate : Certificate or None
-        The certificate, if it holds.
-    signed_by : str or None
-        The owner's public key in hexadecimal digits, if it was given and signed these files.
+    The ``certificate`` is None unless it holds. ``signed_by`` is the owner's public key in hexadecimal digits, if it
+    was given and signed these files.
     """
 
     items: tuple[CheckedItem, ...]
@@ -93,8 +74,7 @@ class VerificationError(CertificateError):
     verification: Verification | None = None
 
 
-# -----------------------------------------------------------------------------
-# The files of a folder that may come from anybody: read once, in bounded memory, and never through a link.
+# --- The files of a folder that may come from anybody: read once, in bounded memory, and never through a link.
 
 SIGNATURE_NAME = "signature.json"
 """Name of the signature of a folder."""
@@ -116,16 +96,9 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class StudyFiles:
-    """The files of a folder, or one file.
+    """The files of a folder (``whole``), or one file: the contents of those that are read, by name.
 
-    Parameters
-    ----------
-    contents : mapping of str to bytes
-        What is read, by name.
-    digests : mapping of str to str
-        SHA-256 of every file in hexadecimal digits, by name; other files are there without their contents.
-    whole : bool
-        Whether it is a folder.
+    ``digests`` are SHA-256 of every file in hexadecimal digits; other files are there without their contents.
     """
 
     contents: Mapping[str, bytes]
@@ -232,8 +205,7 @@ def _too_large(path: Path, most: int) -> str:
     return f"{quoted(path.name)}: expected a file of at most {most:,} bytes, got a larger one; ask for a fresh copy."
 
 
-# -----------------------------------------------------------------------------
-# Ed25519 keys in PEM files, as ``openssl genpkey -algorithm ed25519`` writes them.
+# --- Ed25519 keys in PEM files, as ``openssl genpkey -algorithm ed25519`` writes them.
 
 _MOST_KEY = 1 << 16
 _MAKE_ONE = "make one with openssl genpkey -algorithm ed25519 -out key.pem"
@@ -244,20 +216,7 @@ class NeedsPasswordError(ParameterError):
 
 
 def read_private_key(path: str | os.PathLike[str], password: bytes | None = None) -> Ed25519PrivateKey:
-    """Read a private key.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A PEM file.
-    password : bytes, default=None
-        For a file that is encrypted.
-
-    Returns
-    -------
-    cryptography.hazmat.primitives.asymmetric.ed25519.Ed25519PrivateKey
-        It signs.
-    """
+    """Read an Ed25519 private key from a PEM file, which the ``password`` decrypts."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -303,8 +262,7 @@ def _read(parameter: str, path: str | os.PathLike[str]) -> bytes:
     return read_bounded(Path(os.path.realpath(path)), _MOST_KEY)
 
 
-# -----------------------------------------------------------------------------
-# A manifest of files with the SHA-256 of each, signed with Ed25519.
+# --- A manifest of files with the SHA-256 of each, signed with Ed25519.
 #
 # ``signature.json`` names its public key for information. Anybody can make a key and sign with it, so that a signature
 # says something only to a reader who has the owner's key from elsewhere.
@@ -325,20 +283,7 @@ class Manifest:
 
 
 def sign_files(files: Mapping[str, bytes], key: Ed25519PrivateKey) -> str:
-    """Sign files.
-
-    Parameters
-    ----------
-    files : mapping of str to bytes
-        Contents by name.
-    key : Ed25519PrivateKey
-        See :func:`read_private_key`.
-
-    Returns
-    -------
-    str
-        The text of ``signature.json``.
-    """
+    """The text of ``signature.json`` for files, contents by name, and an Ed25519 private key."""
     return sign_digests({name: hashlib.sha256(content).hexdigest() for name, content in files.items()}, key)
 
 
@@ -364,13 +309,8 @@ def key_digits(key: Ed25519PublicKey) -> str:
 def check_signature(files: StudyFiles, trusted: Ed25519PublicKey | None) -> str:
     """Raise unless the signature is one of these very files; return the digits of the key that made it.
 
-    Parameters
-    ----------
-    files : StudyFiles
-        The files, with a signature among them.
-    trusted : Ed25519PublicKey or None
-        The key of the owner. None: the key that the signature names, which shows only that the files have not changed
-        since somebody signed them.
+    ``trusted`` is the Ed25519 public key of the owner. None: the key that the signature names, which shows only that
+    the files have not changed since somebody signed them.
     """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -443,8 +383,7 @@ def _damaged(expected: str) -> CertificateError:
     return CertificateError(f"{SIGNATURE_NAME}: expected {expected}, got something else; ask for a fresh copy.")
 
 
-# -----------------------------------------------------------------------------
-# Whether a result and its certificate speak of the same fit: public facts that both state are equal.
+# --- Whether a result and its certificate speak of the same fit: public facts that both state are equal.
 #
 # These are contradictions that need no signature to be seen. Two files that were changed alike do not contradict each
 # other; of coefficients, say, a certificate states nothing.
@@ -542,9 +481,13 @@ def check_model_facts(model: Model) -> None:
             _check_fact(certificate, "y_bounds", ends)
     if certificate.relation == "add-remove":
         _check_fact(certificate, "records", estimator.n_public)
-    _check_nonzero(certificate, estimator)
+    most = [fact for fact in public_facts("n_nonzero", certificate.public) if type(fact) is int]
+    if most and int(np.sum(estimator.support_)) > max(most):
+        raise _contradiction("model.json", "n_nonzero")
     _check_budget(certificate, estimator)
-    _check_person_column(certificate, model.bounds.person)
+    column, columns = model.bounds.person, public_facts("person column", certificate.public)
+    if (certificate.unit == "person") != (column is not None) or any(fact != column for fact in columns):
+        raise _contradiction("model.json", "person column")
     _check_seed(certificate, model.command)
 
 
@@ -580,12 +523,6 @@ def _equal(fact: Any, value: Any) -> bool:
     return bool(fact == value) and isinstance(fact, bool) == isinstance(value, bool)
 
 
-def _check_nonzero(certificate: Certificate, estimator: Any) -> None:
-    most = [fact for fact in public_facts("n_nonzero", certificate.public) if type(fact) is int]
-    if most and int(np.sum(estimator.support_)) > max(most):
-        raise _contradiction("model.json", "n_nonzero")
-
-
 def _check_budget(certificate: Certificate, estimator: Any) -> None:
     """A fit never states more than its budget, which several releases share, and it spends all of it."""
     if not certificate.is_proved:
@@ -602,12 +539,6 @@ def _check_budget(certificate: Certificate, estimator: Any) -> None:
         f"delta={estimator.delta:g}, got fewer, or with more noise; do not rely on this file, and ask for that of the "
         "fit."
     )
-
-
-def _check_person_column(certificate: Certificate, column: str | None) -> None:
-    stated = list(public_facts("person column", certificate.public))
-    if (certificate.unit == "person") != (column is not None) or any(fact != column for fact in stated):
-        raise _contradiction("model.json", "person column")
 
 
 def _cost(certificate: Certificate, delta: float, group_size: int = 1) -> float:
@@ -633,8 +564,7 @@ def _contradiction(file: str, name: str) -> CertificateError:
     )
 
 
-# -----------------------------------------------------------------------------
-# Certificates against the ledger of an account: whether an entry paid for what a certificate lists.
+# --- Certificates against the ledger of an account: whether an entry paid for what a certificate lists.
 #
 # A certificate names the entry that reserved its price. The entry is looked up in the chain, and the releases of the
 # certificate are priced again: by :func:`taciturn.privacy.gdp.gaussian_cost` for the Gaussian budget of the account,
@@ -647,25 +577,11 @@ def _contradiction(file: str, name: str) -> CertificateError:
 
 
 def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Check that entries of an account paid for everything that a certificate lists.
+    """Check that entries of an account, from ``check_entries``, paid for everything that a certificate lists.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        Of one fit, or of several composed.
-    entries : sequence of LedgerEntry
-        Of one account, as :func:`taciturn.privacy.ledger.check_entries` returns them.
-
-    Returns
-    -------
-    list of LedgerEntry
-        The reservations that paid, in the order of the certificate.
-
-    Raises
-    ------
-    AccountError
-        If the certificate names no entry, one that is not in the chain or was given back, or one that paid for less or
-        for more; if relation, unit, number of records, epsilon or delta differ.
+    Returns the reservations that paid, in the order of the certificate. Raises AccountError if the certificate names no
+    entry, one that is not in the chain or was given back, or one that paid for less or for more; if relation, unit,
+    number of records, epsilon or delta differ.
     """
     if certificate.seeded:
         raise _wrong("seeded=True", "noise that cannot be replayed, which alone an account pays for")
@@ -702,19 +618,9 @@ def check_head(certificate: Certificate, entries: Sequence[LedgerEntry]) -> list
 def check_heads(
     certificates: Mapping[str, Certificate], entries: Sequence[LedgerEntry]
 ) -> dict[str, list[LedgerEntry] | AccountError]:
-    """Check several certificates, also against one another: an entry pays for one fit.
+    """Check certificates, by the name of their file, also against one another: an entry pays for one fit.
 
-    Parameters
-    ----------
-    certificates : mapping
-        Certificates by the name of their file.
-    entries : sequence of LedgerEntry
-        As in :func:`check_head`.
-
-    Returns
-    -------
-    dict
-        By the same names: the reservations that paid, or what is wrong.
+    Returns by the same names the reservations that paid, or what is wrong.
     """
     seen: dict[str, Any] = {}
     verdicts: dict[str, list[LedgerEntry] | AccountError] = {}
@@ -848,8 +754,7 @@ def _wrong(found: str, expected: str) -> AccountError:
     return AccountError(f"{found}: expected {expected}; do not rely on this certificate, ask for the one of the fit.")
 
 
-# -----------------------------------------------------------------------------
-# Whether the files of a fit hold together: offline, from the files alone.
+# --- Whether the files of a fit hold together: offline, from the files alone.
 #
 # Everything that can be recomputed is: what a certificate claims from its events, what a report says from its model.
 # What cannot be recomputed (that these coefficients were released with this noise) is the word of whoever signed.
@@ -873,70 +778,36 @@ def verify_folder(
     write_report: Callable[..., str] | None = None,
     ledger: Iterable[LedgerEntry] | None = None,
 ) -> Verification:
-    """Check what ``taciturn fit``, ``select`` or ``score`` wrote, without any data.
+    """Check what ``taciturn fit``, ``select`` or ``score`` wrote, without any data; VerificationError refuses it.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The folder, or one of its JSON files by itself.
-    public_key : Ed25519PublicKey, default=None
-        The key of the owner (:func:`read_public_key`), from a source that is trusted. Then files without a valid
-        signature by this key are refused. None: a signature shows only that the files belong together.
-    write_report : callable, default=None
-        Writes the report of a model, and with its score if there is one, :func:`taciturn.app.report.model`. Then
-        every number of ``report.html`` is compared, if this version of taciturn wrote it.
-    ledger : iterable of LedgerEntry, default=None
-        The entries of the account that paid, :meth:`taciturn.Account.entries`. Then the whole chain is checked, and
-        files for which no entry of it paid are refused.
-
-    Returns
-    -------
-    Verification
-        What was checked and what was not.
-
-    Raises
-    ------
-    VerificationError
-        If something is refused.
+    The path is the folder, or one of its JSON files by itself. With the ``public_key`` of the owner
+    (:func:`read_public_key`), from a source that is trusted, files without a valid signature by this key are refused;
+    without it a signature shows only that the files belong together. With ``write_report``
+    (:func:`taciturn.app.report.model.model_report`) every number of ``report.html`` is compared, if this version of
+    taciturn wrote it. With ``ledger``, the entries of the account that paid (:meth:`taciturn.Account.entries`), the
+    whole chain is checked, and files for which no entry of it paid are refused.
     """
     entries = None if ledger is None else check_entries(ledger)
-    return _examine(read_study_files(Path(path)), public_key, write_report, entries)
+    return _examine(_Examination(read_study_files(Path(path)), public_key, write_report, entries))
 
 
 def sign_folder(
     path: str | os.PathLike[str], key: Ed25519PrivateKey, *, write_report: Callable[..., str] | None = None
 ) -> str:
-    """Sign a folder whose files hold together, after its owner has read them.
+    """Sign a folder without a signature whose files hold together, after its owner has read them.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A folder without a signature.
-    key : Ed25519PrivateKey
-        See :func:`read_private_key`.
-    write_report : callable, default=None
-        See :func:`verify_folder`.
-
-    Returns
-    -------
-    str
-        The text of ``signature.json``: a signature of the very bytes that were checked.
+    Returns the text of ``signature.json``, a signature of the very bytes that were checked. ``key`` is that of
+    :func:`read_private_key`, and ``write_report`` that of :func:`verify_folder`.
     """
     files = read_study_files(Path(path))
     if not files.whole or SIGNATURE_NAME in files.contents:
         remedy = f"name a folder, and move its {SIGNATURE_NAME} away to sign it again"
         raise ParameterError("folder", str(path), "a folder without a signature", remedy)
-    _examine(files, None, write_report)
+    _examine(_Examination(files, None, write_report, None))
     return sign_digests(files.digests, key)
 
 
-def _examine(
-    files: StudyFiles,
-    public_key: Ed25519PublicKey | None,
-    write_report: Callable[..., str] | None,
-    entries: list[LedgerEntry] | None = None,
-) -> Verification:
-    examination = _Examination(files, public_key, write_report, entries)
+def _examine(examination: _Examination) -> Verification:
     items = tuple(examination.items())
     found = Verification(items, examination.certificate, examination.signed_by)
     refused = sorted((item for item in found.items if item.outcome == FAILS), key=lambda item: item.name != "signature")
@@ -948,24 +819,21 @@ def _examine(
     return found
 
 
+@dataclass
 class _Examination:
     """One look at all files; what one of them holds is kept for the next."""
 
-    def __init__(
-        self,
-        files: StudyFiles,
-        key: Ed25519PublicKey | None,
-        write_report: Callable[..., str] | None,
-        entries: list[LedgerEntry] | None,
-    ) -> None:
-        self._files, self._key, self._write_report, self._entries = files, key, write_report, entries
-        self.certificate: Certificate | None = None
-        self._content: Any = None
-        self._model: Model | None = None
-        self._score: ScoreFile | None = None
-        self.signed_by: str | None = None
-        self._writer = ""
-        self._partly = False
+    _files: StudyFiles
+    _key: Ed25519PublicKey | None
+    _write_report: Callable[..., str] | None
+    _entries: list[LedgerEntry] | None
+    certificate: Certificate | None = None
+    signed_by: str | None = None
+    _content: Any = None
+    _model: Model | None = None
+    _score: ScoreFile | None = None
+    _writer: str = ""
+    _partly: bool = False
 
     def items(self) -> Iterator[CheckedItem]:
         """What was found about each file, the account and the signature."""
@@ -1016,8 +884,6 @@ class _Examination:
                 "name a file that taciturn wrote."
             )
         return {kind: name}
-
-    # ------------------------------------------------------------------ files
 
     def _parsed(self, name: str) -> Any:
         content = parse_strictly(self._files.text(name))
@@ -1082,7 +948,8 @@ class _Examination:
 
     def _check_report(self, name: str) -> str:
         text = self._files.text(name)
-        if self._content is not None and self._content not in _code_blocks(text):
+        copied = (parse_strictly(html.unescape(block)) for block in _CODE.findall(text))
+        if self._content is not None and self._content not in copied:
             raise CertificateError(_other_report("the certificate in certificate.json"))
         if _MODEL not in self._files.contents:
             raise CertificateError(_other_report("a model.json beside it"))
@@ -1104,8 +971,6 @@ class _Examination:
             beside = "model.json" if self._score is None else "model.json and score.json"
             raise CertificateError(_other_report(f"what follows from {beside}"))
         return f"{same}, and every other number of the model"
-
-    # ------------------------------------------------------------------ around them
 
     def _account(self) -> CheckedItem:
         head = None if self.certificate is None else self.certificate.account_head
@@ -1166,12 +1031,6 @@ def _describe_claim(certificate: Certificate) -> str:
         return f"a published claim of {stated}; what is proved beside it follows from {releases}"
     seeded = "; SEEDED, for reproduction only" if certificate.seeded else ""
     return f"{stated}: follows from {releases}{seeded}"
-
-
-def _code_blocks(page: str) -> Iterator[Any]:
-    """What stands in a report to be copied, where it is JSON."""
-    for block in _CODE.findall(page):
-        yield parse_strictly(html.unescape(block))
 
 
 def _other_report(missing: str) -> str:

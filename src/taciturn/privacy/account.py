@@ -37,30 +37,15 @@ from taciturn.privacy.ledger import (
     totals_of,
 )
 
-# -----------------------------------------------------------------------------
-# What entries say of an account: its reservations, and what is left.
-
 
 @dataclass(frozen=True, slots=True)
 class Charge:
     """One reservation of an account, and what became of it.
 
-    Parameters
-    ----------
-    sequence : int
-        The place of the reservation in the ledger.
-    state : {"reserved", "spent", "released"}
-        "reserved" for a fit that is running, or that did not end; it counts as spent.
-    what : str
-        The class that was fitted, or "private_score".
-    epsilon, delta : float
-        The budget of the fit.
-    price : Price
-        What was reserved, as integers.
-    clock : str
-        The time of the reservation by the clock of its computer.
-    head : str
-        The hash of the reservation, as on the certificate.
+    ``sequence`` is its place in the ledger, ``head`` its hash, as on the certificate, and ``clock`` its time by the
+    clock of its computer. ``state`` is "reserved", "spent" or "released"; a fit that runs or did not end is "reserved",
+    which counts as spent. ``what`` is the class that was fitted, or "private_score"; ``epsilon`` and ``delta`` are the
+    budget of the fit.
     """
 
     sequence: int
@@ -80,12 +65,7 @@ _BALANCES = {"gaussian": "Gaussian budget", "epsilon": "epsilon budget", "delta"
 class Balance:
     """One of the budgets of an account, in integers: the Gaussian one, or a part of its (epsilon, delta) budget.
 
-    Parameters
-    ----------
-    kind : {"gaussian", "epsilon", "delta"}
-        Which field of a price it is.
-    total, spent, reserved : int
-        What there was, what fits that ended took, and what others hold.
+    ``kind`` is the field of a price ("gaussian", "epsilon" or "delta"). Fits that ended ``spent``, others ``reserved``.
     """
 
     kind: str
@@ -114,26 +94,10 @@ class Balance:
 class AccountState:
     """What an account states, and how much of it is left.
 
-    Parameters
-    ----------
-    name : str
-        The data set, as its owner calls it.
-    epsilon, delta : float
-        The guarantee for everything that the account ever pays for.
-    approximate : tuple of float
-        The (epsilon, delta) budget, which the guarantee includes.
-    relation, unit : str
-        The neighbouring relation, and whose data neighbours differ in.
-    n : int or None
-        The public number of records, or of persons.
-    total, spent, reserved : Price
-        Integers: what there was, what fits that ended took, and what others hold.
-    entries : int
-        Entries of the ledger.
-    head : str
-        The hash of the last one.
-    person_column : str or None
-        The column with the keys of the persons, fixed at the opening or by the first fit that named one.
+    ``epsilon`` and ``delta`` are the guarantee for everything that the account ever pays for; it includes
+    ``approximate``, the (epsilon, delta) budget. ``n`` is the public number of records, or of persons. Of the
+    ``total``, fits that ended ``spent`` a part, and others hold a ``reserved`` one. ``head`` is the hash of the last of
+    so many ledger ``entries``. The ``person_column`` is fixed at the opening, or by the first fit that named one.
     """
 
     name: str
@@ -176,19 +140,9 @@ def charges_of(entries: list[LedgerEntry]) -> list[Charge]:
     charges = []
     for entry in entries:
         if entry.kind == "reserved":
-            facts = entry.facts
-            charges.append(
-                Charge(
-                    entry.sequence,
-                    settled.get(entry.sequence, "reserved"),
-                    facts["what"],
-                    facts["epsilon"],
-                    facts["delta"],
-                    entry.price,
-                    entry.clock,
-                    entry.hash,
-                )
-            )
+            state, facts = settled.get(entry.sequence, "reserved"), entry.facts
+            fitted = facts["what"], facts["epsilon"], facts["delta"]
+            charges.append(Charge(entry.sequence, state, *fitted, entry.price, entry.clock, entry.hash))
     return charges
 
 
@@ -201,12 +155,8 @@ def state_of(opened: LedgerEntry, entries: list[LedgerEntry]) -> AccountState:
     epsilon, delta = terms["approximate"]
     return AccountState(
         name=opened.account,
-        epsilon=terms["epsilon"],
-        delta=terms["delta"],
+        **{name: terms[name] for name in ("epsilon", "delta", "relation", "unit", "n")},
         approximate=(epsilon, delta),
-        relation=terms["relation"],
-        unit=terms["unit"],
-        n=terms["n"],
         total=opened.price,
         spent=sums["spent"],
         reserved=sums["reserved"],
@@ -244,27 +194,15 @@ def cumulate(charges: Iterable[Charge], balance: Balance) -> list[tuple[datetime
     return found
 
 
-# -----------------------------------------------------------------------------
-# The price of one fit, set aside before its first random bit is drawn.
-
-
 class Reservation:
     """What a fit may spend, as a context: entered when the price is reserved, left when the fit ends.
 
-    A reservation is spent when the context is left. It is given back if the context fails before :meth:`begin` was
-    called, which says that data are read from here on, and only by the process that reserved. In every other case (a
-    failure later on, a crash, a killed process) it stays as it is and counts as spent. No clock and no age changes
-    that. Nobody else begins with it: a copy in a forked process could read data that this one believes were never read.
+    A reservation is spent when the context is left. It is given back if the context fails before :meth:`begin`, after
+    which data are read, and only by the process that reserved: a copy in a forked process could read data that this one
+    believes were never read. In every other case (a later failure, a crash, a killed process) it counts as spent for
+    good. If the ledger cannot be told how a context ended, this is a warning, and what was reserved counts as spent.
 
-    If the ledger cannot be told how a context ended, this is a warning. What was reserved counts as spent, which is
-    what happened, or more.
-
-    Parameters
-    ----------
-    entry : LedgerEntry or None
-        The entry of the reservation; None for a fit without an account, of which nothing is recorded.
-    settle : callable, default=None
-        ``(entry, kind)``: appends that the reservation was "spent" or "released".
+    ``entry`` is None for a fit without an account. ``settle(entry, kind)`` appends that it was "spent" or "released".
     """
 
     def __init__(self, entry: LedgerEntry | None, settle: Callable[[LedgerEntry, str], None] | None = None) -> None:
@@ -278,13 +216,7 @@ class Reservation:
         return None if self._entry is None else self._entry.hash
 
     def begin(self) -> None:
-        """State that data are read from here on: what is reserved is not given back any more.
-
-        Raises
-        ------
-        AccountError
-            In a process that did not reserve, and behind the end of the context.
-        """
+        """State that data are read from here on; AccountError in another process and behind the end of the context."""
         self._check_usable()
         self._begun = True
 
@@ -320,9 +252,6 @@ class Reservation:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a reservation belongs to the process that made it")
 
-
-# -----------------------------------------------------------------------------
-# A privacy budget that outlasts a fit, a process and a study.
 
 _USUAL_DELTA = 1e-6
 _SAME_PEOPLE = "budgets of the same people add up and a second account does not protect them"
@@ -480,19 +409,11 @@ class Account:
 
     @classmethod
     def open(cls, url: str, name: str) -> Self:
-        """An account that was created before.
-
-        Raises
-        ------
-        AccountError
-            If there is none.
-        """
+        """An account that was created before; AccountError if there is none."""
         account = cls(url, name)
         with open_ledger(account.url).reading(name) as pages:
             pages.opened()
         return account
-
-    # ------------------------------------------------------------------ looking
 
     def state(self) -> AccountState:
         """What the account states, and how much of it is spent, reserved and left; the entries are verified before."""
@@ -512,12 +433,7 @@ class Account:
     def verify(self) -> None:
         """Check the chain of hashes, the order, the states and the totals of all entries, offline.
 
-        Certificates are checked against it by ``taciturn budget verify``.
-
-        Raises
-        ------
-        AccountError
-            Naming the first entry that is wrong, and how.
+        AccountError names the first entry that is wrong. ``taciturn budget verify`` checks certificates against it.
         """
         check_entries(self.entries())
 
@@ -532,11 +448,7 @@ class Account:
     def payable_fits(self, fits: Iterable[tuple[Event, Budget, bool, int]]) -> int:
         """How many of these fits the account could pay for now, one after another.
 
-        Parameters
-        ----------
-        fits : iterable of (Event, Budget, bool, int)
-            Everything that a fit may release, its budget, whether it releases in the order of the event, and how often
-            it is made.
+        A fit is the event of all that it may release, its budget, whether it releases in that order, and its number.
         """
         left, total = self.state().left, 0
         for event, budget, ordered, count in fits:
@@ -547,8 +459,6 @@ class Account:
             if count:
                 break
         return total
-
-    # ------------------------------------------------------------------ spending
 
     def reserve(
         self,
@@ -566,27 +476,11 @@ class Account:
     ) -> Reservation:
         """Set the price of a fit aside, in one transaction. Nothing may be drawn or read before.
 
-        Parameters
-        ----------
-        event : Event
-            Everything that the fit may release.
-        budget : Budget
-            What it was calibrated for.
-        what : str
-            The class that is fitted.
-        relation, unit : str
-            Of the fit; they have to be those of the account.
-        n : int or None
-            The public number of records of the fit, at most that of the account.
-        seeded : bool, default=False
-            Whether the noise can be replayed, which an account does not pay for.
-        ordered : bool, default=True
-            Whether the releases happen in the order of the event.
-        person_column : str, default=None
-            The column that the keys of the persons come from.
-        person_digest : str, default=None
-            Of the set of keys of the persons (:attr:`taciturn.data.persons.PersonKeys.digest`), where that is public;
-            None also for a charge without a fit.
+        The ``event`` is everything that the fit may release, in this order if ``ordered``, and ``budget`` what it was
+        calibrated for. Relation and unit have to be those of the account, and ``n``, the public number of records, at
+        most that of the account. ``seeded`` noise can be replayed, and an account does not pay for it.
+        ``person_digest`` is that of the set of keys (:attr:`taciturn.data.persons.PersonKeys.digest`): None where that
+        is private, or nothing is fitted.
 
         Raises
         ------
@@ -647,13 +541,7 @@ class Account:
 
 
 def open_account(account: Account | str | None) -> Account | None:
-    """The account that a parameter names, without looking whether it is there.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither an account nor a string such as ``"sqlite:///study.db#name"``.
-    """
+    """The account that a parameter names, without looking whether it is there."""
     if account is None or isinstance(account, Account):
         return account
     if isinstance(account, str):

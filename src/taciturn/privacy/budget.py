@@ -26,9 +26,6 @@ from taciturn.privacy.events import (
     in_order,
 )
 
-# -----------------------------------------------------------------------------
-# What a caller is willing to spend.
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -50,8 +47,7 @@ class Budget:
         object.__setattr__(self, "delta", check_delta(delta=self.delta))
 
 
-# -----------------------------------------------------------------------------
-# The edge of privacy: a root finder that always stops on the private side.
+# --- The edge of privacy: a root finder that always stops on the private side.
 #
 # ``excess(x)`` is positive where a target is missed and at most zero where it is met; minus infinity
 # is a legitimate answer. The functions below never return a point they have not seen to be private.
@@ -60,25 +56,12 @@ _HALF = 0.5
 
 
 def last_private(excess: Callable[[float], float], private: float, exposed: float, tolerance: float) -> float:
-    """A private point within ``tolerance`` of the edge between two given points.
+    """A private point within ``tolerance`` of the edge between two given points, in any order on the line.
 
-    Chandrupatla's method: inverse quadratic interpolation where three points justify it, bisection
-    elsewhere. The bracket itself is closed, not merely the last step, because the answer has to be
-    the private end of it.
-
-    Parameters
-    ----------
-    excess : callable
-        Changes sign between ``private`` and ``exposed``.
-    private, exposed : float
-        Points with ``excess <= 0`` and ``excess > 0``, in any order on the line.
-    tolerance : float
-        Absolute width of the final bracket.
-
-    References
-    ----------
-    T. R. Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a
-    nonlinear function without using derivatives", Advances in Engineering Software 28 (1997).
+    Chandrupatla's method ("A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
+    without using derivatives", Advances in Engineering Software 28, 1997): inverse quadratic interpolation where three
+    points justify it, bisection elsewhere. The bracket itself is closed, not merely the last step, because the answer
+    has to be the private end of it. ``excess`` is at most zero at ``private`` and positive at ``exposed``.
     """
     here, there = private, exposed
     f_here, f_there = excess(here), excess(there)
@@ -143,8 +126,7 @@ def first_private(
     return None
 
 
-# -----------------------------------------------------------------------------
-# An event taken apart: the one place where event types and repeat counts are read.
+# --- An event taken apart: the one place where event types and repeat counts are read.
 #
 # Every bound works on :class:`Pieces`, so that a count cannot be forgotten in one bound and remembered in another, and
 # an event that is unknown here is unknown to all of them.
@@ -189,17 +171,10 @@ _KNOWN = frozenset(
 class Objective:
     """A perturbed objective's minimiser between neighbours that may differ in several records.
 
-    Parameters
-    ----------
-    log_jacobian : float
-        Bound on the logarithm of the ratio of Jacobians.
-    shift : float
-        How far the linear term can move, in units of its noise.
-    directions : int
-        Dimension of the space in which it moves: one per record that comes or goes. Each moves it by an equal part of
-        the shift at most.
-    fixed_sign : bool, default=False
-        Whether a record moves it to one side only, along the record's own direction.
+    ``log_jacobian`` bounds the logarithm of the ratio of Jacobians. ``shift`` is how far the linear term can move, in
+    units of its noise, and ``directions`` the dimension of the space in which it moves: one per record that comes or
+    goes. Each moves it by an equal part of the shift at most, and with ``fixed_sign`` to one side of the record's own
+    direction only.
     """
 
     log_jacobian: float
@@ -210,28 +185,14 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The elementary releases of a plan, sorted by what is known about them.
+    """The elementary releases of a plan with their counts, sorted by what is known about them.
 
-    Parameters
-    ----------
-    selections : tuple of (epsilon, count)
-        Bounded-range selections as runs, in order of execution.
-    pure : tuple of (epsilon, count)
-        Releases known to be epsilon-DP and nothing better.
-    gaussians : tuple of (noise_multiplier, count)
-        Gaussian releases.
-    objectives : tuple of (Objective, count)
-        Minimisers of perturbed objectives.
-    leak : float
-        Probability that some approximate release fails outright.
-    distance : float
-        Bound on the total-variation distance between everything as sampled and everything as the events say.
-    private : bool
-        False as soon as one release has no protection at all.
-    ordered : bool
-        Whether ``selections`` happen in the order given.
-    spared : float
-        The ranges of all selections together are smaller than those listed by at least this.
+    ``selections`` are the ranges of bounded-range selections as runs, in order of execution if ``ordered``; together
+    they are smaller than those listed by at least ``spared``. ``pure`` releases are epsilon-DP and nothing better,
+    ``gaussians`` are noise multipliers, ``objectives`` minimisers of perturbed objectives. ``leak`` is the probability
+    that some approximate release fails outright, and ``distance`` bounds the total-variation distance between
+    everything as sampled and everything as the events say. ``private`` is False as soon as one release has no
+    protection at all.
     """
 
     selections: Counted
@@ -246,20 +207,10 @@ class Pieces:
 
 
 def pieces_of(event: Event, *, ordered: bool = True) -> Pieces:
-    """Sort the elementary releases of an event.
+    """Sort the elementary releases of an event, in which a branch of each parallel event is chosen already.
 
-    Parameters
-    ----------
-    event : Event
-        The plan; of parallel events one branch is chosen already (:func:`taciturn.events.alternatives`).
-    ordered : bool, default=True
-        Whether the releases are known to happen in the order of the event. Opposite selections never are.
-
-    Raises
-    ------
-    ParameterError
-        If the event, or any event inside it, is of a type whose cost is not known. Subclasses
-        count as unknown: their meaning may have changed. Or if a branch is still to be chosen.
+    Raises ParameterError if the cost of an event is not known, or if a branch is still to be chosen. Subclasses count
+    as unknown: their meaning may have changed. Opposite selections never happen in a known order.
     """
     if count_alternatives(event) > 1:
         raise ParameterError(
@@ -338,8 +289,7 @@ def _any_failure(failures: list[tuple[float, int]]) -> float:
     return min(union, -math.expm1(none))
 
 
-# -----------------------------------------------------------------------------
-# What the minimiser of a perturbed objective costs.
+# --- What the minimiser of a perturbed objective costs.
 #
 # The release is :math:`\theta = \arg\min \sum_i \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2}\|\theta\|^2 + b \cdot
 # \theta` with :math:`b \sim N(0, \sigma^2 I)`, convex :math:`\phi`, :math:`|\phi'| \|x\| \le G` and :math:`\phi''
@@ -428,12 +378,7 @@ def head_start(pieces: Pieces) -> float:
 def vertices(directions: int, fixed_sign: bool) -> dict[int, int | float]:
     r"""The polynomial of one objective: weights by squared shift in units of :math:`\tau^2`.
 
-    Parameters
-    ----------
-    directions : int
-        m, how many records come or go.
-    fixed_sign : bool
-        Whether :math:`\phi'` has one sign for a given record.
+    ``directions`` is m, how many records come or go; ``fixed_sign``: :math:`\phi'` has one sign for a given record.
     """
     m = directions
     if fixed_sign:

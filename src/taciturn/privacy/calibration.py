@@ -16,8 +16,7 @@ from taciturn.privacy import gdp, pure, rdp
 from taciturn.privacy.budget import Budget, Pieces, first_private, pieces_of
 from taciturn.privacy.events import Event, alternatives
 
-# -----------------------------------------------------------------------------
-# Events in, epsilon or delta out: the smallest of three bounds, each valid on its own.
+# --- Events in, epsilon or delta out: the smallest of three bounds, each valid on its own.
 #
 # * ``gdp``: one Gaussian number for the plan (:mod:`taciturn.privacy.gdp`); the best for many steps.
 # * ``rdp``: Rényi curves (:mod:`taciturn.privacy.rdp`); the best for a handful of selections.
@@ -59,19 +58,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way to bound the cost of a plan.
+    """One way to bound the cost of a plan; ``name`` is what a certificate calls it.
 
-    Parameters
-    ----------
-    name : str
-        What a certificate calls it.
-    epsilon : callable
-        ``(pieces, delta)`` to the smallest provable epsilon.
-    log_delta : callable
-        ``(pieces, epsilon)`` to the logarithm of the smallest provable delta.
-    excess : callable
-        ``(pieces, epsilon, delta)`` to a number that is at most zero where the pair is provable and
-        varies smoothly with the scales of a plan.
+    ``epsilon`` and ``log_delta`` return the smallest provable epsilon and the logarithm of the smallest provable delta.
+    ``excess`` is at most zero where a pair is provable, and varies smoothly with the scales of a plan.
     """
 
     name: str
@@ -147,8 +137,7 @@ def _best_bound(pieces: Pieces, delta: float) -> Bound:
     if remaining_delta(pieces, 0.0, delta) is None:
         return Bound("pure", math.inf)
     return min(
-        (Bound(rule.name, _smallest_epsilon(rule, pieces, delta)) for rule in RULES),
-        key=lambda bound: bound.epsilon,
+        (Bound(rule.name, _smallest_epsilon(rule, pieces, delta)) for rule in RULES), key=lambda bound: bound.epsilon
     )
 
 
@@ -218,8 +207,7 @@ def satisfies(event: Event, budget: Budget, *, ordered: bool = True) -> bool:
     )
 
 
-# -----------------------------------------------------------------------------
-# Calibration: the only way from a budget to a noise scale.
+# --- Calibration: the only way from a budget to a noise scale.
 
 # Searches run over the logarithm of the scale.
 _LIMIT = 18.0 * math.log(10.0)
@@ -231,9 +219,8 @@ _WORTHWHILE = 5e-7
 def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, ordered: bool = True) -> float:
     """The smallest scale at which a plan stays within a budget.
 
-    Every bound accepts all scales above one of its own, so the smallest of those is sought: by a
-    root finder on the cheapest bound, and on each other bound only if that accepts a scale slightly
-    below the best so far.
+    Every bound accepts all scales above one of its own, so the smallest of those is sought: by a root finder on the
+    cheapest bound, and on each other bound only if that accepts a scale slightly below the best so far.
 
     Parameters
     ----------
@@ -248,8 +235,7 @@ def calibrate(budget: Budget, event_of_scale: Callable[[float], Event], *, order
     Returns
     -------
     float
-        A scale between 1e-18 and 1e18 that satisfies the budget, at most one part in a million
-        above the smallest one.
+        A scale between 1e-18 and 1e18 that satisfies the budget, at most one part in a million above the smallest one.
 
     Raises
     ------
@@ -337,8 +323,7 @@ def _out_of_reach(budget: Budget) -> ParameterError:
     )
 
 
-# -----------------------------------------------------------------------------
-# How well anybody can test whether a record is in the data.
+# --- How well anybody can test whether a record is in the data.
 #
 # A test sees the release and says "in" or "out". Let P be the law of the release with the record and Q the law without
 # it. The true positive rate of a test is :math:`P(S)` and its false positive rate :math:`\alpha = Q(S)`, S being the

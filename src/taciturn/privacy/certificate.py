@@ -58,8 +58,7 @@ from taciturn.privacy.claim import (
 )
 from taciturn.privacy.events import Event, NotPrivateEvent, event_from_dict, event_to_dict, for_group
 
-# -----------------------------------------------------------------------------
-# A certificate in words: as a paragraph that a lawyer can read, in one line, and as a list of facts.
+# --- A certificate in words: as a paragraph that a lawyer can read, in one line, and as a list of facts.
 
 _RELATION_IN_WORDS = {
     "zero-out": (
@@ -113,10 +112,7 @@ def in_words(certificate: Certificate) -> str:
     if certificate.status == "as published":
         sentences.append(_proved(certificate))
     sentences += _attacks(certificate)
-    sentences += [
-        f"Here {relation_in_words(certificate)}.",
-        f"Released: {released}.",
-    ]
+    sentences += [f"Here {relation_in_words(certificate)}.", f"Released: {released}."]
     if _is_halved(certificate):
         sentences.append(_HALVES_IN_WORDS.format(unit=certificate.unit))
     if public:
@@ -230,11 +226,8 @@ def _guarantee(certificate: Certificate) -> str:
     claim = f"(epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta:.6g}){seed}"
     if certificate.epsilon == 0.0:
         return f"Perfect privacy {claim}: the result does not depend on the data at all."
-    change = (
-        f"replacing {whose} by anything else"
-        if certificate.relation == "replace-one"
-        else f"leaving {whose} out of the data"
-    )
+    replaced = certificate.relation == "replace-one"
+    change = f"replacing {whose} by anything else" if replaced else f"leaving {whose} out of the data"
     factor = _rounded_up(math.exp(certificate.epsilon)) if certificate.epsilon < 700 else "an astronomical number"
     effect = f"{change} changes the probability of any outcome by a factor of at most {factor}"
     if certificate.delta > 0.0:
@@ -262,10 +255,8 @@ def _attacks(certificate: Certificate) -> list[str]:
     rates, mu = certificate.attack_rates(), certificate.mu
     if rates is None:
         return []
-    levels, powers = (
-        "{}%, {}% and {}%".format(*(f"{100.0 * level:g}" for level in rates.fpr)),
-        "{}%, {}% and {}%".format(*(_rounded_up(100.0 * power) for power in rates.tpr)),
-    )
+    levels = "{}%, {}% and {}%".format(*(f"{100.0 * level:g}" for level in rates.fpr))
+    powers = "{}%, {}% and {}%".format(*(_rounded_up(100.0 * power) for power in rates.tpr))
     gaussian = "" if mu is None else f"; its Gaussian parameter is mu = {_rounded_up(mu)}"
     return [
         f"A test of membership with false positive rates of {levels} has true positive rates of at most {powers}, and "
@@ -291,8 +282,7 @@ def _fact(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-# -----------------------------------------------------------------------------
-# A certificate in a notebook: the guarantee, a small picture of what it means, and all its facts.
+# --- A certificate in a notebook: the guarantee, a small picture of what it means, and all its facts.
 
 _SIDE = 150.0
 
@@ -328,13 +318,11 @@ def _picture(certificate: Certificate) -> tuple[Markup, ...]:
         f"{format_percent(low, up=False)} and at most {format_percent(high, up=True)}{beyond}."
     )
     drawing = odds_chart(epsilon, "What an attacker can come to believe", _SIDE)
-    return element("p", words), inline_drawing(
-        drawing, f"Belief after seeing the result against belief before. {words}"
-    )
+    alt = f"Belief after seeing the result against belief before. {words}"
+    return element("p", words), inline_drawing(drawing, alt)
 
 
-# -----------------------------------------------------------------------------
-# What a certificate says about attackers: its Gaussian parameter, and the power of tests of membership.
+# --- What a certificate says about attackers: its Gaussian parameter, and the power of tests of membership.
 #
 # Both follow from the events alone, so that no file states them and nobody has to believe them.
 
@@ -371,8 +359,7 @@ def _account(event: Event, group_size: int, ordered: bool) -> tuple[float | None
         return None, attack_rates(NotPrivateEvent())
 
 
-# -----------------------------------------------------------------------------
-# From JSON text to the fields of a certificate: every value is looked at before it is used.
+# --- From JSON text to the fields of a certificate: every value is looked at before it is used.
 #
 # The text may come from anybody. Whatever is wrong with it is one sentence, found in bounded time; nothing is guessed
 # and nothing is passed over, a field that is not known included: it could change what the others mean.
@@ -444,7 +431,7 @@ def _envelope(text: str) -> dict[str, Any]:
         writer = content.get("taciturn")
         named = writer if isinstance(writer, str) and len(writer) < 20 and writer.isprintable() else "of that version"
         raise CertificateError(
-            f"schema={_shown(schema)}: expected {SCHEMA}, the one this version of taciturn "
+            f"schema={reprlib.repr(schema)}: expected {SCHEMA}, the one this version of taciturn "
             f"({__version__}) writes; read the certificate with taciturn {named}."
         )
     keys = {"format", "schema", "taciturn", *(field.name for field in fields(Certificate)), *DERIVED}
@@ -462,8 +449,8 @@ def _check_keys(content: dict[str, Any], keys: set[str], whose: str) -> None:
         )
     for key in content.keys() - keys:
         raise CertificateError(
-            f"text: expected the fields of {whose}, got also {_shown(key)}; read it with the version of taciturn that "
-            "wrote it."
+            f"text: expected the fields of {whose}, got also {reprlib.repr(key)}; read it with the version of taciturn "
+            "that wrote it."
         )
 
 
@@ -496,9 +483,6 @@ def _part(entry: Any) -> Part:
         raise _unexpected("parts", entry, "an object for each part")
     _check_keys(entry, {field.name for field in fields(Part)}, "a part")
     return Part(_number(entry, "epsilon"), _number(entry, "delta"), _whole(entry, "releases"), _truth(entry, "ordered"))
-
-
-# ------------------------------------------------------------------ values
 
 
 def _typed(content: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
@@ -549,13 +533,8 @@ def _texts(content: dict[str, Any], name: str) -> tuple[str, ...]:
 
 def _unexpected(name: str, value: Any, expected: str) -> CertificateError:
     return CertificateError(
-        f"{name}={_shown(value)}: expected {expected}; the certificate is damaged, ask for a fresh copy."
+        f"{name}={reprlib.repr(value)}: expected {expected}; the certificate is damaged, ask for a fresh copy."
     )
-
-
-def _shown(value: Any) -> str:
-    """A value in a sentence, shortened."""
-    return reprlib.repr(value)
 
 
 def _deeper_than(value: Any, levels: int) -> bool:
@@ -573,9 +552,6 @@ def _deeper_than(value: Any, levels: int) -> bool:
     return True
 
 
-# ------------------------------------------------------------------ JSON, strictly
-
-
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
@@ -587,10 +563,6 @@ def _short_integer(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(digits)
     return int(digits)
-
-
-# -----------------------------------------------------------------------------
-# The certificate itself: fields, JSON, groups.
 
 
 @dataclass(frozen=True, slots=True)
@@ -766,8 +738,6 @@ class Certificate:
             )
         return replace(self, epsilon=bound.epsilon, bound=bound.name, group_size=k * self.group_size, parts=())
 
-    # ------------------------------------------------------------------ JSON
-
     def to_json(self, indent: int | None = 2) -> str:
         """The certificate as JSON text; :meth:`from_json` reads it back."""
         content: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "taciturn": __version__}
@@ -837,10 +807,6 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-# -----------------------------------------------------------------------------
-# Certificates come from plans, and add up.
-
-
 def certify(
     releases: Iterable[Release],
     budget: Budget,
@@ -854,11 +820,10 @@ def certify(
     unit: str = "record",
     account_head: str | None = None,
 ) -> Certificate:
-    """The certificate of releases that were planned for a budget.
+    """The certificate of releases that were planned for a budget, and made in the order given if ``ordered``.
 
-    The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since
-    calibration always stops a hair on the private side of it. ``ordered`` tells whether the releases were made in the
-    order given. The status follows from the releases: see :func:`taciturn.privacy.claim.status_of`.
+    The accounted epsilon is stated; where it is within a thousandth of the budget, the budget is, since calibration
+    always stops a hair on the private side of it. The status follows: see :func:`taciturn.privacy.claim.status_of`.
     """
     releases = tuple(releases)
     event = event_of_releases(releases)

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from taciturn.privacy.certificate import Certificate
 
 
-# -----------------------------------------------------------------------------
-# How far a guarantee can be trusted.
-
 Status = Literal["proved", "proved under a numerical assumption", "as published", "not private"]
 STATUSES: tuple[Status, ...] = ("proved", "proved under a numerical assumption", "as published", "not private")
 """The strongest first: what is composed has the last one of its parts."""
@@ -53,35 +50,19 @@ def status_of(event: Event) -> Status:
     return "proved under a numerical assumption" if ObjectivePerturbationEvent in kinds else "proved"
 
 
-# -----------------------------------------------------------------------------
-# One line of a certificate: what was released, how often, at what scale.
-
 MOST_REPEATS = 2**53
 """A release cannot be made more often: larger counts are no longer exact in double precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One kind of release.
+    """One kind of release, made ``count`` times.
 
-    Parameters
-    ----------
-    what : str
-        In words: "the indices of 10 of 30 features".
-    noise : str
-        The noise: "Gumbel", "exponential", "Laplace", "Gaussian", "two-sided geometric", "none".
-    scale : float
-        Its scale (standard deviation for Gaussian noise), in units of the sensitivity.
-    event : Event
-        The cost of one.
-    count : int, default=1
-        How often.
-    remaining : float, default=None
-        For a release that a privacy filter paid for, what remained of its squared Gaussian parameter
-        (:func:`taciturn.privacy.filter.chain_holds`).
-    half : {1, 2}, default=None
-        Which half of the records the release is about, where records were split in two at random, without looking at
-        the data; None for all records.
+    ``what`` it is, and its ``noise`` ("Gumbel", "exponential", "Laplace", "Gaussian", "two-sided geometric", "none"),
+    are words. The ``scale`` (standard deviation of Gaussian noise) is in units of the sensitivity, and ``event`` is the
+    cost of one. For a release that a privacy filter paid for, ``remaining`` is what remained of its squared Gaussian
+    parameter (:func:`taciturn.privacy.filter.chain_holds`). ``half`` is 1 or 2 for a release about one half of records
+    that were split in two at random, without looking at the data, and None for all records.
     """
 
     what: str
@@ -125,14 +106,8 @@ class Release:
 class Part:
     """What one of several composed certificates proves by itself.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Proved for the part alone.
-    releases : int
-        How many lines of the composed certificate are the part's; the parts follow one another.
-    ordered : bool
-        Whether these lines are in the order in which they happened.
+    So many ``releases`` of the composed certificate are the part's; the parts follow one another. ``ordered`` tells
+    whether these lines are in the order in which they happened.
     """
 
     epsilon: float
@@ -146,9 +121,6 @@ class Part:
         object.__setattr__(self, "releases", check_integer(0, releases=self.releases))
         if not isinstance(self.ordered, bool):
             raise CertificateError("part: expected ordered as true or false, got something else; ask for a fresh copy.")
-
-
-# ------------------------------------------------------------------ several lines
 
 
 def in_pairs(releases: Iterable[Release]) -> Iterator[tuple[tuple[Release, ...], ...]]:
@@ -193,8 +165,7 @@ def only_pairs_halved(releases: Iterable[Release]) -> Iterator[Release]:
             yield release if len(runs) > 1 else replace(release, half=None)
 
 
-# -----------------------------------------------------------------------------
-# What a guarantee does not protect, and what lies outside its proof.
+# --- What a guarantee does not protect, and what lies outside its proof.
 #
 # Both follow from the other fields of a certificate, and its file states them for readers without this library. A file
 # that states anything else contradicts itself. The sentences are part of the file's form: a version that words one of
@@ -269,8 +240,7 @@ def _facts(public: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, fact
 
 
-# -----------------------------------------------------------------------------
-# Whether the events of a certificate prove what it states.
+# --- Whether the events of a certificate prove what it states.
 #
 # A certificate can come from anywhere: a file, a colleague, ``dataclasses.replace``. Nobody has to believe it, because
 # its events are enough to account for it again.
@@ -295,15 +265,10 @@ _MOST_TERMS_OF_ONE = 512
 
 
 def check_claim(certificate: Certificate) -> None:
-    """Raise unless the certificate's events prove what it states.
+    """Raise CertificateError unless status, relation and epsilon follow from the events of the certificate.
 
     Of a published claim that is ``proved_epsilon``; the claim itself is the authors'. Statements without a number to
     prove ("not private", a published claim of which nothing is known) pass, if they say so consistently.
-
-    Raises
-    ------
-    CertificateError
-        If a status, a relation or an epsilon does not follow from the events.
     """
     event = certificate.event
     check_work(event, certificate.group_size)
@@ -324,9 +289,6 @@ def check_claim(certificate: Certificate) -> None:
         _check_proof(certificate, certificate.epsilon, "epsilon")
     elif certificate.proved_epsilon is not None and not math.isinf(certificate.proved_epsilon):
         _check_proof(certificate, certificate.proved_epsilon, "proved_epsilon")
-
-
-# ------------------------------------------------------------------ what is stated
 
 
 def _check_relation(certificate: Certificate, event: Event) -> None:
@@ -432,9 +394,6 @@ def _check_parts(certificate: Certificate, stated: float, name: str) -> None:
             )
 
 
-# ------------------------------------------------------------------ proofs
-
-
 def _proves(certificate: Certificate, event: Event, part: Part) -> bool:
     """Whether an event, for groups of the certificate's size, proves what a part states."""
     # Hostile numbers may overflow on the way to an infinite epsilon; then nothing is proved.
@@ -482,9 +441,6 @@ def _above(epsilon: float) -> str:
     """Six digits, not fewer than the number."""
     digits = 5 - math.floor(math.log10(epsilon)) if epsilon > 0.0 else 0
     return f"{math.ceil(epsilon * 10.0**digits) / 10.0**digits:.6g}"
-
-
-# ------------------------------------------------------------------ work
 
 
 def check_work(event: Event, group_size: int) -> None:

@@ -14,9 +14,6 @@ from typing import Any
 from taciturn.core.errors import AccountError
 from taciturn.privacy.ledger import TABLE, Pages, hide_password
 
-# -----------------------------------------------------------------------------
-# Accounts in a file: SQLite with a write-ahead log, every commit on disk before it returns.
-
 # Locks of these are not reliable, and a write-ahead log needs shared memory.
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "fuse.sshfs", "fuse.gluster", "lustre", "gpfs")
 # Seconds to wait for other writers, each of which takes milliseconds.
@@ -38,13 +35,7 @@ _APPEND_ONLY = (
 
 
 class SQLiteLedger:
-    """A file with accounts in it.
-
-    Parameters
-    ----------
-    path : Path
-        The file, on a disk of this computer.
-    """
+    """A file with accounts in it, on a disk of this computer: every commit is on disk before it returns."""
 
     def __init__(self, path: Path) -> None:
         # Without links, so that all names of the file lead to the same locks.
@@ -203,9 +194,6 @@ def _file_system(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str
     return kind
 
 
-# -----------------------------------------------------------------------------
-# Accounts on a server: PostgreSQL with serialisable transactions.
-
 # One server may have locks of others; this is ours.
 _LOCK = 0x7AC1
 # Milliseconds to wait for other writers, each of which takes a few.
@@ -223,13 +211,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION taciturn_refuse_change();
 
 
 class PostgreSQLLedger:
-    """A database of a server with accounts in it.
-
-    Parameters
-    ----------
-    url : str
-        As SQLAlchemy writes it.
-    """
+    """A database of a server with accounts in it (serialisable transactions); its ``url`` is one of SQLAlchemy."""
 
     def __init__(self, url: str) -> None:
         scheme, _, rest = url.partition("://")

@@ -11,9 +11,6 @@ from typing import Any, ClassVar
 from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.core.validation import check_delta, check_integer, check_positive, check_real
 
-# -----------------------------------------------------------------------------
-# The kinds of events, and what is asked of them: how often, and in which order.
-
 
 class Event:
     """A privacy cost. Use one of the subclasses of this module."""
@@ -333,10 +330,6 @@ def _merged(runs: list[tuple[Event, int]]) -> list[tuple[Event, int]]:
     return out
 
 
-# -----------------------------------------------------------------------------
-# The cost of releases for several records at once.
-
-
 def for_group(event: Event, size: int) -> Event:
     r"""The cost of the same releases between data sets that differ in ``size`` records.
 
@@ -426,8 +419,7 @@ def _with_distance(event: Event, distance: float) -> Event:
     return event
 
 
-# -----------------------------------------------------------------------------
-# Events as JSON, and back.
+# --- Events as JSON, and back.
 
 _KINDS: dict[str, type[Event]] = {
     kind.kind: kind
@@ -489,9 +481,6 @@ def event_from_dict(described: dict[str, Any]) -> Event:
         raise damaged
     return _KINDS[kind](**values)
 
-
-# -----------------------------------------------------------------------------
-# Parallel events taken apart: neighbours differ in one branch of each.
 
 MOST_ALTERNATIVES = 1024
 """The largest number of choices of branches that is accounted for, beside those that one branch stands for."""

@@ -23,8 +23,7 @@ from taciturn.privacy.calibration import best_bound
 from taciturn.privacy.events import Event
 from taciturn.privacy.gdp import gaussian_cost, mu_of_budget
 
-# -----------------------------------------------------------------------------
-# Where an account is: a database, and a name in it.
+# --- Where an account is: a database, and a name in it.
 #
 # URLs are written as SQLAlchemy writes them: ``sqlite:///study.db`` for a file beside the working directory,
 # ``sqlite:////data/study.db`` for an absolute path, ``postgresql://user@host/database``. A name follows after ``#``.
@@ -86,8 +85,7 @@ def hide_password(url: str) -> str:
     return re.sub(r"(?i)([?&](?:[^=&]*password|passfile)=)[^&]*", r"\1***", shown)
 
 
-# -----------------------------------------------------------------------------
-# What a fit costs an account, and what an account holds: four integers each.
+# --- What a fit costs an account, and what an account holds: four integers each.
 #
 # An account is a privacy filter with two budgets. The Gaussian budget is a total :math:`x = \mu^2` of squared Gaussian
 # parameters, the (epsilon, delta) budget a pair (e, d) for releases that are known to be (e, d)-DP and nothing better.
@@ -146,16 +144,8 @@ _KEPT_BACK = 0.5e-6
 class Price:
     """Four integers: what a release costs, what was spent, or what a total is.
 
-    Parameters
-    ----------
-    gaussian : int
-        Squared Gaussian parameter, in units of 1e-15.
-    epsilon : int
-        Epsilon of the (epsilon, delta) budget, in units of 1e-15.
-    delta : int
-        Delta of the (epsilon, delta) budget, in units of 1e-18.
-    distance : int
-        Distance of samplers from their laws, in units of 1e-30.
+    ``gaussian`` is a squared Gaussian parameter in units of 1e-15. ``epsilon`` (units of 1e-15) and ``delta`` (1e-18)
+    are of the (epsilon, delta) budget. ``distance`` is that of samplers from their laws, in units of 1e-30.
     """
 
     gaussian: int = 0
@@ -204,19 +194,9 @@ class Price:
 def prices_of(event: Event, budget: Budget, *, ordered: bool = True) -> Iterable[Price]:
     """What a plan may be charged, Gaussian first; an account takes the first price that it can pay.
 
-    Parameters
-    ----------
-    event : Event
-        Everything that the plan may release. Of parallel events the dearest branch is charged, once.
-    budget : Budget
-        What the plan was calibrated for. The (epsilon, delta) budget is charged this, as the caller wrote it.
-    ordered : bool, default=True
-        Whether the releases happen in the order of the event.
-
-    Raises
-    ------
-    ParameterError
-        If the plan is not private, or not within its budget.
+    The ``event`` is everything that the plan may release, in this order if ``ordered``. Of parallel events the dearest
+    branch is charged, once. The (epsilon, delta) budget is charged the ``budget``, as the caller wrote it.
+    ParameterError is raised if the plan is not private, or not within its budget.
     """
     bound = best_bound(event, budget.delta, ordered=ordered)
     if math.isinf(budget.epsilon) or not bound.epsilon <= budget.epsilon:
@@ -242,11 +222,7 @@ def totals_of(epsilon: float, delta: float, approximate: tuple[float, float] = (
 
     The (epsilon, delta) budget is ``approximate``, which epsilon and delta include; the Gaussian one is the largest x
     with :math:`\delta_G(\sqrt x; \varepsilon - e) + d + (1 + e^\varepsilon)\,\eta \le \delta`.
-
-    Raises
-    ------
-    ParameterError
-        If ``approximate`` exceeds the whole, or nothing could ever be paid for.
+    ParameterError is raised if ``approximate`` exceeds the whole, or nothing could ever be paid for.
     """
     whole = Budget(epsilon, delta)
     if math.isinf(whole.epsilon):
@@ -302,8 +278,7 @@ def _decimal(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-# -----------------------------------------------------------------------------
-# The entries of an account and the chain of hashes over them.
+# --- The entries of an account and the chain of hashes over them.
 #
 # An account is a list to which entries are appended and of which none is ever changed. The first one opens the account
 # and states its totals. A reservation is an entry; that it was spent, or given back, is another one, which refers to
@@ -328,27 +303,12 @@ _MOST_CHARACTERS = 100_000
 class LedgerEntry:
     """One entry of an account.
 
-    Parameters
-    ----------
-    account : str
-        The name of the account.
-    sequence : int
-        1, 2, 3 and so on: what orders the entries. The clock is information.
-    kind : {"opened", "reserved", "spent", "released"}
-        What it records.
-    reservation : int
-        The sequence number of the reservation that was spent or released; 0 for the other kinds.
-    gaussian, epsilon, delta, distance : int
-        The totals of an account that is opened; the price of a reservation, also where it is released; zeros where it
-        is spent, since it counts from the moment at which it is reserved.
-    details : str
-        JSON text: the terms of an account that is opened, a description of a reservation.
-    clock : str
-        The time by the clock of the computer that wrote the entry.
-    previous : str
-        The hash of the entry before.
-    hash : str
-        SHA-256 of all of the above.
+    ``sequence`` (1, 2, 3 and so on) orders the entries; the ``clock`` of the computer that wrote it is information.
+    ``kind`` is "opened", "reserved", "spent" or "released", the last two with the sequence number of their
+    ``reservation`` (0 for the other kinds). ``gaussian``, ``epsilon``, ``delta`` and ``distance`` are the totals of an
+    account that is opened, the price of a reservation, also where it is released, and zeros where it is spent, since it
+    counts from the moment at which it is reserved. ``details`` are JSON text: the terms of the account, or a
+    description of the fit. ``previous`` is the hash of the entry before, and ``hash`` the SHA-256 of all of the above.
     """
 
     account: str
@@ -422,19 +382,9 @@ def entry_from_json(line: str) -> LedgerEntry:
 
 
 def replay_entries(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, list[LedgerEntry]]:
-    """Check a whole chain: hashes, order, states and totals.
+    """Check a whole chain (hashes, order, states and totals), and return its first entry and all of them.
 
-    Returns
-    -------
-    opened : LedgerEntry
-        The first entry, with the totals.
-    entries : list of LedgerEntry
-        All of them.
-
-    Raises
-    ------
-    AccountError
-        Naming the first entry that is wrong, and how.
+    AccountError names the first entry that is wrong, and how.
     """
     found = list(entries)
     try:
@@ -500,24 +450,15 @@ def _wrong(entry: LedgerEntry, expected: str) -> AccountError:
     )
 
 
-# -----------------------------------------------------------------------------
-# What entries have to say: terms of an account, descriptions of fits, and totals that follow from the terms.
+# --- What entries have to say: terms of an account, descriptions of fits, and totals that follow from the terms.
 
 # Totals are rounded down by as much as prices are raised, so that another machine's last digits do no harm.
 
 
 def check_entries(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """Check what entries say by themselves: the chain, the sums, and that the totals follow from the terms.
+    """Check what entries say by themselves, and return all of them, the opening first.
 
-    Returns
-    -------
-    list of LedgerEntry
-        All of them, the opening first.
-
-    Raises
-    ------
-    AccountError
-        Naming the first entry that is wrong, and how.
+    That is the chain, the sums, and that the totals follow from the terms. AccountError names the first that is wrong.
     """
     _, found = replay_entries(entries)
     for entry in found:
@@ -586,8 +527,7 @@ def _check_column(facts: dict[str, Any]) -> None:
         raise ParameterError("person_column", facts["person_column"], "the name of a column", "state that")
 
 
-# -----------------------------------------------------------------------------
-# Where entries are kept: one append-only table of a database, the same in every kind of database.
+# --- Where entries are kept: one append-only table of a database, the same in every kind of database.
 #
 # Plain ``sqlite3`` and ``psycopg`` rather than a layer above both. There is one table and a handful of statements, and
 # what matters about them is when a transaction begins, what it locks and when it is on disk; a layer would decide that
@@ -623,25 +563,14 @@ CREATE TABLE IF NOT EXISTS taciturn_entries (
 class Pages:
     """The entries of one account inside one transaction.
 
-    Parameters
-    ----------
-    execute : callable
-        Runs a statement with question marks for its parameters and returns all rows.
-    account : str
-        The name of the account.
+    ``execute`` runs a statement with question marks for its parameters and returns all rows.
     """
 
     def __init__(self, execute: Callable[[str, Sequence[Any]], list[Any]], account: str) -> None:
         self._execute, self._account = execute, account
 
     def opened(self) -> LedgerEntry:
-        """The first entry, with the totals.
-
-        Raises
-        ------
-        AccountError
-            If there is no such account.
-        """
+        """The first entry, with the totals; AccountError if there is no such account."""
         found = self.entry(1)
         if found is not None:
             return found

@@ -42,8 +42,7 @@ from taciturn.privacy.events import (
 )
 from taciturn.privacy.transcript import Call, answer, score_limits
 
-# -----------------------------------------------------------------------------
-# What a mechanism is, and how selections treat scores in finite arithmetic.
+# --- What a mechanism is, and how selections treat scores in finite arithmetic.
 #
 # A selection compares ``s_j + b Z_j``. The product is rounded once; the sum is kept as a pair of numbers that is
 # compared exactly (:func:`noisy_keys`). So wherever two candidates stand, near the top or 10**17 below it, the
@@ -133,8 +132,7 @@ def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IntArray:
     return candidates[order[:k]].astype(np.int64)
 
 
-# -----------------------------------------------------------------------------
-# Gaussian noise on the integers, by rounding: exact, and as cheap as floating point.
+# --- Gaussian noise on the integers, by rounding: exact, and as cheap as floating point.
 #
 # Noise in floating point leaves traces of the value it was added to in the low bits of the sum
 # (Mironov, 2012). Here values are integers (fixed-point sums) and so is the noise. For an integer q,
@@ -145,12 +143,9 @@ def first_k_of(major: NumberArray, minor: FloatArray, k: int) -> IntArray:
 # satisfies exactly the same :math:`\Delta_2/s`-Gaussian differential privacy, in any dimension and under
 # adaptive composition, at the price of a variance of :math:`s^2 + 1/12`.
 #
-# References
-# ----------
-# J. Dong, A. Roth, W. Su, "Gaussian differential privacy", JRSS B 84, 2022.
-# I. Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
-# C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
-# for the other law on the integers, whose guarantee is zCDP.
+# References: J. Dong, A. Roth, W. Su, "Gaussian differential privacy", JRSS B 84, 2022. I. Mironov, "On significance of
+# the least significant bits for differential privacy", CCS 2012. C. Canonne, G. Kamath, T. Steinke, "The discrete
+# Gaussian for differential privacy", NeurIPS 2020, for the other law on the integers, whose guarantee is zCDP.
 
 DISTANCE_PER_VALUE = 2.0**-118
 """Bound on the total-variation distance between one sampled value and the rounded Gaussian."""
@@ -162,21 +157,9 @@ _ROUNDING_ROOM = 1.0 + 2.0**-50
 
 
 def rounded_normals(stream: Stream, size: int, log2_scale: int) -> IntArray:
-    r"""``size`` independent values of ``round(N(0, 4**log2_scale))``.
+    """``size`` independent values of ``round(N(0, 4**log2_scale))``, for a ``log2_scale`` from 5 to 55.
 
-    Parameters
-    ----------
-    stream : Stream
-        Source of randomness.
-    size : int
-        Number of values.
-    log2_scale : int
-        k, from 5 to 55: the standard deviation before rounding is 2**k.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-        Each within total-variation distance :math:`2^{-118}` of the law, at most ``14 * 2**k`` in size.
+    Each is within total-variation distance :math:`2^{-118}` of the law, and at most ``14 * 2**log2_scale`` in size.
     """
     return lattice_normals(stream, size, log2_scale)
 
@@ -192,16 +175,8 @@ def lattice_normals(
 ) -> IntArray:
     r"""Rounded or discrete Gaussian integers; :func:`rounded_normals` is the one to release with.
 
-    Parameters
-    ----------
-    stream, size, log2_scale
-        As for :func:`rounded_normals`.
-    discrete : bool
-        Sample :math:`P(x) \propto e^{-x^2/2s^2}` instead of the rounded law.
-    tables : StripTables, optional
-        The sampler's own unless given.
-    kernel : callable
-        The loop that reads proposals; its numpy counterpart gives the same values.
+    ``discrete`` samples :math:`P(x) \propto e^{-x^2/2s^2}` instead of the rounded law. ``kernel`` is the loop that
+    reads proposals; its numpy counterpart gives the same values.
     """
     size = check_integer(0, size=size)
     log2_scale = check_integer(5, 55, log2_scale=log2_scale)
@@ -262,10 +237,9 @@ def _settle(
 class RoundedGaussian:
     r"""Release an integer vector plus rounded Gaussian noise of scale ``s = 2**log2_scale``.
 
-    **Privacy.** Rounding commutes with adding an integer, so the release is post-processing of
-    the Gaussian mechanism: exactly :math:`\Delta_2/s`-GDP. Each sampled value is within
-    :math:`2^{-118}` of the law in total variation, N of them within :math:`N 2^{-118}`;
-    :meth:`event_of` states that distance, and an accountant charges it.
+    **Privacy.** Rounding commutes with adding an integer, so the release is post-processing of the Gaussian mechanism:
+    exactly :math:`\Delta_2/s`-GDP. Each sampled value is within :math:`2^{-118}` of the law in total variation, N of
+    them within :math:`N 2^{-118}`; :meth:`event_of` states that distance, and an accountant charges it.
 
     The scale is a power of two on purpose. For noise of standard deviation sigma choose the
     lattice step sigma / 2**k; do not round sigma.
@@ -278,9 +252,8 @@ class RoundedGaussian:
     log2_scale : int
         k, from 5 to 55.
     magnitude : int
-        Public bound on every ``abs(value)``. Noise cannot leave ``14 * 2**k``, so the sum provably fits
-        into 64 bits or the constructor refuses. Values beyond it are clipped, which lengthens no
-        difference between neighbours.
+        Public bound on every ``abs(value)``. Noise cannot leave ``14 * 2**k``, so the sum provably fits into 64 bits or
+        the constructor refuses. Values beyond it are clipped, which lengthens no difference between neighbours.
 
     Examples
     --------
@@ -339,16 +312,10 @@ class RoundedGaussian:
         )
 
 
-# -----------------------------------------------------------------------------
-# Gaussian noise in floating point, for values that cannot be put on a lattice.
+# --- Gaussian noise in floating point, for values that cannot be put on a lattice.
 #
-# The guarantee is that of real arithmetic: the sum of two doubles may betray, through its low bits, which
-# value the noise was added to (Mironov, 2012). Use
-# :class:`~taciturn.privacy.mechanisms.RoundedGaussian` wherever the value is an integer.
-#
-# References
-# ----------
-# I. Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
+# The guarantee is that of real arithmetic: the sum of two doubles may betray, through its low bits, which value the
+# noise was added to (Mironov, CCS 2012, as above). Use :class:`RoundedGaussian` wherever the value is an integer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,18 +365,14 @@ class FloatGaussian:
         )
 
 
-# -----------------------------------------------------------------------------
-# Two-sided geometric noise for counts, sampled without a floating-point operation.
+# --- Two-sided geometric noise for counts, sampled without a floating-point operation.
 #
 # :math:`P(k) \propto e^{-\varepsilon|k|/\Delta}` on the integers is the Laplace mechanism of counts. The
 # budget is a double, hence a fraction, and every random decision is a comparison of integers: the law
 # is exact, not close, and the distance of the event is 0.
 #
-# References
-# ----------
-# A. Ghosh, T. Roughgarden, M. Sundararajan, "Universally utility-maximizing privacy mechanisms",
-# STOC 2009. C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy",
-# NeurIPS 2020, algorithms 1 and 2.
+# References: A. Ghosh, T. Roughgarden, M. Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009.
+# C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 and 2.
 
 Below = Callable[[int], int]
 """``below(n)`` is uniform on ``0, ..., n - 1`` and independent of the calls before."""
@@ -498,10 +461,9 @@ class TwoSidedGeometric:
 def two_sided_geometric(rate: Fraction, below: Below) -> int:
     r"""One integer k with probability proportional to :math:`e^{-\mathtt{rate}\,|k|}`.
 
-    For a rate of s/t, ``u + t v`` is geometric with parameter 1/t if u < t is accepted with
-    probability :math:`e^{-u/t}` and v is geometric with parameter 1; dividing by s and dropping the
-    remainder leaves a geometric number with parameter s/t, which a sign makes two-sided once the
-    negative zero is thrown away.
+    For a rate of s/t, ``u + t v`` is geometric with parameter 1/t if u < t is accepted with probability
+    :math:`e^{-u/t}` and v is geometric with parameter 1; dividing by s and dropping the remainder leaves a geometric
+    number with parameter s/t, which a sign makes two-sided once the negative zero is thrown away.
     """
     numerator, denominator = rate.as_integer_ratio()
     while True:
@@ -521,9 +483,8 @@ def two_sided_geometric(rate: Fraction, below: Below) -> int:
 def _decays(numerator: int, denominator: int, below: Below) -> bool:
     r"""True with probability :math:`e^{-x}`, for the fraction x in [0, 1].
 
-    Toss coins with success probabilities x/1, x/2, x/3, ... up to the first failure. At least k
-    succeed with probability :math:`x^k/k!`, so the failure comes at an odd toss with probability
-    :math:`\sum_k (-x)^k/k!`.
+    Toss coins with success probabilities x/1, x/2, x/3, ... up to the first failure. At least k succeed with
+    probability :math:`x^k/k!`, so the failure comes at an odd toss with probability :math:`\sum_k (-x)^k/k!`.
     """
     toss = 1
     while below(denominator * toss) < numerator:
@@ -554,8 +515,7 @@ def _batched(stream: Stream) -> Below:
     return below
 
 
-# -----------------------------------------------------------------------------
-# Private selection: the index of a large score.
+# --- Private selection: the index of a large score.
 #
 # Given scores ``s_1 .. s_d`` that move by at most Delta between neighbours, each mechanism releases
 # ``argmax_j s_j + b Z_j`` and costs ``epsilon = 2 Delta / b`` (``Delta / b`` if the scores are monotone). Noise by
@@ -568,12 +528,7 @@ def _batched(stream: Stream) -> Below:
 class Selection:
     """Common part of the three selections, each with its noise and its event.
 
-    Parameters
-    ----------
-    sensitivity : Sensitivity
-        Of the scores, in the linf norm.
-    epsilon : float
-        Cost of one release, rounding included.
+    ``sensitivity`` is that of the scores, in the linf norm; ``epsilon`` is the cost of one release, rounding included.
     """
 
     arithmetic: ClassVar[str] = "exact"
@@ -610,9 +565,8 @@ class Selection:
 class ExponentialMechanism(Selection):
     r"""Index j with probability proportional to ``exp(s_j / b)``, by Gumbel noise.
 
-    *Proof.* ``log P_D(j) - log P_D'(j) = (s_j - s'_j) / b - c`` with c common to all j, and the first term
-    spans at most ``2 Delta / b``: the mechanism is epsilon-bounded-range, hence epsilon-DP and
-    (epsilon**2 / 8)-zCDP.
+    *Proof.* ``log P_D(j) - log P_D'(j) = (s_j - s'_j) / b - c`` with c common to all j, and the first term spans at
+    most ``2 Delta / b``: the mechanism is epsilon-bounded-range, hence epsilon-DP and (epsilon**2 / 8)-zCDP.
 
     References
     ----------
@@ -654,8 +608,7 @@ class LaplaceNoisyMax(Selection):
     _event: ClassVar[type[LaplaceMaxEvent]] = LaplaceMaxEvent
 
 
-# -----------------------------------------------------------------------------
-# Private top-k by noisy scores: one shot or by peeling.
+# --- Private top-k by noisy scores: one shot or by peeling.
 #
 # All release the k winners in order, best first. ``k = d`` returns every index and touches no data.
 
@@ -761,11 +714,10 @@ class GumbelTopK(_OneShotTopK):
 class LaplaceTopK(_OneShotTopK):
     r"""The k largest of ``s_j + b L_j`` with L Laplace and ``b = 2 k Delta / epsilon``: pure epsilon-DP.
 
-    *Proof.* Let noise z give the ordered winners S on D. On D' the noise
-    ``z'_j = z_j + (s_j - s'_j) + Delta`` for j in S, unchanged elsewhere, gives the same: winners keep their
-    distances and rise by Delta, the others rise by at most Delta. k coordinates moved by at most
-    ``2 Delta`` (by Delta if monotone, choosing 0 instead of +Delta where all scores fall), so densities
-    change by a factor of at most ``exp(2 k Delta / b)``.
+    *Proof.* Let noise z give the ordered winners S on D. On D' the noise ``z'_j = z_j + (s_j - s'_j) + Delta`` for j in
+    S, unchanged elsewhere, gives the same: winners keep their distances and rise by Delta, the others rise by at most
+    Delta. k coordinates moved by at most ``2 Delta`` (by Delta if monotone, choosing 0 instead of +Delta where all
+    scores fall), so densities change by a factor of at most ``exp(2 k Delta / b)``.
 
     Parameters
     ----------
@@ -842,8 +794,7 @@ class PeelingTopK:
         return winners
 
 
-# -----------------------------------------------------------------------------
-# A ranking that is only sorted where someone looks.
+# --- A ranking that is only sorted where someone looks.
 #
 # The canonical Lipschitz mechanism needs the best k candidates in order, how many candidates lie in each
 # band of utility below them, and the value at a few single ranks. That takes a handful of passes over the
@@ -855,16 +806,8 @@ class PeelingTopK:
 class Ranking:
     """The order of ``values``, of which the first ``k`` places are wanted and the rest in bands.
 
-    Parameters
-    ----------
-    values : ndarray of float
-        One per candidate, more than k of them.
-    k : int
-        Length of the sorted head.
-    bands_per_unit : float
-        A band below the head covers ``1 / bands_per_unit`` of value; 0 puts everything into one band.
-    n_bands : int
-        All that lies lower goes into one last band.
+    There are more than k values. A band below the head covers ``1 / bands_per_unit`` of value (0 puts everything into
+    one band), and all that lies below ``n_bands`` of them goes into one last band.
     """
 
     def __init__(self, values: FloatArray, k: int, bands_per_unit: float, n_bands: int) -> None:
@@ -931,8 +874,7 @@ def leading(values: NumberArray, k: int) -> IntArray:
     return candidates[np.argsort(-values[candidates], kind="stable")[:k]].astype(np.int64)
 
 
-# -----------------------------------------------------------------------------
-# The canonical Lipschitz mechanism: a private top-k that scores whole subsets.
+# --- The canonical Lipschitz mechanism: a private top-k that scores whole subsets.
 #
 # With the scores in units of their sensitivity, a subset S of size k has the utility
 #
@@ -955,9 +897,7 @@ def leading(values: NumberArray, k: int) -> IntArray:
 # replacement. The law is that of the class-by-class sampler. Rounding changes probabilities by a factor, which is taken
 # off epsilon; there is no distance from the law beside it.
 #
-# References
-# ----------
-# Shekelyan and Loukides, *Differentially private top-k selection via canonical Lipschitz mechanism*,
+# References: Shekelyan and Loukides, *Differentially private top-k selection via canonical Lipschitz mechanism*,
 # arXiv:2201.13376. Swope et al., *Feature Selection from Differentially Private Correlations*, print the class sizes
 # that are corrected here: see "The class sizes" in the documentation of mechanisms.
 
@@ -1145,10 +1085,9 @@ class _Search:
 def _log2_tickets(first: IntArray, last: IntArray, k: int) -> FloatArray:
     """Exponents e[h, band] with ``2**e`` at least the size of the super-class, and not much more.
 
-    By the hockey-stick identity the size for t in first..last is
-    ``C(last - h - 1, k - h) - C(first - h - 2, k - h)``, and ``first - 1`` is the previous band's last. Where the
-    two binomials nearly cancel, the classes are nearly equal, and their number times the largest, which
-    is ``C(last - h - 1, k - h) (k - h) / (last - h - 1)``, bounds the sum.
+    By the hockey-stick identity the size for t in first..last is ``C(last - h - 1, k - h) - C(first - h - 2, k - h)``,
+    and ``first - 1`` is the previous band's last. Where the two binomials nearly cancel, the classes are nearly equal,
+    and their number times the largest, which is ``C(last - h - 1, k - h) (k - h) / (last - h - 1)``, bounds the sum.
     """
     h = np.arange(k, dtype=np.float64)[:, None]
     up_to_last = gammaln(last - h) - gammaln(k - h + 1.0) - gammaln(last - k + 0.0)
@@ -1220,9 +1159,6 @@ def _distinct(n: int, size: int, stream: Stream) -> IntArray:
         chosen[top if drawn in chosen else drawn] = None
     return np.fromiter(chosen, dtype=np.int64, count=size)
 
-
-# -----------------------------------------------------------------------------
-# A private quantile: the exponential mechanism on a public grid.
 
 _LARGEST_DENOMINATOR = 1000
 

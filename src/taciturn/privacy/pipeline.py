@@ -11,8 +11,7 @@ import numpy as np
 from taciturn.core.errors import CertificateError
 from taciturn.privacy.certificate import Certificate, compose
 
-# -----------------------------------------------------------------------------
-# Steps of scikit-learn that hold nothing of the data: what has to be true of each, and why that is enough.
+# --- Steps of scikit-learn that hold nothing of the data: what has to be true of each, and why that is enough.
 #
 # A step costs nothing if its fitted state follows from parameters, names and types alone, and if it maps every row by
 # itself. Then a neighbour of a table, mapped by the step, is a neighbour of the mapped table, and the guarantee of what
@@ -202,9 +201,6 @@ def _hashes(part: Any, which: str) -> tuple[str, ...]:
     return (_SILENT,)
 
 
-# ------------------------------------------------------------------ models around others
-
-
 def _threshold(part: Any, which: str) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
     """A fitted estimator; the threshold is a parameter. A table with other than two labels is refused."""
     return [("estimator", part.estimator_)], (_public_labels(), _SILENT)
@@ -278,10 +274,6 @@ def _as_table(rows: Any, names: Any) -> Any:
 
 def _refused(which: str, expected: str, got: str, remedy: str) -> CertificateError:
     return CertificateError(f"{which}: expected {expected}, got {got}; {remedy}, and fit again.")
-
-
-# -----------------------------------------------------------------------------
-# The certificate of a whole pipeline.
 
 
 def certificate_of(estimator: Any) -> Certificate:

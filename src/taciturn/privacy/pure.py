@@ -1,17 +1,15 @@
 r"""The optimal composition of pure differential privacy.
 
-Any adaptive composition of :math:`\varepsilon_i`-DP releases is a function of the same number of
-independent randomised responses (Kairouz, Oh and Viswanath 2015). Their joint privacy loss is
-:math:`L = \sum_i \varepsilon_i (2K_i - n_i)` with
-:math:`K_i \sim \mathrm{Bin}(n_i, 1/(1 + e^{-\varepsilon_i}))` over the distinct epsilons, and
+Any adaptive composition of :math:`\varepsilon_i`-DP releases is a function of the same number of independent randomised
+responses (Kairouz, Oh and Viswanath 2015). Their joint privacy loss is :math:`L = \sum_i \varepsilon_i (2K_i - n_i)`
+with :math:`K_i \sim \mathrm{Bin}(n_i, 1/(1 + e^{-\varepsilon_i}))` over the distinct epsilons, and
 
 .. math:: \delta(\varepsilon) = E\bigl[(1 - e^{\varepsilon - L})_+\bigr]
 
-is exact. It is evaluated by enumeration. Each :math:`K_i` is confined to
-:math:`n_i p_i \pm \sqrt{n_i \ln(2/\eta)/2}`, outside which it lies with probability at most
-:math:`\eta` (Hoeffding 1963), and every such :math:`\eta = 10^{-40}` is charged to :math:`\delta`.
-Too many outcomes, or counts beyond the digits of a log-gamma function, fall back to the sum of the
-epsilons, which is all that :math:`\delta = 0` permits anyway.
+is exact. It is evaluated by enumeration. Each :math:`K_i` is confined to :math:`n_i p_i \pm \sqrt{n_i \ln(2/\eta)/2}`,
+outside which it lies with probability at most :math:`\eta` (Hoeffding 1963), and every such :math:`\eta = 10^{-40}` is
+charged to :math:`\delta`. Too many outcomes, or counts beyond the digits of a log-gamma function, fall back to the sum
+of the epsilons, which is all that :math:`\delta = 0` permits anyway.
 
 Every selection is a pure release too; Gaussian noise is not, on a sum or on an objective, and makes this bound
 infinite.
@@ -85,10 +83,9 @@ def _outcomes(pieces: Pieces) -> tuple[FloatArray, FloatArray, float] | None:
 def epsilon(pieces: Pieces, delta: float) -> float:
     r"""The smallest epsilon at this delta, as far as this bound knows.
 
-    The best test at level :math:`\varepsilon` accepts the largest losses, so with
-    :math:`P_j, Q_j` the probabilities of the :math:`j` largest losses under either data set
-    :math:`\delta(\varepsilon) = \max_j (P_j - e^{\varepsilon} Q_j)`, and no root need be sought:
-    :math:`\varepsilon = \max_j \ln((P_j - \delta) / Q_j)`.
+    The best test at level :math:`\varepsilon` accepts the largest losses, so with :math:`P_j, Q_j` the probabilities of
+    the :math:`j` largest losses under either data set :math:`\delta(\varepsilon) = \max_j (P_j - e^{\varepsilon} Q_j)`,
+    and no root need be sought: :math:`\varepsilon = \max_j \ln((P_j - \delta) / Q_j)`.
     """
     if not _applies(pieces):
         return math.inf

@@ -1,8 +1,7 @@
 r"""Rényi curves, added over one public grid of orders and converted once.
 
-A release is :math:`(\alpha, \tau)`-RDP if its Rényi divergence of order :math:`\alpha` between
-neighbours is at most :math:`\tau` (Mironov 2017); adaptive composition adds the :math:`\tau`. A curve
-:math:`\tau(\alpha)` gives
+A release is :math:`(\alpha, \tau)`-RDP if its Rényi divergence of order :math:`\alpha` between neighbours is at most
+:math:`\tau` (Mironov 2017); adaptive composition adds the :math:`\tau`. A curve :math:`\tau(\alpha)` gives
 
 .. math:: \varepsilon = \tau(\alpha) + \ln(1 - 1/\alpha) - \frac{\ln(\delta\alpha)}{\alpha - 1}
 
@@ -45,18 +44,16 @@ _SMALL = 1e-2
 def selection_curve(selection_range: float) -> FloatArray:
     r"""The Rényi curve of one selection whose log-ratios span at most :math:`e`.
 
-    Two-point distributions are extremal: the ratio is :math:`v` or :math:`v/E` with
-    :math:`E = e^{e}` and :math:`1 \le v \le E`, the larger with probability :math:`(E-v)/(E-1)`.
-    With :math:`A = E - E^{1-\alpha}` and :math:`B = 1 - E^{1-\alpha}` the moment of order
-    :math:`\alpha - 1` is
+    Two-point distributions are extremal: the ratio is :math:`v` or :math:`v/E` with :math:`E = e^{e}` and
+    :math:`1 \le v \le E`, the larger with probability :math:`(E-v)/(E-1)`. With :math:`A = E - E^{1-\alpha}` and
+    :math:`B = 1 - E^{1-\alpha}` the moment of order :math:`\alpha - 1` is
 
     .. math:: f(v) = v^{\alpha-1}\,\frac{A - vB}{E - 1},
 
-    a log-concave function of :math:`v` with its maximum at :math:`v = (\alpha-1)A / (\alpha B)`. By
-    the inequality of weighted means :math:`(\alpha-1)E + E^{1-\alpha} \ge \alpha` and
-    :math:`E^{\alpha} + \alpha - 1 \ge \alpha E`, which say that this point lies in :math:`[1, E]`;
-    there :math:`A - vB = A/\alpha`, and :math:`\tau = \ln f / (\alpha - 1)`. Never above
-    :math:`\alpha e^2/8`.
+    a log-concave function of :math:`v` with its maximum at :math:`v = (\alpha-1)A / (\alpha B)`. By the inequality of
+    weighted means :math:`(\alpha-1)E + E^{1-\alpha} \ge \alpha` and :math:`E^{\alpha} + \alpha - 1 \ge \alpha E`, which
+    say that this point lies in :math:`[1, E]`; there :math:`A - vB = A/\alpha`, and
+    :math:`\tau = \ln f / (\alpha - 1)`. Never above :math:`\alpha e^2/8`.
     """
     quadratic = ORDERS * (selection_range * selection_range / 8.0)
     exact = ORDERS * selection_range >= _SMALL

@@ -33,17 +33,10 @@ is all that a selection sees of a change of its scores."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """One release, before it is made.
+    """One release, before it is made: its public ``mechanism``, noise included, and the ``limits`` of its sensitivity.
 
-    Parameters
-    ----------
-    mechanism : object
-        The public parameters, noise included, compared by ``==``.
-    limits : tuple of Limit
-        The declared sensitivity.
-    value : callable
-        ``value(outcome)``: what the noise covers. Most values do not depend on the outcome; the linear term of a
-        perturbed objective is known from its minimiser.
+    ``value(outcome)`` is what the noise covers. Most values do not depend on the outcome; the linear term of a
+    perturbed objective is known from its minimiser.
     """
 
     mechanism: object
@@ -55,16 +48,7 @@ class Call:
 class LoopSelection:
     """The public side of a selection that a solver makes in a loop of its own, with Gumbel noise.
 
-    Parameters
-    ----------
-    what : str
-        What is selected.
-    noise_scale : float
-        Scale of the noise in the units of the sensitivity.
-    sensitivity : Sensitivity
-        Of the scores, in the linf norm.
-    candidates : tuple of int
-        What competes.
+    ``noise_scale`` is in units of the ``sensitivity``, which is that of the scores in the linf norm.
     """
 
     what: str
@@ -93,15 +77,7 @@ _BLOCK: ContextVar[tuple[int, Any] | None] = ContextVar("block of records", defa
 
 
 def answer(describe: Callable[[], Call], draw: Callable[[], OutcomeT]) -> OutcomeT:
-    """The outcome of one release.
-
-    Parameters
-    ----------
-    describe : callable
-        The call, made only where a transcript is open.
-    draw : callable
-        The private answer, with fresh noise.
-    """
+    """The outcome of one release: ``draw()`` is the answer with fresh noise; only transcripts call ``describe()``."""
     transcript = _OPEN.get()
     if transcript is None:
         return draw()

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from taciturn.privacy.ledger import LedgerEntry
 
 
-# -----------------------------------------------------------------------------
-# An account on one screen: the guarantee, bars for its budgets, spending by date, the last fits.
+# --- An account on one screen: the guarantee, bars for its budgets, spending by date, the last fits.
 
 _LAST = 5
 _MOST_DATES = 6
@@ -144,8 +143,7 @@ def _bar(shares: tuple[float, float, float], width: int) -> Text:
     return bar
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn budget``: accounts that keep count of what was spent.
+# --- ``taciturn budget``: accounts that keep count of what was spent.
 
 budget = typer.Typer(
     name="budget",

@@ -67,9 +67,6 @@ from taciturn.app.cli.tables import (
 )
 from taciturn.core.errors import ParameterError, TaciturnError
 
-# -----------------------------------------------------------------------------
-# ``taciturn fit``.
-
 
 def fit(
     context: typer.Context,
@@ -80,8 +77,7 @@ def fit(
     delta: Delta = 1e-6,
     method: Annotated[Method, typer.Option(help="The model; start with auto.")] = "auto",
     nonzero: Annotated[
-        str | None,
-        typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: 10]"),
+        str | None, typer.Option(help="Number of features to keep, all, or auto to choose it privately. [default: 10]")
     ] = None,
     columns: Annotated[
         str | None, typer.Option(help="Columns of the model, with commas between them. [default: it chooses them]")
@@ -186,10 +182,6 @@ def parse_nonzero(nonzero: str | None) -> int | str | None:
     raise refusal("nonzero", nonzero, "a whole number > 0, auto or all", "change it or leave it out")
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn select``.
-
-
 def select(
     context: typer.Context,
     table: TableFile,
@@ -278,10 +270,6 @@ def _print_names(names: list[str], n_features: int) -> None:
     console().print(table)
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn init``.
-
-
 def init(
     table: TableFile,
     target: Annotated[str, typer.Option(help="Column to predict.")],
@@ -317,9 +305,6 @@ def init(
             "taciturn fit"
         )
 
-
-# -----------------------------------------------------------------------------
-# ``taciturn compare``.
 
 _TEST_SHARE = 0.25
 

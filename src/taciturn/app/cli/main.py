@@ -30,8 +30,7 @@ from taciturn.app.cli.screen import (
 from taciturn.app.cli.show import predict, report, score, show, verify
 from taciturn.core.errors import SeveralProblemsError, TaciturnError
 
-# -----------------------------------------------------------------------------
-# Commands of other distributions, by the entry points of the group ``taciturn.commands``.
+# --- Commands of other distributions, by the entry points of the group ``taciturn.commands``.
 #
 # An entry point names a function with the annotations of typer. It is imported when its command is called or described.
 
@@ -70,9 +69,6 @@ def _command(point: EntryPoint) -> Any:
     return typer.main.get_command(alone)
 
 
-# -----------------------------------------------------------------------------
-# The command line: ``taciturn``.
-
 app = typer.Typer(
     name="taciturn",
     cls=Commands,
@@ -96,8 +92,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Sparse linear models and feature selection under differential privacy."""

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from taciturn.tables.bounds import TableBounds
 
 
-# -----------------------------------------------------------------------------
-# A keyed fingerprint of a table, so that its owner notices it under a second name.
+# --- A keyed fingerprint of a table, so that its owner notices it under a second name.
 
 _LEAST_KEY, _MOST_KEY = 16, 1 << 16
 
@@ -56,8 +55,7 @@ def fingerprint_of(table: Path, key: Path) -> str:
         return hashlib.file_digest(file, lambda: hmac.new(secret, digestmod="sha256")).hexdigest()
 
 
-# -----------------------------------------------------------------------------
-# Output files that appear complete or not at all, except for the statement of what was spent.
+# --- Output files that appear complete or not at all, except for the statement of what was spent.
 
 if sys.platform != "win32":
     import fcntl
@@ -75,16 +73,9 @@ class OutputFolder:
     :meth:`write_result` has returned, no error removes a file: it is raised as one after a complete result.
 
     The folder belongs to the command whose ``certificate.json`` is in it first. One without that file is nobody's, as
-    nothing was spent for it: the next command takes it over.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the folder. It must not exist or must be empty: a certificate is never overwritten.
-    public : bool
-        Whether others may read the files.
-    done : str
-        The complete result and its cost in words, for :func:`~taciturn.app.cli.screen.complete`.
+    nothing was spent for it: the next command takes it over. It must not exist or must be empty: a certificate is never
+    overwritten. Others may read ``public`` files. ``done`` is the complete result and its cost in words, for
+    :func:`~taciturn.app.cli.screen.complete`.
     """
 
     def __init__(self, path: Path, *, public: bool, done: str) -> None:
@@ -227,20 +218,11 @@ class OutputFolder:
 
 
 class OutputFile:
-    """One file for a release; until the release it holds the statement of what is spent.
+    """One file for a release, which must not exist; until the release it holds the statement of what is spent.
 
     As with :class:`OutputFolder`, a crash after :meth:`begin` leaves the statement, an error of taciturn's own before
     the release leaves no file, and no error removes a release that is written. Of several commands with one file the
-    first one that writes to it goes on.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file. It must not exist: a certificate is never overwritten.
-    public : bool
-        Whether others may read the file.
-    done : str
-        The complete result and its cost in words, for :func:`~taciturn.app.cli.screen.complete`.
+    first one that writes to it goes on. ``public`` and ``done`` are as there.
     """
 
     def __init__(self, path: Path, *, public: bool, done: str) -> None:
@@ -432,8 +414,7 @@ def _sync(folder: Path) -> None:
         os.close(opened)
 
 
-# -----------------------------------------------------------------------------
-# Keys for commands that sign what they write.
+# --- Keys for commands that sign what they write.
 
 SIGNED = ", signature.json"
 
@@ -468,8 +449,7 @@ def sign_beside(path: Path, text: str, key: Ed25519PrivateKey | None, *, public:
         replace_file(signature_beside(path), sign_files({path.name: text.encode()}, key), public=public)
 
 
-# -----------------------------------------------------------------------------
-# ``--account``: which account pays for a command, and what it says about it.
+# --- ``--account``: which account pays for a command, and what it says about it.
 
 AccountOption = Annotated[
     str | None,

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from taciturn.privacy.certificate import Certificate
 
 
-# -----------------------------------------------------------------------------
-# How a command ends: its exit code, and one sentence about the error.
+# --- How a command ends: its exit code, and one sentence about the error.
 
 FAILED = 1
 COMPLETE = 3
@@ -128,8 +127,7 @@ def termination() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
-# -----------------------------------------------------------------------------
-# Consoles: one that reports a failure of standard output, and one that ignores failures of standard error.
+# --- Consoles: one that reports a failure of standard output, and one that ignores failures of standard error.
 
 
 class OutputConsole(Console):
@@ -178,8 +176,7 @@ class _NeverFailingFile:
         return getattr(sys.stderr, name)
 
 
-# -----------------------------------------------------------------------------
-# The memory limit of the process (``ulimit -v``), checked before a large library is loaded.
+# --- The memory limit of the process (``ulimit -v``), checked before a large library is loaded.
 
 _LEAST = 3 << 29
 """Least limit in bytes of address space: one and a half times what a small fit takes. Below it, libraries crash."""
@@ -227,8 +224,7 @@ def _limit() -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-# -----------------------------------------------------------------------------
-# What all commands print: lines, errors, notes, progress and certificates.
+# --- What all commands print: lines, errors, notes, progress and certificates.
 
 
 def console(*, stderr: bool = False) -> Console:

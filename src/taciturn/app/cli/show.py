@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     from taciturn.privacy.ledger import LedgerEntry
 
 
-# -----------------------------------------------------------------------------
-# A model on a screen: its coefficients by name and what they mean, with standard errors if it has some.
+# --- A model on a screen: its coefficients by name and what they mean, with standard errors if it has some.
 
 ROWS_OF_A_SCREEN = 10
 """Coefficients that fit on a screen of 24 lines beside what else is said of a model."""
@@ -235,10 +234,8 @@ def _print_intervals(model: Model, *, full: bool) -> None:
     _add_rest(table, len(order) - len(shown))
     table.add_row(_INTERCEPT, *(column[len(names)] for column in cells.values()))
     console().print(table)
-    if full:
-        print_sentence(model.inference_notes[0])
-    else:
-        print_sentence(f"The {level}s include the sampling error and the noise for privacy.")
+    short = f"The {level}s include the sampling error and the noise for privacy."
+    print_sentence(model.inference_notes[0] if full else short)
 
 
 def _drop_columns(cells: dict[str, list[str]]) -> None:
@@ -279,10 +276,6 @@ def _ends(lower: float, upper: float) -> str:
 
 def _p_value(value: float) -> str:
     return "-" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-# -----------------------------------------------------------------------------
-# How good a model is, on one screen.
 
 
 def print_score(score: PrivateScore | ModelScore, target: str) -> None:
@@ -351,9 +344,6 @@ def _score_screen_number(value: float) -> str:
     return f"{value:.4g}"
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn show``.
-
 _MOST_MODEL = 1 << 30
 """Largest size of a model file in bytes: more than a hundred for each feature of the widest libsvm file."""
 
@@ -415,9 +405,6 @@ def _read_certificate(file: Path, text: str) -> Certificate:
         )
     return Certificate.from_json(text)
 
-
-# -----------------------------------------------------------------------------
-# ``taciturn predict``.
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that spreadsheets take for a formula."""
@@ -504,9 +491,6 @@ def _lines(rows: Any) -> str:
     return text.getvalue()
 
 
-# -----------------------------------------------------------------------------
-# ``taciturn report``.
-
 _MOST_SCORE = 1 << 26
 
 
@@ -534,10 +518,6 @@ def report(
     with stage("writing"):
         replace_file(output, model_report(read, found), public=public)
     print_line(f"written: {output}")
-
-
-# -----------------------------------------------------------------------------
-# ``taciturn score``.
 
 
 def score(
@@ -570,8 +550,6 @@ def score(
 
     Example: taciturn score model/model.json holdout.csv --epsilon 0.5
     """
-    from math import inf
-
     from taciturn.app.model_file import ScoreFile, model_digest
     from taciturn.privacy import mechanisms
     from taciturn.privacy.ledger import hide_password
@@ -595,7 +573,7 @@ def score(
         if output is not None and output.is_file():
             raise ParameterError("output", str(output), "a file that is not there yet", "choose another name")
         records = _read_records(read, table, invalid, needs_persons=False)
-        result = _score(read, *records, metric, epsilon=inf, **options)
+        result = _score(read, *records, metric, epsilon=math.inf, **options)
         if output is not None:
             text = ScoreFile(result, model_digest(read)).to_json()
             replace_file(output, text, public=public, exclusive=True)
@@ -651,8 +629,7 @@ def _score(read: Model, X: Any, y: Any, persons: Any, metric: Any, **options: An
     return replace(score, certificate=replace(certificate, assumptions=assumptions, public=public))
 
 
-# -----------------------------------------------------------------------------
-# Ledgers that commands read: of an account in a database, or exported.
+# --- Ledgers that commands read: of an account in a database, or exported.
 
 # About a million entries.
 _MOST_CHARACTERS = 1 << 30
@@ -667,10 +644,6 @@ def read_ledger(where: str) -> list[LedgerEntry]:
         return Account(*location_of(where)).entries()
     lines = read_text(Path(where), "ledger", _MOST_CHARACTERS).removesuffix("\n").split("\n")
     return [entry_from_json(line) for line in lines]
-
-
-# -----------------------------------------------------------------------------
-# ``taciturn verify``.
 
 
 def verify(
@@ -705,7 +678,9 @@ def verify(
         with stage(f"verifying {folder.name}"):
             if key is not None:
                 text = sign_folder(folder, key, write_report=model_report)
-                replace_file(folder / SIGNATURE_NAME, text, public=_others_may_read(folder))
+                # A signature is public if the files are.
+                public = all(path.stat().st_mode & 0o004 for path in folder.iterdir())
+                replace_file(folder / SIGNATURE_NAME, text, public=public)
                 trusted = key.public_key()
             found = verify_folder(folder, trusted, write_report=model_report, ledger=ledger)
     except VerificationError as error:
@@ -717,11 +692,6 @@ def verify(
         print_line("The files are consistent. Their author is not verified: --public-key checks a signature.")
     else:
         print_line("The files are consistent, and they are those that were signed.")
-
-
-def _others_may_read(folder: Path) -> bool:
-    """Whether the files of a folder are public, so that its signature is too."""
-    return all(path.stat().st_mode & 0o004 for path in folder.iterdir())
 
 
 def _print_items(found: Verification, folder: Path) -> None:

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from taciturn.tables.partitions import TablePartitions
 
 
-# -----------------------------------------------------------------------------
-# Names of models and selectors on the command line.
+# --- Names of models and selectors on the command line.
 
 Task = Literal["regress", "classify"]
 
@@ -159,8 +158,7 @@ def new_selector(method: str, **parameters: Any) -> Any:
     return kind(**{name: value for name, value in parameters.items() if name in known})
 
 
-# -----------------------------------------------------------------------------
-# Options that several commands share.
+# --- Options that several commands share.
 
 
 def checked_budget(epsilon: float | None) -> float | None:
@@ -202,8 +200,7 @@ Invalid = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed for reproduction; whoever knows it can remove the noise.")]
 Public = Annotated[
-    bool,
-    typer.Option("--public", help="Let others read the files. [default: the owner alone, permissions 0600]"),
+    bool, typer.Option("--public", help="Let others read the files. [default: the owner alone, permissions 0600]")
 ]
 Sign = Annotated[
     Path | None,
@@ -211,8 +208,7 @@ Sign = Annotated[
 ]
 
 
-# -----------------------------------------------------------------------------
-# Public facts about a table, known before its rows are read: bounds, target, task, and bounds still to be found.
+# --- Public facts about a table, known before its rows are read: bounds, target, task, and bounds still to be found.
 
 _MOST_BOUNDS = 1 << 24
 """Largest size of a bounds file in bytes: hundreds for each column of the widest admissible table."""
@@ -361,8 +357,7 @@ def read_text(path: Path, what: str, most: int) -> str:
     raise DataError(f"{what} {path.name!r}: expected a text file that can be read ({problem}); check the name.")
 
 
-# -----------------------------------------------------------------------------
-# Tables for a fit: arrays where the method or the table asks for them, and else open for reading in partitions.
+# --- Tables for a fit: arrays where the method or the table asks for them, and else open for reading in partitions.
 
 
 class StreamEngine:

@@ -11,19 +11,8 @@ from typing import Any
 from taciturn.app.report.page import render
 from taciturn.charts import NARROW, Drawing, Layout, Markup, draw_ticks, element, in_both_widths, round_safely
 from taciturn.core.errors import AccountError, visible
-from taciturn.privacy.account import (
-    AccountState,
-    Balance,
-    Charge,
-    affordable_epsilon,
-    charges_of,
-    cumulate,
-    state_of,
-)
+from taciturn.privacy.account import AccountState, Balance, Charge, affordable_epsilon, charges_of, cumulate, state_of
 from taciturn.privacy.ledger import LedgerEntry, check_entries
-
-# -----------------------------------------------------------------------------
-# What an account guarantees, in sentences.
 
 _USUAL_DELTA = 1e-6
 
@@ -70,8 +59,7 @@ def format_share(share: float) -> str:
     return f"{100.0 * share:.1f}".removesuffix(".0") + "%"
 
 
-# -----------------------------------------------------------------------------
-# The budget of an account as inline SVG: what is left of each part, what each fit took, and when.
+# --- The budget of an account as inline SVG: what is left of each part, what each fit took, and when.
 
 MOST_FITS = 40
 """Fits that a chart shows."""
@@ -195,28 +183,15 @@ def _legend(layout: Layout) -> list[Markup]:
     return shapes
 
 
-# -----------------------------------------------------------------------------
-# The page of an account: what it guarantees, what is spent by fit and by date, and whether its chain is intact.
-
 _PARTS = ("spent", "reserved", "left")
 _STATES = {"spent": "spent", "reserved": "reserved", "released": "given back"}
 
 
 def account_page(entries: Sequence[LedgerEntry]) -> str:
-    """Write the page of an account as one HTML file.
+    """Write the page of an account, from all its entries, as the text of one HTML file.
 
     It holds nothing that the ledger does not: prices, times and the classes that were fitted. A ledger that is damaged
     gets a page that says so and lists the entries as they stand.
-
-    Parameters
-    ----------
-    entries : sequence of LedgerEntry
-        All entries of an account.
-
-    Returns
-    -------
-    str
-        The text of the file.
     """
     try:
         found = check_entries(entries)

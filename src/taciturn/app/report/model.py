@@ -60,23 +60,11 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 
 
 def model_report(model: Model, score: ScoreFile | None = None) -> str:
-    """Write the report on a model as one HTML file.
+    """Write the report on a model as the text of one HTML file, with a section for its ``score``, a release of its own.
 
     The report holds the releases that the certificate covers (coefficients, intercept, bounds found privately), the
     certificate, and the public facts that the owner stated. Nothing else in it depends on data, so whoever may see the
     model may see the report.
-
-    Parameters
-    ----------
-    model : taciturn.app.model_file.Model
-        A fitted model with its bounds and the command that made it.
-    score : taciturn.app.model_file.ScoreFile, default=None
-        All measures of this model, a release of its own; they get a section.
-
-    Returns
-    -------
-    str
-        The text of ``report.html``.
     """
     certificate, bounds = model.certificate, model.bounds
     found = getattr(model.estimator, "inference_", None)
@@ -115,10 +103,6 @@ def model_report(model: Model, score: ScoreFile | None = None) -> str:
         relation=relation_in_words(certificate),
         sheet_releases=certificate.events[:_MOST_RELEASES],
     )
-
-
-# -----------------------------------------------------------------------------
-# Coefficients, by output.
 
 
 def _outputs(model: Model) -> Iterator[dict[str, Any]]:
@@ -233,8 +217,7 @@ def _format_p(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-# -----------------------------------------------------------------------------
-# How good a model is: measures, and for two classes calibration by tenths and the ROC curve.
+# --- How good a model is: measures, and for two classes calibration by tenths and the ROC curve.
 
 _RADIUS, _CAP = 4.0, 4.0
 _MOST_POINTS = 200
@@ -323,8 +306,7 @@ def _end(value: float) -> str:
     return "no end" if math.isinf(value) else format_number(value)
 
 
-# -----------------------------------------------------------------------------
-# A certificate in plain sentences, and the posterior beliefs that it admits.
+# --- A certificate in plain sentences, and the posterior beliefs that it admits.
 
 _PRIORS = (0.01, 0.1, 0.5, 0.9)
 # Distance between a belief and the region in the sentence about delta.
@@ -372,10 +354,6 @@ def _attacks(certificate: Certificate) -> list[tuple[str, str]]:
         *((f"{100.0 * level:g}%", format_percent(power, up=True)) for level, power in pairs),
         ("largest difference", format_percent(rates.advantage, up=True)),
     ]
-
-
-# -----------------------------------------------------------------------------
-# Releases, the target and the columns in words.
 
 
 def _noise(release: Release) -> tuple[str, str, str]:

@@ -95,11 +95,6 @@ class Page:
     Parts appear in the order in which they are added; those before the first section belong to the head of the page.
     A page of more than five sections has a list of contents.
 
-    Parameters
-    ----------
-    title : str
-        Heading of the page.
-
     Examples
     --------
     >>> from taciturn.app.report.page import Page

@@ -45,8 +45,7 @@ from taciturn.data.target import check_classes, check_y_bounds
 from taciturn.privacy.gdp import epsilon_of_mu
 from taciturn.privacy.transcript import Limit
 
-# -----------------------------------------------------------------------------
-# Distances between two values before noise, as shares of the declared sensitivity.
+# ---- Distances between two values before noise, as shares of the declared sensitivity.
 
 # The difference of two doubles is rounded, once.
 _ROUNDING = 1.0 + 2.0**-50
@@ -98,8 +97,7 @@ def _ratio(distance: Any, limit: Any) -> float:
     return float(distance / limit)
 
 
-# -----------------------------------------------------------------------------
-# Two neighbouring data sets.
+# ---- Two neighbouring data sets.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,8 +144,7 @@ def check_pair(neighbours: object) -> Pair:
     return neighbours
 
 
-# -----------------------------------------------------------------------------
-# Results of audits.
+# ---- Results of audits.
 
 ROUTES = ("Clopper-Pearson", "Gaussian", "exact")
 """How a bound was found."""
@@ -277,8 +274,7 @@ def _rounded_down(number: float) -> str:
     return f"{math.floor(number / step) * step:.4g}"
 
 
-# -----------------------------------------------------------------------------
-# The smallest epsilon of two laws in closed form.
+# ---- The smallest epsilon of two laws in closed form.
 
 # Tolerance for the sum of all probabilities.
 _SUM_SLACK = 1e-9
@@ -383,8 +379,7 @@ def _worst_set(law: np.ndarray, other: np.ndarray, delta: float) -> tuple[float,
     return float(best), order[: attained[-1] + 1].tolist()
 
 
-# -----------------------------------------------------------------------------
-# Hill climbing for the neighbours between which a statistic changes most.
+# ---- Hill climbing for the neighbours between which a statistic changes most.
 
 Table = tuple[FloatArray, np.ndarray]
 Function = Callable[[FloatArray, np.ndarray], Any]
@@ -606,8 +601,7 @@ class _Tables:
         return values
 
 
-# -----------------------------------------------------------------------------
-# Runs on two neighbouring data sets, and the lower bound on epsilon that they give.
+# ---- Runs on two neighbouring data sets, and the lower bound on epsilon that they give.
 
 Run = Callable[[Any, int], Any]
 
@@ -748,7 +742,7 @@ def _check_callables(run: object, event: object, delta: float) -> None:
         )
 
 
-# ------------------------------------------------------------------ the bound
+# ---- The bound.
 
 
 def _chosen(event: str, first: Outcomes, second: Outcomes, delta: float, tail: float) -> tuple[float, str]:
@@ -794,7 +788,7 @@ def _given(
     return max(0.0, found), words
 
 
-# ------------------------------------------------------------------ the runs
+# ---- The runs.
 
 
 def _seeds(random_state: int, trials: int) -> WordArray:

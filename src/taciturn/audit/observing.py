@@ -57,9 +57,7 @@ from taciturn.privacy.events import (
 from taciturn.privacy.filter import chain_cost
 from taciturn.privacy.pipeline import certificate_of
 
-# -----------------------------------------------------------------------------
-# Whether two results are the same to the bit.
-#
+# ---- Whether two results are the same to the bit.
 # A result is taken apart: attributes, entries, arrays, closures, and what pickling would write of everything else. What
 # cannot be taken apart is not taken to be the same.
 
@@ -225,9 +223,7 @@ def _joined(name: str, part: str) -> str:
     return f"{name}.{part}" if name else part
 
 
-# -----------------------------------------------------------------------------
-# The choice of an event that distinguishes two data sets, from outcomes of runs on both.
-#
+# ---- The choice of an event that distinguishes two data sets, from outcomes of runs on both.
 # Every candidate is a statistic of the outcome beside a threshold. Statistics are made from the even runs and compared,
 # threshold by threshold, on the odd ones, so that one with many parameters is not preferred for fitting noise.
 # Candidates are ranked by the bound that they would give, not by the estimate: rare outcomes promise much and keep
@@ -248,7 +244,7 @@ _LISTED = 5
 _RIDGE = 1e-6
 
 
-# ------------------------------------------------------------------ bounds
+# ---- Bounds.
 
 
 def clopper_pearson(successes: Any, trials: int, tail: float) -> tuple[FloatArray, FloatArray]:
@@ -294,7 +290,7 @@ def gaussian_bound(trials: int, tail: float) -> Bound:
     return bound
 
 
-# ------------------------------------------------------------------ statistics and events
+# ---- Statistics and events.
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +427,7 @@ def _is_zero(column: int, outcomes: FloatArray) -> FloatArray:
     return np.asarray(outcomes[:, column] == 0.0, dtype=np.float64)
 
 
-# ------------------------------------------------------------------ words
+# ---- Words.
 
 
 def outcomes_in_words(name: str, outcomes: list[Hashable], *, none: bool = False) -> str:
@@ -468,8 +464,7 @@ def _zero_in_words(column: int, comparison: str, threshold: float) -> str:
     return f"coordinate {column} is {words[unlike_zero, zero]}"
 
 
-# -----------------------------------------------------------------------------
-# What a caller observes of a run: its result, warnings, errors, output and logs.
+# ---- What a caller observes of a run: its result, warnings, errors, output and logs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,9 +567,7 @@ def _logged() -> Iterator[list[str]]:
         logging.setLogRecordFactory(before)
 
 
-# -----------------------------------------------------------------------------
-# Whether a certificate covers the releases that a fit made.
-#
+# ---- Whether a certificate covers the releases that a fit made.
 # A certificate states epsilon and delta, and lists releases from which these follow. The cost of a recorded release
 # follows from its own parameters. The recorded releases are covered in three cases:
 #

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-# -----------------------------------------------------------------------------
-# What goes wrong, said in one sentence and without a value from the data.
+# ---- What goes wrong, said in one sentence and without a value from the data.
 
 
 class TaciturnError(Exception):
@@ -119,8 +118,7 @@ def log_phase(what: str, phase: str, details: str = "") -> None:
     _LOGGER.info("%s: %s", what, said, extra={"phase": phase})
 
 
-# -----------------------------------------------------------------------------
-# Text from files, as it is shown to people: nothing in it is invisible, or makes other text appear elsewhere.
+# ---- Text from files, as it is shown to people: nothing in it is invisible, or makes other text appear elsewhere.
 
 # Letters and marks that look like nothing: fillers, joiners, selectors of variants, an empty pattern of dots.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0") | frozenset(

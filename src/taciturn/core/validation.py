@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from taciturn.core.errors import DataError, DataTypeError, ParameterError, TaciturnError
 
-# -----------------------------------------------------------------------------
-# Types of arrays, named once for the whole package.
+# ---- Types of arrays, named once for the whole package.
 
 Invalid = Literal["raise", "null"]
 """What becomes of a record that is not admissible: the table is refused, or the record is null."""
@@ -30,8 +29,7 @@ NumberArray = FloatArray | IntArray
 AnyArray = NDArray[np.generic]
 
 
-# -----------------------------------------------------------------------------
-# JSON that every program reads alike: no name twice in an object, no NaN, nothing nested or long beyond reason.
+# ---- JSON that every program reads alike: no name twice in an object, no NaN, nothing nested or long beyond reason.
 
 _MOST_VALUES = 1 << 26
 """Largest number of values, which take seconds and gigabytes: sixteen for each column of the widest libsvm file."""
@@ -61,9 +59,7 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-# -----------------------------------------------------------------------------
-# Checks of public parameters, and the filter that keeps data values out of error messages.
-#
+# ---- Checks of public parameters, and the filter that keeps data values out of error messages.
 # The checks take exactly one keyword argument, so that a message always names the caller's parameter:
 # ``check_positive(epsilon=epsilon)``.
 
@@ -135,10 +131,7 @@ def check_delta(**named: object) -> float:
     number = as_real(value)
     if not 0.0 <= number < 1.0:
         raise ParameterError(
-            name,
-            value,
-            "a number in [0, 1)",
-            f"choose it well below one over the number of records, say {name}=1e-6",
+            name, value, "a number in [0, 1)", f"choose it well below one over the number of records, say {name}=1e-6"
         )
     return number
 
@@ -257,10 +250,7 @@ _REWORDED = (
     (re.compile(r"Found array with \d+ sample"), NO_RECORDS),
     (re.compile(r"Found input variables with inconsistent"), DIFFERENT_LENGTHS),
     (re.compile(r"y should be a 1d array"), NOT_ONE_COLUMN),
-    (
-        re.compile(r"Complex data not supported"),
-        NOT_REAL,
-    ),
+    (re.compile(r"Complex data not supported"), NOT_REAL),
 )
 NOT_NUMBERS = (
     "expected numbers, got text or objects; encode such columns as numbers with public categories first (the "
@@ -293,8 +283,7 @@ def _described(name: str, original: str) -> str:
     return f"{name}: {NOT_NUMBERS}."
 
 
-# -----------------------------------------------------------------------------
-# The lattice of integer sums: its unit, and the sizes that 64 bits hold. ``data.design`` puts data on the lattice.
+# ---- The lattice of integer sums: its unit, and the sizes that 64 bits hold. ``data.design`` puts data on the lattice.
 
 FRACTION_BITS = 16
 """A value within a bound b is stored as the integer nearest to ``2**16 * value / b``."""

@@ -23,9 +23,7 @@ from taciturn.core.validation import (
     sum_magnitude,
 )
 
-# -----------------------------------------------------------------------------
-# Integer arithmetic for sums: exact, whatever the order, the chunks or the number of threads.
-#
+# ---- Integer arithmetic for sums: exact, whatever the order, the chunks or the number of threads.
 # Numbers are put on a lattice once, record by record, against public bounds. Their sums are computed
 # by ordinary floating-point products on integer-valued doubles, which are exact as long as no partial
 # sum can pass 2**53; a public rule cuts the rows into blocks that keep it so. "One record changes only
@@ -109,8 +107,7 @@ def exact_block_rows(weight_bound: int) -> int:
     return rows
 
 
-# -----------------------------------------------------------------------------
-# The map from public bounds to [-1, 1], stated once for everything that applies it.
+# ---- The map from public bounds to [-1, 1], stated once for everything that applies it.
 
 
 def centre_and_half(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -151,8 +148,7 @@ def to_unit_range(
     return out
 
 
-# -----------------------------------------------------------------------------
-# X behind a few exact products: dense or sparse inside, the same integers outside.
+# ---- X behind a few exact products: dense or sparse inside, the same integers outside.
 
 _BLOCK_ENTRIES = 1 << 22
 # Of a piece that stays in a cache while it is put on the lattice or turned into doubles and multiplied.

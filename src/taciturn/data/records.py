@@ -35,9 +35,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.persons import PersonKeys
 
-# -----------------------------------------------------------------------------
-# Sparse tables before anything reads them: places inside the table, one entry per cell, no stored zeros.
-#
+# ---- Sparse tables before anything reads them: places inside the table, one entry per cell, no stored zeros.
 # scipy builds a matrix from three arrays and trusts them ever after. Compiled loops, its own included, then read and
 # write memory at whatever places these arrays name.
 
@@ -132,9 +130,7 @@ def canonical_layout(X: Any) -> Any:
     return X
 
 
-# -----------------------------------------------------------------------------
-# Which records of a table are usable, each judged by itself against a public schema: numbers, and a target.
-#
+# ---- Which records of a table are usable, each judged by itself against a public schema: numbers, and a target.
 # A record with a cell that is no finite number, or without a usable target, is a *null record*: it keeps its slot in
 # the public count and is absent from every statistic. No type is inferred from a column, where one cell would decide
 # how all others are read.
@@ -392,8 +388,7 @@ def _is_label(label: Any) -> bool:
         return False
 
 
-# -----------------------------------------------------------------------------
-# The one door through which every table enters: checked, finite, in one layout.
+# ---- The one door through which every table enters: checked, finite, in one layout.
 
 LAYOUTS = ("csr", "csc")
 """Layouts in which sparse tables reach solvers."""

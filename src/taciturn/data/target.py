@@ -26,8 +26,7 @@ from taciturn.core.validation import (
 from taciturn.data.design import to_lattice
 from taciturn.data.records import Records
 
-# -----------------------------------------------------------------------------
-# Targets on the lattice: numbers mapped to [-1, 1], or labels as one class against the rest.
+# ---- Targets on the lattice: numbers mapped to [-1, 1], or labels as one class against the rest.
 
 DEFAULT_X_BOUND = 1.0
 """The bound on feature values where none is given."""
@@ -199,9 +198,7 @@ def class_signs(codes: IntArray, n_classes: int) -> FloatArray:
     return signs
 
 
-# -----------------------------------------------------------------------------
-# Public cells in which a record falls by its target and by what a public model predicts for it.
-#
+# ---- Public cells in which a record falls by its target and by what a public model predicts for it.
 # A score releases the number of records in each cell once, and every measure of the model is made of these numbers.
 # Cells are fixed before the data are read, by the number of records and the noise; the cell of a record is a function
 # of that record alone. Bins of predicted probabilities are bins of log-odds, so that a margin is compared with public

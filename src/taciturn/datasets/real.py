@@ -26,9 +26,7 @@ from sklearn.datasets import load_svmlight_file
 from taciturn.core.errors import DataError
 from taciturn.core.validation import FloatArray, check_choice
 
-# -----------------------------------------------------------------------------
-# The forms in which a data set is kept: numpy archives, and the text of its publishers.
-#
+# ---- The forms in which a data set is kept: numpy archives, and the text of its publishers.
 # A form knows the names of its files and how to read them. Whatever in a file is not as the form has it ends in an
 # exception of Python, numpy, scipy or scikit-learn; the loader turns all of them into one sentence without data.
 
@@ -239,8 +237,7 @@ def _matrix(archive: Any, dense: str, prefix: str) -> FloatArray | sp.csr_array:
     return X
 
 
-# -----------------------------------------------------------------------------
-# What is known of each data set: its shape, its labels or target, its files, and who publishes it.
+# ---- What is known of each data set: its shape, its labels or target, its files, and who publishes it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +333,7 @@ MICROARRAYS = tuple(_GROUPS["microarrays"])
 """Names of the microarray sets whose classes are known for certain."""
 
 
-# -----------------------------------------------------------------------------
-# Finding the files of a data set, reading them, and refusing those of another.
+# ---- Finding the files of a data set, reading them, and refusing those of another.
 
 DATA_VARIABLE = "TACITURN_DATA"
 """Environment variable that names a folder of data sets."""
@@ -470,16 +466,7 @@ def load_dataset(name: str, directory: str | os.PathLike[str] | None = None) -> 
         shape = (facts.n_test, facts.shape[1])
         X_test, y_test = _checked(test, facts, shape, facts.test_labels, "test ", refused)
     return Dataset(
-        name,
-        X,
-        y,
-        facts.task,
-        X_test,
-        y_test,
-        _digest(files.paths),
-        part.label_names,
-        part.categories,
-        part.extras,
+        name, X, y, facts.task, X_test, y_test, _digest(files.paths), part.label_names, part.categories, part.extras
     )
 
 

@@ -15,8 +15,7 @@ from scipy.special import expit
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import FloatArray, IntArray, check_integer, check_positive, check_real
 
-# -----------------------------------------------------------------------------
-# The synthetic sets of *Feature Selection from Differentially Private Correlations* (DP-SIS).
+# ---- The synthetic sets of *Feature Selection from Differentially Private Correlations* (DP-SIS).
 
 
 def make_dpsis_instability(
@@ -102,8 +101,7 @@ def _centred(values: FloatArray) -> FloatArray:
     return centred
 
 
-# -----------------------------------------------------------------------------
-# The synthetic sets of *Differentially Private Iterative Gradient Hard Thresholding for Sparse Learning* (DP-IGHT).
+# ---- The synthetic sets of *Differentially Private Iterative Gradient Hard Thresholding [...]* (DP-IGHT).
 
 
 def make_ight_linear(
@@ -162,8 +160,7 @@ def _rows(
     return X, coef, rng
 
 
-# -----------------------------------------------------------------------------
-# Large sparse tables in the manner of text.
+# ---- Large sparse tables in the manner of text.
 
 # Below this, rows with distinct columns are waited for too long.
 _LEAST_FREE_SHARE = 0.05
@@ -266,8 +263,7 @@ def _distinct_ranks(rng: np.random.Generator, cumulative: FloatArray, n_rows: in
     return ranks
 
 
-# -----------------------------------------------------------------------------
-# The synthetic sets of the Sparsifier paper and of the screening papers: normal rows, weights at the front.
+# ---- The synthetic sets of the Sparsifier paper and of the screening papers: normal rows, weights at the front.
 
 _SPARSIFIER_WEIGHTS = (10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 0.5)
 _SCREENING_WEIGHTS = (1.0,) * 35 + (-1.0,) * 35

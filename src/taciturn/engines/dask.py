@@ -39,8 +39,7 @@ from taciturn.engines.interface import (
 )
 from taciturn.engines.partitions import PartitionedSource
 
-# -----------------------------------------------------------------------------
-# Partitions on dask: blocks stay on the workers, tasks go there, integers come back.
+# ---- Partitions on dask: blocks stay on the workers, tasks go there, integers come back.
 
 # Partial sums that a worker adds before they come to the driver.
 _ADDED_TOGETHER = 16
@@ -181,8 +180,7 @@ def _without_records(run: Any) -> Any:
     raise DataError(_LOST if lost else _FAILED)
 
 
-# -----------------------------------------------------------------------------
-# Arrays and data frames of dask as tables in partitions.
+# ---- Arrays and data frames of dask as tables in partitions.
 
 
 class DaskTable(OpenTable):

@@ -41,9 +41,7 @@ from taciturn.data.records import (
 )
 from taciturn.data.target import LabelMap, NumberMap
 
-# -----------------------------------------------------------------------------
-# What a source is: a table in partitions that answers with exact integer sums over its records.
-#
+# ---- What a source is: a table in partitions that answers with exact integer sums over its records.
 # Integers add up to the same sum in any order. A fit that reads its data through :meth:`Source.total` alone therefore
 # gives the same coefficients for the same seed, whatever the partitions are and wherever they are stored. Sums are
 # exact and as sensitive as the records: they belong to the driver, which adds the noise.
@@ -309,9 +307,7 @@ def _contents(value: object) -> Iterable[object]:
     return [*held, *getattr(value, "__dict__", {}).values(), *closure]
 
 
-# -----------------------------------------------------------------------------
-# One partition of a table becomes one block: its rows are read, judged, mapped and put in slots.
-#
+# ---- One partition of a table becomes one block: its rows are read, judged, mapped and put in slots.
 # That is what :func:`~taciturn.data.records.read_records` does with a whole table. Whatever is decided here is decided
 # record by record, so that the blocks of a table hold the same records for every division into partitions.
 
@@ -520,8 +516,7 @@ def accepted(answer: Any) -> Any:
     return answer
 
 
-# -----------------------------------------------------------------------------
-# A table in memory.
+# ---- A table in memory.
 
 
 class ArraySource:
@@ -628,8 +623,7 @@ class PartitionFacts:
     n_persons: int | None = None
 
 
-# -----------------------------------------------------------------------------
-# Tables that ``fit`` takes in place of arrays: open for reading in partitions, with their target and their persons.
+# ---- Tables that ``fit`` takes in place of arrays: read in partitions, with their target and their persons.
 
 ONE_PARTITION = (
     "the rows of each person lie in one partition of the table; a table in which they do not is refused, and the "
@@ -752,7 +746,7 @@ class TablePersons:
         return PersonKeys(np.concatenate(slots), n_persons, digest)
 
 
-# ------------------------------------------------------------------ the arguments of fit
+# ---- The arguments of fit.
 
 
 def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
@@ -826,8 +820,7 @@ class _TruthValues:
         return len(y) == 0 or has_truth_values(y, invalid=self.invalid)
 
 
-# -----------------------------------------------------------------------------
-# Predictions and transformations of dask collections, partition by partition.
+# ---- Predictions and transformations of dask collections, partition by partition.
 
 Result = TypeVar("Result", covariant=True)
 

@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.validation import (
-    BoolArray,
-    IndexArray,
-    IntArray,
-    Invalid,
-    check_choice,
-    check_integer,
-)
+from taciturn.core.validation import BoolArray, IndexArray, IntArray, Invalid, check_choice, check_integer
 from taciturn.data.persons import PERSON_WEIGHT, KeyForms, key_forms
 from taciturn.engines.interface import (
     Block,
@@ -44,8 +37,7 @@ from taciturn.tables.columns import TableSchema
 from taciturn.tables.formats import machine_memory
 from taciturn.tables.partitions import NumberPartitions, TablePartitions, open_partitions
 
-# -----------------------------------------------------------------------------
-# Sources over partitions that lie somewhere else, whatever runs them.
+# ---- Sources over partitions that lie somewhere else, whatever runs them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +152,7 @@ class PartitionedSource:
             raise RuntimeError(f"an engine gave {found} answers for {len(self.partitions)} partitions")
 
 
-# -----------------------------------------------------------------------------
-# A table that is read partition after partition, in bounded memory.
+# ---- A table that is read partition after partition, in bounded memory.
 
 DEFAULT_MEMORY = 1 << 30
 """Bytes of blocks that are held between rounds, unless another number is given."""
@@ -286,8 +277,7 @@ class StreamedSource(PartitionedSource):
         return part
 
 
-# -----------------------------------------------------------------------------
-# Tables behind a reader: streamed in this process, or run by an engine elsewhere.
+# ---- Tables behind a reader: streamed in this process, or run by an engine elsewhere.
 
 Engine = Callable[[Sequence[Partition], PartitionFacts], PartitionedSource]
 

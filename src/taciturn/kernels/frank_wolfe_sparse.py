@@ -26,8 +26,7 @@ from taciturn.kernels.vertex_sampler import (
     settle,
 )
 
-# -----------------------------------------------------------------------------
-# A sparse matrix of lattice integers, by row and by column: what compiled loops over both walk through.
+# ---- A sparse matrix of lattice integers, by row and by column: what compiled loops over both walk through.
 
 _NONE = -1
 
@@ -145,9 +144,7 @@ def sum_column(
     return a, b
 
 
-# -----------------------------------------------------------------------------
-# Loss derivatives of one record as continuous piecewise linear functions of its margin, on a lattice.
-#
+# ---- Loss derivatives of one record as continuous piecewise linear functions of its margin, on a lattice.
 # With features in [-1, 1] and coefficients of L1 norm at most lambda, a record with margin m and target y
 # contributes ``x psi(m, y)`` to the gradient:
 #
@@ -379,9 +376,7 @@ def exact_residual(
     return min(max(psi, -bound), bound)
 
 
-# -----------------------------------------------------------------------------
-# Scores of a Frank-Wolfe run on sparse data, kept up to date at the cost of the rows that change.
-#
+# ---- Scores of a Frank-Wolfe run on sparse data, kept up to date at the cost of the rows that change.
 # Iterate
 #     With steps :math:`\mu_t = 2/(t+2)` from zero, the iterate before step t is :math:`w_t = \lambda v_t / S_t`,
 #     :math:`S_t = t(t+1)/2`, where :math:`v_t = \sum_{s<t} \pm(s+1) e_{j_s}` is an *integer* vector: a step changes
@@ -680,9 +675,7 @@ def recut(
     tally[PEAK_NOW], tally[PEAK_FAR] = peak_now, peak_far
 
 
-# -----------------------------------------------------------------------------
-# Columns in groups of like weight, and how long the sampler's bounds on their scores hold.
-#
+# ---- Columns in groups of like weight, and how long the sampler's bounds on their scores hold.
 # The sampler (:mod:`~taciturn.kernels.vertex_sampler`) needs an upper bound on :math:`|x_k|`, ``x = gamma (A + c B)``
 # for an inverse temperature gamma, for every column at every step. Rows change at almost every step, and c always does.
 # Columns with many entries move a lot and are few; those with few entries hardly move and are many. So columns, which
@@ -973,9 +966,7 @@ def worth_leaving(
     return n_entries > cost + total * _PROPOSED_SHARE
 
 
-# -----------------------------------------------------------------------------
-# Private Frank-Wolfe on sparse data, at a cost per step that follows the chosen column and not the matrix.
-#
+# ---- Private Frank-Wolfe on sparse data, at a cost per step that follows the chosen column and not the matrix.
 # Scores and their bounds are those above; :mod:`~taciturn.kernels.vertex_sampler` draws vertices from the bounds.
 
 _MOST_REJECTIONS = 64

@@ -36,8 +36,7 @@ from taciturn.published.base import (
     vertex_releases,
 )
 
-# -----------------------------------------------------------------------------
-# Private LASSO: Frank-Wolfe over an L1 ball with Laplace noise on every vertex, as printed.
+# ---- Private LASSO: Frank-Wolfe over an L1 ball with Laplace noise on every vertex, as printed.
 
 COMPOSITION = (
     "the proof adds the steps up by a composition theorem of which it drops the second-order term; the proved epsilon "
@@ -227,8 +226,7 @@ class PrivateLasso(LassoModel):
     random_state: int | None = None
 
 
-# -----------------------------------------------------------------------------
-# Multinomial Private LASSO: one selection per feature and step, as printed.
+# ---- Multinomial Private LASSO: one selection per feature and step, as printed.
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -375,8 +373,7 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
         )
 
 
-# -----------------------------------------------------------------------------
-# Sparsifier: Private LASSO thinned to a noisy count of a non-private model's coefficients, as printed.
+# ---- Sparsifier: Private LASSO thinned to a noisy count of a non-private model's coefficients, as printed.
 
 PRINTED_COUNT_STEPS = 50_000
 

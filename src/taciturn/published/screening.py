@@ -32,8 +32,7 @@ from taciturn.privacy.events import GaussianEvent, NotPrivateEvent, PureEvent
 from taciturn.published.base import BallModel, check_printed_delta, classifies, parts_of, state_claim, vertex_releases
 from taciturn.published.frank_wolfe import COMPOSITION
 
-# -----------------------------------------------------------------------------
-# What ADP-Screen and RNM-Screen share: the screening rule, Frank-Wolfe around it, and the claim of a run.
+# ---- What ADP-Screen and RNM-Screen share: the screening rule, Frank-Wolfe around it, and the claim of a run.
 
 Watch = Callable[[int, FloatArray, FloatArray], None]
 
@@ -350,8 +349,7 @@ class ScreenedReproduction(BallModel):
         return (*errata, COMPOSITION, SCALED_BY_DATA)
 
 
-# -----------------------------------------------------------------------------
-# ADP-Screen: Frank-Wolfe with a screening rule under Gaussian noise, as printed.
+# ---- ADP-Screen: Frank-Wolfe with a screening rule under Gaussian noise, as printed.
 
 REFUTED = (
     "with 3,000 records, 600 features and one screening, the epsilon of 2.5 that is claimed for the screening at delta "
@@ -526,8 +524,7 @@ class ADPScreen(ScreenedReproduction):
         return shared if classifies(self) else (REFUTED, *shared, KEPT_TARGET)
 
 
-# -----------------------------------------------------------------------------
-# RNM-Screen: Frank-Wolfe that screens the coefficient of the smallest noisy score, as printed.
+# ---- RNM-Screen: Frank-Wolfe that screens the coefficient of the smallest noisy score, as printed.
 
 SIGN = (
     "line 11 also tells whether the smallest noisy score is negative, for which the noise of an index does not pay: "

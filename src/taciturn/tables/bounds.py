@@ -38,8 +38,7 @@ from taciturn.tables.columns import (
     shorten,
 )
 
-# -----------------------------------------------------------------------------
-# The parser of ``bounds.toml``, which names the place of a mistake.
+# ---- The parser of ``bounds.toml``, which names the place of a mistake.
 
 _BLANK = re.compile(r"^\s*(\w+)\s*=\s*(?:#.*)?$")
 _HEADER = re.compile(r"^\s*\[(.+)\]\s*(?:#.*)?$")
@@ -95,8 +94,7 @@ def _blanks(text: str, first: int | None) -> list[tuple[str, int]]:
     return found if found and (first is None or found[0][1] <= first) else []
 
 
-# -----------------------------------------------------------------------------
-# The content of ``bounds.toml`` and of the bounds in ``model.json``: sections, keys and types.
+# ---- The content of ``bounds.toml`` and of the bounds in ``model.json``: sections, keys and types.
 
 _MOST_FILE = 1 << 24
 """Largest size of a file of categories in bytes, which is that of a bounds file."""
@@ -266,8 +264,7 @@ def _to_names(place: str, content: Any) -> tuple[str, ...]:
     return listed
 
 
-# -----------------------------------------------------------------------------
-# Public facts about the columns of a table: bounds, categories, classes, and values that replace missing ones.
+# ---- Public facts about the columns of a table: bounds, categories, classes, and values that replace missing ones.
 
 
 @dataclass(frozen=True)

@@ -315,10 +315,7 @@ def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[An
             raise _wrong_type(name, "dates", values)
     days: NDArray[Any]
     days, gaps = _distinct_values(
-        name,
-        values,
-        lambda cell: np.datetime64(read_day(cell, column.format) or "NaT", "D"),
-        np.datetime64("NaT", "D"),
+        name, values, lambda cell: np.datetime64(read_day(cell, column.format) or "NaT", "D"), np.datetime64("NaT", "D")
     )
     if strict and (np.isnat(days) & ~gaps).any():
         raise DataError(not_dates(name, column.format))
@@ -396,7 +393,7 @@ def _arrow_distinct(name: str, values: Any) -> tuple[list[Any], IndexArray]:
     return distinct, at
 
 
-# ---------------------------------------------------------------------- targets
+# ---- Targets.
 
 
 class Labels:

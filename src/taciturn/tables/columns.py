@@ -22,8 +22,7 @@ import numpy as np
 from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError, TaciturnError, visible
 from taciturn.core.validation import check_truth, is_width
 
-# -----------------------------------------------------------------------------
-# Names and values in messages about tables: short, on one line, and never a cell.
+# ---- Names and values in messages about tables: short, on one line, and never a cell.
 
 _LONGEST = 60
 
@@ -54,8 +53,7 @@ def refusal(place: str, value: object, expected: str, remedy: str) -> ParameterE
     return ParameterError(place, shorten(value), expected, remedy)
 
 
-# -----------------------------------------------------------------------------
-# Problems that are told together, so that a table or a bounds file is mended once and not once per run.
+# ---- Problems that are told together, so that a table or a bounds file is mended once and not once per run.
 
 _MOST_NAMES = 10
 _MOST_TOLD = 20
@@ -143,8 +141,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold() or name
 
 
-# -----------------------------------------------------------------------------
-# Canonical text of categories and labels, the same for a text table and for a typed one.
+# ---- Canonical text of categories and labels, the same for a text table and for a typed one.
 
 # A number with leading zeros is a code, and stays as it is.
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
@@ -184,9 +181,7 @@ def normal_text(value: Any) -> str:
     return str(value)
 
 
-# -----------------------------------------------------------------------------
-# Cells as numbers, truth values and text by public rules. Every function here looks at one cell.
-#
+# ---- Cells as numbers, truth values and text by public rules. Every function here looks at one cell.
 # Functions named ``read_...`` take a cell of any kind, such as one of an object column of pandas. The type that the
 # bounds state decides how it is read, never the other cells of its column.
 
@@ -247,7 +242,7 @@ def truth_code(text: str) -> int:
     return -1 if found is None else int(found)
 
 
-# ------------------------------------------------------------------ cells of any kind
+# ---- Cells of any kind.
 
 
 def never_raises(otherwise: S) -> Callable[[Callable[P, R]], Callable[P, R | S]]:
@@ -337,8 +332,7 @@ def read_text(cell: Any) -> str | None:
     return normal_text(float(cell)) if isinstance(cell, Real) else None
 
 
-# -----------------------------------------------------------------------------
-# Dates by a public rule: text and typed cells as days, each cell by itself.
+# ---- Dates by a public rule: text and typed cells as days, each cell by itself.
 
 PARTS = ("year", "month")
 """Parts of a date that can be features."""
@@ -403,8 +397,7 @@ def check_format(place: str, format: Any) -> None:
         raise refusal(place, format, "a format with year, month and day", 'write it as "%d.%m.%Y" or "%m/%d/%Y"')
 
 
-# -----------------------------------------------------------------------------
-# How the file of a table is written: ``[table]`` in ``bounds.toml``.
+# ---- How the file of a table is written: ``[table]`` in ``bounds.toml``.
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """Delimiters of text tables, with their names."""
@@ -459,8 +452,7 @@ class TableLayout:
         return {key: value for key, value in stated.items() if value not in (None, ".", False)}
 
 
-# -----------------------------------------------------------------------------
-# What stands for missing cells: a value of the column, a feature that says that the cell is missing, or both.
+# ---- What stands for missing cells: a value of the column, a feature that says that the cell is missing, or both.
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,8 +503,7 @@ def is_fill_of(stated: Any, kind: str) -> bool:
     return type(value) in kinds
 
 
-# -----------------------------------------------------------------------------
-# The schema of a table: names and kinds of its columns, never a value.
+# ---- The schema of a table: names and kinds of its columns, never a value.
 
 LABEL = "label"
 """Name of the target of a libsvm file, the number at the beginning of a line."""
@@ -660,8 +651,7 @@ def kind_of(arrow_type: Any) -> str:
     return "date" if types.is_temporal(arrow_type) else "unknown"
 
 
-# -----------------------------------------------------------------------------
-# Public facts about one column: its type, and its bounds, categories or classes.
+# ---- Public facts about one column: its type, and its bounds, categories or classes.
 
 KEYS = {
     "number": ("lower", "upper", "censored"),

@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# -----------------------------------------------------------------------------
-# The bytes of text tables: read once, from first to last, within stated limits, and checked as they go by.
+# ---- The bytes of text tables: read once, from first to last, within stated limits, and checked as they go by.
 
 T = TypeVar("T")
 
@@ -291,9 +290,7 @@ class _Quotes:
                     at += 1
 
 
-# -----------------------------------------------------------------------------
-# Sheets of workbooks and tables of SQLite files, handed on as the text of a CSV file.
-#
+# ---- Sheets of workbooks and tables of SQLite files, handed on as the text of a CSV file.
 # Their cells have types of their own, and two cells of one column may differ. As text they are read by the types that
 # the bounds state, cell by cell, as the cells of a CSV file are.
 
@@ -545,8 +542,7 @@ _READERS: Mapping[str, Callable[[Path, str, str | None, StoppableStream], Iterat
 }
 
 
-# -----------------------------------------------------------------------------
-# Table files and their formats, and error messages about them that quote no cell.
+# ---- Table files and their formats, and error messages about them that quote no cell.
 
 _FORMATS = {
     ".csv": "csv",
@@ -743,27 +739,15 @@ def wrong_numbers(file: TableFile, name: str) -> str:
 
 # Messages of the readers with a known cause. Any of them may quote a cell.
 _CAUSES = (
-    (
-        r"MemoryError",
-        "expected a table that fits into memory, got a larger one; leave columns out",
-    ),
-    (
-        r"PermissionError",
-        "expected a file that may be read; ask for the permission to read it",
-    ),
+    (r"MemoryError", "expected a table that fits into memory, got a larger one; leave columns out"),
+    (r"PermissionError", "expected a file that may be read; ask for the permission to read it"),
     (
         r"^OperationalError: database (?:table |schema )?is locked",
         "expected a database that can be read, got one that another program has locked; wait until that program has "
         "finished writing or end it, then try again",
     ),
-    (
-        r"conversion error to (?:double|float)",
-        _NO_NUMBERS,
-    ),
-    (
-        r"utf-?8|codec",
-        "expected text in UTF-8, got another encoding; save the table as UTF-8",
-    ),
+    (r"conversion error to (?:double|float)", _NO_NUMBERS),
+    (r"utf-?8|codec", "expected text in UTF-8, got another encoding; save the table as UTF-8"),
     (
         r"conversion error",
         "expected values of one type in column {column}, got several; state the classes in the bounds",
@@ -773,10 +757,7 @@ _CAUSES = (
         "expected as many cells in every row as the header has names, got rows of other lengths; correct them, and put "
         "cells that hold the delimiter in quotes",
     ),
-    (
-        r"empty csv|cannot infer number of columns",
-        "expected a header and rows, got none; write the table again",
-    ),
+    (r"empty csv|cannot infer number of columns", "expected a header and rows, got none; write the table again"),
     (
         r"straddl",
         "expected rows of ordinary length, got one of millions of characters; check the quotes and the ends of lines",
@@ -785,10 +766,7 @@ _CAUSES = (
         r"zlib|gzip|crc|compressed|decompress|EOFError",
         "expected a complete gzip file, got a damaged one or another format; write the table again",
     ),
-    (
-        r"sorted and unique",
-        "expected the indices of every line in ascending order, got others; sort them",
-    ),
+    (r"sorted and unique", "expected the indices of every line in ascending order, got others; sort them"),
 )
 
 
@@ -829,8 +807,7 @@ def _describe(file: TableFile, original: str, names: Sequence[str]) -> str:
     )
 
 
-# -----------------------------------------------------------------------------
-# Stata files (.dta) as record batches, read by pandas.
+# ---- Stata files (.dta) as record batches, read by pandas.
 
 _DATES = ("%tc", "%td", "%d", "%tw", "%tm", "%tq", "%th", "%ty")
 """Formats of dates. Moments with leap seconds, %tC, stay numbers."""
@@ -927,8 +904,7 @@ def _column(dtype: Any, form: str, labels: Mapping[Any, str] | None) -> _StataCo
     return _StataColumn(pa.from_numpy_dtype(dtype), None)
 
 
-# -----------------------------------------------------------------------------
-# Files of all formats as record batches of selected columns, in the types that the bounds state.
+# ---- Files of all formats as record batches of selected columns, in the types that the bounds state.
 
 _CELLS = 1 << 22
 """Approximate number of cells in one batch."""
@@ -991,10 +967,7 @@ def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection
 
 
 def stream_batches(
-    file: TableFile,
-    schema: TableSchema,
-    selection: ColumnSelection,
-    stream: TableStream | SheetStream | None = None,
+    file: TableFile, schema: TableSchema, selection: ColumnSelection, stream: TableStream | SheetStream | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read the rows in batches, one of which is in memory at a time.
 
@@ -1032,7 +1005,7 @@ def read_first_texts(file: TableFile, schema: TableSchema) -> dict[str, list[str
     }
 
 
-# ---------------------------------------------------------------------- CSV
+# ---- CSV files.
 
 
 def _csv_schema(file: TableFile) -> Any:
@@ -1220,7 +1193,7 @@ def _parsed_numbers(texts: pa.Array, decimal: str) -> pa.Array:
     return pa.array([None if text is None else parse_number(text) for text in texts.to_pylist()], pa.float64())
 
 
-# --------------------------------------------------- files with a schema of their own
+# ---- Files with a schema of their own.
 
 
 def _parquet_schema(file: TableFile) -> Any:
@@ -1308,8 +1281,7 @@ _TYPED: Mapping[str, Callable[[TableFile, TableSchema, ColumnSelection, int], It
 }
 
 
-# -----------------------------------------------------------------------------
-# Tables that are a folder of files.
+# ---- Tables that are a folder of files.
 
 
 def table_files(path: str | os.PathLike[str], layout: TableLayout | None = None) -> tuple[TableFile, ...]:
@@ -1355,8 +1327,7 @@ def folder_schema(files: tuple[TableFile, ...]) -> TableSchema:
     return first
 
 
-# -----------------------------------------------------------------------------
-# libsvm files: sparse rows of numbers, with the target in front.
+# ---- libsvm files: sparse rows of numbers, with the target in front.
 
 _BLOCK = 1 << 23
 """Approximate number of bytes that are parsed at a time."""

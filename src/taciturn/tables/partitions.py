@@ -62,8 +62,7 @@ from taciturn.tables.formats import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# -----------------------------------------------------------------------------
-# What a table must have, and which of its columns are read.
+# ---- What a table must have, and which of its columns are read.
 
 
 def files_schema(files: tuple[TableFile, ...]) -> TableSchema:
@@ -147,8 +146,7 @@ def _is_plain_number(column: Column) -> bool:
     return column.type == "number" and not column.censored
 
 
-# -----------------------------------------------------------------------------
-# Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
+# ---- Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
 
 
 def raise_problems(
@@ -249,8 +247,7 @@ def _has_gaps(values: Any, *, text: bool) -> bool:
     return bool(compute.any(compute.is_null(values, nan_is_null=nan_is_null)).as_py())
 
 
-# -----------------------------------------------------------------------------
-# Record batches of a table as features, target and keys of persons.
+# ---- Record batches of a table as features, target and keys of persons.
 
 EncodedPart = tuple[Any, Any, list[Any] | None]
 """Features, target, and the keys of persons."""
@@ -380,8 +377,7 @@ def sparse_batch(rows: Any, labels: NDArray[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=list(SparsePart.names))
 
 
-# -----------------------------------------------------------------------------
-# Row groups of Parquet files and record batches of Arrow files, which are read one by one.
+# ---- Row groups of Parquet files and record batches of Arrow files, which are read one by one.
 
 _READ_SIZE = 1 << 16
 """Bytes of a column that are read from a Parquet file at a time; without it the column of a row group is read whole."""
@@ -570,8 +566,7 @@ class _Cursor:
         return taken
 
 
-# -----------------------------------------------------------------------------
-# A copy of a text table in Arrow's format, in a private temporary folder, for tables that are read many times.
+# ---- A copy of a text table in Arrow's format, in a private temporary folder, for tables that are read many times.
 
 _PACKED_RATIO = 4
 """Typical size of a text table against that of its gzip file."""
@@ -775,8 +770,7 @@ def row_groups(
         yield from ([batch] for batch in batches) if schema.sparse else _regroup(batches, most)
 
 
-# -----------------------------------------------------------------------------
-# Tables on disk that are read one partition at a time, in bounded memory or held in memory.
+# ---- Tables on disk that are read one partition at a time, in bounded memory or held in memory.
 
 _CELLS = 1 << 20
 """Largest number of cells of a partition: 8 MiB of doubles. Smaller ones are slower, larger ones hardly faster."""
@@ -1282,8 +1276,7 @@ def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> 
             )
 
 
-# -----------------------------------------------------------------------------
-# Columns of numbers of a table on disk as they are, for bounds that are found privately.
+# ---- Columns of numbers of a table on disk as they are, for bounds that are found privately.
 
 
 class NumberPartitions:

@@ -34,8 +34,7 @@ from taciturn.tables.formats import (
     without_cells,
 )
 
-# -----------------------------------------------------------------------------
-# Columns that identify somebody or something, told by their names alone: no value is looked at.
+# ---- Columns that identify somebody or something, told by their names alone: no value is looked at.
 
 _PERSONS = re.compile(
     "account|child|citizen|client|customer|donor|employee|individual|insured|member|mother|participant|patient|person|"
@@ -93,9 +92,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-# -----------------------------------------------------------------------------
-# What ``taciturn init`` proposes for every column, from its name and from the shapes of the cells in the first rows.
-#
+# ---- What ``taciturn init`` proposes for a column, from its name and the shapes of the cells in the first rows.
 # **Privacy.** Cells are looked at to choose one type from a fixed list, for each column by itself, with the format of
 # its dates or the length of its groups of codes, and the delimiter and the decimal point of the file. Nothing else
 # leaves this module: no value, no count, no range. The certificates of fits assume that names and types of the columns
@@ -108,14 +105,7 @@ _MANY = 30
 _LONG, _WORDS = 40, 4
 """Text of so many characters or words is free text, where it is more than half of the cells."""
 
-_DATES = (
-    "%d.%m.%Y",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-    "%Y/%m/%d",
-    "%d.%m.%y",
-)
+_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
@@ -278,8 +268,7 @@ def _detect_decimal(columns: Iterable[Sequence[str]]) -> str:
     return "," if commas else "."
 
 
-# -----------------------------------------------------------------------------
-# The template of ``bounds.toml`` that the owner of a table fills in.
+# ---- The template of ``bounds.toml`` that the owner of a table fills in.
 
 _MOST_SECTIONS = 500
 """The template of a wider table has one pair of bounds for all columns of numbers."""

@@ -35,8 +35,7 @@ from taciturn.tables.partitions import (
     select_columns,
 )
 
-# -----------------------------------------------------------------------------
-# Tables on disk as encoded features: whole for a fit, in blocks for predictions.
+# ---- Tables on disk as encoded features: whole for a fit, in blocks for predictions.
 
 Path = str | os.PathLike[str]
 
@@ -230,8 +229,7 @@ def _key_text(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-# -----------------------------------------------------------------------------
-# Encode a table with named columns as the matrix of features that a model takes.
+# ---- Encode a table with named columns as the matrix of features that a model takes.
 
 # Rows that are encoded at a time: the columns of a block fit into the processor's cache.
 _ROWS = 1 << 13

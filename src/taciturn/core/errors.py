@@ -101,9 +101,7 @@ class UnaccountedSearchWarning(UserWarning):
     """A search compares scores that are not private, and chooses by them."""
 
 
-# -----------------------------------------------------------------------------
-# The progress of a computation under the logger ``taciturn``: its phases and public facts, never what depends on data.
-#
+# ---- The progress of a computation under the logger ``taciturn``: phases and public facts, nothing from the data.
 # Whoever reads a log may not be allowed to see the data, so that a message is a release like any other. Messages and
 # their number follow from public facts; the times that :mod:`logging` adds to them are a side channel, as running time
 # is, and certificates say so.

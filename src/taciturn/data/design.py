@@ -123,14 +123,8 @@ def to_unit_range(
 
     .. math:: \frac{\min(\max(x, l), u) - (l + u) / 2}{(u - l) / 2}
 
-    Parameters
-    ----------
-    values : ndarray
-        Numbers; NaN stays NaN, infinity is clipped like everything else.
-    lower, upper : ndarray
-        Public bounds that broadcast against ``values``.
-    out : ndarray, default=None
-        Where to put the result; may be ``values`` itself.
+    The bounds are public and broadcast against ``values``. NaN stays NaN; infinity is clipped like everything else.
+    ``out`` is where to put the result, and may be ``values`` itself.
     """
     centre, half = centre_and_half(lower, upper)
     # The centre is rounded, so the quotient may miss an end by one unit in the last place. Where it does not, clipped
@@ -158,19 +152,10 @@ _CACHED_ENTRIES = 1 << 17
 class Design:
     """A feature matrix, clipped to ``[-x_bound, x_bound]`` and put on the lattice.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix/array in CSR or CSC format, shape (n_samples, n_features)
-        Finite numbers (checked by the caller). Sparse input stays sparse: clipping keeps zeros.
-    x_bound : float
-        Public bound on every entry.
-    intercept : bool, default=False
-        Whether to append a column whose entries are all the same.
-    constant : int, default=ONE
-        That entry in lattice units; by default it stands at the bound.
+    X is an array, or a sparse matrix in CSR or CSC format, of finite numbers (checked by the caller). Sparse input
+    stays sparse: clipping keeps zeros. With ``intercept`` a column is appended whose entries are all ``constant``, in
+    lattice units; by default it stands at the bound.
 
-    Notes
-    -----
     Entries are integers in ``[-ONE, ONE]`` in units of ``x_bound / ONE``. Dense ones are held in 32 bits each, half of
     what X takes, and become doubles a few rows at a time where BLAS multiplies them; sparse ones are held as doubles,
     for scipy. Weights are integer-valued too. Results are exact 64-bit integers.

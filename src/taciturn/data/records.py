@@ -140,18 +140,10 @@ def canonical_layout(X: Any) -> Any:
 class Records:
     """The records of a table that are not null.
 
-    Parameters
-    ----------
-    X : ndarray or CSR or CSC matrix of shape (n_present, n_features)
-        Their features, finite.
-    y : ndarray of shape (n_present,) or None
-        Their targets.
-    slots : ndarray of int, shape (n_present,)
-        The rows that they have in the table, in increasing order; of rows of persons, the slots of these.
-    n_slots : int
-        Rows of the table, null records included, or persons, null persons included. Public, except under add-remove.
-    persons : bool, default=False
-        Whether a record is a person, whose rows lie together and share a slot.
+    ``X``, finite, and ``y`` are their features and targets. ``slots`` are their rows in the table, in increasing order;
+    of rows of persons, the slots of these. ``n_slots`` counts the rows of the table, null records included, or the
+    persons, null persons included: it is public, except under add-remove. ``persons``: a record is a person, whose rows
+    lie together and share a slot.
     """
 
     X: Any
@@ -531,20 +523,11 @@ def checked_shape(table: Any, layouts: Any = LAYOUTS) -> Any:
 
 
 def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool, empty: bool = False) -> Records:
-    """The records to fit to, with numbers or labels for targets.
+    """The records to fit to, with targets that are numbers (``numeric``) or whatever labels they are.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Learns the names and the number of the columns.
-    X, y : array-like
-        The table and its targets.
-    invalid : {"raise", "null"}
-        Whether a record that is not admissible is refused, or null.
-    numeric : bool
-        Whether targets are numbers, or whatever labels they are.
-    empty : bool, default=False
-        Whether a table without any record is admissible where no record is refused: the number of records is private.
+    The estimator learns the names and the number of the columns. ``invalid`` says whether a record that is not
+    admissible is refused, or null. With ``empty`` a table without any record is admissible where no record is refused,
+    because the number of records is private.
     """
     read = read_table if invalid == "raise" else read_judged_table
     table = read(estimator, X, reset=True)

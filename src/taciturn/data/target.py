@@ -39,12 +39,8 @@ DEFAULT_Y_BOUNDS = (-1.0, 1.0)
 class NumberMap:
     """Gives records the mapped numbers of their targets.
 
-    Parameters
-    ----------
-    function : callable
-        Maps an array of doubles, one by one. It can be pickled.
-    remedy : str, default=None
-        What to do with a target that holds no numbers, as in :func:`target_numbers`; None where targets are doubles.
+    ``function`` maps an array of doubles, one by one, and can be pickled. ``remedy`` says what to do with a target that
+    holds no numbers, as in :func:`target_numbers`; None where targets are doubles.
     """
 
     function: Callable[[FloatArray], FloatArray]
@@ -58,13 +54,7 @@ class NumberMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelMap:
-    """Gives records the positions of their labels among public classes; records with another label become null.
-
-    Parameters
-    ----------
-    classes : ndarray
-        The classes.
-    """
+    """Gives records the positions of their labels among public classes; records with another label become null."""
 
     classes: AnyArray
 
@@ -248,10 +238,7 @@ def margin_edges(n_bins: int, most_odds: int) -> tuple[float, ...]:
 class MarginCells:
     """Two classes: the bin of the predicted log-odds of the second class, and the class.
 
-    Parameters
-    ----------
-    edges : tuple of float
-        See :func:`margin_edges`. A bin contains its upper edge.
+    A bin contains its upper edge; :func:`margin_edges` has the edges.
     """
 
     edges: tuple[float, ...]
@@ -283,15 +270,7 @@ class MarginCells:
 
 @dataclass(frozen=True, slots=True)
 class ClassCells:
-    """More than two classes: the class, whether it is the predicted one, and the bin of its predicted log-odds.
-
-    Parameters
-    ----------
-    edges : tuple of float
-        See :func:`margin_edges`.
-    n_classes : int
-        The number of classes.
-    """
+    """More than two classes: the class, whether it is the predicted one, and the bin of its predicted log-odds."""
 
     edges: tuple[float, ...]
     n_classes: int
@@ -333,17 +312,10 @@ class ClassCells:
 class ErrorCells:
     """Numbers: the bin of the target, and that of the absolute error.
 
-    Targets and predictions are clipped to ``y_bounds`` and put on the lattice, of ``2 * ONE`` steps. Cells that no
-    record can fall in, since the error would lead beyond the bounds, do not exist.
-
-    Parameters
-    ----------
-    y_bounds : tuple of float
-        Public range of the target.
-    targets : tuple of int
-        Edges of the bins of targets, from ``-ONE`` to ``ONE``. A bin contains its lower edge; the last, both.
-    errors : tuple of int
-        Edges of the bins of absolute errors, from 0 to ``2 * ONE``. A bin contains its upper edge; the first, both.
+    Targets and predictions are clipped to ``y_bounds``, which are public, and put on the lattice, of ``2 * ONE`` steps.
+    ``targets`` are edges from ``-ONE`` to ``ONE``: a bin contains its lower edge; the last, both. ``errors`` are edges
+    from 0 to ``2 * ONE``: a bin contains its upper edge; the first, both. Cells that no record can fall in, since the
+    error would lead beyond the bounds, do not exist.
     """
 
     y_bounds: tuple[float, float]

@@ -54,14 +54,7 @@ class PartitionedSource:
     """A source whose partitions are run by an engine: derive from it and say how in :meth:`each`.
 
     The driver holds no records, only what the engine returns: exact sums, which are as sensitive as the records. Noise
-    is drawn by the driver, after the sum.
-
-    Parameters
-    ----------
-    partitions : sequence of Partition
-        How the blocks are made.
-    facts : PartitionFacts
-        What the driver knows.
+    is drawn by the driver, after the sum. ``partitions`` make the blocks; ``facts`` are what the driver knows.
     """
 
     def __init__(self, partitions: Sequence[Partition], facts: PartitionFacts) -> None:
@@ -164,14 +157,8 @@ class StreamedSource(PartitionedSource):
     Blocks stay in memory as far as they fit a limit: a table that fits is read once. From one that does not, a sum
     reads the features that its task names, and no others. One partition is read ahead of the one that is worked on.
 
-    Parameters
-    ----------
-    partitions, facts
-        As in :class:`~taciturn.engines.PartitionedSource`.
-    memory : int, default=2**30
-        Bytes of blocks to hold between rounds. The two partitions at work come on top of that.
-    watch : callable, default=None
-        Called as ``watch(done, n_partitions)`` after each partition of each round, for a progress bar.
+    ``memory`` is the number of bytes of blocks to hold between rounds; the two partitions at work come on top of that.
+    ``watch(done, n_partitions)`` is called after each partition of each round, for a progress bar.
     """
 
     def __init__(
@@ -296,12 +283,8 @@ class PartitionedTable(OpenTable):
         Whether the reader gives targets.
     has_persons : bool, default=False
         Whether it gives keys of persons: the guarantee is then for all rows of a person together.
-    classes : sequence, default=None
-        The public labels of the target, where they are stated.
-    y_bounds : tuple of float, default=None
-        The public range of the target, where it is stated.
-    x_bound : float, default=None
-        The public bound on every feature, where it is stated.
+    classes, y_bounds, x_bound : default=None
+        Where they are stated: the public labels or range of the target, and the public bound on every feature.
 
     Attributes
     ----------

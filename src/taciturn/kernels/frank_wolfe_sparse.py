@@ -175,14 +175,9 @@ _CURVE_END = 16.0
 class ResidualPieces(NamedTuple):
     """A continuous piecewise linear psi; all fields are public. Compiled functions take a plain tuple.
 
-    Attributes
-    ----------
-    knots : ndarray of float64, shape (K,)
-        Ascending, positions of ``m - shift * y`` in lattice units; piece s is ``(knots[s - 1], knots[s]]``.
-    intercepts, slopes, keeps : ndarray of int64, shape (K + 1,)
-        As in the module's formula; slopes in units of 2**-18.
-    shift : float
-        1 where psi is a function of ``m - y``, 0 where y is only subtracted.
+    ``knots`` are ascending positions of ``m - shift * y`` in lattice units; piece s is ``(knots[s - 1], knots[s]]``.
+    ``intercepts``, ``slopes`` and ``keeps``, one more than knots, are those of the formula above; slopes are in units
+    of 2**-18. ``shift`` is 1 where psi is a function of ``m - y``, 0 where y is only subtracted.
     """
 
     knots: FloatArray
@@ -244,16 +239,9 @@ def logistic_pieces(error: float = _LOGISTIC_ERROR) -> tuple[tuple[float, ...], 
 class LatticeDerivative:
     r"""How compiled loops compute the derivative of a loss over the ball of one radius; all of it is public.
 
-    Parameters
-    ----------
-    bound : int
-        R, the bound on :math:`|\psi|` in lattice units.
-    pieces : ResidualPieces
-        Its piecewise linear form.
-    logistic : bool
-        Whether psi is a function of the margin, minus the label, instead of the residual.
-    pieces_error : float
-        How far the pieces, as computed, can be from the derivative of the loss.
+    ``bound`` is R, the bound on :math:`|\psi|` in lattice units. ``pieces`` are the piecewise linear form of psi, which as
+    computed is within ``pieces_error`` of the derivative of the loss. ``logistic``: psi is a function of the margin,
+    minus the label, instead of the residual.
     """
 
     bound: int
@@ -728,16 +716,9 @@ _PROPOSED_SHARE = 1.0 / 128.0
 class Groups(NamedTuple):
     """Groups of columns that follow one another; compiled functions take a plain tuple.
 
-    Attributes
-    ----------
-    integers, numbers : ndarray of int64 and of float64, shape (n_groups, n_fields)
-        What is known about each group, in few arrays: each costs every function that takes it time to compile.
-    group_of : ndarray of uint8, shape (d,)
-        The group of each column.
-    seen : ndarray of int32, shape (d,)
-        How many steps had left scores behind when A and B of this column were last right.
-    left : ndarray of int32, shape (1,)
-        How many have so far.
+    ``integers`` and ``numbers`` are what is known about each group, in few arrays: each costs every function that takes
+    it time to compile. ``group_of`` is the group of each column. ``seen`` counts the steps that had left scores behind
+    when A and B of a column were last right, and ``left`` those that have so far.
     """
 
     integers: IntArray
@@ -991,26 +972,11 @@ def advance(
 ) -> int:  # pragma: no cover (compiled)
     """Run from iteration t until the last one or until the words run out; returns the iteration reached.
 
-    Parameters
-    ----------
-    t : int
-        Where the last call stopped.
-    inverse_temperature : float
-        One over the noise scale in units of the scores; infinity takes the best vertex.
-    row_length : float
-        About how many entries stand in a row.
-    sums : ndarray of int64, shape (2, d)
-        A and B.
-    matrix, rows, pieces, schedule, groups, sampler
-        Data, state and public tables.
-    bounds : ndarray of float64, shape (d,)
-        Work space.
-    names : ndarray of int32, shape (d,)
-        The caller's column numbers, which break ties without noise; negative for columns that are no candidates.
-    vertices : ndarray of int64, shape (n_steps,)
-        Filled with k for the vertex +e_k and ``~k`` for -e_k.
-    words : ndarray of uint64
-        Fresh random words; those left over are not used again.
+    ``inverse_temperature`` is one over the noise scale in units of the scores; infinity takes the best vertex.
+    ``row_length`` is about how many entries stand in a row, and ``sums`` are A and B. ``bounds`` is work space.
+    ``names`` are the caller's column numbers, which break ties without noise; negative for columns that are no
+    candidates. ``vertices`` is filled with k for the vertex +e_k and ``~k`` for -e_k. Fresh words that are left over
+    are not used again.
     """
     scales, shifts, _ = schedule
     integers, numbers, group_of, seen, left = groups

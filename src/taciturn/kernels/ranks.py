@@ -138,13 +138,7 @@ def _merge(
 
 @compiled
 def concordance(first: Int32Array, second: Int32Array) -> int:  # pragma: no cover (compiled)
-    """Concordant less discordant pairs of two rankings of the same records.
-
-    Parameters
-    ----------
-    first, second : ndarray of int32, shape (n_rows,)
-        Ranks from 0, ties sharing one; see :func:`ranks_of`.
-    """
+    """Concordant less discordant pairs of two rankings of the same records, with ranks as of :func:`ranks_of`."""
     n_rows = first.size
     if n_rows == 0:
         return 0

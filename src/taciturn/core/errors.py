@@ -17,14 +17,10 @@ class ParameterError(TaciturnError, ValueError):
 
     Parameters
     ----------
-    parameter : str
-        Name of the offending parameter.
+    parameter, expected, remedy : str
+        Name of the offending parameter, what would have been accepted, and what to do about it, as an imperative.
     value : object
         What was given. Public by definition: never pass a value from the data here.
-    expected : str
-        What would have been accepted.
-    remedy : str
-        What to do about it, as an imperative.
     """
 
     def __init__(self, parameter: str, value: object, expected: str, remedy: str) -> None:
@@ -45,13 +41,7 @@ class DataTypeError(DataError, TypeError):
 
 
 class SeveralProblemsError(TaciturnError, ValueError):
-    """Several things are wrong; the message has one sentence for each, on a line of its own.
-
-    Parameters
-    ----------
-    errors : iterable of TaciturnError
-        At least two of them.
-    """
+    """Several things are wrong; the message has one sentence for each of at least two errors, on a line of its own."""
 
     def __init__(self, errors: Iterable[TaciturnError]) -> None:
         self.errors = tuple(errors)

@@ -74,9 +74,6 @@ class Stream:
 
     Use :meth:`of` to open one. A stream belongs to one thread.
 
-    Examples
-    --------
-    >>> from taciturn.core.rng import Stream
     >>> stream = Stream.of(random_state=7)
     >>> stream.seeded
     True

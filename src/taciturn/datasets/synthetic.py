@@ -38,12 +38,8 @@ def make_dpsis_instability(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Not scaled.
-    y : ndarray of shape (n_samples,)
-        Not scaled.
-    coef : ndarray of shape (n_features,)
-        The weights of all rows but the outliers.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        X and y are not scaled; ``coef`` are the weights of all rows but the outliers.
     """
     check_integer(1, n_samples=n_samples)
     check_integer(10, n_features=n_features)
@@ -76,12 +72,9 @@ def make_dpsis_linear(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Centred values in [-1, 1]; every column touches -1 or 1.
-    y : ndarray of shape (n_samples,)
-        Likewise.
-    coef : ndarray of shape (n_features,)
-        The true weights, before scaling.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Columns and target are centred values in [-1, 1], each touching -1 or 1; ``coef`` are the weights before
+        scaling.
     """
     check_integer(2, n_samples=n_samples)
     check_integer(8, n_features=n_features)
@@ -122,12 +115,8 @@ def make_ight_linear(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-2, 2].
-    y : ndarray of shape (n_samples,)
-        Not scaled.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Features in [-2, 2], the target, which is not scaled, and the true weights.
     """
     X, coef, rng = _rows(n_samples, n_features, n_informative, random_state)
     return X, X @ coef + np.sqrt(0.1) * rng.standard_normal(n_samples), coef
@@ -292,12 +281,8 @@ def make_sparsifier_logistic(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-1, 1]; every column touches -1 or 1.
-    y : ndarray of shape (n_samples,)
-        0 or 1.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Features in [-1, 1], every column touching -1 or 1, labels 0 or 1, and the true weights.
     """
     check_integer(len(_SPARSIFIER_WEIGHTS), n_features=n_features)
     X = _normal_rows(n_samples, n_features, 0.5, random_state)

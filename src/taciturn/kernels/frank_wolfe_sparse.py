@@ -239,8 +239,8 @@ def logistic_pieces(error: float = _LOGISTIC_ERROR) -> tuple[tuple[float, ...], 
 class LatticeDerivative:
     r"""How compiled loops compute the derivative of a loss over the ball of one radius; all of it is public.
 
-    ``bound`` is R, the bound on :math:`|\psi|` in lattice units. ``pieces`` are the piecewise linear form of psi, which as
-    computed is within ``pieces_error`` of the derivative of the loss. ``logistic``: psi is a function of the margin,
+    ``bound`` is R, the bound on :math:`|\psi|` in lattice units. ``pieces`` are the piecewise linear form of psi, as
+    computed within ``pieces_error`` of the derivative of the loss. ``logistic``: psi is a function of the margin,
     minus the label, instead of the residual.
     """
 

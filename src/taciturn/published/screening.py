@@ -57,20 +57,9 @@ class ScreeningRule:
     .. math:: s_i = |g_i| + w \cdot g + L (\|x_{(i)}\|_2 + \|Xw\|_2) \sqrt{\mathcal G / \mu} < 0, \qquad
               g = X^\top \nabla f(Xw), \quad \mathcal G = w \cdot g + \lambda \|g\|_\infty,
 
-    for an objective f that is L-smooth and :math:`\mu`-strongly convex in the predictions.
-
-    Parameters
-    ----------
-    radius : float
-        :math:`\lambda`, of the L1 ball.
-    n_rows : int
-        n, the number of records.
-    smoothness, convexity : float
-        L and :math:`\mu`.
-    largest_residual : float
-        The largest derivative of one record's loss in its prediction.
-    printed_residual : float
-        The one in whose place the papers' sensitivities stand.
+    for an objective f that is L-smooth and :math:`\mu`-strongly convex in the predictions (``smoothness``,
+    ``convexity``), and :math:`\lambda` the radius of the L1 ball. ``largest_residual`` is the largest derivative of one
+    record's loss in its prediction, and ``printed_residual`` the one in whose place the papers' sensitivities stand.
     """
 
     radius: float

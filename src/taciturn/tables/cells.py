@@ -47,14 +47,8 @@ class Cells:
     """A column whose cells have no declared type in common, in place of an Arrow array.
 
     Each cell is read by itself, by the type that the bounds state. Arrow would find one type for all cells together, so
-    that one of them would decide how the others are read.
-
-    Parameters
-    ----------
-    values : ndarray of object
-        The cells or, where there are ``codes``, the distinct ones.
-    codes : ndarray of int, default=None
-        The place of every cell among ``values``, -1 for a missing one.
+    that one of them would decide how the others are read. ``values`` are the cells or, where there are ``codes``, the
+    distinct ones; codes are the places of the cells among them, -1 for a missing one.
     """
 
     values: NDArray[Any]

@@ -116,9 +116,6 @@ class KnownNames:
 def closest_name(name: str, names: Collection[str], *, alike: bool = True) -> str | None:
     """The name that was probably meant: the same but for capitals, spaces and signs, or with ``alike`` a similar one.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import closest_name
     >>> closest_name("Age", ["age", "dose"]), closest_name("Body mass", ["body_mass"]), closest_name("x", ["age"])
     ('age', 'body_mass', None)
     """
@@ -156,12 +153,8 @@ def normal_text(value: Any) -> str:
     A text table has "1.0", "1" or "True" where a typed table has a number or a truth value; both must be equal. So must
     decimals of all scales: one decimal with a fraction gives all others of its column a scale.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import normal_text
     >>> [normal_text(value) for value in ("1.0", 1, 1.0, "1.50", 1.5, "True", False, "007", "north")]
     ['1', '1', '1', '1.5', '1.5', 'true', 'false', '007', 'north']
-    >>> from decimal import Decimal
     >>> [normal_text(Decimal(text)) for text in ("1", "1.00", "1.50")]
     ['1', '1', '1.5']
     """
@@ -202,9 +195,6 @@ _LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(.*)", re.DOTALL)
 def parse_number(text: str, decimal: str = ".") -> float:
     """The number that a cell states, or NaN.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import parse_number
     >>> parse_number("1,5", ","), parse_number("1.5", ","), parse_number("forty")
     (1.5, nan, nan)
     """
@@ -219,9 +209,6 @@ def parse_number(text: str, decimal: str = ".") -> float:
 def parse_censored(text: str, decimal: str = ".") -> float:
     """The number that a cell states, or that follows a sign such as "<" in it; NaN if there is none.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import parse_censored
     >>> parse_censored("<5"), parse_censored("> 0,5", ","), parse_censored("7"), parse_censored("low")
     (5.0, 0.5, 7.0, nan)
     """
@@ -232,9 +219,6 @@ def parse_censored(text: str, decimal: str = ".") -> float:
 def truth_code(text: str) -> int:
     """1 or 0 for a word that means true or false, and -1 for every other text.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import truth_code
     >>> [truth_code(text) for text in ("Yes", "NEIN", " true", "1", "maybe")]
     [1, 0, 1, 1, -1]
     """
@@ -283,10 +267,6 @@ def read_number(cell: Any, parse: Callable[[str], float] | None = None) -> float
 
     Text is parsed where there is a rule for it, and is no number otherwise.
 
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> from taciturn.tables.columns import read_number
     >>> [read_number(cell) for cell in (True, Decimal("1.50"), -10**400, "1.5", b"1")]
     [1.0, 1.5, -inf, nan, nan]
     """
@@ -312,10 +292,6 @@ def read_truth(cell: Any) -> int:
 def read_text(cell: Any) -> str | None:
     """The text by which a cell is compared with categories; None unless it is text, a number or a truth value.
 
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> from taciturn.tables.columns import read_text
     >>> [read_text(cell) for cell in ("north", 1, 1.0, Decimal("1.0"), True, b"1")]
     ['north', '1', '1', '1', 'true', None]
     """
@@ -353,9 +329,6 @@ def to_day(value: Any) -> date | None:
 def parse_day(text: str, format: str | None) -> date | None:
     """The day that a cell states; None if it states none.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import parse_day
     >>> [str(parse_day(text, "%d.%m.%Y")) for text in ("31.12.2020", "31.02.2020", "2020-12-31")]
     ['2020-12-31', 'None', 'None']
     >>> str(parse_day("2020-12-31 23:59", None))
@@ -598,9 +571,6 @@ def find_value(names: Sequence[str]) -> int | None:
     occurs twice; and "Unnamed: 3", as they rename what is empty. The name of the first column may be empty, since
     indices of tables have none. Whole numbers in a row from 0 or 1, at least five, are positions of columns.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import find_value
     >>> find_value(["male", "63"]), find_value(["sex", "age"]), find_value(["0", "1", "2", "3", "4", "sex"])
     (2, None, None)
     """

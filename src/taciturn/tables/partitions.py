@@ -94,7 +94,7 @@ def check_present(name: str, schema: TableSchema) -> None:
 
 
 def unusable_columns(names: Sequence[str], numbers: FloatArray, bounds: TableBounds) -> list[str]:
-    """Those of the columns, given as numbers, of which bounds are to be found and that have a cell for which none are.
+    """Names of the columns of numbers, of which bounds are to be found, that have a cell from which none can be.
 
     A missing cell is one unless the bounds say what stands for it.
     """
@@ -258,18 +258,9 @@ _INDICES, _VALUES = "indices", "values"
 class DensePart:
     """The features at some places, for tables with named columns.
 
-    Parameters
-    ----------
-    bounds : TableBounds
-        Bounds of the table, resolved for it. Keys are read where they name the column of persons.
-    columns : ndarray of int or None
-        Places of the features, in increasing order; None for all.
-    invalid : {"raise", "null"}
-        As in :func:`~taciturn.tables.read_table`.
-    found : sequence of str, default=()
-        Columns whose bounds were found privately, without the records whose number is infinite: such a cell is NaN.
-    with_target : bool, default=True
-        Whether the target is read.
+    The bounds are resolved for the table; keys are read where they name the column of persons. ``columns`` are places
+    of features, in increasing order; None for all. ``found`` are columns whose bounds were found privately, without the
+    records whose number is infinite: such a cell is NaN.
     """
 
     def __init__(
@@ -580,12 +571,8 @@ class Spool:
     """A private temporary folder with parts of a table as Arrow files.
 
     The folder belongs to this process and this user. It is removed by :meth:`close`, when the object is collected, and
-    when the process ends by itself or by an exception; not when the system ends the process.
-
-    Parameters
-    ----------
-    files : sequence of TableFile
-        The files whose rows are to be written. Free space for as many bytes is checked.
+    when the process ends by itself or by an exception; not when the system ends the process. Free space for as many
+    bytes as ``files`` have, whose rows are to be written, is checked.
     """
 
     def __init__(self, files: Sequence[TableFile]) -> None:
@@ -812,10 +799,8 @@ class TablePartitions:
         Names and kinds of the columns.
     invalid : {"raise", "null"}
         What happens to cells that cannot be used.
-    n_rows, n_features : int
-        The shape of the features.
-    names : list of str
-        Names of the features.
+    n_rows, n_features, names
+        The shape of the features, and their names.
     offsets : ndarray of int64
         The first row of each partition.
     sparse : bool
@@ -892,10 +877,8 @@ class TablePartitions:
 
         Returns
         -------
-        X : ndarray, or CSR matrix for a libsvm file
-            The features, as :func:`~taciturn.tables.read_table` encodes them.
-        y : ndarray
-            Numbers or labels.
+        X, y : ndarray, or CSR matrix and ndarray for a libsvm file
+            The features, as :func:`~taciturn.tables.read_table` encodes them, and numbers or labels.
         keys : list or None
             The keys of the persons that the rows are about; None where the bounds name no column of keys.
         """
@@ -1280,18 +1263,11 @@ def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> 
 
 
 class NumberPartitions:
-    """Some columns of numbers of a table in partitions, neither clipped nor scaled, and without a target.
+    """Columns ``names`` of numbers of a table in partitions, neither clipped nor scaled, and without a target.
 
     Where cells of a column may be missing without a value in their place (``{indicator = true}``), a missing one is NaN
     and takes nothing else out, and all numbers of a record with another cell that cannot be used are NaN. It can be
     pickled and holds no cell. What it reads is as sensitive as the table.
-
-    Parameters
-    ----------
-    table : TablePartitions
-        The table.
-    names : sequence of str
-        Its columns of numbers, as :meth:`TablePartitions.read_numbers` takes them.
     """
 
     sparse = False

@@ -56,9 +56,6 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 def names_a_person(name: str) -> bool:
     """Whether a column is named like the key of a person, such as "patient_id" or "PersonNr".
 
-    Examples
-    --------
-    >>> from taciturn.tables.propose import names_a_person
     >>> [names_a_person(name) for name in ("patient_id", "SubjectID", "id", "age", "number of patients")]
     [True, True, False, False, False]
     """
@@ -73,9 +70,6 @@ def names_a_person(name: str) -> bool:
 def names_an_identifier(name: str) -> bool:
     """Whether a column is named like a key of anything, or like what tells who somebody is: neither is a feature.
 
-    Examples
-    --------
-    >>> from taciturn.tables.propose import names_an_identifier
     >>> [names_an_identifier(name) for name in ("patient_id", "id", "visit no", "last name", "age", "idea", "zip code")]
     [True, True, True, True, False, False, False]
     """
@@ -168,9 +162,6 @@ def detect_table(path: str | Path, *, header: bool = False) -> TableProposal:
 def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: str = ".") -> ColumnProposal:
     """The type of one column; ``cells`` are those of the first rows that are text and not missing, None if none are.
 
-    Examples
-    --------
-    >>> from taciturn.tables.propose import propose_column
     >>> [propose_column("x", "category", cells).kind for cells in (["<5", "7"], ["ja", "nein"], ["a", "b"])]
     ['censored', 'boolean', 'category']
     """

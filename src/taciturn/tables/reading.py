@@ -113,11 +113,9 @@ def read_unbounded_table(
 
     Returns
     -------
-    X, y : ndarray
-        As :func:`read_table` returns them.
-    numbers : ndarray of shape (n_rows, n_names)
-        The named columns, in the order of ``names``: with the stated values for missing cells, and NaN where there is
-        none (``{indicator = true}``).
+    X, y, numbers : ndarray
+        X and y as :func:`read_table` returns them, and the named columns, in the order of ``names``: with the stated
+        values for missing cells, and NaN where there is none (``{indicator = true}``).
     """
     check_target(bounds, bounds.target.name, invalid)
     with open_partitions(path, bounds, schema=schema, invalid=invalid, in_memory=True, with_keys=False) as table:

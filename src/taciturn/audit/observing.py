@@ -248,12 +248,7 @@ _RIDGE = 1e-6
 
 
 def clopper_pearson(successes: Any, trials: int, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bounds on a probability, each wrong with probability at most ``tail``.
-
-    References
-    ----------
-    Clopper and Pearson, *The use of confidence or fiducial limits illustrated in the case of the binomial* (1934).
-    """
+    """Bounds on a probability (Clopper and Pearson 1934), each wrong with probability at most ``tail``."""
     hits = np.asarray(successes, dtype=np.float64)
     misses = trials - hits
     # Clipped arguments are for bounds of 0 or 1.
@@ -295,10 +290,7 @@ def gaussian_bound(trials: int, tail: float) -> Bound:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number computed from an outcome.
-
-    ``of(outcomes)`` are these numbers; ``words(comparison, threshold)`` says in words that the number compares so.
-    """
+    """Numbers ``of(outcomes)``; ``words(comparison, threshold)`` says in words that a number compares so."""
 
     of: Callable[[Any], FloatArray]
     words: Callable[[str, float], str]
@@ -603,10 +595,7 @@ def certificate_in(result: Any) -> Certificate | None:
 
 
 def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | None:
-    """Describe the releases that a certificate does not cover in one sentence; None if it covers them all.
-
-    Statements without a proved number cover everything.
-    """
+    """Describe the releases that a certificate with a proved number does not cover in one sentence; None if it does."""
     if not certificate.is_proved or math.isinf(certificate.epsilon):
         return None
     events = []

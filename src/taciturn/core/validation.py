@@ -93,10 +93,7 @@ def as_real(value: object) -> float:
 
 
 def check_epsilon(*, part: bool = False, **named: object) -> float:
-    """A privacy budget: a number from 1e-9 to 30, or infinity (no privacy).
-
-    ``part`` is for what is left or made of a budget, which may be any number > 0.
-    """
+    """A privacy budget: a number from 1e-9 to 30, or infinity (no privacy); a ``part`` of one may be any number > 0."""
     name, value = _only(named)
     number = as_real(value)
     large_enough = number > 0.0 if part else number >= _SMALLEST_BUDGET
@@ -199,10 +196,7 @@ def check_choice(choices: Sequence[str], otherwise: str | None = None, /, **name
 
 
 def check_finite(**named: object) -> FloatArray | IntArray:
-    """A one-dimensional array of finite numbers, integers kept as int64, all else as float64.
-
-    Values are not quoted: what reaches a mechanism is data.
-    """
+    """A vector of finite numbers, integers as int64, others as float64; it is data, so that no value is quoted."""
     name, value = _only(named)
     array = np.asarray(value)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":

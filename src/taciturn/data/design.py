@@ -91,10 +91,7 @@ def clip_rows(rows: FloatArray, raw: FloatArray, row_bound_squared: int) -> Floa
 
 
 def exact_block_rows(weight_bound: int) -> int:
-    """How many rows may be summed in one floating-point product without rounding.
-
-    The public worst case is ``rows * ONE * weight_bound <= 2**53``.
-    """
+    """How many rows a floating-point product sums without rounding: ``rows * ONE * weight_bound <= 2**53``."""
     check_integer(1, weight_bound=weight_bound)
     rows = _EXACT // (ONE * weight_bound)
     if rows < 1:

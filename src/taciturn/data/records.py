@@ -189,10 +189,7 @@ class Records:
 
 
 def judged_table(X: Any) -> Any:
-    """A table of doubles with NaN in place of every cell that is no finite number.
-
-    DataError if it is no table at all: that is not for one record to decide.
-    """
+    """Doubles with NaN in place of every cell that is no finite number; DataError if it is no table at all."""
     if sp.issparse(X):
         X = checked_layout(X)
         table = canonical_layout(_with_data(X, _numbers(X.data)))
@@ -209,10 +206,7 @@ def judged_table(X: Any) -> Any:
 
 
 def unusable_columns(X: Any) -> tuple[list[str], list[str]]:
-    """The names of a data frame's columns with text or objects among their cells, and with missing or infinite ones.
-
-    Both are empty for a table without names.
-    """
+    """Names of a data frame's columns with text or objects, and with missing or infinite cells; none without names."""
     columns = _columns_of(X)
     names = [] if columns is None else [str(name) for name in getattr(X, "column_names", X.columns)]
     with_text, with_gaps = [], []

@@ -236,10 +236,7 @@ def margin_edges(n_bins: int, most_odds: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MarginCells:
-    """Two classes: the bin of the predicted log-odds of the second class, and the class.
-
-    A bin contains its upper edge; :func:`margin_edges` has the edges.
-    """
+    """Two classes: the bin of the predicted log-odds of the second class, with its upper edge, and the class."""
 
     edges: tuple[float, ...]
 

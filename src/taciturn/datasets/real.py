@@ -154,12 +154,9 @@ class Libsvm(_Text):
 
 @dataclass(frozen=True, slots=True)
 class Delimited(_Text):
-    """Lines of fields, the target last; a delimiter of None is white space.
+    """Lines of fields, the target last, after ``skipped`` columns; ``symbols`` are words that stand for numbers."""
 
-    The first ``skipped`` columns are no features; ``symbols`` are words that stand for numbers.
-    """
-
-    delimiter: str | None = ","
+    delimiter: str | None = ","  # None: white space
     skipped: int = 0
     symbols: Mapping[str, float] = field(default_factory=dict)
 

@@ -729,10 +729,7 @@ class Groups(NamedTuple):
 
 
 def group_columns(matrix: tuple[IntArray, ...], inverse_temperature: float, bound: int) -> Groups:
-    """The groups of a matrix, whose derivatives are at most ``bound`` in size, before their first epochs.
-
-    All scores are behind.
-    """
+    """Groups of a matrix before their first epochs, with all scores behind; no derivative is larger than ``bound``."""
     counts = np.diff(matrix[2])
     sizes = np.frexp(counts.astype(np.float64))[1]
     edges = np.concatenate(([0], np.flatnonzero(np.diff(sizes)) + 1, [counts.size])).astype(np.int64)

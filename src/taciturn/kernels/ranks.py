@@ -28,10 +28,7 @@ def ranks_of(values: AnyArray) -> Int32Array:
 
 
 def sparse_ranks_of(values: FloatArray, places: NDArray[np.integer], n_rows: int) -> Int32Array:
-    """:func:`ranks_of` for a column that is zero but for ``values`` at ``places``.
-
-    Zero has a rank even where no record has that value, which changes no comparison.
-    """
+    """:func:`ranks_of` for a column that is zero but for ``values`` at ``places``; zero has a rank in any case."""
     ranks = ranks_of(np.append(values, 0.0))
     column = np.full(n_rows, ranks[-1], dtype=np.int32)
     column[places] = ranks[:-1]

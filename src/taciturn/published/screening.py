@@ -105,10 +105,7 @@ class ScreeningRule:
 
 
 def random_start(radius: float, n_columns: int, stream: Stream) -> FloatArray:
-    """A vector that is uniform in the L1 ball.
-
-    Absolute values of Laplace variables over their sum and one exponential more are uniform on the simplex.
-    """
+    """A vector that is uniform in the L1 ball: Laplace variables over the sum of their sizes and one exponential."""
     directions = stream.laplaces(n_columns)
     start: FloatArray = radius * directions / (np.abs(directions).sum() + stream.exponentials(1)[0])
     return start

@@ -90,10 +90,7 @@ class Problems:
 
 
 class KnownNames:
-    """Names among which the one that was probably meant is searched for, in bounded work for any number of searches.
-
-    No more similar names are proposed than problems are told.
-    """
+    """Names among which the meant one is searched for, and a similar one at most as often as problems are told."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._plain = {_plain(other): other for other in names} if len(names) <= _MOST_KNOWN else {}
@@ -727,10 +724,7 @@ class Column:
         return [(-1.0, 1.0)] * len(self.features(""))
 
     def checked(self, place: str) -> Column:
-        """Return the column with bounds as floats and codes as categories; raise if a fact cannot be used.
-
-        The error names the place.
-        """
+        """The column with bounds as floats and codes as categories; raise, naming the place, if a fact is unusable."""
         if not isinstance(self.type, str) or self.type not in KEYS:
             raise refusal(
                 f"{place}.type",

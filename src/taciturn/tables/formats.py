@@ -545,48 +545,30 @@ _READERS: Mapping[str, Callable[[Path, str, str | None, StoppableStream], Iterat
 # ---- Table files and their formats, and error messages about them that quote no cell.
 
 _FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".libsvm": "libsvm",
-    ".svm": "libsvm",
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
+    **dict.fromkeys((".libsvm", ".svm"), "libsvm"),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), "sqlite"),
     ".xlsx": "xlsx",
     ".dta": "stata",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db": "sqlite",
 }
-
 
 # Programs and formats that are not read, with what to do about them.
 _REMEDIES = {
-    ".sav": "save it in SPSS as .csv or as Stata's .dta",
-    ".zsav": "save it in SPSS as .csv or as Stata's .dta",
-    ".por": "save it in SPSS as .csv or as Stata's .dta",
-    ".xls": "save it in the spreadsheet program as .xlsx or .csv",
-    ".xlsb": "save it in the spreadsheet program as .xlsx or .csv",
-    ".xlsm": "save it in the spreadsheet program as .xlsx or .csv",
-    ".ods": "save it in the spreadsheet program as .xlsx or .csv",
-    ".numbers": "save it in the spreadsheet program as .xlsx or .csv",
-    ".sas7bdat": "write it in SAS with proc export as .csv or .dta",
-    ".xpt": "write it in SAS with proc export as .csv or .dta",
-    ".rds": "write it in R with write.csv or arrow::write_parquet",
-    ".rdata": "write it in R with write.csv or arrow::write_parquet",
+    **dict.fromkeys((".sav", ".zsav", ".por"), "save it in SPSS as .csv or as Stata's .dta"),
+    **dict.fromkeys(
+        (".xls", ".xlsb", ".xlsm", ".ods", ".numbers"), "save it in the spreadsheet program as .xlsx or .csv"
+    ),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "write it in SAS with proc export as .csv or .dta"),
+    **dict.fromkeys((".rds", ".rdata"), "write it in R with write.csv or arrow::write_parquet"),
     ".json": "write it as .csv or .parquet: pandas.read_json(..).to_parquet(..)",
     ".jsonl": "write it as .csv or .parquet: pandas.read_json(.., lines=True).to_parquet(..)",
     ".xml": "write it as .csv or .parquet",
-    ".mdb": "export the table from Access as .csv or .xlsx",
-    ".accdb": "export the table from Access as .csv or .xlsx",
-    ".txt": "name it .csv, and state its delimiter in [table] of the bounds file",
-    ".dat": "name it .csv, and state its delimiter in [table] of the bounds file",
+    **dict.fromkeys((".mdb", ".accdb"), "export the table from Access as .csv or .xlsx"),
+    **dict.fromkeys((".txt", ".dat"), "name it .csv, and state its delimiter in [table] of the bounds file"),
     ".zip": "unpack it first",
-    ".bz2": "unpack it first, or pack it with gzip",
-    ".xz": "unpack it first, or pack it with gzip",
-    ".zst": "unpack it first, or pack it with gzip",
+    **dict.fromkeys((".bz2", ".xz", ".zst"), "unpack it first, or pack it with gzip"),
 }
 _SHEETS = ("xlsx", "sqlite")
 """Formats of files with several tables."""
@@ -634,10 +616,7 @@ class TableFile:
         return self.gzipped or self.format == "xlsx"
 
     def open(self, *, whole: bool = False) -> TableStream | SheetStream:
-        """Open a text table as a stream of decompressed bytes.
-
-        With ``whole``, which is for a table that is held in memory, a file that is larger than memory is refused.
-        """
+        """Open a text table as a stream of decompressed bytes; ``whole`` refuses a file that is larger than memory."""
         memory = machine_memory()
         if whole and self.path.stat().st_size > memory:
             raise DataError(larger_than_memory(self.name))
@@ -969,10 +948,7 @@ def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection
 def stream_batches(
     file: TableFile, schema: TableSchema, selection: ColumnSelection, stream: TableStream | SheetStream | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read the rows in batches, one of which is in memory at a time.
-
-    ``stream`` is the opened file of a text table, where the caller watches how far it is read.
-    """
+    """Read the rows in batches, one in memory at a time; ``stream`` is an opened text table that the caller watches."""
     if not file.is_text:
         n_rows = max(1, _CELLS // max(1, len(selection.types)))
         yield from each_without_cells(file, lambda: _TYPED[file.format](file, schema, selection, n_rows))
@@ -1225,10 +1201,7 @@ def _ipc_schema(file: TableFile) -> Any:
 
 @contextmanager
 def open_ipc(file: TableFile, fields: Sequence[int] = ()) -> Iterator[tuple[Any, bool]]:
-    """A reader of an Arrow file, which a Feather file is, too, and whether it is an Arrow stream, without a footer.
-
-    ``fields`` are the places of the columns to read; none stand for all of them.
-    """
+    """A reader of columns (no ``fields``: all) of an Arrow or Feather file, and whether it is an Arrow stream."""
     import pyarrow as pa
 
     options = pa.ipc.IpcReadOptions(included_fields=list(fields))
@@ -1339,10 +1312,7 @@ _MOST_INDEX = 4_000_000
 
 
 def libsvm_blocks(file: TableFile, stream: TableStream | SheetStream | None = None) -> Iterator[tuple[Any, FloatArray]]:
-    """Read rows and labels in blocks; the column of an entry is its index in the file.
-
-    ``stream`` is the opened file, where the caller watches how far it is read.
-    """
+    """Read rows, by the column numbers of the file, and labels in blocks; ``stream`` is the file, if it is watched."""
     from sklearn.datasets import load_svmlight_file
 
     def blocks() -> Iterator[tuple[Any, FloatArray]]:

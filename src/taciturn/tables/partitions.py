@@ -620,10 +620,7 @@ class Spool:
         self._add(path, (table.num_rows,))
 
     def write_groups(self, pieces: Iterable[tuple[int, pa.RecordBatch]]) -> list[tuple[int, ...]]:
-        """Write pieces of rows, each to the file with its number; return the places of the files of each number.
-
-        Pieces of one number that have different types are in files of their own.
-        """
+        """Write pieces to files by their number and types; return the places of the files of each number."""
         import pyarrow as pa
 
         opened: dict[tuple[int, Any], tuple[Path, Any, list[int]]] = {}
@@ -1192,10 +1189,7 @@ def _copied(
     *,
     in_memory: bool,
 ) -> TablePartitions:
-    """Copy a table that can be read from the beginning only, to memory or to files; then every cell is checked, too.
-
-    ``most`` is the largest number of rows of a partition.
-    """
+    """Copy a table that can only be read from the beginning, to memory or, with every cell checked, to files."""
     part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
     spool = None if in_memory else Spool(files)
     held: list[list[pa.RecordBatch]] = []

@@ -107,12 +107,8 @@ class Stream:
             or isinstance(random_state, bool | np.bool_)
             or random_state < 0
         ):
-            raise ParameterError(
-                "random_state",
-                random_state,
-                "None or an integer >= 0",
-                "leave it at None for noise that protects, or give an integer to reproduce a run",
-            )
+            remedy = "leave it at None for noise that protects, or give an integer to reproduce a run"
+            raise ParameterError("random_state", random_state, "None or an integer >= 0", remedy)
         text = f"taciturn seeded stream {int(random_state)}".encode()
         return cls(hashlib.blake2b(text, digest_size=_KEY_BYTES).digest(), seeded=True)
 

@@ -99,12 +99,9 @@ def check_epsilon(*, part: bool = False, **named: object) -> float:
     large_enough = number > 0.0 if part else number >= _SMALLEST_BUDGET
     if not ((large_enough and number <= _LARGEST_BUDGET) or number == math.inf):
         least = "> 0" if part else f">= {_SMALLEST_BUDGET:g}"
-        raise ParameterError(
-            name,
-            value,
-            f"a number {least} and at most {_LARGEST_BUDGET:g} (infinity switches privacy off)",
-            f"give the privacy budget as, say, {name}=1.0, or {name}=float('inf') for no privacy",
-        )
+        expected = f"a number {least} and at most {_LARGEST_BUDGET:g} (infinity switches privacy off)"
+        remedy = f"give the privacy budget as, say, {name}=1.0, or {name}=float('inf') for no privacy"
+        raise ParameterError(name, value, expected, remedy)
     return number
 
 
@@ -113,12 +110,8 @@ def check_claimed_epsilon(**named: object) -> float:
     name, value = _only(named)
     number = as_real(value)
     if not (_SMALLEST_BUDGET <= number <= _LARGEST_CLAIM or number == math.inf):
-        raise ParameterError(
-            name,
-            value,
-            f"a number >= {_SMALLEST_BUDGET:g} (infinity switches privacy off)",
-            f"give the privacy budget as, say, {name}=1.0",
-        )
+        expected = f"a number >= {_SMALLEST_BUDGET:g} (infinity switches privacy off)"
+        raise ParameterError(name, value, expected, f"give the privacy budget as, say, {name}=1.0")
     return number
 
 
@@ -293,10 +286,6 @@ def sum_magnitude(n_rows: int, weight_bound: int) -> int:
     magnitude = check_integer(0, n_rows=n_rows) * ONE * check_integer(1, weight_bound=weight_bound)
     if magnitude >= _INT64:
         # The number of rows may be private.
-        raise ParameterError(
-            "weight_bound",
-            weight_bound,
-            "a bound at which sums over all rows fit 64-bit integers",
-            "use a coarser weight scale",
-        )
+        expected = "a bound at which sums over all rows fit 64-bit integers"
+        raise ParameterError("weight_bound", weight_bound, expected, "use a coarser weight scale")
     return magnitude

@@ -65,12 +65,8 @@ def clip_rows(rows: FloatArray, raw: FloatArray, row_bound_squared: int) -> Floa
     bound = check_integer(1, row_bound_squared=row_bound_squared)
     widest = rows.shape[1] * ONE * ONE
     if widest >= _INT64:
-        raise ParameterError(
-            "n_features",
-            rows.shape[1],
-            f"fewer than {_INT64 >> (2 * FRACTION_BITS)} columns for an L2 row bound in 64-bit integers",
-            "select columns first",
-        )
+        expected = f"fewer than {_INT64 >> (2 * FRACTION_BITS)} columns for an L2 row bound in 64-bit integers"
+        raise ParameterError("n_features", rows.shape[1], expected, "select columns first")
     out = rows.copy()
 
     def norms(block: FloatArray) -> IntArray:
@@ -95,12 +91,8 @@ def exact_block_rows(weight_bound: int) -> int:
     check_integer(1, weight_bound=weight_bound)
     rows = _EXACT // (ONE * weight_bound)
     if rows < 1:
-        raise ParameterError(
-            "weight_bound",
-            weight_bound,
-            f"at most {_EXACT // ONE}, so that one product is exact in double precision",
-            "use a coarser weight scale",
-        )
+        expected = f"at most {_EXACT // ONE}, so that one product is exact in double precision"
+        raise ParameterError("weight_bound", weight_bound, expected, "use a coarser weight scale")
     return rows
 
 

@@ -72,12 +72,9 @@ def check_y_bounds(y_bounds: object) -> tuple[float, float]:
     except (TypeError, ValueError):
         low, high = np.nan, np.nan
     if not is_width(high - low):
-        raise ParameterError(
-            "y_bounds",
-            y_bounds,
-            "two finite numbers (low, high) with low < high that differ by 1e-301 to 1e301",
-            "give the range that the target can have by its nature, not its observed range",
-        )
+        expected = "two finite numbers (low, high) with low < high that differ by 1e-301 to 1e301"
+        remedy = "give the range that the target can have by its nature, not its observed range"
+        raise ParameterError("y_bounds", y_bounds, expected, remedy)
     return low, high
 
 
@@ -96,12 +93,8 @@ def check_classes(classes: Sequence[object]) -> AnyArray:
     # numpy would turn numbers beside text into text, and no record would match them.
     mixed = labels.size > 0 and len({isinstance(label, str) for label in classes}) > 1
     if labels.size < 2 or distinct != labels.size or mixed:
-        raise ParameterError(
-            "classes",
-            classes,
-            "a sequence of at least two different labels, all text or all numbers",
-            "list every label that a record may carry",
-        )
+        expected = "a sequence of at least two different labels, all text or all numbers"
+        raise ParameterError("classes", classes, expected, "list every label that a record may carry")
     return labels
 
 

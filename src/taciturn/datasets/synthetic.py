@@ -211,12 +211,8 @@ def make_power_law_sparse(
     cumulative = np.cumsum(popularity)
     free = 1.0 - cumulative[nnz_per_row - 1] / cumulative[-1]
     if free < _LEAST_FREE_SHARE and nnz_per_row > 1:
-        raise ParameterError(
-            "nnz_per_row",
-            nnz_per_row,
-            f"so few that the most popular columns leave {_LEAST_FREE_SHARE:.0%} of all draws to the others",
-            "take fewer entries per row or a smaller exponent",
-        )
+        expected = f"so few that the most popular columns leave {_LEAST_FREE_SHARE:.0%} of all draws to the others"
+        raise ParameterError("nnz_per_row", nnz_per_row, expected, "take fewer entries per row or a smaller exponent")
     rng = np.random.default_rng(random_state)
     column_of_rank = rng.permutation(n_features).astype(np.int32)
     columns = column_of_rank[_distinct_ranks(rng, cumulative, n_samples, nnz_per_row)]

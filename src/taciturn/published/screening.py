@@ -276,19 +276,11 @@ class ScreenedReproduction(BallModel):
         for name, delta in zip(("delta_optimise", "delta_screen"), self._deltas(), strict=True):
             check_printed_delta(**{name: delta})
         if sum(self._deltas()) >= 1.0:
-            raise ParameterError(
-                "delta_screen",
-                self.delta_screen,
-                "less than 1 together with delta_optimise",
-                "choose both well below 1 / 2",
-            )
+            expected = "less than 1 together with delta_optimise"
+            raise ParameterError("delta_screen", self.delta_screen, expected, "choose both well below 1 / 2")
         if self.radius > LARGEST_RADIUS[self.loss]:
-            raise ParameterError(
-                "radius",
-                self.radius,
-                f"at most {LARGEST_RADIUS[self.loss]:g} for loss={self.loss!r}",
-                "choose a smaller ball, or rescale the features",
-            )
+            expected = f"at most {LARGEST_RADIUS[self.loss]:g} for loss={self.loss!r}"
+            raise ParameterError("radius", self.radius, expected, "choose a smaller ball, or rescale the features")
 
     def _epsilons(self) -> tuple[float, float]:
         """Of the steps and of the screenings."""

@@ -726,12 +726,9 @@ class Column:
     def checked(self, place: str) -> Column:
         """The column with bounds as floats and codes as categories; raise, naming the place, if a fact is unusable."""
         if not isinstance(self.type, str) or self.type not in KEYS:
-            raise refusal(
-                f"{place}.type",
-                self.type,
-                'one of "number", "boolean", "category", "code", "date", "ignore"',
-                "set it to one of them, and put names with dots in quotes",
-            )
+            expected = 'one of "number", "boolean", "category", "code", "date", "ignore"'
+            remedy = "set it to one of them, and put names with dots in quotes"
+            raise refusal(f"{place}.type", self.type, expected, remedy)
         if self.type == "number":
             _check_truth(f"{place}.censored", self.censored)
             return self._with_range(place, self.lower, self.upper)
@@ -838,12 +835,8 @@ class Target:
                 _check_labels(self.classes)
             return self
         if self.classes is not None:
-            raise refusal(
-                "target.classes",
-                list(self.classes),
-                "no classes beside lower and upper",
-                "take out what does not apply",
-            )
+            expected = "no classes beside lower and upper"
+            raise refusal("target.classes", list(self.classes), expected, "take out what does not apply")
         lower, upper = _range("target", self.lower, self.upper)
         return replace(self, lower=lower, upper=upper)
 
@@ -865,12 +858,8 @@ def _check_labels(classes: tuple[Any, ...]) -> None:
     kinds = {type(label) for label in classes}
     plain = len(kinds) == 1 and kinds <= {str, int, bool}
     if not plain or len(classes) < 2 or find_repeated(map(normal_text, classes)) is not None:
-        raise refusal(
-            "target.classes",
-            list(classes),
-            "at least two different labels, all text, all whole numbers or all true and false",
-            "list every label that a record may carry, once",
-        )
+        expected = "at least two different labels, all text, all whole numbers or all true and false"
+        raise refusal("target.classes", list(classes), expected, "list every label that a record may carry, once")
     # Doubles represent all smaller integers exactly.
     if kinds == {int} and max(map(abs, classes)) >= 2**53:
         raise refusal("target.classes", list(classes), "labels below 2**53", "rename them, or write them in quotes")
@@ -893,12 +882,8 @@ def _codes(place: str, lower: Any, upper: Any) -> tuple[str, ...]:
         if type(value) is not int:
             raise refusal(f"{place}.{name}", value, "a whole number, as the column holds codes", "give one")
     if not 0 < upper - lower < _MOST_CODES:
-        raise refusal(
-            f"{place}.upper",
-            upper,
-            f"a code above lower={lower}, and at most {_MOST_CODES:,} codes",
-            'correct the range, or list those that get a feature with type = "category"',
-        )
+        remedy = 'correct the range, or list those that get a feature with type = "category"'
+        raise refusal(f"{place}.upper", upper, f"a code above lower={lower}, and at most {_MOST_CODES:,} codes", remedy)
     return tuple(map(str, range(lower, upper + 1)))
 
 
@@ -910,19 +895,12 @@ def _check_truth(place: str, value: Any) -> None:
 def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:
     low, high = _number(f"{place}.lower", lower), _number(f"{place}.upper", upper)
     if high - low > 0.0 and not is_width(high - low):
-        raise refusal(
-            f"{place}.lower",
-            lower,
-            f"a number that differs from {place}.upper={high!r} by 1e-301 to 1e301",
-            "state the range that the column can have by its nature, or change its unit",
-        )
+        expected = f"a number that differs from {place}.upper={high!r} by 1e-301 to 1e301"
+        remedy = "state the range that the column can have by its nature, or change its unit"
+        raise refusal(f"{place}.lower", lower, expected, remedy)
     if not high > low:
-        raise refusal(
-            f"{place}.lower",
-            lower,
-            f"a number below {place}.upper={high!r}",
-            "exchange or widen the bounds, or leave out a column that can have one value only",
-        )
+        remedy = "exchange or widen the bounds, or leave out a column that can have one value only"
+        raise refusal(f"{place}.lower", lower, f"a number below {place}.upper={high!r}", remedy)
     return low, high
 
 

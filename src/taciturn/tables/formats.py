@@ -1270,21 +1270,14 @@ def table_files(path: str | os.PathLike[str], layout: TableLayout | None = None)
     if not names:
         raise refusal("table", folder.name, "a folder with Parquet or Arrow files, got none", "name another folder")
     if any((folder / name).is_dir() for name in names):
-        raise refusal(
-            "table",
-            folder.name,
-            "a folder of files, got one with folders in it, whose names may be columns",
-            "write the table as files in one folder, with all columns in each",
-        )
+        expected = "a folder of files, got one with folders in it, whose names may be columns"
+        remedy = "write the table as files in one folder, with all columns in each"
+        raise refusal("table", folder.name, expected, remedy)
     files = tuple(table_file(folder / name) for name in names)
     formats = {file.format for file in files}
     if len(formats) > 1 or not files[0].has_groups:
-        raise refusal(
-            "table",
-            folder.name,
-            "a folder of Parquet files alone, or of Arrow files alone",
-            "name one file, or write the table in one of these formats",
-        )
+        expected = "a folder of Parquet files alone, or of Arrow files alone"
+        raise refusal("table", folder.name, expected, "name one file, or write the table in one of these formats")
     return files
 
 
@@ -1385,12 +1378,8 @@ class SparseEncoding:
                 )
             fill = bounds.fill_of(name)
             if fill is not None and fill.indicator:
-                raise refusal(
-                    f"missing.{quoted(name)}",
-                    "indicator",
-                    "a value in a libsvm table",
-                    "fill in a value, or take it out",
-                )
+                expected = "a value in a libsvm table"
+                raise refusal(f"missing.{quoted(name)}", "indicator", expected, "fill in a value, or take it out")
         self._upper = feature_bounds(bounds)[1]
         self._truths = np.array([column.type == "boolean" for _, column in bounds.used])
         self._fills = np.array([float(bounds.missing.get(name, math.nan)) for name in self._names])

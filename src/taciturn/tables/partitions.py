@@ -75,12 +75,8 @@ def files_schema(files: tuple[TableFile, ...]) -> TableSchema:
 def check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> None:
     """Raise if the target is not the one of the bounds, or has no stated classes where ``invalid`` needs them."""
     if target != bounds.target.name:
-        raise refusal(
-            "target",
-            target,
-            f"the column that [target] of the bounds describes, {bounds.target.name!r}",
-            "name that one, or describe the other in the bounds",
-        )
+        expected = f"the column that [target] of the bounds describes, {bounds.target.name!r}"
+        raise refusal("target", target, expected, "name that one, or describe the other in the bounds")
     check_choice(("raise", "null"), invalid=invalid)
     if invalid == "null" and bounds.target.task == "classify" and bounds.target.classes is None:
         # Classes that are read from the table would depend on a record that is to be judged by them.

@@ -97,9 +97,6 @@ def _ratio(distance: Any, limit: Any) -> float:
     return float(distance / limit)
 
 
-# ---- Two neighbouring data sets.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     """Two neighbouring data sets, chosen to be hard to protect.
@@ -143,8 +140,6 @@ def check_pair(neighbours: object) -> Pair:
         )
     return neighbours
 
-
-# ---- Results of audits.
 
 ROUTES = ("Clopper-Pearson", "Gaussian", "exact")
 """How a bound was found."""
@@ -742,9 +737,6 @@ def _check_callables(run: object, event: object, delta: float) -> None:
         )
 
 
-# ---- The bound.
-
-
 def _chosen(event: str, first: Outcomes, second: Outcomes, delta: float, tail: float) -> tuple[float, str]:
     """Bound epsilon by the best event of the first half of the runs, on the second half."""
     gaussian = event == "gaussian"
@@ -786,9 +778,6 @@ def _given(
             options.append((found, f"{words}, given in advance, likelier on the {_SIDES[likelier]} data set"))
     found, words = max(options)
     return max(0.0, found), words
-
-
-# ---- The runs.
 
 
 def _seeds(random_state: int, trials: int) -> WordArray:

@@ -244,9 +244,6 @@ _LISTED = 5
 _RIDGE = 1e-6
 
 
-# ---- Bounds.
-
-
 def clopper_pearson(successes: Any, trials: int, tail: float) -> tuple[FloatArray, FloatArray]:
     """Bounds on a probability (Clopper and Pearson 1934), each wrong with probability at most ``tail``."""
     hits = np.asarray(successes, dtype=np.float64)
@@ -283,9 +280,6 @@ def gaussian_bound(trials: int, tail: float) -> Bound:
         return np.asarray(ndtri(low[likelier]) - ndtri(high[other]))
 
     return bound
-
-
-# ---- Statistics and events.
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,9 +411,6 @@ def _of_supports(order: Statistic, outcomes: FloatArray) -> FloatArray:
 
 def _is_zero(column: int, outcomes: FloatArray) -> FloatArray:
     return np.asarray(outcomes[:, column] == 0.0, dtype=np.float64)
-
-
-# ---- Words.
 
 
 def outcomes_in_words(name: str, outcomes: list[Hashable], *, none: bool = False) -> str:

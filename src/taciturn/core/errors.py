@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-# ---- What goes wrong, said in one sentence and without a value from the data.
-
 
 class TaciturnError(Exception):
     """Base of every error that taciturn raises on purpose."""

@@ -174,9 +174,6 @@ def _without_records(run: Any) -> Any:
     raise DataError(_LOST if lost else _FAILED)
 
 
-# ---- Arrays and data frames of dask as tables in partitions.
-
-
 class DaskTable(OpenTable):
     """An array or data frame ``X`` of dask with its target ``y``, and with the keys of its ``persons``.
 

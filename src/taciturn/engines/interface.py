@@ -490,9 +490,6 @@ def accepted(answer: Any) -> Any:
     return answer
 
 
-# ---- A table in memory.
-
-
 class ArraySource:
     """A table in memory, in one partition or in several.
 
@@ -701,9 +698,6 @@ class TablePersons:
                 "person and cut it between persons, or fit in memory."
             )
         return PersonKeys(np.concatenate(slots), n_persons, digest)
-
-
-# ---- The arguments of fit.
 
 
 def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:

@@ -145,8 +145,6 @@ class PartitionedSource:
             raise RuntimeError(f"an engine gave {found} answers for {len(self.partitions)} partitions")
 
 
-# ---- A table that is read partition after partition, in bounded memory.
-
 DEFAULT_MEMORY = 1 << 30
 """Bytes of blocks that are held between rounds, unless another number is given."""
 

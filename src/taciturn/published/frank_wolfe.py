@@ -226,9 +226,6 @@ class PrivateLasso(LassoModel):
     random_state: int | None = None
 
 
-# ---- Multinomial Private LASSO: one selection per feature and step, as printed.
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
     r"""Multinomial Private LASSO as printed: Frank-Wolfe with one noisy selection per feature and step.

@@ -248,9 +248,6 @@ def _to_names(place: str, content: Any) -> tuple[str, ...]:
     return listed
 
 
-# ---- Public facts about the columns of a table: bounds, categories, classes, and values that replace missing ones.
-
-
 @dataclass(frozen=True)
 class TableBounds:
     """Public facts about the columns of a table, as in ``bounds.toml``.

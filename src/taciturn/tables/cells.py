@@ -387,9 +387,6 @@ def _arrow_distinct(name: str, values: Any) -> tuple[list[Any], IndexArray]:
     return distinct, at
 
 
-# ---- Targets.
-
-
 class Labels:
     """Map the labels of records to the public classes; a label that matches none becomes a value that is no class.
 

@@ -223,9 +223,6 @@ def truth_code(text: str) -> int:
     return -1 if found is None else int(found)
 
 
-# ---- Cells of any kind.
-
-
 def never_raises(otherwise: S) -> Callable[[Callable[P, R]], Callable[P, R | S]]:
     """Make a function return ``otherwise`` where it raises: a cell may be an object whose every method does."""
 
@@ -420,9 +417,6 @@ class TableLayout:
         """The stated keys, without those that have their defaults."""
         stated = {"delimiter": self.delimiter, "decimal": self.decimal, "name": self.name, "header": self.header}
         return {key: value for key, value in stated.items() if value not in (None, ".", False)}
-
-
-# ---- What stands for missing cells: a value of the column, a feature that says that the cell is missing, or both.
 
 
 @dataclass(frozen=True, slots=True)

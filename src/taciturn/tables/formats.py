@@ -1254,9 +1254,6 @@ _TYPED: Mapping[str, Callable[[TableFile, TableSchema, ColumnSelection, int], It
 }
 
 
-# ---- Tables that are a folder of files.
-
-
 def table_files(path: str | os.PathLike[str], layout: TableLayout | None = None) -> tuple[TableFile, ...]:
     """The file of a table, or those of a folder of Parquet or of Arrow files in the order of their names.
 

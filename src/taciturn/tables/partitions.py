@@ -1249,9 +1249,6 @@ def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> 
             )
 
 
-# ---- Columns of numbers of a table on disk as they are, for bounds that are found privately.
-
-
 class NumberPartitions:
     """Columns ``names`` of numbers of a table in partitions, neither clipped nor scaled, and without a target.
 

@@ -120,9 +120,8 @@ def check_delta(**named: object) -> float:
     name, value = _only(named)
     number = as_real(value)
     if not 0.0 <= number < 1.0:
-        raise ParameterError(
-            name, value, "a number in [0, 1)", f"choose it well below one over the number of records, say {name}=1e-6"
-        )
+        remedy = f"choose it well below one over the number of records, say {name}=1e-6"
+        raise ParameterError(name, value, "a number in [0, 1)", remedy)
     return number
 
 

@@ -249,22 +249,17 @@ class DatasetFacts:
         Number of training records and of features.
     forms : tuple of Form
         The forms in which it is accepted, the preferred one first.
-    publisher, address : str
-        Who publishes it, and where.
-    about : str
-        What labels, target and columns mean.
-    labels : mapping of int to int, default=None
-        Labels and how many training records have them; None where they are not known for certain, or for regression.
+    publisher, address, about : str
+        Who publishes it and where, and what labels, target and columns mean.
+    labels, test_labels : mapping of int to int, default=None
+        Labels and how many training or test records have them; None where they are not known for certain, or for
+        regression.
     target : tuple of float, default=None
         Least and largest training target; None where they are not known for certain, or for classification.
     n_test : int, default=0
         Number of test records.
-    test_labels : mapping of int to int, default=None
-        As ``labels``, for the test part.
-    sparse : bool, default=False
-        Whether the features are a CSR array.
-    missing : bool, default=False
-        Whether some features are missing, and thus NaN.
+    sparse, missing : bool, default=False
+        Whether the features are a CSR array, and whether some of them are missing, and thus NaN.
     """
 
     task: str

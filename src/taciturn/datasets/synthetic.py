@@ -196,10 +196,8 @@ def make_power_law_sparse(
     -------
     X : csr_array of shape (n_samples, n_features)
         Values in (0, 1], rows of Euclidean norm 1, column indices sorted.
-    y : ndarray of shape (n_samples,)
-        0 or 1.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    y, coef : ndarrays of shape (n_samples,) and (n_features,)
+        Labels 0 or 1, and the true weights.
     """
     check_integer(1, n_samples=n_samples)
     check_integer(1, n_features=n_features)
@@ -312,12 +310,8 @@ def make_screening_linear(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-1, 1], one of which is -1 or 1.
-    y : ndarray of shape (n_samples,)
-        ``X @ coef``. Public bounds that always hold are (-70, 70).
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Features in [-1, 1], one of which is -1 or 1; ``y = X @ coef``, always within (-70, 70); and the true weights.
     """
     check_integer(len(_SCREENING_WEIGHTS), n_features=n_features)
     check_real(0.0, 1.0, closed="left", correlation=correlation)

@@ -343,7 +343,7 @@ class PartitionReader(Protocol):
 class Refusal:
     """Why a partition cannot be used, in words that quote no record.
 
-    Workers return it. An exception would be logged where they run, with the arguments of the call: records.
+    Workers return it, since an exception would be logged there with the arguments of the call, which are records.
     """
 
     error: TaciturnError

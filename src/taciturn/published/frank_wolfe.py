@@ -505,9 +505,8 @@ class Sparsifier(LassoModel):
         except (TypeError, ValueError):
             low, high = math.nan, math.nan
         if not 0.0 <= low < high < math.inf:
-            raise ParameterError(
-                "count_range", self.count_range, "two numbers 0 <= low < high", "give the least and the largest count"
-            )
+            expected = "two numbers 0 <= low < high"
+            raise ParameterError("count_range", self.count_range, expected, "give the least and the largest count")
         return low, high
 
     def _solve(self, X: Any, target: FloatArray, stream: Stream) -> tuple[FloatArray, tuple[Release, ...]]:

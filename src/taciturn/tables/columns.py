@@ -398,9 +398,8 @@ class TableLayout:
     def checked(self) -> TableLayout:
         """Return the layout; raise if a fact cannot be used."""
         if self.delimiter is not None and self.delimiter not in tuple(DELIMITERS):
-            raise refusal(
-                "table.delimiter", self.delimiter, 'one of ",", ";", "\\t" and "|"', "write the table with one of them"
-            )
+            expected = 'one of ",", ";", "\\t" and "|"'
+            raise refusal("table.delimiter", self.delimiter, expected, "write the table with one of them")
         if self.decimal not in (".", ","):
             raise refusal("table.decimal", self.decimal, '"." or ","', "write numbers with one of them")
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
@@ -445,9 +444,8 @@ def checked_fill(place: str, stated: Any, check: Callable[[str, Any], Any]) -> F
     if not isinstance(stated, Fill):
         return Fill(check(place, stated))
     if not isinstance(stated.indicator, bool) or (stated.value is None and not stated.indicator):
-        raise refusal(
-            f"{place}.indicator", stated.indicator, "true, or a value beside it", "write {indicator = true}, or a value"
-        )
+        expected = "true, or a value beside it"
+        raise refusal(f"{place}.indicator", stated.indicator, expected, "write {indicator = true}, or a value")
     return Fill(None if stated.value is None else check(place, stated.value), stated.indicator)
 
 

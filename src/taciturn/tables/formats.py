@@ -89,8 +89,7 @@ def changed_file(name: str) -> str:
 class StoppableStream(io.RawIOBase):
     """A stream of bytes that is read in one thread and may be stopped from another.
 
-    A stopped stream has no more bytes, as if it were at its end: whoever stops it uses nothing that was read. An error
-    would leave Arrow with reads under way.
+    A stopped stream is at its end, since an error would leave Arrow with reads under way; nobody uses what was read.
     """
 
     def __init__(self) -> None:
@@ -449,8 +448,7 @@ class _WatchedFile(io.FileIO):
 def _check_unpacked(packed: zipfile.ZipFile, name: str) -> None:
     """Raise if a workbook unpacks to more than its limits, before anything is parsed.
 
-    What the file states of its parts is checked first, and then each part is unpacked piece by piece: zipfile refuses a
-    part that has another size than it states.
+    First by the sizes that the file states; then each part is unpacked, because zipfile refuses one of another size.
     """
     parts = packed.infolist()
     most = min(_MOST_SHEETS, machine_memory())

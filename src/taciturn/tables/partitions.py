@@ -710,7 +710,7 @@ def file_batches(
 ) -> Generator[pa.RecordBatch, None, None]:
     """Read files from the first row to the last; tell ``progress`` how much of a text table is read, from 0 to 1.
 
-    With ``whole``, which is for a table that is held in memory, a file of text that is larger than memory is refused.
+    ``whole``, for a table that is held in memory, refuses a file of text that is larger than memory.
     """
     for file in files:
         stamp = file_stamp(file)

@@ -112,7 +112,7 @@ def _facts(thing: Any, name: str, above: tuple[int, ...]) -> Iterator[tuple[str,
     hidden = yield from _contents(thing, name, inside)
     attributes = [] if isinstance(thing, enum.Enum | types.FunctionType) else list(_attributes(thing))
     for key, content in attributes:
-        yield from _facts(content, _joined(name, key), inside)
+        yield from _facts(content, f"{name}.{key}" if name else key, inside)
     if hidden:
         yield from _state(thing, name, inside, seen=bool(attributes))
 
@@ -217,10 +217,6 @@ def _name_of(kind: type) -> tuple[str, int]:
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
     return f"{kind.__module__}.{kind.__qualname__}", 0 if found is kind else id(kind)
-
-
-def _joined(name: str, part: str) -> str:
-    return f"{name}.{part}" if name else part
 
 
 # ---- The choice of an event that distinguishes two data sets, from outcomes of runs on both.
@@ -644,15 +640,9 @@ def _bought(lines: Sequence[Release], events: Iterable[Event]) -> bool:
         return False
     prices = math.fsum(count / event.noise_multiplier**2 for count, event in spent)
     distance = math.fsum(count * event.distance for count, event in spent)
-    single = [event for event, count in _runs(events) for _ in range(count)]
+    single = [one for event in events for one, count in fold(event).items() for _ in range(count)]
     used = math.fsum(getattr(event, "distance", 0.0) for event in single)
     return chain_cost(single) <= prices * (1.0 + _ROUNDING) and used <= distance * (1.0 + _ROUNDING)
-
-
-def _runs(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
-    """Single releases of each event, and their numbers."""
-    for event in events:
-        yield from fold(event).items()
 
 
 def _listed(lines: Sequence[Release], events: Iterable[Event]) -> bool:

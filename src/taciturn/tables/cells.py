@@ -319,7 +319,7 @@ def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[An
 def _to_truth_values(name: str, values: Any, *, strict: bool) -> FloatArray:
     """Zeros and ones, with NaN for gaps."""
     if isinstance(values, Cells) or kind_of(values.type) == "category":
-        codes, gaps = _codes_by_value(name, values, read_truth)
+        codes, gaps = _distinct_values(name, values, read_truth, -1)
         numbers = np.where(gaps, np.nan, codes)
     elif kind_of(values.type) == "date":
         raise DataError(not_boolean(name))
@@ -349,16 +349,11 @@ def _category_codes(
         text = read_text(cell)
         return _NO_CATEGORY if text is None else places.get(column.code(text), -1)
 
-    codes, gaps = _codes_by_value(name, values, place_of)
+    codes, gaps = _distinct_values(name, values, place_of, -1)
     wrong = codes == _NO_CATEGORY
     if strict and wrong.any():
         raise DataError(not_categories(name))
     return codes, gaps | wrong
-
-
-def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple[IntArray, BoolArray]:
-    """Codes of an array, computed once for each distinct value, and where values are missing."""
-    return _distinct_values(name, values, code, -1)
 
 
 def _distinct_values(name: str, values: Any, convert: Callable[[Any], Any], gap: Any) -> tuple[Any, BoolArray]:
@@ -406,7 +401,7 @@ class Labels:
 
     def from_arrow(self, values: Any) -> NDArray[Any]:
         """Labels from an Arrow array of any type."""
-        codes, gaps = _codes_by_value(self._name, values, lambda value: self._places.get(self._parsed(value), -1))
+        codes, gaps = _distinct_values(self._name, values, lambda value: self._places.get(self._parsed(value), -1), -1)
         return self._values[np.where(gaps, self._gap, codes)]
 
     def from_numbers(self, values: FloatArray) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -178,7 +179,7 @@ def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: s
         return ColumnProposal("number")
     if all(truth_code(cell) >= 0 for cell in distinct):
         return ColumnProposal("boolean")
-    if all(_is_censored(cell, decimal) for cell in distinct):
+    if not any(math.isnan(parse_censored(cell, decimal)) for cell in distinct):
         return ColumnProposal("censored")
     formats = _date_formats(distinct)
     if formats:
@@ -192,13 +193,7 @@ def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: s
 
 
 def _is_number(cell: str, decimal: str) -> bool:
-    number = parse_number(cell, decimal)
-    return number == number
-
-
-def _is_censored(cell: str, decimal: str) -> bool:
-    number = parse_censored(cell, decimal)
-    return number == number
+    return not math.isnan(parse_number(cell, decimal))
 
 
 def _date_formats(cells: Collection[str]) -> list[str | None]:

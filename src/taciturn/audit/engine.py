@@ -45,8 +45,7 @@ from taciturn.data.target import check_classes, check_y_bounds
 from taciturn.privacy.gdp import epsilon_of_mu
 from taciturn.privacy.transcript import Limit
 
-# -----------------------------------------------------------------------------
-# Distances between two values before noise, as shares of the declared sensitivity.
+# ---- Distances between two values before noise, as shares of the declared sensitivity.
 
 # The difference of two doubles is rounded, once.
 _ROUNDING = 1.0 + 2.0**-50
@@ -98,10 +97,6 @@ def _ratio(distance: Any, limit: Any) -> float:
     return float(distance / limit)
 
 
-# -----------------------------------------------------------------------------
-# Two neighbouring data sets.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     """Two neighbouring data sets, chosen to be hard to protect.
@@ -140,14 +135,10 @@ def check_pair(neighbours: object) -> Pair:
     """Return the pair; raise if it is none."""
     if not isinstance(neighbours, Pair):
         # The value itself is two whole data sets, too long for a message.
-        raise ParameterError(
-            "neighbours", type(neighbours).__name__, "a Pair", "build Pair(first, second, relation, words)"
-        )
+        remedy = "build Pair(first, second, relation, words)"
+        raise ParameterError("neighbours", type(neighbours).__name__, "a Pair", remedy)
     return neighbours
 
-
-# -----------------------------------------------------------------------------
-# Results of audits.
 
 ROUTES = ("Clopper-Pearson", "Gaussian", "exact")
 """How a bound was found."""
@@ -175,12 +166,10 @@ class AuditResult:
         Probability with which the procedure states a true bound; 1 for the exact route.
     trials : int
         Number of runs on each of the two data sets; 0 for the exact route.
-    event : str
-        What tells the two data sets apart, in words.
+    event, pair : str
+        What tells the two data sets apart, and the two data sets, in words.
     route : {"Clopper-Pearson", "Gaussian", "exact"}
         How the bound was found.
-    pair : str
-        The two data sets, in words.
     relation : {"zero-out", "add-remove", "replace-one"}
         In what sense they are neighbours.
     seed : int or None
@@ -277,8 +266,7 @@ def _rounded_down(number: float) -> str:
     return f"{math.floor(number / step) * step:.4g}"
 
 
-# -----------------------------------------------------------------------------
-# The smallest epsilon of two laws in closed form.
+# ---- The smallest epsilon of two laws in closed form.
 
 # Tolerance for the sum of all probabilities.
 _SUM_SLACK = 1e-9
@@ -383,8 +371,7 @@ def _worst_set(law: np.ndarray, other: np.ndarray, delta: float) -> tuple[float,
     return float(best), order[: attained[-1] + 1].tolist()
 
 
-# -----------------------------------------------------------------------------
-# Hill climbing for the neighbours between which a statistic changes most.
+# ---- Hill climbing for the neighbours between which a statistic changes most.
 
 Table = tuple[FloatArray, np.ndarray]
 Function = Callable[[FloatArray, np.ndarray], Any]
@@ -399,10 +386,8 @@ class SearchResult:
 
     Parameters
     ----------
-    change : float
-        In the norm of the search.
-    declared : float or None
-        The sensitivity that was declared.
+    change, declared : float
+        The change in the norm of the search, and the sensitivity that was declared, or None.
     norm : {"linf", "l1", "l2"}
         How changes are measured.
     pair : Pair
@@ -532,9 +517,8 @@ def _change(function: Function, neighbours: tuple[Table, Table], norm: str) -> f
 def _check_bounds(bounds: Any) -> tuple[float, tuple[float, float] | np.ndarray]:
     """The bound on features, and the range of y or its labels."""
     if not isinstance(bounds, tuple) or len(bounds) != 2 or not isinstance(bounds[1], tuple | list):
-        raise ParameterError(
-            "bounds", bounds, "(x_bound, target)", "give the range of y as (low, high), or its labels as a list"
-        )
+        expected = "(x_bound, target)"
+        raise ParameterError("bounds", bounds, expected, "give the range of y as (low, high), or its labels as a list")
     x_bound, target = check_positive(x_bound=bounds[0]), bounds[1]
     ranged = isinstance(target, tuple) and len(target) == 2 and all(isinstance(end, Real) for end in target)
     return x_bound, check_y_bounds(target) if ranged else check_classes(target)
@@ -606,8 +590,7 @@ class _Tables:
         return values
 
 
-# -----------------------------------------------------------------------------
-# Runs on two neighbouring data sets, and the lower bound on epsilon that they give.
+# ---- Runs on two neighbouring data sets, and the lower bound on epsilon that they give.
 
 Run = Callable[[Any, int], Any]
 
@@ -737,18 +720,13 @@ def audit(
 
 def _check_callables(run: object, event: object, delta: float) -> None:
     if not callable(run):
-        raise ParameterError(
-            "run", type(run).__name__, "a callable run(data, random_state)", "wrap the release in a function"
-        )
+        expected = "a callable run(data, random_state)"
+        raise ParameterError("run", type(run).__name__, expected, "wrap the release in a function")
     if callable(event):
         return
     if check_choice(("auto", "gaussian"), event=event) == "gaussian" and delta == 0.0:
-        raise ParameterError(
-            "delta", delta, "a number > 0 for event='gaussian'", "Gaussian noise has no epsilon at delta=0; set delta"
-        )
-
-
-# ------------------------------------------------------------------ the bound
+        expected = "a number > 0 for event='gaussian'"
+        raise ParameterError("delta", delta, expected, "Gaussian noise has no epsilon at delta=0; set delta")
 
 
 def _chosen(event: str, first: Outcomes, second: Outcomes, delta: float, tail: float) -> tuple[float, str]:
@@ -792,9 +770,6 @@ def _given(
             options.append((found, f"{words}, given in advance, likelier on the {_SIDES[likelier]} data set"))
     found, words = max(options)
     return max(0.0, found), words
-
-
-# ------------------------------------------------------------------ the runs
 
 
 def _seeds(random_state: int, trials: int) -> WordArray:

@@ -57,9 +57,7 @@ from taciturn.privacy.events import (
 from taciturn.privacy.filter import chain_cost
 from taciturn.privacy.pipeline import certificate_of
 
-# -----------------------------------------------------------------------------
-# Whether two results are the same to the bit.
-#
+# ---- Whether two results are the same to the bit.
 # A result is taken apart: attributes, entries, arrays, closures, and what pickling would write of everything else. What
 # cannot be taken apart is not taken to be the same.
 
@@ -114,7 +112,7 @@ def _facts(thing: Any, name: str, above: tuple[int, ...]) -> Iterator[tuple[str,
     hidden = yield from _contents(thing, name, inside)
     attributes = [] if isinstance(thing, enum.Enum | types.FunctionType) else list(_attributes(thing))
     for key, content in attributes:
-        yield from _facts(content, _joined(name, key), inside)
+        yield from _facts(content, f"{name}.{key}" if name else key, inside)
     if hidden:
         yield from _state(thing, name, inside, seen=bool(attributes))
 
@@ -221,13 +219,7 @@ def _name_of(kind: type) -> tuple[str, int]:
     return f"{kind.__module__}.{kind.__qualname__}", 0 if found is kind else id(kind)
 
 
-def _joined(name: str, part: str) -> str:
-    return f"{name}.{part}" if name else part
-
-
-# -----------------------------------------------------------------------------
-# The choice of an event that distinguishes two data sets, from outcomes of runs on both.
-#
+# ---- The choice of an event that distinguishes two data sets, from outcomes of runs on both.
 # Every candidate is a statistic of the outcome beside a threshold. Statistics are made from the even runs and compared,
 # threshold by threshold, on the odd ones, so that one with many parameters is not preferred for fitting noise.
 # Candidates are ranked by the bound that they would give, not by the estimate: rare outcomes promise much and keep
@@ -248,16 +240,8 @@ _LISTED = 5
 _RIDGE = 1e-6
 
 
-# ------------------------------------------------------------------ bounds
-
-
 def clopper_pearson(successes: Any, trials: int, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bounds on a probability, each wrong with probability at most ``tail``.
-
-    References
-    ----------
-    Clopper and Pearson, *The use of confidence or fiducial limits illustrated in the case of the binomial* (1934).
-    """
+    """Bounds on a probability (Clopper and Pearson 1934), each wrong with probability at most ``tail``."""
     hits = np.asarray(successes, dtype=np.float64)
     misses = trials - hits
     # Clipped arguments are for bounds of 0 or 1.
@@ -294,15 +278,9 @@ def gaussian_bound(trials: int, tail: float) -> Bound:
     return bound
 
 
-# ------------------------------------------------------------------ statistics and events
-
-
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number computed from an outcome.
-
-    ``of(outcomes)`` are these numbers; ``words(comparison, threshold)`` says in words that the number compares so.
-    """
+    """Numbers ``of(outcomes)``; ``words(comparison, threshold)`` says in words that a number compares so."""
 
     of: Callable[[Any], FloatArray]
     words: Callable[[str, float], str]
@@ -431,9 +409,6 @@ def _is_zero(column: int, outcomes: FloatArray) -> FloatArray:
     return np.asarray(outcomes[:, column] == 0.0, dtype=np.float64)
 
 
-# ------------------------------------------------------------------ words
-
-
 def outcomes_in_words(name: str, outcomes: list[Hashable], *, none: bool = False) -> str:
     """Describe the event that an outcome is one of these, or none of them."""
     if not outcomes:
@@ -468,8 +443,7 @@ def _zero_in_words(column: int, comparison: str, threshold: float) -> str:
     return f"coordinate {column} is {words[unlike_zero, zero]}"
 
 
-# -----------------------------------------------------------------------------
-# What a caller observes of a run: its result, warnings, errors, output and logs.
+# ---- What a caller observes of a run: its result, warnings, errors, output and logs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,9 +546,7 @@ def _logged() -> Iterator[list[str]]:
         logging.setLogRecordFactory(before)
 
 
-# -----------------------------------------------------------------------------
-# Whether a certificate covers the releases that a fit made.
-#
+# ---- Whether a certificate covers the releases that a fit made.
 # A certificate states epsilon and delta, and lists releases from which these follow. The cost of a recorded release
 # follows from its own parameters. The recorded releases are covered in three cases:
 #
@@ -610,10 +582,7 @@ def certificate_in(result: Any) -> Certificate | None:
 
 
 def uncovered(certificate: Certificate, releases: Iterable[Recorded]) -> str | None:
-    """Describe the releases that a certificate does not cover in one sentence; None if it covers them all.
-
-    Statements without a proved number cover everything.
-    """
+    """Describe the releases that a certificate with a proved number does not cover in one sentence; None if it does."""
     if not certificate.is_proved or math.isinf(certificate.epsilon):
         return None
     events = []
@@ -671,15 +640,9 @@ def _bought(lines: Sequence[Release], events: Iterable[Event]) -> bool:
         return False
     prices = math.fsum(count / event.noise_multiplier**2 for count, event in spent)
     distance = math.fsum(count * event.distance for count, event in spent)
-    single = [event for event, count in _runs(events) for _ in range(count)]
+    single = [one for event in events for one, count in fold(event).items() for _ in range(count)]
     used = math.fsum(getattr(event, "distance", 0.0) for event in single)
     return chain_cost(single) <= prices * (1.0 + _ROUNDING) and used <= distance * (1.0 + _ROUNDING)
-
-
-def _runs(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
-    """Single releases of each event, and their numbers."""
-    for event in events:
-        yield from fold(event).items()
 
 
 def _listed(lines: Sequence[Release], events: Iterable[Event]) -> bool:

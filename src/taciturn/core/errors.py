@@ -5,9 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-# -----------------------------------------------------------------------------
-# What goes wrong, said in one sentence and without a value from the data.
-
 
 class TaciturnError(Exception):
     """Base of every error that taciturn raises on purpose."""
@@ -18,14 +15,10 @@ class ParameterError(TaciturnError, ValueError):
 
     Parameters
     ----------
-    parameter : str
-        Name of the offending parameter.
+    parameter, expected, remedy : str
+        Name of the offending parameter, what would have been accepted, and what to do about it, as an imperative.
     value : object
         What was given. Public by definition: never pass a value from the data here.
-    expected : str
-        What would have been accepted.
-    remedy : str
-        What to do about it, as an imperative.
     """
 
     def __init__(self, parameter: str, value: object, expected: str, remedy: str) -> None:
@@ -46,13 +39,7 @@ class DataTypeError(DataError, TypeError):
 
 
 class SeveralProblemsError(TaciturnError, ValueError):
-    """Several things are wrong; the message has one sentence for each, on a line of its own.
-
-    Parameters
-    ----------
-    errors : iterable of TaciturnError
-        At least two of them.
-    """
+    """Several things are wrong; the message has one sentence for each of at least two errors, on a line of its own."""
 
     def __init__(self, errors: Iterable[TaciturnError]) -> None:
         self.errors = tuple(errors)
@@ -102,9 +89,7 @@ class UnaccountedSearchWarning(UserWarning):
     """A search compares scores that are not private, and chooses by them."""
 
 
-# -----------------------------------------------------------------------------
-# The progress of a computation under the logger ``taciturn``: its phases and public facts, never what depends on data.
-#
+# ---- The progress of a computation under the logger ``taciturn``: phases and public facts, nothing from the data.
 # Whoever reads a log may not be allowed to see the data, so that a message is a release like any other. Messages and
 # their number follow from public facts; the times that :mod:`logging` adds to them are a side channel, as running time
 # is, and certificates say so.
@@ -119,8 +104,7 @@ def log_phase(what: str, phase: str, details: str = "") -> None:
     _LOGGER.info("%s: %s", what, said, extra={"phase": phase})
 
 
-# -----------------------------------------------------------------------------
-# Text from files, as it is shown to people: nothing in it is invisible, or makes other text appear elsewhere.
+# ---- Text from files, as it is shown to people: nothing in it is invisible, or makes other text appear elsewhere.
 
 # Letters and marks that look like nothing: fillers, joiners, selectors of variants, an empty pattern of dots.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0") | frozenset(

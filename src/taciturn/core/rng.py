@@ -74,9 +74,6 @@ class Stream:
 
     Use :meth:`of` to open one. A stream belongs to one thread.
 
-    Examples
-    --------
-    >>> from taciturn.core.rng import Stream
     >>> stream = Stream.of(random_state=7)
     >>> stream.seeded
     True
@@ -110,12 +107,8 @@ class Stream:
             or isinstance(random_state, bool | np.bool_)
             or random_state < 0
         ):
-            raise ParameterError(
-                "random_state",
-                random_state,
-                "None or an integer >= 0",
-                "leave it at None for noise that protects, or give an integer to reproduce a run",
-            )
+            remedy = "leave it at None for noise that protects, or give an integer to reproduce a run"
+            raise ParameterError("random_state", random_state, "None or an integer >= 0", remedy)
         text = f"taciturn seeded stream {int(random_state)}".encode()
         return cls(hashlib.blake2b(text, digest_size=_KEY_BYTES).digest(), seeded=True)
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from taciturn.core.errors import DataError, DataTypeError, ParameterError, TaciturnError
 
-# -----------------------------------------------------------------------------
-# Types of arrays, named once for the whole package.
+# ---- Types of arrays, named once for the whole package.
 
 Invalid = Literal["raise", "null"]
 """What becomes of a record that is not admissible: the table is refused, or the record is null."""
@@ -30,8 +29,7 @@ NumberArray = FloatArray | IntArray
 AnyArray = NDArray[np.generic]
 
 
-# -----------------------------------------------------------------------------
-# JSON that every program reads alike: no name twice in an object, no NaN, nothing nested or long beyond reason.
+# ---- JSON that every program reads alike: no name twice in an object, no NaN, nothing nested or long beyond reason.
 
 _MOST_VALUES = 1 << 26
 """Largest number of values, which take seconds and gigabytes: sixteen for each column of the widest libsvm file."""
@@ -61,9 +59,7 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-# -----------------------------------------------------------------------------
-# Checks of public parameters, and the filter that keeps data values out of error messages.
-#
+# ---- Checks of public parameters, and the filter that keeps data values out of error messages.
 # The checks take exactly one keyword argument, so that a message always names the caller's parameter:
 # ``check_positive(epsilon=epsilon)``.
 
@@ -97,21 +93,15 @@ def as_real(value: object) -> float:
 
 
 def check_epsilon(*, part: bool = False, **named: object) -> float:
-    """A privacy budget: a number from 1e-9 to 30, or infinity (no privacy).
-
-    ``part`` is for what is left or made of a budget, which may be any number > 0.
-    """
+    """A privacy budget: a number from 1e-9 to 30, or infinity (no privacy); a ``part`` of one may be any number > 0."""
     name, value = _only(named)
     number = as_real(value)
     large_enough = number > 0.0 if part else number >= _SMALLEST_BUDGET
     if not ((large_enough and number <= _LARGEST_BUDGET) or number == math.inf):
         least = "> 0" if part else f">= {_SMALLEST_BUDGET:g}"
-        raise ParameterError(
-            name,
-            value,
-            f"a number {least} and at most {_LARGEST_BUDGET:g} (infinity switches privacy off)",
-            f"give the privacy budget as, say, {name}=1.0, or {name}=float('inf') for no privacy",
-        )
+        expected = f"a number {least} and at most {_LARGEST_BUDGET:g} (infinity switches privacy off)"
+        remedy = f"give the privacy budget as, say, {name}=1.0, or {name}=float('inf') for no privacy"
+        raise ParameterError(name, value, expected, remedy)
     return number
 
 
@@ -120,12 +110,8 @@ def check_claimed_epsilon(**named: object) -> float:
     name, value = _only(named)
     number = as_real(value)
     if not (_SMALLEST_BUDGET <= number <= _LARGEST_CLAIM or number == math.inf):
-        raise ParameterError(
-            name,
-            value,
-            f"a number >= {_SMALLEST_BUDGET:g} (infinity switches privacy off)",
-            f"give the privacy budget as, say, {name}=1.0",
-        )
+        expected = f"a number >= {_SMALLEST_BUDGET:g} (infinity switches privacy off)"
+        raise ParameterError(name, value, expected, f"give the privacy budget as, say, {name}=1.0")
     return number
 
 
@@ -134,12 +120,8 @@ def check_delta(**named: object) -> float:
     name, value = _only(named)
     number = as_real(value)
     if not 0.0 <= number < 1.0:
-        raise ParameterError(
-            name,
-            value,
-            "a number in [0, 1)",
-            f"choose it well below one over the number of records, say {name}=1e-6",
-        )
+        remedy = f"choose it well below one over the number of records, say {name}=1e-6"
+        raise ParameterError(name, value, "a number in [0, 1)", remedy)
     return number
 
 
@@ -206,10 +188,7 @@ def check_choice(choices: Sequence[str], otherwise: str | None = None, /, **name
 
 
 def check_finite(**named: object) -> FloatArray | IntArray:
-    """A one-dimensional array of finite numbers, integers kept as int64, all else as float64.
-
-    Values are not quoted: what reaches a mechanism is data.
-    """
+    """A vector of finite numbers, integers as int64, others as float64; it is data, so that no value is quoted."""
     name, value = _only(named)
     array = np.asarray(value)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
@@ -257,10 +236,7 @@ _REWORDED = (
     (re.compile(r"Found array with \d+ sample"), NO_RECORDS),
     (re.compile(r"Found input variables with inconsistent"), DIFFERENT_LENGTHS),
     (re.compile(r"y should be a 1d array"), NOT_ONE_COLUMN),
-    (
-        re.compile(r"Complex data not supported"),
-        NOT_REAL,
-    ),
+    (re.compile(r"Complex data not supported"), NOT_REAL),
 )
 NOT_NUMBERS = (
     "expected numbers, got text or objects; encode such columns as numbers with public categories first (the "
@@ -293,8 +269,7 @@ def _described(name: str, original: str) -> str:
     return f"{name}: {NOT_NUMBERS}."
 
 
-# -----------------------------------------------------------------------------
-# The lattice of integer sums: its unit, and the sizes that 64 bits hold. ``data.design`` puts data on the lattice.
+# ---- The lattice of integer sums: its unit, and the sizes that 64 bits hold. ``data.design`` puts data on the lattice.
 
 FRACTION_BITS = 16
 """A value within a bound b is stored as the integer nearest to ``2**16 * value / b``."""
@@ -310,10 +285,6 @@ def sum_magnitude(n_rows: int, weight_bound: int) -> int:
     magnitude = check_integer(0, n_rows=n_rows) * ONE * check_integer(1, weight_bound=weight_bound)
     if magnitude >= _INT64:
         # The number of rows may be private.
-        raise ParameterError(
-            "weight_bound",
-            weight_bound,
-            "a bound at which sums over all rows fit 64-bit integers",
-            "use a coarser weight scale",
-        )
+        expected = "a bound at which sums over all rows fit 64-bit integers"
+        raise ParameterError("weight_bound", weight_bound, expected, "use a coarser weight scale")
     return magnitude

@@ -23,9 +23,7 @@ from taciturn.core.validation import (
     sum_magnitude,
 )
 
-# -----------------------------------------------------------------------------
-# Integer arithmetic for sums: exact, whatever the order, the chunks or the number of threads.
-#
+# ---- Integer arithmetic for sums: exact, whatever the order, the chunks or the number of threads.
 # Numbers are put on a lattice once, record by record, against public bounds. Their sums are computed
 # by ordinary floating-point products on integer-valued doubles, which are exact as long as no partial
 # sum can pass 2**53; a public rule cuts the rows into blocks that keep it so. "One record changes only
@@ -67,12 +65,8 @@ def clip_rows(rows: FloatArray, raw: FloatArray, row_bound_squared: int) -> Floa
     bound = check_integer(1, row_bound_squared=row_bound_squared)
     widest = rows.shape[1] * ONE * ONE
     if widest >= _INT64:
-        raise ParameterError(
-            "n_features",
-            rows.shape[1],
-            f"fewer than {_INT64 >> (2 * FRACTION_BITS)} columns for an L2 row bound in 64-bit integers",
-            "select columns first",
-        )
+        expected = f"fewer than {_INT64 >> (2 * FRACTION_BITS)} columns for an L2 row bound in 64-bit integers"
+        raise ParameterError("n_features", rows.shape[1], expected, "select columns first")
     out = rows.copy()
 
     def norms(block: FloatArray) -> IntArray:
@@ -93,24 +87,16 @@ def clip_rows(rows: FloatArray, raw: FloatArray, row_bound_squared: int) -> Floa
 
 
 def exact_block_rows(weight_bound: int) -> int:
-    """How many rows may be summed in one floating-point product without rounding.
-
-    The public worst case is ``rows * ONE * weight_bound <= 2**53``.
-    """
+    """How many rows a floating-point product sums without rounding: ``rows * ONE * weight_bound <= 2**53``."""
     check_integer(1, weight_bound=weight_bound)
     rows = _EXACT // (ONE * weight_bound)
     if rows < 1:
-        raise ParameterError(
-            "weight_bound",
-            weight_bound,
-            f"at most {_EXACT // ONE}, so that one product is exact in double precision",
-            "use a coarser weight scale",
-        )
+        expected = f"at most {_EXACT // ONE}, so that one product is exact in double precision"
+        raise ParameterError("weight_bound", weight_bound, expected, "use a coarser weight scale")
     return rows
 
 
-# -----------------------------------------------------------------------------
-# The map from public bounds to [-1, 1], stated once for everything that applies it.
+# ---- The map from public bounds to [-1, 1], stated once for everything that applies it.
 
 
 def centre_and_half(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -126,14 +112,8 @@ def to_unit_range(
 
     .. math:: \frac{\min(\max(x, l), u) - (l + u) / 2}{(u - l) / 2}
 
-    Parameters
-    ----------
-    values : ndarray
-        Numbers; NaN stays NaN, infinity is clipped like everything else.
-    lower, upper : ndarray
-        Public bounds that broadcast against ``values``.
-    out : ndarray, default=None
-        Where to put the result; may be ``values`` itself.
+    The bounds are public and broadcast against ``values``. NaN stays NaN; infinity is clipped like everything else.
+    ``out`` is where to put the result, and may be ``values`` itself.
     """
     centre, half = centre_and_half(lower, upper)
     # The centre is rounded, so the quotient may miss an end by one unit in the last place. Where it does not, clipped
@@ -151,8 +131,7 @@ def to_unit_range(
     return out
 
 
-# -----------------------------------------------------------------------------
-# X behind a few exact products: dense or sparse inside, the same integers outside.
+# ---- X behind a few exact products: dense or sparse inside, the same integers outside.
 
 _BLOCK_ENTRIES = 1 << 22
 # Of a piece that stays in a cache while it is put on the lattice or turned into doubles and multiplied.
@@ -162,19 +141,10 @@ _CACHED_ENTRIES = 1 << 17
 class Design:
     """A feature matrix, clipped to ``[-x_bound, x_bound]`` and put on the lattice.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix/array in CSR or CSC format, shape (n_samples, n_features)
-        Finite numbers (checked by the caller). Sparse input stays sparse: clipping keeps zeros.
-    x_bound : float
-        Public bound on every entry.
-    intercept : bool, default=False
-        Whether to append a column whose entries are all the same.
-    constant : int, default=ONE
-        That entry in lattice units; by default it stands at the bound.
+    X is an array, or a sparse matrix in CSR or CSC format, of finite numbers (checked by the caller). Sparse input
+    stays sparse: clipping keeps zeros. With ``intercept`` a column is appended whose entries are all ``constant``, in
+    lattice units; by default it stands at the bound.
 
-    Notes
-    -----
     Entries are integers in ``[-ONE, ONE]`` in units of ``x_bound / ONE``. Dense ones are held in 32 bits each, half of
     what X takes, and become doubles a few rows at a time where BLAS multiplies them; sparse ones are held as doubles,
     for scipy. Weights are integer-valued too. Results are exact 64-bit integers.

@@ -41,14 +41,9 @@ _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?")
 class PersonKeys:
     """The person of every row of a table.
 
-    Parameters
-    ----------
-    slots : ndarray of int, shape (n_rows,)
-        The place of the person among all, in the order of canonical keys; -1 for a row that belongs to nobody.
-    n_persons : int
-        Distinct keys. Public, except under add-remove.
-    digest : str
-        Of the set of keys, in hexadecimal digits; as public as the set, so that it must not be used under add-remove.
+    ``slots`` has for each row the place of its person among all, in the order of canonical keys; -1 for a row that
+    belongs to nobody. ``n_persons``, the number of distinct keys, is public, except under add-remove. ``digest``, in
+    hexadecimal digits, is as public as the set of keys, so that it must not be used under add-remove.
     """
 
     slots: IndexArray
@@ -65,10 +60,7 @@ class PersonKeys:
 class PersonRows:
     """The persons of some rows that lie together person by person, and sums in which each person counts once.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (n_persons,)
-        How many rows each of them has, at least one: m_p.
+    ``counts`` says how many rows each of them has, at least one: m_p.
     """
 
     counts: IntArray

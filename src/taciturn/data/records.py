@@ -35,9 +35,7 @@ from taciturn.core.validation import (
 )
 from taciturn.data.persons import PersonKeys
 
-# -----------------------------------------------------------------------------
-# Sparse tables before anything reads them: places inside the table, one entry per cell, no stored zeros.
-#
+# ---- Sparse tables before anything reads them: places inside the table, one entry per cell, no stored zeros.
 # scipy builds a matrix from three arrays and trusts them ever after. Compiled loops, its own included, then read and
 # write memory at whatever places these arrays name.
 
@@ -132,9 +130,7 @@ def canonical_layout(X: Any) -> Any:
     return X
 
 
-# -----------------------------------------------------------------------------
-# Which records of a table are usable, each judged by itself against a public schema: numbers, and a target.
-#
+# ---- Which records of a table are usable, each judged by itself against a public schema: numbers, and a target.
 # A record with a cell that is no finite number, or without a usable target, is a *null record*: it keeps its slot in
 # the public count and is absent from every statistic. No type is inferred from a column, where one cell would decide
 # how all others are read.
@@ -144,18 +140,10 @@ def canonical_layout(X: Any) -> Any:
 class Records:
     """The records of a table that are not null.
 
-    Parameters
-    ----------
-    X : ndarray or CSR or CSC matrix of shape (n_present, n_features)
-        Their features, finite.
-    y : ndarray of shape (n_present,) or None
-        Their targets.
-    slots : ndarray of int, shape (n_present,)
-        The rows that they have in the table, in increasing order; of rows of persons, the slots of these.
-    n_slots : int
-        Rows of the table, null records included, or persons, null persons included. Public, except under add-remove.
-    persons : bool, default=False
-        Whether a record is a person, whose rows lie together and share a slot.
+    ``X``, finite, and ``y`` are their features and targets. ``slots`` are their rows in the table, in increasing order;
+    of rows of persons, the slots of these. ``n_slots`` counts the rows of the table, null records included, or the
+    persons, null persons included: it is public, except under add-remove. ``persons``: a record is a person, whose rows
+    lie together and share a slot.
     """
 
     X: Any
@@ -201,10 +189,7 @@ class Records:
 
 
 def judged_table(X: Any) -> Any:
-    """A table of doubles with NaN in place of every cell that is no finite number.
-
-    DataError if it is no table at all: that is not for one record to decide.
-    """
+    """Doubles with NaN in place of every cell that is no finite number; DataError if it is no table at all."""
     if sp.issparse(X):
         X = checked_layout(X)
         table = canonical_layout(_with_data(X, _numbers(X.data)))
@@ -221,10 +206,7 @@ def judged_table(X: Any) -> Any:
 
 
 def unusable_columns(X: Any) -> tuple[list[str], list[str]]:
-    """The names of a data frame's columns with text or objects among their cells, and with missing or infinite ones.
-
-    Both are empty for a table without names.
-    """
+    """Names of a data frame's columns with text or objects, and with missing or infinite cells; none without names."""
     columns = _columns_of(X)
     names = [] if columns is None else [str(name) for name in getattr(X, "column_names", X.columns)]
     with_text, with_gaps = [], []
@@ -392,8 +374,7 @@ def _is_label(label: Any) -> bool:
         return False
 
 
-# -----------------------------------------------------------------------------
-# The one door through which every table enters: checked, finite, in one layout.
+# ---- The one door through which every table enters: checked, finite, in one layout.
 
 LAYOUTS = ("csr", "csc")
 """Layouts in which sparse tables reach solvers."""
@@ -536,20 +517,11 @@ def checked_shape(table: Any, layouts: Any = LAYOUTS) -> Any:
 
 
 def read_records(estimator: Any, X: Any, y: Any, *, invalid: str, numeric: bool, empty: bool = False) -> Records:
-    """The records to fit to, with numbers or labels for targets.
+    """The records to fit to, with targets that are numbers (``numeric``) or whatever labels they are.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Learns the names and the number of the columns.
-    X, y : array-like
-        The table and its targets.
-    invalid : {"raise", "null"}
-        Whether a record that is not admissible is refused, or null.
-    numeric : bool
-        Whether targets are numbers, or whatever labels they are.
-    empty : bool, default=False
-        Whether a table without any record is admissible where no record is refused: the number of records is private.
+    The estimator learns the names and the number of the columns. ``invalid`` says whether a record that is not
+    admissible is refused, or null. With ``empty`` a table without any record is admissible where no record is refused,
+    because the number of records is private.
     """
     read = read_table if invalid == "raise" else read_judged_table
     table = read(estimator, X, reset=True)

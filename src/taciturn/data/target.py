@@ -26,8 +26,7 @@ from taciturn.core.validation import (
 from taciturn.data.design import to_lattice
 from taciturn.data.records import Records
 
-# -----------------------------------------------------------------------------
-# Targets on the lattice: numbers mapped to [-1, 1], or labels as one class against the rest.
+# ---- Targets on the lattice: numbers mapped to [-1, 1], or labels as one class against the rest.
 
 DEFAULT_X_BOUND = 1.0
 """The bound on feature values where none is given."""
@@ -40,12 +39,8 @@ DEFAULT_Y_BOUNDS = (-1.0, 1.0)
 class NumberMap:
     """Gives records the mapped numbers of their targets.
 
-    Parameters
-    ----------
-    function : callable
-        Maps an array of doubles, one by one. It can be pickled.
-    remedy : str, default=None
-        What to do with a target that holds no numbers, as in :func:`target_numbers`; None where targets are doubles.
+    ``function`` maps an array of doubles, one by one, and can be pickled. ``remedy`` says what to do with a target that
+    holds no numbers, as in :func:`target_numbers`; None where targets are doubles.
     """
 
     function: Callable[[FloatArray], FloatArray]
@@ -59,13 +54,7 @@ class NumberMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelMap:
-    """Gives records the positions of their labels among public classes; records with another label become null.
-
-    Parameters
-    ----------
-    classes : ndarray
-        The classes.
-    """
+    """Gives records the positions of their labels among public classes; records with another label become null."""
 
     classes: AnyArray
 
@@ -83,12 +72,9 @@ def check_y_bounds(y_bounds: object) -> tuple[float, float]:
     except (TypeError, ValueError):
         low, high = np.nan, np.nan
     if not is_width(high - low):
-        raise ParameterError(
-            "y_bounds",
-            y_bounds,
-            "two finite numbers (low, high) with low < high that differ by 1e-301 to 1e301",
-            "give the range that the target can have by its nature, not its observed range",
-        )
+        expected = "two finite numbers (low, high) with low < high that differ by 1e-301 to 1e301"
+        remedy = "give the range that the target can have by its nature, not its observed range"
+        raise ParameterError("y_bounds", y_bounds, expected, remedy)
     return low, high
 
 
@@ -107,12 +93,8 @@ def check_classes(classes: Sequence[object]) -> AnyArray:
     # numpy would turn numbers beside text into text, and no record would match them.
     mixed = labels.size > 0 and len({isinstance(label, str) for label in classes}) > 1
     if labels.size < 2 or distinct != labels.size or mixed:
-        raise ParameterError(
-            "classes",
-            classes,
-            "a sequence of at least two different labels, all text or all numbers",
-            "list every label that a record may carry",
-        )
+        expected = "a sequence of at least two different labels, all text or all numbers"
+        raise ParameterError("classes", classes, expected, "list every label that a record may carry")
     return labels
 
 
@@ -199,9 +181,7 @@ def class_signs(codes: IntArray, n_classes: int) -> FloatArray:
     return signs
 
 
-# -----------------------------------------------------------------------------
-# Public cells in which a record falls by its target and by what a public model predicts for it.
-#
+# ---- Public cells in which a record falls by its target and by what a public model predicts for it.
 # A score releases the number of records in each cell once, and every measure of the model is made of these numbers.
 # Cells are fixed before the data are read, by the number of records and the noise; the cell of a record is a function
 # of that record alone. Bins of predicted probabilities are bins of log-odds, so that a margin is compared with public
@@ -249,13 +229,7 @@ def margin_edges(n_bins: int, most_odds: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MarginCells:
-    """Two classes: the bin of the predicted log-odds of the second class, and the class.
-
-    Parameters
-    ----------
-    edges : tuple of float
-        See :func:`margin_edges`. A bin contains its upper edge.
-    """
+    """Two classes: the bin of the predicted log-odds of the second class, with its upper edge, and the class."""
 
     edges: tuple[float, ...]
 
@@ -286,15 +260,7 @@ class MarginCells:
 
 @dataclass(frozen=True, slots=True)
 class ClassCells:
-    """More than two classes: the class, whether it is the predicted one, and the bin of its predicted log-odds.
-
-    Parameters
-    ----------
-    edges : tuple of float
-        See :func:`margin_edges`.
-    n_classes : int
-        The number of classes.
-    """
+    """More than two classes: the class, whether it is the predicted one, and the bin of its predicted log-odds."""
 
     edges: tuple[float, ...]
     n_classes: int
@@ -336,17 +302,10 @@ class ClassCells:
 class ErrorCells:
     """Numbers: the bin of the target, and that of the absolute error.
 
-    Targets and predictions are clipped to ``y_bounds`` and put on the lattice, of ``2 * ONE`` steps. Cells that no
-    record can fall in, since the error would lead beyond the bounds, do not exist.
-
-    Parameters
-    ----------
-    y_bounds : tuple of float
-        Public range of the target.
-    targets : tuple of int
-        Edges of the bins of targets, from ``-ONE`` to ``ONE``. A bin contains its lower edge; the last, both.
-    errors : tuple of int
-        Edges of the bins of absolute errors, from 0 to ``2 * ONE``. A bin contains its upper edge; the first, both.
+    Targets and predictions are clipped to ``y_bounds``, which are public, and put on the lattice, of ``2 * ONE`` steps.
+    ``targets`` are edges from ``-ONE`` to ``ONE``: a bin contains its lower edge; the last, both. ``errors`` are edges
+    from 0 to ``2 * ONE``: a bin contains its upper edge; the first, both. Cells that no record can fall in, since the
+    error would lead beyond the bounds, do not exist.
     """
 
     y_bounds: tuple[float, float]

@@ -26,9 +26,7 @@ from sklearn.datasets import load_svmlight_file
 from taciturn.core.errors import DataError
 from taciturn.core.validation import FloatArray, check_choice
 
-# -----------------------------------------------------------------------------
-# The forms in which a data set is kept: numpy archives, and the text of its publishers.
-#
+# ---- The forms in which a data set is kept: numpy archives, and the text of its publishers.
 # A form knows the names of its files and how to read them. Whatever in a file is not as the form has it ends in an
 # exception of Python, numpy, scipy or scikit-learn; the loader turns all of them into one sentence without data.
 
@@ -156,12 +154,9 @@ class Libsvm(_Text):
 
 @dataclass(frozen=True, slots=True)
 class Delimited(_Text):
-    """Lines of fields, the target last; a delimiter of None is white space.
+    """Lines of fields, the target last, after ``skipped`` columns; ``symbols`` are words that stand for numbers."""
 
-    The first ``skipped`` columns are no features; ``symbols`` are words that stand for numbers.
-    """
-
-    delimiter: str | None = ","
+    delimiter: str | None = ","  # None: white space
     skipped: int = 0
     symbols: Mapping[str, float] = field(default_factory=dict)
 
@@ -239,8 +234,7 @@ def _matrix(archive: Any, dense: str, prefix: str) -> FloatArray | sp.csr_array:
     return X
 
 
-# -----------------------------------------------------------------------------
-# What is known of each data set: its shape, its labels or target, its files, and who publishes it.
+# ---- What is known of each data set: its shape, its labels or target, its files, and who publishes it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,22 +249,17 @@ class DatasetFacts:
         Number of training records and of features.
     forms : tuple of Form
         The forms in which it is accepted, the preferred one first.
-    publisher, address : str
-        Who publishes it, and where.
-    about : str
-        What labels, target and columns mean.
-    labels : mapping of int to int, default=None
-        Labels and how many training records have them; None where they are not known for certain, or for regression.
+    publisher, address, about : str
+        Who publishes it and where, and what labels, target and columns mean.
+    labels, test_labels : mapping of int to int, default=None
+        Labels and how many training or test records have them; None where they are not known for certain, or for
+        regression.
     target : tuple of float, default=None
         Least and largest training target; None where they are not known for certain, or for classification.
     n_test : int, default=0
         Number of test records.
-    test_labels : mapping of int to int, default=None
-        As ``labels``, for the test part.
-    sparse : bool, default=False
-        Whether the features are a CSR array.
-    missing : bool, default=False
-        Whether some features are missing, and thus NaN.
+    sparse, missing : bool, default=False
+        Whether the features are a CSR array, and whether some of them are missing, and thus NaN.
     """
 
     task: str
@@ -336,8 +325,7 @@ MICROARRAYS = tuple(_GROUPS["microarrays"])
 """Names of the microarray sets whose classes are known for certain."""
 
 
-# -----------------------------------------------------------------------------
-# Finding the files of a data set, reading them, and refusing those of another.
+# ---- Finding the files of a data set, reading them, and refusing those of another.
 
 DATA_VARIABLE = "TACITURN_DATA"
 """Environment variable that names a folder of data sets."""
@@ -470,16 +458,7 @@ def load_dataset(name: str, directory: str | os.PathLike[str] | None = None) -> 
         shape = (facts.n_test, facts.shape[1])
         X_test, y_test = _checked(test, facts, shape, facts.test_labels, "test ", refused)
     return Dataset(
-        name,
-        X,
-        y,
-        facts.task,
-        X_test,
-        y_test,
-        _digest(files.paths),
-        part.label_names,
-        part.categories,
-        part.extras,
+        name, X, y, facts.task, X_test, y_test, _digest(files.paths), part.label_names, part.categories, part.extras
     )
 
 

@@ -15,8 +15,7 @@ from scipy.special import expit
 from taciturn.core.errors import ParameterError
 from taciturn.core.validation import FloatArray, IntArray, check_integer, check_positive, check_real
 
-# -----------------------------------------------------------------------------
-# The synthetic sets of *Feature Selection from Differentially Private Correlations* (DP-SIS).
+# ---- The synthetic sets of *Feature Selection from Differentially Private Correlations* (DP-SIS).
 
 
 def make_dpsis_instability(
@@ -39,12 +38,8 @@ def make_dpsis_instability(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Not scaled.
-    y : ndarray of shape (n_samples,)
-        Not scaled.
-    coef : ndarray of shape (n_features,)
-        The weights of all rows but the outliers.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        X and y are not scaled; ``coef`` are the weights of all rows but the outliers.
     """
     check_integer(1, n_samples=n_samples)
     check_integer(10, n_features=n_features)
@@ -77,12 +72,9 @@ def make_dpsis_linear(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Centred values in [-1, 1]; every column touches -1 or 1.
-    y : ndarray of shape (n_samples,)
-        Likewise.
-    coef : ndarray of shape (n_features,)
-        The true weights, before scaling.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Columns and target are centred values in [-1, 1], each touching -1 or 1; ``coef`` are the weights before
+        scaling.
     """
     check_integer(2, n_samples=n_samples)
     check_integer(8, n_features=n_features)
@@ -102,8 +94,7 @@ def _centred(values: FloatArray) -> FloatArray:
     return centred
 
 
-# -----------------------------------------------------------------------------
-# The synthetic sets of *Differentially Private Iterative Gradient Hard Thresholding for Sparse Learning* (DP-IGHT).
+# ---- The synthetic sets of *Differentially Private Iterative Gradient Hard Thresholding [...]* (DP-IGHT).
 
 
 def make_ight_linear(
@@ -124,12 +115,8 @@ def make_ight_linear(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-2, 2].
-    y : ndarray of shape (n_samples,)
-        Not scaled.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Features in [-2, 2], the target, which is not scaled, and the true weights.
     """
     X, coef, rng = _rows(n_samples, n_features, n_informative, random_state)
     return X, X @ coef + np.sqrt(0.1) * rng.standard_normal(n_samples), coef
@@ -162,8 +149,7 @@ def _rows(
     return X, coef, rng
 
 
-# -----------------------------------------------------------------------------
-# Large sparse tables in the manner of text.
+# ---- Large sparse tables in the manner of text.
 
 # Below this, rows with distinct columns are waited for too long.
 _LEAST_FREE_SHARE = 0.05
@@ -210,10 +196,8 @@ def make_power_law_sparse(
     -------
     X : csr_array of shape (n_samples, n_features)
         Values in (0, 1], rows of Euclidean norm 1, column indices sorted.
-    y : ndarray of shape (n_samples,)
-        0 or 1.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    y, coef : ndarrays of shape (n_samples,) and (n_features,)
+        Labels 0 or 1, and the true weights.
     """
     check_integer(1, n_samples=n_samples)
     check_integer(1, n_features=n_features)
@@ -225,12 +209,8 @@ def make_power_law_sparse(
     cumulative = np.cumsum(popularity)
     free = 1.0 - cumulative[nnz_per_row - 1] / cumulative[-1]
     if free < _LEAST_FREE_SHARE and nnz_per_row > 1:
-        raise ParameterError(
-            "nnz_per_row",
-            nnz_per_row,
-            f"so few that the most popular columns leave {_LEAST_FREE_SHARE:.0%} of all draws to the others",
-            "take fewer entries per row or a smaller exponent",
-        )
+        expected = f"so few that the most popular columns leave {_LEAST_FREE_SHARE:.0%} of all draws to the others"
+        raise ParameterError("nnz_per_row", nnz_per_row, expected, "take fewer entries per row or a smaller exponent")
     rng = np.random.default_rng(random_state)
     column_of_rank = rng.permutation(n_features).astype(np.int32)
     columns = column_of_rank[_distinct_ranks(rng, cumulative, n_samples, nnz_per_row)]
@@ -266,8 +246,7 @@ def _distinct_ranks(rng: np.random.Generator, cumulative: FloatArray, n_rows: in
     return ranks
 
 
-# -----------------------------------------------------------------------------
-# The synthetic sets of the Sparsifier paper and of the screening papers: normal rows, weights at the front.
+# ---- The synthetic sets of the Sparsifier paper and of the screening papers: normal rows, weights at the front.
 
 _SPARSIFIER_WEIGHTS = (10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 0.5)
 _SCREENING_WEIGHTS = (1.0,) * 35 + (-1.0,) * 35
@@ -296,12 +275,8 @@ def make_sparsifier_logistic(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-1, 1]; every column touches -1 or 1.
-    y : ndarray of shape (n_samples,)
-        0 or 1.
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Features in [-1, 1], every column touching -1 or 1, labels 0 or 1, and the true weights.
     """
     check_integer(len(_SPARSIFIER_WEIGHTS), n_features=n_features)
     X = _normal_rows(n_samples, n_features, 0.5, random_state)
@@ -335,12 +310,8 @@ def make_screening_linear(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-        Values in [-1, 1], one of which is -1 or 1.
-    y : ndarray of shape (n_samples,)
-        ``X @ coef``. Public bounds that always hold are (-70, 70).
-    coef : ndarray of shape (n_features,)
-        The true weights.
+    X, y, coef : ndarrays of shape (n_samples, n_features), (n_samples,) and (n_features,)
+        Features in [-1, 1], one of which is -1 or 1; ``y = X @ coef``, always within (-70, 70); and the true weights.
     """
     check_integer(len(_SCREENING_WEIGHTS), n_features=n_features)
     check_real(0.0, 1.0, closed="left", correlation=correlation)

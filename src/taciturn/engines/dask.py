@@ -39,8 +39,7 @@ from taciturn.engines.interface import (
 )
 from taciturn.engines.partitions import PartitionedSource
 
-# -----------------------------------------------------------------------------
-# Partitions on dask: blocks stay on the workers, tasks go there, integers come back.
+# ---- Partitions on dask: blocks stay on the workers, tasks go there, integers come back.
 
 # Partial sums that a worker adds before they come to the driver.
 _ADDED_TOGETHER = 16
@@ -61,13 +60,7 @@ class DaskSource(PartitionedSource):
 
     A block that is lost with its worker is made again, from the files or the collection that it was made of, and is the
     same. Settings of the cluster (encryption, dashboards, spilling to disks) are those of whoever started it.
-
-    Parameters
-    ----------
-    partitions, facts
-        As in :class:`~taciturn.engines.PartitionedSource`.
-    blocks : list of dask.delayed.Delayed, default=None
-        The blocks, where they are made of a dask collection; None: the partitions load them.
+    ``blocks`` are those that are made of a dask collection; None: the partitions load them.
     """
 
     reads_elsewhere = True
@@ -181,26 +174,12 @@ def _without_records(run: Any) -> Any:
     raise DataError(_LOST if lost else _FAILED)
 
 
-# -----------------------------------------------------------------------------
-# Arrays and data frames of dask as tables in partitions.
-
-
 class DaskTable(OpenTable):
-    """An array or data frame of dask with its target, and with the keys of its persons.
+    """An array or data frame ``X`` of dask with its target ``y``, and with the keys of its ``persons``.
 
-    Parameters
-    ----------
-    X : dask array of shape (n_samples, n_features), or dask data frame
-        The features. Chunks of columns are put together; chunks of rows become partitions.
-    y : dask array or series of shape (n_samples,), default=None
-        The target.
-    persons : dask array or series of shape (n_samples,), default=None
-        The keys of the persons.
-
-    Notes
-    -----
-    Data frames do not know how many rows their partitions have. They are counted, once, which computes the frame. That
-    number is public, except under add-remove, where it is counted after the fit has been paid for.
+    Chunks of columns are put together; chunks of rows become partitions. Data frames do not know how many rows their
+    partitions have. They are counted, once, which computes the frame. That number is public, except under add-remove,
+    where it is counted after the fit has been paid for.
     """
 
     def __init__(self, X: Any, y: Any = None, persons: Any = None) -> None:

@@ -41,9 +41,7 @@ from taciturn.data.records import (
 )
 from taciturn.data.target import LabelMap, NumberMap
 
-# -----------------------------------------------------------------------------
-# What a source is: a table in partitions that answers with exact integer sums over its records.
-#
+# ---- What a source is: a table in partitions that answers with exact integer sums over its records.
 # Integers add up to the same sum in any order. A fit that reads its data through :meth:`Source.total` alone therefore
 # gives the same coefficients for the same seed, whatever the partitions are and wherever they are stored. Sums are
 # exact and as sensitive as the records: they belong to the driver, which adds the noise.
@@ -54,26 +52,15 @@ Value = TypeVar("Value")
 class Block:
     """The records of one partition on the lattice, and what tasks need again in the next round.
 
-    Parameters
-    ----------
-    design : Design
-        The features, without an intercept column.
-    target : ndarray of shape (n_rows,)
-        The mapped target: lattice numbers, or class codes with -1 for null records.
-    persons : PersonRows, default=None
-        Whose rows they are, where a record is a person. Rows of a person lie together, and all in one block.
-    columns : ndarray of int, default=None
-        The features that ``design`` holds, in increasing order, where these are not all: a task reads no others than
-        its ``columns`` name.
-    rows : ndarray of int, default=None
-        The rows of the partition, null records left out, in the order of the block; None for all.
+    ``design`` holds the features, without an intercept column, and ``target`` lattice numbers, or class codes with -1
+    for null records. Where a record is a person, ``persons`` says whose rows they are: rows of a person lie together,
+    and all in one block. ``columns`` are the features that ``design`` holds, in increasing order (None: all); a task
+    reads no others than its ``columns`` name. ``rows`` are the rows of the partition without null records (None: all).
 
-    Notes
-    -----
-    A fit asks many sums of the same columns in a row, for instance one gradient per step. The block remembers what
-    they share: the columns, and one value per name that :meth:`recall` is called with. Keys are compared by content, so
-    that a task which was pickled finds what its predecessor left. Other columns begin another phase: everything that
-    belongs to the earlier ones is forgotten, and memory stays bounded. A block that is pickled leaves it behind.
+    A fit asks many sums of the same columns in a row, for instance one gradient per step. The block remembers what they
+    share: the columns, and one value per name that :meth:`recall` is called with. Keys are compared by content, so that
+    a task which was pickled finds what its predecessor left. Other columns begin another phase: everything that belongs
+    to the earlier ones is forgotten, and memory stays bounded. A block that is pickled leaves it behind.
     """
 
     def __init__(
@@ -119,10 +106,7 @@ class Block:
         return terms if self.persons is None else self.persons.mean_terms(terms)
 
     def design(self, columns: IndexArray | None, layout: str | None = None) -> Design:
-        """Some of the features, or all of them for None.
-
-        Sparse features are stored as ``layout`` says, "csr" or "csc"; None for as they are.
-        """
+        """Some of the features, None for all; sparse ones in a layout, "csr" or "csc", or as they are for None."""
         phase = None if columns is None else columns.tobytes(), layout
         if phase != self._phase:
             # What belongs to the last phase is let go before the next one takes room.
@@ -309,9 +293,7 @@ def _contents(value: object) -> Iterable[object]:
     return [*held, *getattr(value, "__dict__", {}).values(), *closure]
 
 
-# -----------------------------------------------------------------------------
-# One partition of a table becomes one block: its rows are read, judged, mapped and put in slots.
-#
+# ---- One partition of a table becomes one block: its rows are read, judged, mapped and put in slots.
 # That is what :func:`~taciturn.data.records.read_records` does with a whole table. Whatever is decided here is decided
 # record by record, so that the blocks of a table hold the same records for every division into partitions.
 
@@ -328,8 +310,8 @@ _UNUSED_KEYS = (
 class PartitionReader(Protocol):
     """A table in partitions that lie somewhere else.
 
-    It can be pickled and holds no records: a worker that has a reader can read every partition. Reading one again
-    gives the same rows in the same order.
+    It can be pickled and holds no records. Reading a partition again, on any worker, gives the same rows in the same
+    order.
     """
 
     @property
@@ -361,7 +343,7 @@ class PartitionReader(Protocol):
 class Refusal:
     """Why a partition cannot be used, in words that quote no record.
 
-    Workers return it. An exception would be logged where they run, with the arguments of the call: records.
+    Workers return it, since an exception would be logged there with the arguments of the call, which are records.
     """
 
     error: TaciturnError
@@ -379,14 +361,11 @@ class BlockBuilder:
         Whether a record that is not admissible is refused, or null.
     target : NumberMap, LabelMap or None
         Maps the targets; None for tables without one, whose blocks hold zeros.
-    numeric : bool
-        Whether targets are read as numbers, or as whatever labels they are.
-    sparse : bool, default=True
-        Whether partitions may be sparse.
-    truth_values : bool, default=False
-        Whether a column of a boolean type holds truth values, even where it arrives as numbers.
-    own_units : bool, default=False
-        Whether tasks read features in their own units, so that integers alone do not do.
+    numeric, sparse : bool
+        Whether targets are read as numbers, not as whatever labels they are, and whether partitions may be sparse.
+    truth_values, own_units : bool, default=False
+        Whether a column of a boolean type holds truth values, even where it arrives as numbers, and whether tasks read
+        features in their own units, so that integers alone do not do.
     gaps : bool, default=False
         Whether ``invalid="null"`` leaves cells out, which are NaN then, and not their records; with ``own_units``.
     """
@@ -420,18 +399,9 @@ class BlockBuilder:
 class Partition:
     """How the block of one partition is made: it can be pickled, and making the block again gives the same one.
 
-    Parameters
-    ----------
-    builder : BlockBuilder
-        What becomes of the rows.
-    reader : PartitionReader or None
-        Reads the rows; None where they are handed to :meth:`build`.
-    index : int
-        The place of the partition among all.
-    owners : ndarray of int or None
-        For each row the slot of its person, -1 for nobody; None where every row is a record.
-    taken : ndarray of uint8 or None
-        The rows that take part, as packed bits; None for all.
+    ``reader`` reads the rows (None: they are handed to :meth:`build`), and ``index`` is the place of the partition
+    among all. ``owners`` has the slot of the person of each row, -1 for nobody; None where every row is a record.
+    ``taken`` are the rows that take part, as packed bits; None for all.
     """
 
     builder: BlockBuilder
@@ -520,10 +490,6 @@ def accepted(answer: Any) -> Any:
     return answer
 
 
-# -----------------------------------------------------------------------------
-# A table in memory.
-
-
 class ArraySource:
     """A table in memory, in one partition or in several.
 
@@ -536,8 +502,7 @@ class ArraySource:
     n_records : int or None
         The public number of records, or None under add-remove.
     n_partitions : int, default=1
-        Partitions of about equally many rows of the table, or persons, null records included. Sums are the same for
-        any number.
+        Partitions of about equally many rows, or persons, null records included. Sums are the same for any number.
     """
 
     def __init__(self, records: Records, x_bound: float, n_records: int | None, *, n_partitions: int = 1) -> None:
@@ -610,16 +575,8 @@ class ArraySource:
 class PartitionFacts:
     """What the driver knows of a table in partitions.
 
-    Parameters
-    ----------
-    n_records : int or None
-        The public number of records, or None under add-remove.
-    n_features : int
-        The number of features.
-    lengths : ndarray of int
-        The number of rows of each partition, null records included.
-    n_persons : int or None
-        The number of persons, where a record is one.
+    ``n_records`` is public, and None under add-remove. ``lengths`` are the numbers of rows of the partitions, null
+    records included. ``n_persons`` is None unless a record is a person.
     """
 
     n_records: int | None
@@ -628,8 +585,7 @@ class PartitionFacts:
     n_persons: int | None = None
 
 
-# -----------------------------------------------------------------------------
-# Tables that ``fit`` takes in place of arrays: open for reading in partitions, with their target and their persons.
+# ---- Tables that ``fit`` takes in place of arrays: read in partitions, with their target and their persons.
 
 ONE_PARTITION = (
     "the rows of each person lie in one partition of the table; a table in which they do not is refused, and the "
@@ -689,16 +645,8 @@ class OpenTable(ABC):
     ) -> Source:
         """The source of the records that are not null; every partition is read once, and refused if it must be.
 
-        Parameters
-        ----------
-        estimator : estimator
-            Learns the names and the number of the columns.
-        builder : BlockBuilder
-            What becomes of the rows.
-        n_records : int or None
-            The public number of records, or None under add-remove.
-        persons : callable or None
-            Tells whose rows they are.
+        ``estimator`` learns the names and the number of the columns. ``n_records`` is the public number of records, or
+        None under add-remove. ``persons`` tells whose rows they are, if it is not None.
         """
         if builder.target is not None and not self.has_target:
             raise DataError(f"y: {type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -750,9 +698,6 @@ class TablePersons:
                 "person and cut it between persons, or fit in memory."
             )
         return PersonKeys(np.concatenate(slots), n_persons, digest)
-
-
-# ------------------------------------------------------------------ the arguments of fit
 
 
 def open_arguments(X: Any, y: Any, persons: Any) -> tuple[Any, Any, Any]:
@@ -826,8 +771,7 @@ class _TruthValues:
         return len(y) == 0 or has_truth_values(y, invalid=self.invalid)
 
 
-# -----------------------------------------------------------------------------
-# Predictions and transformations of dask collections, partition by partition.
+# ---- Predictions and transformations of dask collections, partition by partition.
 
 Result = TypeVar("Result", covariant=True)
 

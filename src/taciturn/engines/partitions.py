@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.core.validation import (
-    BoolArray,
-    IndexArray,
-    IntArray,
-    Invalid,
-    check_choice,
-    check_integer,
-)
+from taciturn.core.validation import BoolArray, IndexArray, IntArray, Invalid, check_choice, check_integer
 from taciturn.data.persons import PERSON_WEIGHT, KeyForms, key_forms
 from taciturn.engines.interface import (
     Block,
@@ -44,8 +37,7 @@ from taciturn.tables.columns import TableSchema
 from taciturn.tables.formats import machine_memory
 from taciturn.tables.partitions import NumberPartitions, TablePartitions, open_partitions
 
-# -----------------------------------------------------------------------------
-# Sources over partitions that lie somewhere else, whatever runs them.
+# ---- Sources over partitions that lie somewhere else, whatever runs them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +54,7 @@ class PartitionedSource:
     """A source whose partitions are run by an engine: derive from it and say how in :meth:`each`.
 
     The driver holds no records, only what the engine returns: exact sums, which are as sensitive as the records. Noise
-    is drawn by the driver, after the sum.
-
-    Parameters
-    ----------
-    partitions : sequence of Partition
-        How the blocks are made.
-    facts : PartitionFacts
-        What the driver knows.
+    is drawn by the driver, after the sum. ``partitions`` make the blocks; ``facts`` are what the driver knows.
     """
 
     def __init__(self, partitions: Sequence[Partition], facts: PartitionFacts) -> None:
@@ -160,9 +145,6 @@ class PartitionedSource:
             raise RuntimeError(f"an engine gave {found} answers for {len(self.partitions)} partitions")
 
 
-# -----------------------------------------------------------------------------
-# A table that is read partition after partition, in bounded memory.
-
 DEFAULT_MEMORY = 1 << 30
 """Bytes of blocks that are held between rounds, unless another number is given."""
 
@@ -173,14 +155,8 @@ class StreamedSource(PartitionedSource):
     Blocks stay in memory as far as they fit a limit: a table that fits is read once. From one that does not, a sum
     reads the features that its task names, and no others. One partition is read ahead of the one that is worked on.
 
-    Parameters
-    ----------
-    partitions, facts
-        As in :class:`~taciturn.engines.PartitionedSource`.
-    memory : int, default=2**30
-        Bytes of blocks to hold between rounds. The two partitions at work come on top of that.
-    watch : callable, default=None
-        Called as ``watch(done, n_partitions)`` after each partition of each round, for a progress bar.
+    ``memory`` is the number of bytes of blocks to hold between rounds; the two partitions at work come on top of that.
+    ``watch(done, n_partitions)`` is called after each partition of each round, for a progress bar.
     """
 
     def __init__(
@@ -286,8 +262,7 @@ class StreamedSource(PartitionedSource):
         return part
 
 
-# -----------------------------------------------------------------------------
-# Tables behind a reader: streamed in this process, or run by an engine elsewhere.
+# ---- Tables behind a reader: streamed in this process, or run by an engine elsewhere.
 
 Engine = Callable[[Sequence[Partition], PartitionFacts], PartitionedSource]
 
@@ -306,12 +281,8 @@ class PartitionedTable(OpenTable):
         Whether the reader gives targets.
     has_persons : bool, default=False
         Whether it gives keys of persons: the guarantee is then for all rows of a person together.
-    classes : sequence, default=None
-        The public labels of the target, where they are stated.
-    y_bounds : tuple of float, default=None
-        The public range of the target, where it is stated.
-    x_bound : float, default=None
-        The public bound on every feature, where it is stated.
+    classes, y_bounds, x_bound : default=None
+        Where they are stated: the public labels or range of the target, and the public bound on every feature.
 
     Attributes
     ----------

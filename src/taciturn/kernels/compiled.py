@@ -1,13 +1,11 @@
 """Compilation by numba, on the first call, with a cache on disk that cannot make a fit fail.
 
-Importing numba takes longer than importing the rest of the package and half as much memory as scikit-learn, and
-people who load a model or read a certificate call no kernel. So a kernel imports numba when it is first called, which
-``warm_up`` of its method does before a fit draws its first random word.
+Importing numba takes longer than importing the rest of the package, and people who load a model or read a certificate
+call no kernel. So a kernel imports numba when it is first called, which ``warm_up`` of its method does before a fit
+draws its first random word.
 
-numba keeps compiled code beside the package or in the user's cache folder, and raises where it cannot: where neither
-folder can be written (a container without a home), and inside the call of a kernel, possibly between two releases,
-where the disk is full or a file is damaged. A cache saves time and decides nothing else: here every failure of it
-means that the code is compiled again.
+numba keeps compiled code in a folder, and raises where none can be written, where the disk is full or where a file is
+damaged, possibly between two releases. Here every failure of the cache means that the code is compiled again.
 """
 
 from __future__ import annotations

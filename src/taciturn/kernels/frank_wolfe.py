@@ -12,9 +12,7 @@ from taciturn.kernels.compiled import compiled
 from taciturn.kernels.frank_wolfe_sparse import Matrix, exact_residual, span
 from taciturn.kernels.vertex_sampler import Sampler, choose_vertex
 
-# -----------------------------------------------------------------------------
-# Private Frank-Wolfe for the squared loss on columns of the Gram matrix: O(d) per step, whatever the rows.
-#
+# ---- Private Frank-Wolfe for the squared loss on columns of the Gram matrix: O(d) per step, whatever the rows.
 # With the integer iterate v of :mod:`~taciturn.kernels.frank_wolfe_sparse`, the gradient of the squared loss is
 # ``A + c_t B`` with ``A = -X' y``, ``B = G v``, ``G = X' X``, and a step adds a multiple of one column of G to B.
 # Columns are kept as ``floor(G / 2**halvings)``, with the least public number of halvings for which B cannot pass
@@ -137,9 +135,7 @@ def advance_by_columns(
     return t
 
 
-# -----------------------------------------------------------------------------
-# Private Frank-Wolfe with exact margins and a full gradient per step: one pass over the data, any loss.
-#
+# ---- Private Frank-Wolfe with exact margins and a full gradient per step: one pass over the data, any loss.
 # With the integer iterate v of :mod:`~taciturn.kernels.frank_wolfe_sparse`, a step changes the margins
 # ``u = X v`` by a multiple of one column, in integers, so a step needs one product with X' and none with X.
 # Derivatives are rounded to integers and clipped after that, record by record

@@ -26,8 +26,7 @@ from taciturn.kernels.vertex_sampler import (
     settle,
 )
 
-# -----------------------------------------------------------------------------
-# A sparse matrix of lattice integers, by row and by column: what compiled loops over both walk through.
+# ---- A sparse matrix of lattice integers, by row and by column: what compiled loops over both walk through.
 
 _NONE = -1
 
@@ -145,9 +144,7 @@ def sum_column(
     return a, b
 
 
-# -----------------------------------------------------------------------------
-# Loss derivatives of one record as continuous piecewise linear functions of its margin, on a lattice.
-#
+# ---- Loss derivatives of one record as continuous piecewise linear functions of its margin, on a lattice.
 # With features in [-1, 1] and coefficients of L1 norm at most lambda, a record with margin m and target y
 # contributes ``x psi(m, y)`` to the gradient:
 #
@@ -178,14 +175,9 @@ _CURVE_END = 16.0
 class ResidualPieces(NamedTuple):
     """A continuous piecewise linear psi; all fields are public. Compiled functions take a plain tuple.
 
-    Attributes
-    ----------
-    knots : ndarray of float64, shape (K,)
-        Ascending, positions of ``m - shift * y`` in lattice units; piece s is ``(knots[s - 1], knots[s]]``.
-    intercepts, slopes, keeps : ndarray of int64, shape (K + 1,)
-        As in the module's formula; slopes in units of 2**-18.
-    shift : float
-        1 where psi is a function of ``m - y``, 0 where y is only subtracted.
+    ``knots`` are ascending positions of ``m - shift * y`` in lattice units; piece s is ``(knots[s - 1], knots[s]]``.
+    ``intercepts``, ``slopes`` and ``keeps``, one more than knots, are those of the formula above; slopes are in units
+    of 2**-18. ``shift`` is 1 where psi is a function of ``m - y``, 0 where y is only subtracted.
     """
 
     knots: FloatArray
@@ -247,16 +239,9 @@ def logistic_pieces(error: float = _LOGISTIC_ERROR) -> tuple[tuple[float, ...], 
 class LatticeDerivative:
     r"""How compiled loops compute the derivative of a loss over the ball of one radius; all of it is public.
 
-    Parameters
-    ----------
-    bound : int
-        R, the bound on :math:`|\psi|` in lattice units.
-    pieces : ResidualPieces
-        Its piecewise linear form.
-    logistic : bool
-        Whether psi is a function of the margin, minus the label, instead of the residual.
-    pieces_error : float
-        How far the pieces, as computed, can be from the derivative of the loss.
+    ``bound`` is R, the bound on :math:`|\psi|` in lattice units. ``pieces`` are the piecewise linear form of psi, as
+    computed within ``pieces_error`` of the derivative of the loss. ``logistic``: psi is a function of the margin,
+    minus the label, instead of the residual.
     """
 
     bound: int
@@ -379,9 +364,7 @@ def exact_residual(
     return min(max(psi, -bound), bound)
 
 
-# -----------------------------------------------------------------------------
-# Scores of a Frank-Wolfe run on sparse data, kept up to date at the cost of the rows that change.
-#
+# ---- Scores of a Frank-Wolfe run on sparse data, kept up to date at the cost of the rows that change.
 # Iterate
 #     With steps :math:`\mu_t = 2/(t+2)` from zero, the iterate before step t is :math:`w_t = \lambda v_t / S_t`,
 #     :math:`S_t = t(t+1)/2`, where :math:`v_t = \sum_{s<t} \pm(s+1) e_{j_s}` is an *integer* vector: a step changes
@@ -680,9 +663,7 @@ def recut(
     tally[PEAK_NOW], tally[PEAK_FAR] = peak_now, peak_far
 
 
-# -----------------------------------------------------------------------------
-# Columns in groups of like weight, and how long the sampler's bounds on their scores hold.
-#
+# ---- Columns in groups of like weight, and how long the sampler's bounds on their scores hold.
 # The sampler (:mod:`~taciturn.kernels.vertex_sampler`) needs an upper bound on :math:`|x_k|`, ``x = gamma (A + c B)``
 # for an inverse temperature gamma, for every column at every step. Rows change at almost every step, and c always does.
 # Columns with many entries move a lot and are few; those with few entries hardly move and are many. So columns, which
@@ -735,16 +716,9 @@ _PROPOSED_SHARE = 1.0 / 128.0
 class Groups(NamedTuple):
     """Groups of columns that follow one another; compiled functions take a plain tuple.
 
-    Attributes
-    ----------
-    integers, numbers : ndarray of int64 and of float64, shape (n_groups, n_fields)
-        What is known about each group, in few arrays: each costs every function that takes it time to compile.
-    group_of : ndarray of uint8, shape (d,)
-        The group of each column.
-    seen : ndarray of int32, shape (d,)
-        How many steps had left scores behind when A and B of this column were last right.
-    left : ndarray of int32, shape (1,)
-        How many have so far.
+    ``integers`` and ``numbers`` are what is known about each group, in few arrays: each costs every function that takes
+    it time to compile. ``group_of`` is the group of each column. ``seen`` counts the steps that had left scores behind
+    when A and B of a column were last right, and ``left`` those that have so far.
     """
 
     integers: IntArray
@@ -755,10 +729,7 @@ class Groups(NamedTuple):
 
 
 def group_columns(matrix: tuple[IntArray, ...], inverse_temperature: float, bound: int) -> Groups:
-    """The groups of a matrix, whose derivatives are at most ``bound`` in size, before their first epochs.
-
-    All scores are behind.
-    """
+    """Groups of a matrix before their first epochs, with all scores behind; no derivative is larger than ``bound``."""
     counts = np.diff(matrix[2])
     sizes = np.frexp(counts.astype(np.float64))[1]
     edges = np.concatenate(([0], np.flatnonzero(np.diff(sizes)) + 1, [counts.size])).astype(np.int64)
@@ -973,9 +944,7 @@ def worth_leaving(
     return n_entries > cost + total * _PROPOSED_SHARE
 
 
-# -----------------------------------------------------------------------------
-# Private Frank-Wolfe on sparse data, at a cost per step that follows the chosen column and not the matrix.
-#
+# ---- Private Frank-Wolfe on sparse data, at a cost per step that follows the chosen column and not the matrix.
 # Scores and their bounds are those above; :mod:`~taciturn.kernels.vertex_sampler` draws vertices from the bounds.
 
 _MOST_REJECTIONS = 64
@@ -1000,26 +969,11 @@ def advance(
 ) -> int:  # pragma: no cover (compiled)
     """Run from iteration t until the last one or until the words run out; returns the iteration reached.
 
-    Parameters
-    ----------
-    t : int
-        Where the last call stopped.
-    inverse_temperature : float
-        One over the noise scale in units of the scores; infinity takes the best vertex.
-    row_length : float
-        About how many entries stand in a row.
-    sums : ndarray of int64, shape (2, d)
-        A and B.
-    matrix, rows, pieces, schedule, groups, sampler
-        Data, state and public tables.
-    bounds : ndarray of float64, shape (d,)
-        Work space.
-    names : ndarray of int32, shape (d,)
-        The caller's column numbers, which break ties without noise; negative for columns that are no candidates.
-    vertices : ndarray of int64, shape (n_steps,)
-        Filled with k for the vertex +e_k and ``~k`` for -e_k.
-    words : ndarray of uint64
-        Fresh random words; those left over are not used again.
+    ``inverse_temperature`` is one over the noise scale in units of the scores; infinity takes the best vertex.
+    ``row_length`` is about how many entries stand in a row, and ``sums`` are A and B. ``bounds`` is work space.
+    ``names`` are the caller's column numbers, which break ties without noise; negative for columns that are no
+    candidates. ``vertices`` is filled with k for the vertex +e_k and ``~k`` for -e_k. Fresh words that are left over
+    are not used again.
     """
     scales, shifts, _ = schedule
     integers, numbers, group_of, seen, left = groups

@@ -14,9 +14,7 @@ import numpy as np
 from taciturn.core.validation import FloatArray, IntArray, WordArray
 from taciturn.kernels.compiled import compiled
 
-# -----------------------------------------------------------------------------
-# Normal numbers on a lattice, from strips: the fast half of the sampler.
-#
+# ---- Normal numbers on a lattice, from strips: the fast half of the sampler.
 # For a scale :math:`s = 2^k`, :math:`5 \le k \le 55`, the sampler returns integers distributed as
 #
 # * ``round(N(0, s**2))`` (rounded, the law the library releases), or
@@ -185,9 +183,7 @@ def propose_numpy(
     return kept.size, places.size
 
 
-# -----------------------------------------------------------------------------
-# The exact half of the strip sampler: its tables, and the proposals that 64 bits cannot decide.
-#
+# ---- The exact half of the strip sampler: its tables, and the proposals that 64 bits cannot decide.
 # The half-normal density on [0, 14) is cut into 224 strips of width 1/16. Within strip j, at the offset
 # u in [0, 1), it is :math:`e^{-(j+u)^2/512}`, which factors into a choice of the strip, with probability
 # proportional to :math:`e^{-j^2/512}`, and an acceptance test of probability

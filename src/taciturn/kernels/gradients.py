@@ -12,9 +12,7 @@ import numpy as np
 from taciturn.core.validation import FloatArray, Int32Array, IntArray
 from taciturn.kernels.compiled import compiled
 
-# -----------------------------------------------------------------------------
-# The exponential function by additions and products alone: the same bits on every processor.
-#
+# ---- The exponential function by additions and products alone: the same bits on every processor.
 # The C library and vector units round :math:`e^x` each in their own way, numpy differently on every kind of processor.
 # A sum that is made on two machines, or in two parts of an array, must not depend on that. Here :math:`x = k \ln 2 + r`
 # with an integer k and :math:`|r| \le 0.347`, and
@@ -168,9 +166,7 @@ def _in_pieces(function: Callable[[FloatArray], FloatArray], x: Any) -> FloatArr
     return values.reshape(np.shape(x))
 
 
-# -----------------------------------------------------------------------------
-# Softmax residuals on the lattice, one record at a time.
-#
+# ---- Softmax residuals on the lattice, one record at a time.
 # A record's residual is a function of its own margins and label alone, to the last bit, and the same on every
 # processor: the exponential function is our own, and sums over classes are made in their order.
 
@@ -214,9 +210,7 @@ def softmax_residuals_numpy(margins: IntArray, unit: float, codes: IntArray, bou
     np.clip(np.rint(weights * bound), -bound, bound, out=out)
 
 
-# -----------------------------------------------------------------------------
-# Sums of clipped gradients in one pass over 32-bit rows: product, derivative, integer weight, accumulation.
-#
+# ---- Sums of clipped gradients in one pass over 32-bit rows: product, derivative, integer weight, accumulation.
 # A few rows stay in a cache from the first of these to the last. Products of rows with coefficients are sums of
 # integers below 2**53, and so are sums of weighted rows over as many rows as a public rule allows, after which they are
 # added to 64-bit integers: both are exact in any order, and may be done in vectors with fused operations. What lies

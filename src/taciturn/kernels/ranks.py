@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from taciturn.core.validation import AnyArray, FloatArray, Int32Array
 from taciturn.kernels.compiled import compiled
 
-# -----------------------------------------------------------------------------
-# Kendall's rank statistic with ties, in O(n log n) and exact integers, for fewer than 2**31 records.
-#
+# ---- Kendall's rank statistic with ties, in O(n log n) and exact integers, for fewer than 2**31 records.
 # :math:`K = \sum_{i < l} \mathrm{sign}(a_i - a_l)\,\mathrm{sign}(b_i - b_l)` is the number of concordant less that of
 # discordant pairs; tied ones count nothing. Of all n (n - 1) / 2 pairs those tied in a, in b and in both are counted
 # from the ranks, and the discordant ones while merging (Knight 1966): ``K = pairs - tied_a - tied_b + tied_both - 2
@@ -30,10 +28,7 @@ def ranks_of(values: AnyArray) -> Int32Array:
 
 
 def sparse_ranks_of(values: FloatArray, places: NDArray[np.integer], n_rows: int) -> Int32Array:
-    """:func:`ranks_of` for a column that is zero but for ``values`` at ``places``.
-
-    Zero has a rank even where no record has that value, which changes no comparison.
-    """
+    """:func:`ranks_of` for a column that is zero but for ``values`` at ``places``; zero has a rank in any case."""
     ranks = ranks_of(np.append(values, 0.0))
     column = np.full(n_rows, ranks[-1], dtype=np.int32)
     column[places] = ranks[:-1]
@@ -140,13 +135,7 @@ def _merge(
 
 @compiled
 def concordance(first: Int32Array, second: Int32Array) -> int:  # pragma: no cover (compiled)
-    """Concordant less discordant pairs of two rankings of the same records.
-
-    Parameters
-    ----------
-    first, second : ndarray of int32, shape (n_rows,)
-        Ranks from 0, ties sharing one; see :func:`ranks_of`.
-    """
+    """Concordant less discordant pairs of two rankings of the same records, with ranks as of :func:`ranks_of`."""
     n_rows = first.size
     if n_rows == 0:
         return 0
@@ -179,9 +168,7 @@ def concordance(first: Int32Array, second: Int32Array) -> int:  # pragma: no cov
     return comparable - 2 * discordant
 
 
-# -----------------------------------------------------------------------------
-# The canonical Lipschitz mechanism, class by class in O(d k): a plain reference for the merged sampler.
-#
+# ---- The canonical Lipschitz mechanism, class by class in O(d k): a plain reference for the merged sampler.
 # Candidates are ranked by score. A subset of size k other than the top k belongs to the class (h, t) when
 # ranks 1..h are in it, rank h + 1 is not, and t is its last rank; its other ``k - h - 1`` members lie
 # anywhere in h + 2 .. t - 1, so the class has ``C(t - h - 2, k - h - 1)`` members. All members of a class have one
@@ -209,13 +196,7 @@ def largest_noise(z: FloatArray, gumbel: bool) -> FloatArray:
 
 @compiled
 def best_class_of_head(
-    head: float,
-    tail: FloatArray,
-    log_factorial: FloatArray,
-    k: int,
-    h: int,
-    log_exponentials: FloatArray,
-    gumbel: bool,
+    head: float, tail: FloatArray, log_factorial: FloatArray, k: int, h: int, log_exponentials: FloatArray, gumbel: bool
 ) -> tuple[float, int]:  # pragma: no cover (compiled; its numpy version below is covered)
     """The best value ``head + tail[i] + noise`` over classes (h, t = k + 1 + i), and its t."""
     best, best_t = -math.inf, -1
@@ -231,13 +212,7 @@ def best_class_of_head(
 
 
 def best_class_of_head_numpy(
-    head: float,
-    tail: FloatArray,
-    log_factorial: FloatArray,
-    k: int,
-    h: int,
-    log_exponentials: FloatArray,
-    gumbel: bool,
+    head: float, tail: FloatArray, log_factorial: FloatArray, k: int, h: int, log_exponentials: FloatArray, gumbel: bool
 ) -> tuple[float, int]:
     """The numpy version of :func:`best_class_of_head`."""
     t = np.arange(k + 1, k + 1 + tail.size)

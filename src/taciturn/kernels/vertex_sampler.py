@@ -73,22 +73,10 @@ _TWO64 = 2.0**64
 class Sampler(NamedTuple):
     """What the sampler remembers between draws; compiled functions take it as a plain tuple.
 
-    Attributes
-    ----------
-    levels : ndarray of uint8, shape (d,)
-        Level of each coordinate, counted from ``facts[0]``.
-    blocks : ndarray of uint64
-        Sums of bounds, block by block.
-    total : ndarray of uint64, shape (1,)
-        The sum of ``blocks``.
-    table : ndarray of uint64, shape (256,)
-        The bound of each level.
-    facts : ndarray of int64, shape (2,)
-        The absolute number of level 0, and that of the highest level in the table.
-    log2_block : int
-        Coordinates per block, as a power of two.
-    bits : int
-        Bits of the largest bound; ``d * 2**bits <= 2**62``.
+    ``levels`` has the level of each coordinate, counted from ``facts[0]``, the absolute number of level 0; ``facts[1]``
+    is that of the highest level in ``table``, which has the bound of each level. ``blocks`` are sums of bounds, of
+    ``2**log2_block`` coordinates each, and ``total`` is their sum. The largest bound has ``bits`` bits, where
+    ``d * 2**bits <= 2**62``.
     """
 
     levels: NDArray[np.uint8]
@@ -316,28 +304,10 @@ def choose_vertex(
 ) -> tuple[int | np.int64, int]:  # pragma: no cover (compiled)
     """One draw in O(d), from bounds that fit these scores: at least three proposals in four are kept.
 
-    Without noise it is :func:`best_vertex`.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (d,)
-        Vertex (k, sign) has probability proportional to ``exp(-sign * inverse_temperature * scores[k])``.
-    inverse_temperature : float
-        One over the noise scale; infinity for no noise.
-    sampler : Sampler
-        Overwritten.
-    bounds : ndarray of float64, shape (d,)
-        Work space.
-    names : ndarray of int32, shape (d,)
-        For :func:`best_vertex`. Columns with a negative name are no candidates: they get the least weight there is,
-        and proposals of them are rejected.
-    words, cursor : ndarray of uint64, ndarray of int64 of shape (1,)
-        Random words, and where the unread ones begin.
-
-    Returns
-    -------
-    k, sign : int
-        The vertex, or (DRY, 0).
+    Vertex (k, sign) has probability proportional to ``exp(-sign * inverse_temperature * scores[k])``; an infinite
+    inverse temperature means no noise and takes :func:`best_vertex`. The sampler is overwritten, and ``bounds`` is work
+    space. Columns with a negative name are no candidates: they get the least weight there is, and proposals of them are
+    rejected. ``cursor`` holds where the unread words begin. Returns k and the sign, or (DRY, 0).
     """
     if inverse_temperature == math.inf:
         return best_vertex(scores, names)

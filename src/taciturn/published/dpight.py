@@ -199,12 +199,8 @@ class DPIGHT(SwitchedModel):
 
     def _check_oracle(self) -> None:
         if not isinstance(self.oracle, tuple | list) or len(self.oracle) != 3:
-            raise ParameterError(
-                "oracle",
-                self.oracle,
-                "three numbers with variant='corollary-5.6': norm of the true coefficients, noise level, lambda",
-                "give them, or use another variant",
-            )
+            expected = "three numbers with variant='corollary-5.6': norm of the true coefficients, noise level, lambda"
+            raise ParameterError("oracle", self.oracle, expected, "give them, or use another variant")
         for oracle in self.oracle:
             check_positive(oracle=oracle)
 

@@ -36,8 +36,7 @@ from taciturn.published.base import (
     vertex_releases,
 )
 
-# -----------------------------------------------------------------------------
-# Private LASSO: Frank-Wolfe over an L1 ball with Laplace noise on every vertex, as printed.
+# ---- Private LASSO: Frank-Wolfe over an L1 ball with Laplace noise on every vertex, as printed.
 
 COMPOSITION = (
     "the proof adds the steps up by a composition theorem of which it drops the second-order term; the proved epsilon "
@@ -227,10 +226,6 @@ class PrivateLasso(LassoModel):
     random_state: int | None = None
 
 
-# -----------------------------------------------------------------------------
-# Multinomial Private LASSO: one selection per feature and step, as printed.
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
     r"""Multinomial Private LASSO as printed: Frank-Wolfe with one noisy selection per feature and step.
@@ -375,8 +370,7 @@ class MultinomialPrivateLasso(ClassPredictor, ReproducedModel):
         )
 
 
-# -----------------------------------------------------------------------------
-# Sparsifier: Private LASSO thinned to a noisy count of a non-private model's coefficients, as printed.
+# ---- Sparsifier: Private LASSO thinned to a noisy count of a non-private model's coefficients, as printed.
 
 PRINTED_COUNT_STEPS = 50_000
 
@@ -511,9 +505,8 @@ class Sparsifier(LassoModel):
         except (TypeError, ValueError):
             low, high = math.nan, math.nan
         if not 0.0 <= low < high < math.inf:
-            raise ParameterError(
-                "count_range", self.count_range, "two numbers 0 <= low < high", "give the least and the largest count"
-            )
+            expected = "two numbers 0 <= low < high"
+            raise ParameterError("count_range", self.count_range, expected, "give the least and the largest count")
         return low, high
 
     def _solve(self, X: Any, target: FloatArray, stream: Stream) -> tuple[FloatArray, tuple[Release, ...]]:

@@ -32,8 +32,7 @@ from taciturn.privacy.events import GaussianEvent, NotPrivateEvent, PureEvent
 from taciturn.published.base import BallModel, check_printed_delta, classifies, parts_of, state_claim, vertex_releases
 from taciturn.published.frank_wolfe import COMPOSITION
 
-# -----------------------------------------------------------------------------
-# What ADP-Screen and RNM-Screen share: the screening rule, Frank-Wolfe around it, and the claim of a run.
+# ---- What ADP-Screen and RNM-Screen share: the screening rule, Frank-Wolfe around it, and the claim of a run.
 
 Watch = Callable[[int, FloatArray, FloatArray], None]
 
@@ -58,20 +57,9 @@ class ScreeningRule:
     .. math:: s_i = |g_i| + w \cdot g + L (\|x_{(i)}\|_2 + \|Xw\|_2) \sqrt{\mathcal G / \mu} < 0, \qquad
               g = X^\top \nabla f(Xw), \quad \mathcal G = w \cdot g + \lambda \|g\|_\infty,
 
-    for an objective f that is L-smooth and :math:`\mu`-strongly convex in the predictions.
-
-    Parameters
-    ----------
-    radius : float
-        :math:`\lambda`, of the L1 ball.
-    n_rows : int
-        n, the number of records.
-    smoothness, convexity : float
-        L and :math:`\mu`.
-    largest_residual : float
-        The largest derivative of one record's loss in its prediction.
-    printed_residual : float
-        The one in whose place the papers' sensitivities stand.
+    for an objective f that is L-smooth and :math:`\mu`-strongly convex in the predictions (``smoothness``,
+    ``convexity``), and :math:`\lambda` the radius of the L1 ball. ``largest_residual`` is the largest derivative of one
+    record's loss in its prediction, and ``printed_residual`` the one in whose place the papers' sensitivities stand.
     """
 
     radius: float
@@ -117,10 +105,7 @@ class ScreeningRule:
 
 
 def random_start(radius: float, n_columns: int, stream: Stream) -> FloatArray:
-    """A vector that is uniform in the L1 ball.
-
-    Absolute values of Laplace variables over their sum and one exponential more are uniform on the simplex.
-    """
+    """A vector that is uniform in the L1 ball: Laplace variables over the sum of their sizes and one exponential."""
     directions = stream.laplaces(n_columns)
     start: FloatArray = radius * directions / (np.abs(directions).sum() + stream.exponentials(1)[0])
     return start
@@ -291,19 +276,11 @@ class ScreenedReproduction(BallModel):
         for name, delta in zip(("delta_optimise", "delta_screen"), self._deltas(), strict=True):
             check_printed_delta(**{name: delta})
         if sum(self._deltas()) >= 1.0:
-            raise ParameterError(
-                "delta_screen",
-                self.delta_screen,
-                "less than 1 together with delta_optimise",
-                "choose both well below 1 / 2",
-            )
+            expected = "less than 1 together with delta_optimise"
+            raise ParameterError("delta_screen", self.delta_screen, expected, "choose both well below 1 / 2")
         if self.radius > LARGEST_RADIUS[self.loss]:
-            raise ParameterError(
-                "radius",
-                self.radius,
-                f"at most {LARGEST_RADIUS[self.loss]:g} for loss={self.loss!r}",
-                "choose a smaller ball, or rescale the features",
-            )
+            expected = f"at most {LARGEST_RADIUS[self.loss]:g} for loss={self.loss!r}"
+            raise ParameterError("radius", self.radius, expected, "choose a smaller ball, or rescale the features")
 
     def _epsilons(self) -> tuple[float, float]:
         """Of the steps and of the screenings."""
@@ -350,8 +327,7 @@ class ScreenedReproduction(BallModel):
         return (*errata, COMPOSITION, SCALED_BY_DATA)
 
 
-# -----------------------------------------------------------------------------
-# ADP-Screen: Frank-Wolfe with a screening rule under Gaussian noise, as printed.
+# ---- ADP-Screen: Frank-Wolfe with a screening rule under Gaussian noise, as printed.
 
 REFUTED = (
     "with 3,000 records, 600 features and one screening, the epsilon of 2.5 that is claimed for the screening at delta "
@@ -526,8 +502,7 @@ class ADPScreen(ScreenedReproduction):
         return shared if classifies(self) else (REFUTED, *shared, KEPT_TARGET)
 
 
-# -----------------------------------------------------------------------------
-# RNM-Screen: Frank-Wolfe that screens the coefficient of the smallest noisy score, as printed.
+# ---- RNM-Screen: Frank-Wolfe that screens the coefficient of the smallest noisy score, as printed.
 
 SIGN = (
     "line 11 also tells whether the smallest noisy score is negative, for which the noise of an index does not pay: "

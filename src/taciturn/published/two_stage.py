@@ -39,8 +39,7 @@ from taciturn.privacy.events import NotPrivateEvent, ObjectivePerturbationEvent
 from taciturn.privacy.mechanisms import LaplaceTopK
 from taciturn.published.base import Reproduction, SwitchedModel, check_printed_delta, classifies, state_claim
 
-# -----------------------------------------------------------------------------
-# Two-stage selection: features counted over LASSO fits on slices of the records, as its users describe it.
+# ---- Two-stage selection: features counted over LASSO fits on slices of the records, as its users describe it.
 
 SHIFTED_SLICES = (
     "blocks are slices of the list of records and their number is the root of its length: where a record is missing "
@@ -206,8 +205,7 @@ class TwoStageSelector(FeatureMask, Reproduction, BaseEstimator):
         )
 
 
-# -----------------------------------------------------------------------------
-# The two-stage method whole: features counted over slices, then objective perturbation on the winners, as printed.
+# ---- The two-stage method whole: features counted over slices, then objective perturbation on the winners, as printed.
 
 INFERRED_SPLIT = (
     "the papers that compare with it print neither how the budget is split nor the constants of the second stage; two "

@@ -38,8 +38,7 @@ from taciturn.tables.columns import (
     shorten,
 )
 
-# -----------------------------------------------------------------------------
-# The parser of ``bounds.toml``, which names the place of a mistake.
+# ---- The parser of ``bounds.toml``, which names the place of a mistake.
 
 _BLANK = re.compile(r"^\s*(\w+)\s*=\s*(?:#.*)?$")
 _HEADER = re.compile(r"^\s*\[(.+)\]\s*(?:#.*)?$")
@@ -68,20 +67,12 @@ def parse_toml(text: str) -> dict[str, Any]:
     problems = Problems()
     for place, number in _blanks(text, line):
         with problems.gathering():
-            raise ParameterError(
-                place,
-                "",
-                f"a value, got a blank in line {number}",
-                "fill it in from knowledge of the column, not from the table",
-            )
+            expected = f"a value, got a blank in line {number}"
+            raise ParameterError(place, "", expected, "fill it in from knowledge of the column, not from the table")
     problems.raise_all()
     # The message does not quote the line: the file may be a table.
-    raise refusal(
-        "bounds",
-        "",
-        "TOML" if line is None else f"TOML, found a mistake in line {line}",
-        "write names and text in quotes, and lists in square brackets",
-    )
+    expected = "TOML" if line is None else f"TOML, found a mistake in line {line}"
+    raise refusal("bounds", "", expected, "write names and text in quotes, and lists in square brackets")
 
 
 def _blanks(text: str, first: int | None) -> list[tuple[str, int]]:
@@ -95,8 +86,7 @@ def _blanks(text: str, first: int | None) -> list[tuple[str, int]]:
     return found if found and (first is None or found[0][1] <= first) else []
 
 
-# -----------------------------------------------------------------------------
-# The content of ``bounds.toml`` and of the bounds in ``model.json``: sections, keys and types.
+# ---- The content of ``bounds.toml`` and of the bounds in ``model.json``: sections, keys and types.
 
 _MOST_FILE = 1 << 24
 """Largest size of a file of categories in bytes, which is that of a bounds file."""
@@ -188,12 +178,8 @@ def _section(place: str, content: Any, allowed: tuple[str, ...] | None) -> dict[
         if allowed is not None and key not in allowed:
             listed = ", ".join(allowed)
             proposed = did_you_mean(closest_name(key, allowed))
-            raise refusal(
-                place,
-                key,
-                f"no key but {listed}",
-                f"{proposed}check the spelling, and put column names with dots in quotes",
-            )
+            remedy = f"{proposed}check the spelling, and put column names with dots in quotes"
+            raise refusal(place, key, f"no key but {listed}", remedy)
     return content
 
 
@@ -224,12 +210,8 @@ def _column(place: str, content: Any, folder: Path | None) -> Column:
     if "categories_file" in stated:
         listed = _read_categories(f"{place}.categories_file", stated["categories_file"], folder)
         if "categories" in stated:
-            raise refusal(
-                f"{place}.categories_file",
-                stated["categories_file"],
-                "no list of categories beside it",
-                "take out one of the two",
-            )
+            expected = "no list of categories beside it"
+            raise refusal(f"{place}.categories_file", stated["categories_file"], expected, "take out one of the two")
         stated = {key: value for key, value in stated.items() if key != "categories_file"} | {"categories": listed}
     return Column(**stated)
 
@@ -264,10 +246,6 @@ def _to_names(place: str, content: Any) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in listed) or find_repeated(listed) is not None:
         raise refusal(place, content, "names, each once", "ask for a fresh copy")
     return listed
-
-
-# -----------------------------------------------------------------------------
-# Public facts about the columns of a table: bounds, categories, classes, and values that replace missing ones.
 
 
 @dataclass(frozen=True)
@@ -331,12 +309,8 @@ class TableBounds:
         target = self.target.checked()
         columns = {name: column.checked(f"columns.{quoted(name)}") for name, column in self.columns.items()}
         if target.name in columns:
-            raise refusal(
-                "target.name",
-                target.name,
-                "a column without a section in [columns]",
-                "describe the target in [target] alone",
-            )
+            expected = "a column without a section in [columns]"
+            raise refusal("target.name", target.name, expected, "describe the target in [target] alone")
         if self.person is not None:
             self._check_person(columns)
         # The only way to set attributes of a frozen dataclass.
@@ -366,12 +340,8 @@ class TableBounds:
         if not isinstance(self.person, str) or self.person == self.target.name:
             raise refusal("person.column", self.person, "the name of a column other than the target", "name one")
         if columns.get(self.person, Column("ignore")).type != "ignore":
-            raise refusal(
-                "person.column",
-                self.person,
-                "a column that does not enter the model",
-                "take its section in [columns] out: a key is no feature",
-            )
+            remedy = "take its section in [columns] out: a key is no feature"
+            raise refusal("person.column", self.person, "a column that does not enter the model", remedy)
 
     def column(self, name: str) -> Column | None:
         """Facts about a column, if any are stated; none about the key of a person."""
@@ -401,12 +371,8 @@ class TableBounds:
     def require_bounds(self) -> TableBounds:
         """Return the bounds; raise if a column that needs lower and upper has none."""
         if names := self.unbounded:
-            raise refusal(
-                "bounds",
-                "",
-                f"lower and upper of {listed_names(names)}",
-                "state them from the nature of the columns, or give --private-bounds a share of the budget",
-            )
+            remedy = "state them from the nature of the columns, or give --private-bounds a share of the budget"
+            raise refusal("bounds", "", f"lower and upper of {listed_names(names)}", remedy)
         return self
 
     def column_features(self, name: str, column: Column) -> list[str]:
@@ -490,12 +456,8 @@ class TableBounds:
                 meant = known.closest(name, alike=header)
                 proposed |= {meant} - {None}
                 with problems.gathering():
-                    raise refusal(
-                        place,
-                        name,
-                        "the name of a column of the table",
-                        f"{did_you_mean(meant)}check the spelling, or take the entry out{_delimiter_hint(schema)}",
-                    )
+                    remedy = f"{did_you_mean(meant)}check the spelling, or take the entry out{_delimiter_hint(schema)}"
+                    raise refusal(place, name, "the name of a column of the table", remedy)
         return {name for name in proposed if name is not None}
 
     def _has_header(self, schema: TableSchema) -> bool:
@@ -518,12 +480,9 @@ class TableBounds:
         header = self._has_header(schema)
         which = listed_names(unknown) if header else str(schema.names.index(unknown[0]) + 1)
         with problems.gathering():
-            raise refusal(
-                "columns",
-                list(self.columns),
-                f"a section for every column of the table{beyond}, such as {which}",
-                f'add one, with type = "ignore" to leave the column out{_delimiter_hint(schema)}',
-            )
+            expected = f"a section for every column of the table{beyond}, such as {which}"
+            remedy = f'add one, with type = "ignore" to leave the column out{_delimiter_hint(schema)}'
+            raise refusal("columns", list(self.columns), expected, remedy)
 
     def _describes(self, name: str) -> bool:
         column = self.column(name)

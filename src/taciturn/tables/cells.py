@@ -47,14 +47,8 @@ class Cells:
     """A column whose cells have no declared type in common, in place of an Arrow array.
 
     Each cell is read by itself, by the type that the bounds state. Arrow would find one type for all cells together, so
-    that one of them would decide how the others are read.
-
-    Parameters
-    ----------
-    values : ndarray of object
-        The cells or, where there are ``codes``, the distinct ones.
-    codes : ndarray of int, default=None
-        The place of every cell among ``values``, -1 for a missing one.
+    that one of them would decide how the others are read. ``values`` are the cells or, where there are ``codes``, the
+    distinct ones; codes are the places of the cells among them, -1 for a missing one.
     """
 
     values: NDArray[Any]
@@ -315,10 +309,7 @@ def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[An
             raise _wrong_type(name, "dates", values)
     days: NDArray[Any]
     days, gaps = _distinct_values(
-        name,
-        values,
-        lambda cell: np.datetime64(read_day(cell, column.format) or "NaT", "D"),
-        np.datetime64("NaT", "D"),
+        name, values, lambda cell: np.datetime64(read_day(cell, column.format) or "NaT", "D"), np.datetime64("NaT", "D")
     )
     if strict and (np.isnat(days) & ~gaps).any():
         raise DataError(not_dates(name, column.format))
@@ -328,7 +319,7 @@ def _days(name: str, column: Column, values: Any, *, strict: bool) -> NDArray[An
 def _to_truth_values(name: str, values: Any, *, strict: bool) -> FloatArray:
     """Zeros and ones, with NaN for gaps."""
     if isinstance(values, Cells) or kind_of(values.type) == "category":
-        codes, gaps = _codes_by_value(name, values, read_truth)
+        codes, gaps = _distinct_values(name, values, read_truth, -1)
         numbers = np.where(gaps, np.nan, codes)
     elif kind_of(values.type) == "date":
         raise DataError(not_boolean(name))
@@ -358,16 +349,11 @@ def _category_codes(
         text = read_text(cell)
         return _NO_CATEGORY if text is None else places.get(column.code(text), -1)
 
-    codes, gaps = _codes_by_value(name, values, place_of)
+    codes, gaps = _distinct_values(name, values, place_of, -1)
     wrong = codes == _NO_CATEGORY
     if strict and wrong.any():
         raise DataError(not_categories(name))
     return codes, gaps | wrong
-
-
-def _codes_by_value(name: str, values: Any, code: Callable[[Any], int]) -> tuple[IntArray, BoolArray]:
-    """Codes of an array, computed once for each distinct value, and where values are missing."""
-    return _distinct_values(name, values, code, -1)
 
 
 def _distinct_values(name: str, values: Any, convert: Callable[[Any], Any], gap: Any) -> tuple[Any, BoolArray]:
@@ -396,9 +382,6 @@ def _arrow_distinct(name: str, values: Any) -> tuple[list[Any], IndexArray]:
     return distinct, at
 
 
-# ---------------------------------------------------------------------- targets
-
-
 class Labels:
     """Map the labels of records to the public classes; a label that matches none becomes a value that is no class.
 
@@ -418,7 +401,7 @@ class Labels:
 
     def from_arrow(self, values: Any) -> NDArray[Any]:
         """Labels from an Arrow array of any type."""
-        codes, gaps = _codes_by_value(self._name, values, lambda value: self._places.get(self._parsed(value), -1))
+        codes, gaps = _distinct_values(self._name, values, lambda value: self._places.get(self._parsed(value), -1), -1)
         return self._values[np.where(gaps, self._gap, codes)]
 
     def from_numbers(self, values: FloatArray) -> NDArray[Any]:

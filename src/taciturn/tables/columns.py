@@ -22,8 +22,7 @@ import numpy as np
 from taciturn.core.errors import DataError, ParameterError, SeveralProblemsError, TaciturnError, visible
 from taciturn.core.validation import check_truth, is_width
 
-# -----------------------------------------------------------------------------
-# Names and values in messages about tables: short, on one line, and never a cell.
+# ---- Names and values in messages about tables: short, on one line, and never a cell.
 
 _LONGEST = 60
 
@@ -54,8 +53,7 @@ def refusal(place: str, value: object, expected: str, remedy: str) -> ParameterE
     return ParameterError(place, shorten(value), expected, remedy)
 
 
-# -----------------------------------------------------------------------------
-# Problems that are told together, so that a table or a bounds file is mended once and not once per run.
+# ---- Problems that are told together, so that a table or a bounds file is mended once and not once per run.
 
 _MOST_NAMES = 10
 _MOST_TOLD = 20
@@ -92,10 +90,7 @@ class Problems:
 
 
 class KnownNames:
-    """Names among which the one that was probably meant is searched for, in bounded work for any number of searches.
-
-    No more similar names are proposed than problems are told.
-    """
+    """Names among which the meant one is searched for, and a similar one at most as often as problems are told."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._plain = {_plain(other): other for other in names} if len(names) <= _MOST_KNOWN else {}
@@ -118,9 +113,6 @@ class KnownNames:
 def closest_name(name: str, names: Collection[str], *, alike: bool = True) -> str | None:
     """The name that was probably meant: the same but for capitals, spaces and signs, or with ``alike`` a similar one.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import closest_name
     >>> closest_name("Age", ["age", "dose"]), closest_name("Body mass", ["body_mass"]), closest_name("x", ["age"])
     ('age', 'body_mass', None)
     """
@@ -143,8 +135,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold() or name
 
 
-# -----------------------------------------------------------------------------
-# Canonical text of categories and labels, the same for a text table and for a typed one.
+# ---- Canonical text of categories and labels, the same for a text table and for a typed one.
 
 # A number with leading zeros is a code, and stays as it is.
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
@@ -159,12 +150,8 @@ def normal_text(value: Any) -> str:
     A text table has "1.0", "1" or "True" where a typed table has a number or a truth value; both must be equal. So must
     decimals of all scales: one decimal with a fraction gives all others of its column a scale.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import normal_text
     >>> [normal_text(value) for value in ("1.0", 1, 1.0, "1.50", 1.5, "True", False, "007", "north")]
     ['1', '1', '1', '1.5', '1.5', 'true', 'false', '007', 'north']
-    >>> from decimal import Decimal
     >>> [normal_text(Decimal(text)) for text in ("1", "1.00", "1.50")]
     ['1', '1', '1.5']
     """
@@ -184,9 +171,7 @@ def normal_text(value: Any) -> str:
     return str(value)
 
 
-# -----------------------------------------------------------------------------
-# Cells as numbers, truth values and text by public rules. Every function here looks at one cell.
-#
+# ---- Cells as numbers, truth values and text by public rules. Every function here looks at one cell.
 # Functions named ``read_...`` take a cell of any kind, such as one of an object column of pandas. The type that the
 # bounds state decides how it is read, never the other cells of its column.
 
@@ -207,9 +192,6 @@ _LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(.*)", re.DOTALL)
 def parse_number(text: str, decimal: str = ".") -> float:
     """The number that a cell states, or NaN.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import parse_number
     >>> parse_number("1,5", ","), parse_number("1.5", ","), parse_number("forty")
     (1.5, nan, nan)
     """
@@ -224,9 +206,6 @@ def parse_number(text: str, decimal: str = ".") -> float:
 def parse_censored(text: str, decimal: str = ".") -> float:
     """The number that a cell states, or that follows a sign such as "<" in it; NaN if there is none.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import parse_censored
     >>> parse_censored("<5"), parse_censored("> 0,5", ","), parse_censored("7"), parse_censored("low")
     (5.0, 0.5, 7.0, nan)
     """
@@ -237,17 +216,11 @@ def parse_censored(text: str, decimal: str = ".") -> float:
 def truth_code(text: str) -> int:
     """1 or 0 for a word that means true or false, and -1 for every other text.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import truth_code
     >>> [truth_code(text) for text in ("Yes", "NEIN", " true", "1", "maybe")]
     [1, 0, 1, 1, -1]
     """
     found = TRUTHS.get(text.strip().lower())
     return -1 if found is None else int(found)
-
-
-# ------------------------------------------------------------------ cells of any kind
 
 
 def never_raises(otherwise: S) -> Callable[[Callable[P, R]], Callable[P, R | S]]:
@@ -288,10 +261,6 @@ def read_number(cell: Any, parse: Callable[[str], float] | None = None) -> float
 
     Text is parsed where there is a rule for it, and is no number otherwise.
 
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> from taciturn.tables.columns import read_number
     >>> [read_number(cell) for cell in (True, Decimal("1.50"), -10**400, "1.5", b"1")]
     [1.0, 1.5, -inf, nan, nan]
     """
@@ -317,10 +286,6 @@ def read_truth(cell: Any) -> int:
 def read_text(cell: Any) -> str | None:
     """The text by which a cell is compared with categories; None unless it is text, a number or a truth value.
 
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> from taciturn.tables.columns import read_text
     >>> [read_text(cell) for cell in ("north", 1, 1.0, Decimal("1.0"), True, b"1")]
     ['north', '1', '1', '1', 'true', None]
     """
@@ -337,8 +302,7 @@ def read_text(cell: Any) -> str | None:
     return normal_text(float(cell)) if isinstance(cell, Real) else None
 
 
-# -----------------------------------------------------------------------------
-# Dates by a public rule: text and typed cells as days, each cell by itself.
+# ---- Dates by a public rule: text and typed cells as days, each cell by itself.
 
 PARTS = ("year", "month")
 """Parts of a date that can be features."""
@@ -359,9 +323,6 @@ def to_day(value: Any) -> date | None:
 def parse_day(text: str, format: str | None) -> date | None:
     """The day that a cell states; None if it states none.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import parse_day
     >>> [str(parse_day(text, "%d.%m.%Y")) for text in ("31.12.2020", "31.02.2020", "2020-12-31")]
     ['2020-12-31', 'None', 'None']
     >>> str(parse_day("2020-12-31 23:59", None))
@@ -403,8 +364,7 @@ def check_format(place: str, format: Any) -> None:
         raise refusal(place, format, "a format with year, month and day", 'write it as "%d.%m.%Y" or "%m/%d/%Y"')
 
 
-# -----------------------------------------------------------------------------
-# How the file of a table is written: ``[table]`` in ``bounds.toml``.
+# ---- How the file of a table is written: ``[table]`` in ``bounds.toml``.
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """Delimiters of text tables, with their names."""
@@ -438,9 +398,8 @@ class TableLayout:
     def checked(self) -> TableLayout:
         """Return the layout; raise if a fact cannot be used."""
         if self.delimiter is not None and self.delimiter not in tuple(DELIMITERS):
-            raise refusal(
-                "table.delimiter", self.delimiter, 'one of ",", ";", "\\t" and "|"', "write the table with one of them"
-            )
+            expected = 'one of ",", ";", "\\t" and "|"'
+            raise refusal("table.delimiter", self.delimiter, expected, "write the table with one of them")
         if self.decimal not in (".", ","):
             raise refusal("table.decimal", self.decimal, '"." or ","', "write numbers with one of them")
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
@@ -457,10 +416,6 @@ class TableLayout:
         """The stated keys, without those that have their defaults."""
         stated = {"delimiter": self.delimiter, "decimal": self.decimal, "name": self.name, "header": self.header}
         return {key: value for key, value in stated.items() if value not in (None, ".", False)}
-
-
-# -----------------------------------------------------------------------------
-# What stands for missing cells: a value of the column, a feature that says that the cell is missing, or both.
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,9 +444,8 @@ def checked_fill(place: str, stated: Any, check: Callable[[str, Any], Any]) -> F
     if not isinstance(stated, Fill):
         return Fill(check(place, stated))
     if not isinstance(stated.indicator, bool) or (stated.value is None and not stated.indicator):
-        raise refusal(
-            f"{place}.indicator", stated.indicator, "true, or a value beside it", "write {indicator = true}, or a value"
-        )
+        expected = "true, or a value beside it"
+        raise refusal(f"{place}.indicator", stated.indicator, expected, "write {indicator = true}, or a value")
     return Fill(None if stated.value is None else check(place, stated.value), stated.indicator)
 
 
@@ -511,8 +465,7 @@ def is_fill_of(stated: Any, kind: str) -> bool:
     return type(value) in kinds
 
 
-# -----------------------------------------------------------------------------
-# The schema of a table: names and kinds of its columns, never a value.
+# ---- The schema of a table: names and kinds of its columns, never a value.
 
 LABEL = "label"
 """Name of the target of a libsvm file, the number at the beginning of a line."""
@@ -607,9 +560,6 @@ def find_value(names: Sequence[str]) -> int | None:
     occurs twice; and "Unnamed: 3", as they rename what is empty. The name of the first column may be empty, since
     indices of tables have none. Whole numbers in a row from 0 or 1, at least five, are positions of columns.
 
-    Examples
-    --------
-    >>> from taciturn.tables.columns import find_value
     >>> find_value(["male", "63"]), find_value(["sex", "age"]), find_value(["0", "1", "2", "3", "4", "sex"])
     (2, None, None)
     """
@@ -660,8 +610,7 @@ def kind_of(arrow_type: Any) -> str:
     return "date" if types.is_temporal(arrow_type) else "unknown"
 
 
-# -----------------------------------------------------------------------------
-# Public facts about one column: its type, and its bounds, categories or classes.
+# ---- Public facts about one column: its type, and its bounds, categories or classes.
 
 KEYS = {
     "number": ("lower", "upper", "censored"),
@@ -767,17 +716,11 @@ class Column:
         return [(-1.0, 1.0)] * len(self.features(""))
 
     def checked(self, place: str) -> Column:
-        """Return the column with bounds as floats and codes as categories; raise if a fact cannot be used.
-
-        The error names the place.
-        """
+        """The column with bounds as floats and codes as categories; raise, naming the place, if a fact is unusable."""
         if not isinstance(self.type, str) or self.type not in KEYS:
-            raise refusal(
-                f"{place}.type",
-                self.type,
-                'one of "number", "boolean", "category", "code", "date", "ignore"',
-                "set it to one of them, and put names with dots in quotes",
-            )
+            expected = 'one of "number", "boolean", "category", "code", "date", "ignore"'
+            remedy = "set it to one of them, and put names with dots in quotes"
+            raise refusal(f"{place}.type", self.type, expected, remedy)
         if self.type == "number":
             _check_truth(f"{place}.censored", self.censored)
             return self._with_range(place, self.lower, self.upper)
@@ -884,12 +827,8 @@ class Target:
                 _check_labels(self.classes)
             return self
         if self.classes is not None:
-            raise refusal(
-                "target.classes",
-                list(self.classes),
-                "no classes beside lower and upper",
-                "take out what does not apply",
-            )
+            expected = "no classes beside lower and upper"
+            raise refusal("target.classes", list(self.classes), expected, "take out what does not apply")
         lower, upper = _range("target", self.lower, self.upper)
         return replace(self, lower=lower, upper=upper)
 
@@ -911,12 +850,8 @@ def _check_labels(classes: tuple[Any, ...]) -> None:
     kinds = {type(label) for label in classes}
     plain = len(kinds) == 1 and kinds <= {str, int, bool}
     if not plain or len(classes) < 2 or find_repeated(map(normal_text, classes)) is not None:
-        raise refusal(
-            "target.classes",
-            list(classes),
-            "at least two different labels, all text, all whole numbers or all true and false",
-            "list every label that a record may carry, once",
-        )
+        expected = "at least two different labels, all text, all whole numbers or all true and false"
+        raise refusal("target.classes", list(classes), expected, "list every label that a record may carry, once")
     # Doubles represent all smaller integers exactly.
     if kinds == {int} and max(map(abs, classes)) >= 2**53:
         raise refusal("target.classes", list(classes), "labels below 2**53", "rename them, or write them in quotes")
@@ -939,12 +874,8 @@ def _codes(place: str, lower: Any, upper: Any) -> tuple[str, ...]:
         if type(value) is not int:
             raise refusal(f"{place}.{name}", value, "a whole number, as the column holds codes", "give one")
     if not 0 < upper - lower < _MOST_CODES:
-        raise refusal(
-            f"{place}.upper",
-            upper,
-            f"a code above lower={lower}, and at most {_MOST_CODES:,} codes",
-            'correct the range, or list those that get a feature with type = "category"',
-        )
+        remedy = 'correct the range, or list those that get a feature with type = "category"'
+        raise refusal(f"{place}.upper", upper, f"a code above lower={lower}, and at most {_MOST_CODES:,} codes", remedy)
     return tuple(map(str, range(lower, upper + 1)))
 
 
@@ -956,19 +887,12 @@ def _check_truth(place: str, value: Any) -> None:
 def _range(place: str, lower: Any, upper: Any) -> tuple[float, float]:
     low, high = _number(f"{place}.lower", lower), _number(f"{place}.upper", upper)
     if high - low > 0.0 and not is_width(high - low):
-        raise refusal(
-            f"{place}.lower",
-            lower,
-            f"a number that differs from {place}.upper={high!r} by 1e-301 to 1e301",
-            "state the range that the column can have by its nature, or change its unit",
-        )
+        expected = f"a number that differs from {place}.upper={high!r} by 1e-301 to 1e301"
+        remedy = "state the range that the column can have by its nature, or change its unit"
+        raise refusal(f"{place}.lower", lower, expected, remedy)
     if not high > low:
-        raise refusal(
-            f"{place}.lower",
-            lower,
-            f"a number below {place}.upper={high!r}",
-            "exchange or widen the bounds, or leave out a column that can have one value only",
-        )
+        remedy = "exchange or widen the bounds, or leave out a column that can have one value only"
+        raise refusal(f"{place}.lower", lower, f"a number below {place}.upper={high!r}", remedy)
     return low, high
 
 

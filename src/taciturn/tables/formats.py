@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# -----------------------------------------------------------------------------
-# The bytes of text tables: read once, from first to last, within stated limits, and checked as they go by.
+# ---- The bytes of text tables: read once, from first to last, within stated limits, and checked as they go by.
 
 T = TypeVar("T")
 
@@ -90,8 +89,7 @@ def changed_file(name: str) -> str:
 class StoppableStream(io.RawIOBase):
     """A stream of bytes that is read in one thread and may be stopped from another.
 
-    A stopped stream has no more bytes, as if it were at its end: whoever stops it uses nothing that was read. An error
-    would leave Arrow with reads under way.
+    A stopped stream is at its end, since an error would leave Arrow with reads under way; nobody uses what was read.
     """
 
     def __init__(self) -> None:
@@ -291,9 +289,7 @@ class _Quotes:
                     at += 1
 
 
-# -----------------------------------------------------------------------------
-# Sheets of workbooks and tables of SQLite files, handed on as the text of a CSV file.
-#
+# ---- Sheets of workbooks and tables of SQLite files, handed on as the text of a CSV file.
 # Their cells have types of their own, and two cells of one column may differ. As text they are read by the types that
 # the bounds state, cell by cell, as the cells of a CSV file are.
 
@@ -452,8 +448,7 @@ class _WatchedFile(io.FileIO):
 def _check_unpacked(packed: zipfile.ZipFile, name: str) -> None:
     """Raise if a workbook unpacks to more than its limits, before anything is parsed.
 
-    What the file states of its parts is checked first, and then each part is unpacked piece by piece: zipfile refuses a
-    part that has another size than it states.
+    First by the sizes that the file states; then each part is unpacked, because zipfile refuses one of another size.
     """
     parts = packed.infolist()
     most = min(_MOST_SHEETS, machine_memory())
@@ -545,52 +540,33 @@ _READERS: Mapping[str, Callable[[Path, str, str | None, StoppableStream], Iterat
 }
 
 
-# -----------------------------------------------------------------------------
-# Table files and their formats, and error messages about them that quote no cell.
+# ---- Table files and their formats, and error messages about them that quote no cell.
 
 _FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".libsvm": "libsvm",
-    ".svm": "libsvm",
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
+    **dict.fromkeys((".libsvm", ".svm"), "libsvm"),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), "sqlite"),
     ".xlsx": "xlsx",
     ".dta": "stata",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db": "sqlite",
 }
-
 
 # Programs and formats that are not read, with what to do about them.
 _REMEDIES = {
-    ".sav": "save it in SPSS as .csv or as Stata's .dta",
-    ".zsav": "save it in SPSS as .csv or as Stata's .dta",
-    ".por": "save it in SPSS as .csv or as Stata's .dta",
-    ".xls": "save it in the spreadsheet program as .xlsx or .csv",
-    ".xlsb": "save it in the spreadsheet program as .xlsx or .csv",
-    ".xlsm": "save it in the spreadsheet program as .xlsx or .csv",
-    ".ods": "save it in the spreadsheet program as .xlsx or .csv",
-    ".numbers": "save it in the spreadsheet program as .xlsx or .csv",
-    ".sas7bdat": "write it in SAS with proc export as .csv or .dta",
-    ".xpt": "write it in SAS with proc export as .csv or .dta",
-    ".rds": "write it in R with write.csv or arrow::write_parquet",
-    ".rdata": "write it in R with write.csv or arrow::write_parquet",
+    **dict.fromkeys((".sav", ".zsav", ".por"), "save it in SPSS as .csv or as Stata's .dta"),
+    **dict.fromkeys(
+        (".xls", ".xlsb", ".xlsm", ".ods", ".numbers"), "save it in the spreadsheet program as .xlsx or .csv"
+    ),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "write it in SAS with proc export as .csv or .dta"),
+    **dict.fromkeys((".rds", ".rdata"), "write it in R with write.csv or arrow::write_parquet"),
     ".json": "write it as .csv or .parquet: pandas.read_json(..).to_parquet(..)",
     ".jsonl": "write it as .csv or .parquet: pandas.read_json(.., lines=True).to_parquet(..)",
     ".xml": "write it as .csv or .parquet",
-    ".mdb": "export the table from Access as .csv or .xlsx",
-    ".accdb": "export the table from Access as .csv or .xlsx",
-    ".txt": "name it .csv, and state its delimiter in [table] of the bounds file",
-    ".dat": "name it .csv, and state its delimiter in [table] of the bounds file",
+    **dict.fromkeys((".mdb", ".accdb"), "export the table from Access as .csv or .xlsx"),
+    **dict.fromkeys((".txt", ".dat"), "name it .csv, and state its delimiter in [table] of the bounds file"),
     ".zip": "unpack it first",
-    ".bz2": "unpack it first, or pack it with gzip",
-    ".xz": "unpack it first, or pack it with gzip",
-    ".zst": "unpack it first, or pack it with gzip",
+    **dict.fromkeys((".bz2", ".xz", ".zst"), "unpack it first, or pack it with gzip"),
 }
 _SHEETS = ("xlsx", "sqlite")
 """Formats of files with several tables."""
@@ -638,10 +614,7 @@ class TableFile:
         return self.gzipped or self.format == "xlsx"
 
     def open(self, *, whole: bool = False) -> TableStream | SheetStream:
-        """Open a text table as a stream of decompressed bytes.
-
-        With ``whole``, which is for a table that is held in memory, a file that is larger than memory is refused.
-        """
+        """Open a text table as a stream of decompressed bytes; ``whole`` refuses a file that is larger than memory."""
         memory = machine_memory()
         if whole and self.path.stat().st_size > memory:
             raise DataError(larger_than_memory(self.name))
@@ -743,27 +716,15 @@ def wrong_numbers(file: TableFile, name: str) -> str:
 
 # Messages of the readers with a known cause. Any of them may quote a cell.
 _CAUSES = (
-    (
-        r"MemoryError",
-        "expected a table that fits into memory, got a larger one; leave columns out",
-    ),
-    (
-        r"PermissionError",
-        "expected a file that may be read; ask for the permission to read it",
-    ),
+    (r"MemoryError", "expected a table that fits into memory, got a larger one; leave columns out"),
+    (r"PermissionError", "expected a file that may be read; ask for the permission to read it"),
     (
         r"^OperationalError: database (?:table |schema )?is locked",
         "expected a database that can be read, got one that another program has locked; wait until that program has "
         "finished writing or end it, then try again",
     ),
-    (
-        r"conversion error to (?:double|float)",
-        _NO_NUMBERS,
-    ),
-    (
-        r"utf-?8|codec",
-        "expected text in UTF-8, got another encoding; save the table as UTF-8",
-    ),
+    (r"conversion error to (?:double|float)", _NO_NUMBERS),
+    (r"utf-?8|codec", "expected text in UTF-8, got another encoding; save the table as UTF-8"),
     (
         r"conversion error",
         "expected values of one type in column {column}, got several; state the classes in the bounds",
@@ -773,10 +734,7 @@ _CAUSES = (
         "expected as many cells in every row as the header has names, got rows of other lengths; correct them, and put "
         "cells that hold the delimiter in quotes",
     ),
-    (
-        r"empty csv|cannot infer number of columns",
-        "expected a header and rows, got none; write the table again",
-    ),
+    (r"empty csv|cannot infer number of columns", "expected a header and rows, got none; write the table again"),
     (
         r"straddl",
         "expected rows of ordinary length, got one of millions of characters; check the quotes and the ends of lines",
@@ -785,10 +743,7 @@ _CAUSES = (
         r"zlib|gzip|crc|compressed|decompress|EOFError",
         "expected a complete gzip file, got a damaged one or another format; write the table again",
     ),
-    (
-        r"sorted and unique",
-        "expected the indices of every line in ascending order, got others; sort them",
-    ),
+    (r"sorted and unique", "expected the indices of every line in ascending order, got others; sort them"),
 )
 
 
@@ -829,8 +784,7 @@ def _describe(file: TableFile, original: str, names: Sequence[str]) -> str:
     )
 
 
-# -----------------------------------------------------------------------------
-# Stata files (.dta) as record batches, read by pandas.
+# ---- Stata files (.dta) as record batches, read by pandas.
 
 _DATES = ("%tc", "%td", "%d", "%tw", "%tm", "%tq", "%th", "%ty")
 """Formats of dates. Moments with leap seconds, %tC, stay numbers."""
@@ -927,8 +881,7 @@ def _column(dtype: Any, form: str, labels: Mapping[Any, str] | None) -> _StataCo
     return _StataColumn(pa.from_numpy_dtype(dtype), None)
 
 
-# -----------------------------------------------------------------------------
-# Files of all formats as record batches of selected columns, in the types that the bounds state.
+# ---- Files of all formats as record batches of selected columns, in the types that the bounds state.
 
 _CELLS = 1 << 22
 """Approximate number of cells in one batch."""
@@ -991,15 +944,9 @@ def infer_types(file: TableFile, schema: TableSchema, selection: ColumnSelection
 
 
 def stream_batches(
-    file: TableFile,
-    schema: TableSchema,
-    selection: ColumnSelection,
-    stream: TableStream | SheetStream | None = None,
+    file: TableFile, schema: TableSchema, selection: ColumnSelection, stream: TableStream | SheetStream | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read the rows in batches, one of which is in memory at a time.
-
-    ``stream`` is the opened file of a text table, where the caller watches how far it is read.
-    """
+    """Read the rows in batches, one in memory at a time; ``stream`` is an opened text table that the caller watches."""
     if not file.is_text:
         n_rows = max(1, _CELLS // max(1, len(selection.types)))
         yield from each_without_cells(file, lambda: _TYPED[file.format](file, schema, selection, n_rows))
@@ -1032,7 +979,7 @@ def read_first_texts(file: TableFile, schema: TableSchema) -> dict[str, list[str
     }
 
 
-# ---------------------------------------------------------------------- CSV
+# ---- CSV files.
 
 
 def _csv_schema(file: TableFile) -> Any:
@@ -1220,7 +1167,7 @@ def _parsed_numbers(texts: pa.Array, decimal: str) -> pa.Array:
     return pa.array([None if text is None else parse_number(text) for text in texts.to_pylist()], pa.float64())
 
 
-# --------------------------------------------------- files with a schema of their own
+# ---- Files with a schema of their own.
 
 
 def _parquet_schema(file: TableFile) -> Any:
@@ -1252,10 +1199,7 @@ def _ipc_schema(file: TableFile) -> Any:
 
 @contextmanager
 def open_ipc(file: TableFile, fields: Sequence[int] = ()) -> Iterator[tuple[Any, bool]]:
-    """A reader of an Arrow file, which a Feather file is, too, and whether it is an Arrow stream, without a footer.
-
-    ``fields`` are the places of the columns to read; none stand for all of them.
-    """
+    """A reader of columns (no ``fields``: all) of an Arrow or Feather file, and whether it is an Arrow stream."""
     import pyarrow as pa
 
     options = pa.ipc.IpcReadOptions(included_fields=list(fields))
@@ -1308,10 +1252,6 @@ _TYPED: Mapping[str, Callable[[TableFile, TableSchema, ColumnSelection, int], It
 }
 
 
-# -----------------------------------------------------------------------------
-# Tables that are a folder of files.
-
-
 def table_files(path: str | os.PathLike[str], layout: TableLayout | None = None) -> tuple[TableFile, ...]:
     """The file of a table, or those of a folder of Parquet or of Arrow files in the order of their names.
 
@@ -1325,21 +1265,14 @@ def table_files(path: str | os.PathLike[str], layout: TableLayout | None = None)
     if not names:
         raise refusal("table", folder.name, "a folder with Parquet or Arrow files, got none", "name another folder")
     if any((folder / name).is_dir() for name in names):
-        raise refusal(
-            "table",
-            folder.name,
-            "a folder of files, got one with folders in it, whose names may be columns",
-            "write the table as files in one folder, with all columns in each",
-        )
+        expected = "a folder of files, got one with folders in it, whose names may be columns"
+        remedy = "write the table as files in one folder, with all columns in each"
+        raise refusal("table", folder.name, expected, remedy)
     files = tuple(table_file(folder / name) for name in names)
     formats = {file.format for file in files}
     if len(formats) > 1 or not files[0].has_groups:
-        raise refusal(
-            "table",
-            folder.name,
-            "a folder of Parquet files alone, or of Arrow files alone",
-            "name one file, or write the table in one of these formats",
-        )
+        expected = "a folder of Parquet files alone, or of Arrow files alone"
+        raise refusal("table", folder.name, expected, "name one file, or write the table in one of these formats")
     return files
 
 
@@ -1355,8 +1288,7 @@ def folder_schema(files: tuple[TableFile, ...]) -> TableSchema:
     return first
 
 
-# -----------------------------------------------------------------------------
-# libsvm files: sparse rows of numbers, with the target in front.
+# ---- libsvm files: sparse rows of numbers, with the target in front.
 
 _BLOCK = 1 << 23
 """Approximate number of bytes that are parsed at a time."""
@@ -1368,10 +1300,7 @@ _MOST_INDEX = 4_000_000
 
 
 def libsvm_blocks(file: TableFile, stream: TableStream | SheetStream | None = None) -> Iterator[tuple[Any, FloatArray]]:
-    """Read rows and labels in blocks; the column of an entry is its index in the file.
-
-    ``stream`` is the opened file, where the caller watches how far it is read.
-    """
+    """Read rows, by the column numbers of the file, and labels in blocks; ``stream`` is the file, if it is watched."""
     from sklearn.datasets import load_svmlight_file
 
     def blocks() -> Iterator[tuple[Any, FloatArray]]:
@@ -1444,12 +1373,8 @@ class SparseEncoding:
                 )
             fill = bounds.fill_of(name)
             if fill is not None and fill.indicator:
-                raise refusal(
-                    f"missing.{quoted(name)}",
-                    "indicator",
-                    "a value in a libsvm table",
-                    "fill in a value, or take it out",
-                )
+                expected = "a value in a libsvm table"
+                raise refusal(f"missing.{quoted(name)}", "indicator", expected, "fill in a value, or take it out")
         self._upper = feature_bounds(bounds)[1]
         self._truths = np.array([column.type == "boolean" for _, column in bounds.used])
         self._fills = np.array([float(bounds.missing.get(name, math.nan)) for name in self._names])

@@ -62,8 +62,7 @@ from taciturn.tables.formats import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# -----------------------------------------------------------------------------
-# What a table must have, and which of its columns are read.
+# ---- What a table must have, and which of its columns are read.
 
 
 def files_schema(files: tuple[TableFile, ...]) -> TableSchema:
@@ -76,12 +75,8 @@ def files_schema(files: tuple[TableFile, ...]) -> TableSchema:
 def check_target(bounds: TableBounds, target: str, invalid: str = "raise") -> None:
     """Raise if the target is not the one of the bounds, or has no stated classes where ``invalid`` needs them."""
     if target != bounds.target.name:
-        raise refusal(
-            "target",
-            target,
-            f"the column that [target] of the bounds describes, {bounds.target.name!r}",
-            "name that one, or describe the other in the bounds",
-        )
+        expected = f"the column that [target] of the bounds describes, {bounds.target.name!r}"
+        raise refusal("target", target, expected, "name that one, or describe the other in the bounds")
     check_choice(("raise", "null"), invalid=invalid)
     if invalid == "null" and bounds.target.task == "classify" and bounds.target.classes is None:
         # Classes that are read from the table would depend on a record that is to be judged by them.
@@ -95,7 +90,7 @@ def check_present(name: str, schema: TableSchema) -> None:
 
 
 def unusable_columns(names: Sequence[str], numbers: FloatArray, bounds: TableBounds) -> list[str]:
-    """Those of the columns, given as numbers, of which bounds are to be found and that have a cell for which none are.
+    """Names of the columns of numbers, of which bounds are to be found, that have a cell from which none can be.
 
     A missing cell is one unless the bounds say what stands for it.
     """
@@ -147,8 +142,7 @@ def _is_plain_number(column: Column) -> bool:
     return column.type == "number" and not column.censored
 
 
-# -----------------------------------------------------------------------------
-# Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
+# ---- Everything that is wrong with the columns of a table that was refused, told at once and without a cell.
 
 
 def raise_problems(
@@ -249,8 +243,7 @@ def _has_gaps(values: Any, *, text: bool) -> bool:
     return bool(compute.any(compute.is_null(values, nan_is_null=nan_is_null)).as_py())
 
 
-# -----------------------------------------------------------------------------
-# Record batches of a table as features, target and keys of persons.
+# ---- Record batches of a table as features, target and keys of persons.
 
 EncodedPart = tuple[Any, Any, list[Any] | None]
 """Features, target, and the keys of persons."""
@@ -261,18 +254,9 @@ _INDICES, _VALUES = "indices", "values"
 class DensePart:
     """The features at some places, for tables with named columns.
 
-    Parameters
-    ----------
-    bounds : TableBounds
-        Bounds of the table, resolved for it. Keys are read where they name the column of persons.
-    columns : ndarray of int or None
-        Places of the features, in increasing order; None for all.
-    invalid : {"raise", "null"}
-        As in :func:`~taciturn.tables.read_table`.
-    found : sequence of str, default=()
-        Columns whose bounds were found privately, without the records whose number is infinite: such a cell is NaN.
-    with_target : bool, default=True
-        Whether the target is read.
+    The bounds are resolved for the table; keys are read where they name the column of persons. ``columns`` are places
+    of features, in increasing order; None for all. ``found`` are columns whose bounds were found privately, without the
+    records whose number is infinite: such a cell is NaN.
     """
 
     def __init__(
@@ -380,8 +364,7 @@ def sparse_batch(rows: Any, labels: NDArray[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=list(SparsePart.names))
 
 
-# -----------------------------------------------------------------------------
-# Row groups of Parquet files and record batches of Arrow files, which are read one by one.
+# ---- Row groups of Parquet files and record batches of Arrow files, which are read one by one.
 
 _READ_SIZE = 1 << 16
 """Bytes of a column that are read from a Parquet file at a time; without it the column of a row group is read whole."""
@@ -570,8 +553,7 @@ class _Cursor:
         return taken
 
 
-# -----------------------------------------------------------------------------
-# A copy of a text table in Arrow's format, in a private temporary folder, for tables that are read many times.
+# ---- A copy of a text table in Arrow's format, in a private temporary folder, for tables that are read many times.
 
 _PACKED_RATIO = 4
 """Typical size of a text table against that of its gzip file."""
@@ -585,12 +567,8 @@ class Spool:
     """A private temporary folder with parts of a table as Arrow files.
 
     The folder belongs to this process and this user. It is removed by :meth:`close`, when the object is collected, and
-    when the process ends by itself or by an exception; not when the system ends the process.
-
-    Parameters
-    ----------
-    files : sequence of TableFile
-        The files whose rows are to be written. Free space for as many bytes is checked.
+    when the process ends by itself or by an exception; not when the system ends the process. Free space for as many
+    bytes as ``files`` have, whose rows are to be written, is checked.
     """
 
     def __init__(self, files: Sequence[TableFile]) -> None:
@@ -638,10 +616,7 @@ class Spool:
         self._add(path, (table.num_rows,))
 
     def write_groups(self, pieces: Iterable[tuple[int, pa.RecordBatch]]) -> list[tuple[int, ...]]:
-        """Write pieces of rows, each to the file with its number; return the places of the files of each number.
-
-        Pieces of one number that have different types are in files of their own.
-        """
+        """Write pieces to files by their number and types; return the places of the files of each number."""
         import pyarrow as pa
 
         opened: dict[tuple[int, Any], tuple[Path, Any, list[int]]] = {}
@@ -735,7 +710,7 @@ def file_batches(
 ) -> Generator[pa.RecordBatch, None, None]:
     """Read files from the first row to the last; tell ``progress`` how much of a text table is read, from 0 to 1.
 
-    With ``whole``, which is for a table that is held in memory, a file of text that is larger than memory is refused.
+    ``whole``, for a table that is held in memory, refuses a file of text that is larger than memory.
     """
     for file in files:
         stamp = file_stamp(file)
@@ -775,8 +750,7 @@ def row_groups(
         yield from ([batch] for batch in batches) if schema.sparse else _regroup(batches, most)
 
 
-# -----------------------------------------------------------------------------
-# Tables on disk that are read one partition at a time, in bounded memory or held in memory.
+# ---- Tables on disk that are read one partition at a time, in bounded memory or held in memory.
 
 _CELLS = 1 << 20
 """Largest number of cells of a partition: 8 MiB of doubles. Smaller ones are slower, larger ones hardly faster."""
@@ -818,10 +792,8 @@ class TablePartitions:
         Names and kinds of the columns.
     invalid : {"raise", "null"}
         What happens to cells that cannot be used.
-    n_rows, n_features : int
-        The shape of the features.
-    names : list of str
-        Names of the features.
+    n_rows, n_features, names
+        The shape of the features, and their names.
     offsets : ndarray of int64
         The first row of each partition.
     sparse : bool
@@ -898,10 +870,8 @@ class TablePartitions:
 
         Returns
         -------
-        X : ndarray, or CSR matrix for a libsvm file
-            The features, as :func:`~taciturn.tables.read_table` encodes them.
-        y : ndarray
-            Numbers or labels.
+        X, y : ndarray, or CSR matrix and ndarray for a libsvm file
+            The features, as :func:`~taciturn.tables.read_table` encodes them, and numbers or labels.
         keys : list or None
             The keys of the persons that the rows are about; None where the bounds name no column of keys.
         """
@@ -1215,10 +1185,7 @@ def _copied(
     *,
     in_memory: bool,
 ) -> TablePartitions:
-    """Copy a table that can be read from the beginning only, to memory or to files; then every cell is checked, too.
-
-    ``most`` is the largest number of rows of a partition.
-    """
+    """Copy a table that can only be read from the beginning, to memory or, with every cell checked, to files."""
     part = SparsePart(bounds, None, invalid) if schema.sparse else DensePart(bounds, None, invalid)
     spool = None if in_memory else Spool(files)
     held: list[list[pa.RecordBatch]] = []
@@ -1282,23 +1249,12 @@ def _check_groups(stored: Sequence[StoredFile], n_columns: int, memory: int) -> 
             )
 
 
-# -----------------------------------------------------------------------------
-# Columns of numbers of a table on disk as they are, for bounds that are found privately.
-
-
 class NumberPartitions:
-    """Some columns of numbers of a table in partitions, neither clipped nor scaled, and without a target.
+    """Columns ``names`` of numbers of a table in partitions, neither clipped nor scaled, and without a target.
 
     Where cells of a column may be missing without a value in their place (``{indicator = true}``), a missing one is NaN
     and takes nothing else out, and all numbers of a record with another cell that cannot be used are NaN. It can be
     pickled and holds no cell. What it reads is as sensitive as the table.
-
-    Parameters
-    ----------
-    table : TablePartitions
-        The table.
-    names : sequence of str
-        Its columns of numbers, as :meth:`TablePartitions.read_numbers` takes them.
     """
 
     sparse = False

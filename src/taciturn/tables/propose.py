@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +35,7 @@ from taciturn.tables.formats import (
     without_cells,
 )
 
-# -----------------------------------------------------------------------------
-# Columns that identify somebody or something, told by their names alone: no value is looked at.
+# ---- Columns that identify somebody or something, told by their names alone: no value is looked at.
 
 _PERSONS = re.compile(
     "account|child|citizen|client|customer|donor|employee|individual|insured|member|mother|participant|patient|person|"
@@ -57,9 +57,6 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 def names_a_person(name: str) -> bool:
     """Whether a column is named like the key of a person, such as "patient_id" or "PersonNr".
 
-    Examples
-    --------
-    >>> from taciturn.tables.propose import names_a_person
     >>> [names_a_person(name) for name in ("patient_id", "SubjectID", "id", "age", "number of patients")]
     [True, True, False, False, False]
     """
@@ -74,9 +71,6 @@ def names_a_person(name: str) -> bool:
 def names_an_identifier(name: str) -> bool:
     """Whether a column is named like a key of anything, or like what tells who somebody is: neither is a feature.
 
-    Examples
-    --------
-    >>> from taciturn.tables.propose import names_an_identifier
     >>> [names_an_identifier(name) for name in ("patient_id", "id", "visit no", "last name", "age", "idea", "zip code")]
     [True, True, True, True, False, False, False]
     """
@@ -93,9 +87,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-# -----------------------------------------------------------------------------
-# What ``taciturn init`` proposes for every column, from its name and from the shapes of the cells in the first rows.
-#
+# ---- What ``taciturn init`` proposes for a column, from its name and the shapes of the cells in the first rows.
 # **Privacy.** Cells are looked at to choose one type from a fixed list, for each column by itself, with the format of
 # its dates or the length of its groups of codes, and the delimiter and the decimal point of the file. Nothing else
 # leaves this module: no value, no count, no range. The certificates of fits assume that names and types of the columns
@@ -108,14 +100,7 @@ _MANY = 30
 _LONG, _WORDS = 40, 4
 """Text of so many characters or words is free text, where it is more than half of the cells."""
 
-_DATES = (
-    "%d.%m.%Y",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-    "%Y/%m/%d",
-    "%d.%m.%y",
-)
+_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
@@ -178,9 +163,6 @@ def detect_table(path: str | Path, *, header: bool = False) -> TableProposal:
 def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: str = ".") -> ColumnProposal:
     """The type of one column; ``cells`` are those of the first rows that are text and not missing, None if none are.
 
-    Examples
-    --------
-    >>> from taciturn.tables.propose import propose_column
     >>> [propose_column("x", "category", cells).kind for cells in (["<5", "7"], ["ja", "nein"], ["a", "b"])]
     ['censored', 'boolean', 'category']
     """
@@ -197,7 +179,7 @@ def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: s
         return ColumnProposal("number")
     if all(truth_code(cell) >= 0 for cell in distinct):
         return ColumnProposal("boolean")
-    if all(_is_censored(cell, decimal) for cell in distinct):
+    if not any(math.isnan(parse_censored(cell, decimal)) for cell in distinct):
         return ColumnProposal("censored")
     formats = _date_formats(distinct)
     if formats:
@@ -211,13 +193,7 @@ def propose_column(name: str, kind: str, cells: Sequence[str] | None, decimal: s
 
 
 def _is_number(cell: str, decimal: str) -> bool:
-    number = parse_number(cell, decimal)
-    return number == number
-
-
-def _is_censored(cell: str, decimal: str) -> bool:
-    number = parse_censored(cell, decimal)
-    return number == number
+    return not math.isnan(parse_number(cell, decimal))
 
 
 def _date_formats(cells: Collection[str]) -> list[str | None]:
@@ -278,8 +254,7 @@ def _detect_decimal(columns: Iterable[Sequence[str]]) -> str:
     return "," if commas else "."
 
 
-# -----------------------------------------------------------------------------
-# The template of ``bounds.toml`` that the owner of a table fills in.
+# ---- The template of ``bounds.toml`` that the owner of a table fills in.
 
 _MOST_SECTIONS = 500
 """The template of a wider table has one pair of bounds for all columns of numbers."""

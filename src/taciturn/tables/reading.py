@@ -35,8 +35,7 @@ from taciturn.tables.partitions import (
     select_columns,
 )
 
-# -----------------------------------------------------------------------------
-# Tables on disk as encoded features: whole for a fit, in blocks for predictions.
+# ---- Tables on disk as encoded features: whole for a fit, in blocks for predictions.
 
 Path = str | os.PathLike[str]
 
@@ -114,11 +113,9 @@ def read_unbounded_table(
 
     Returns
     -------
-    X, y : ndarray
-        As :func:`read_table` returns them.
-    numbers : ndarray of shape (n_rows, n_names)
-        The named columns, in the order of ``names``: with the stated values for missing cells, and NaN where there is
-        none (``{indicator = true}``).
+    X, y, numbers : ndarray
+        X and y as :func:`read_table` returns them, and the named columns, in the order of ``names``: with the stated
+        values for missing cells, and NaN where there is none (``{indicator = true}``).
     """
     check_target(bounds, bounds.target.name, invalid)
     with open_partitions(path, bounds, schema=schema, invalid=invalid, in_memory=True, with_keys=False) as table:
@@ -230,8 +227,7 @@ def _key_text(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-# -----------------------------------------------------------------------------
-# Encode a table with named columns as the matrix of features that a model takes.
+# ---- Encode a table with named columns as the matrix of features that a model takes.
 
 # Rows that are encoded at a time: the columns of a block fit into the processor's cache.
 _ROWS = 1 << 13

@@ -354,9 +354,7 @@ class Clipping:
             centre, self.target_mean, self.product_bound,
         )  # fmt: skip
         return block.recall(
-            "clipped records",
-            key,
-            lambda: ClippedRecords(self, design, self.target(block), norms, block.row_counts),
+            "clipped records", key, lambda: ClippedRecords(self, design, self.target(block), norms, block.row_counts)
         )
 
     def passes(self, block: Block) -> Iterator[ClippedRecords]:
@@ -389,12 +387,7 @@ class ClippedRecords:
     """
 
     def __init__(
-        self,
-        clipping: Clipping,
-        design: Design,
-        target: NumberArray,
-        norms: FloatArray,
-        counts: IntArray | None = None,
+        self, clipping: Clipping, design: Design, target: NumberArray, norms: FloatArray, counts: IntArray | None = None
     ) -> None:
         self.clipping, self.design, self._squares = clipping, design, norms
         weight_bound, loss = clipping.weight_bound, clipping.loss

@@ -280,12 +280,7 @@ def choose_steps(
 
 
 def number_of_steps(
-    n_steps: int | str,
-    budget: Budget,
-    n_rows: int | None,
-    n_vertices: int,
-    radius: float,
-    scaled: str | None = None,
+    n_steps: int | str, budget: Budget, n_rows: int | None, n_vertices: int, radius: float, scaled: str | None = None
 ) -> int:
     r"""The number of steps that is asked for, or for "auto" the one that does best, from public facts alone.
 

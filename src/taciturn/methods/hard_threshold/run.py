@@ -15,13 +15,7 @@ from taciturn.methods.clipped_records import Clipping
 from taciturn.methods.descent import Constraint, CurvatureStep, GradientDescent, heaviest_columns, one_thread
 from taciturn.methods.frank_wolfe.plan import CLIP_PER_MEDIAN
 from taciturn.methods.frank_wolfe.run import MAGNITUDES, release_middle
-from taciturn.methods.hard_threshold.plan import (
-    LEAST_ROW_BOUND,
-    TUNING,
-    HardThresholdPlan,
-    PursuitPlan,
-    ThresholdPlan,
-)
+from taciturn.methods.hard_threshold.plan import LEAST_ROW_BOUND, TUNING, HardThresholdPlan, PursuitPlan, ThresholdPlan
 from taciturn.methods.releases import ScheduledMedians
 from taciturn.methods.sums import ClippedSum, CurvatureSum, GradientSum, RowNorms, TargetMagnitudes, largest_row_norm
 from taciturn.privacy.mechanisms import RoundedGaussian

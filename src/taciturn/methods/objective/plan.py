@@ -16,12 +16,7 @@ from taciturn.losses import Loss
 from taciturn.methods.schedule import Problem, Schedule, ScheduledPlan
 from taciturn.methods.selection.plan import BlockVotePlan, TopKPlan, number_of_blocks
 from taciturn.privacy.budget import Budget
-from taciturn.privacy.events import (
-    Event,
-    ExponentialEvent,
-    GaussianEvent,
-    ObjectivePerturbationEvent,
-)
+from taciturn.privacy.events import Event, ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent
 from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
 
 # -----------------------------------------------------------------------------

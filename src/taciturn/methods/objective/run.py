@@ -150,12 +150,7 @@ def descend(
 
 
 def _newton(
-    rows: Any,
-    targets: FloatArray,
-    loss: Loss,
-    regularisation: float,
-    margins: FloatArray,
-    grad: FloatArray,
+    rows: Any, targets: FloatArray, loss: Loss, regularisation: float, margins: FloatArray, grad: FloatArray
 ) -> FloatArray:
     """Newton's direction: the inverse of the Hessian times the gradient."""
     curvatures = loss.second_derivative(margins, targets)
@@ -181,12 +176,7 @@ def _newton(
 
 
 def gradient(
-    rows: Any,
-    targets: FloatArray,
-    loss: Loss,
-    regularisation: float,
-    linear_term: FloatArray,
-    weights: FloatArray,
+    rows: Any, targets: FloatArray, loss: Loss, regularisation: float, linear_term: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """The gradient of J, from short sums over rows with compensated summation."""
     return data_gradient(rows, targets, loss, weights, regularisation * weights, linear_term)

@@ -84,14 +84,7 @@ class ScorePlan(ScheduledPlan):
 
 
 def plan_score(
-    budget: Budget,
-    what: str,
-    *,
-    finest: int,
-    counts: bool,
-    relation: str,
-    n_values: int,
-    accounted: bool = False,
+    budget: Budget, what: str, *, finest: int, counts: bool, relation: str, n_values: int, accounted: bool = False
 ) -> ScorePlan:
     """Plan the release of one sum of terms in [0, 1], or of the numbers of records in cells.
 

@@ -160,12 +160,7 @@ def _apply_safe_rule(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, 
     return np.flatnonzero((scores < 0.0) & run.candidates[:n_features])
 
 
-_RULES = {
-    "select": _select,
-    "tested": _select_and_test,
-    "none-option": _select_or_none,
-    "adp": _apply_safe_rule,
-}
+_RULES = {"select": _select, "tested": _select_and_test, "none-option": _select_or_none, "adp": _apply_safe_rule}
 
 
 def _inner(coefficients: FloatArray, gradient: FloatArray) -> float:

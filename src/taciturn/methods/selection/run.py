@@ -279,14 +279,7 @@ def run_block_vote(
     targets = one_against_rest(records.y, plan.problem.n_outputs) if logistic else records.y[:, None] / ONE
     weights = 1.0 / PersonRows.of_slots(records.slots).of_rows if records.persons else None
     votes = count_votes(
-        records.X,
-        source.x_bound,
-        targets,
-        blocks,
-        selection.k,
-        logistic=logistic,
-        n_jobs=n_jobs,
-        weights=weights,
+        records.X, source.x_bound, targets, blocks, selection.k, logistic=logistic, n_jobs=n_jobs, weights=weights
     )
     return select_top_k(selection, votes, stream)
 

@@ -239,13 +239,7 @@ class Descent:
         return min(rule.clip, 1.0) * TUNING.fitted_curvature * 4.0 * most * (1.0 - most)
 
     def _leg(
-        self,
-        model: ColumnModel,
-        path: _Path,
-        part: float,
-        share: float,
-        name: str,
-        when: str = "",
+        self, model: ColumnModel, path: _Path, part: float, share: float, name: str, when: str = ""
     ) -> ColumnModel:
         """Gradient steps with the same clips, for a part of the time."""
         plan, d = self.plan, model.n_columns

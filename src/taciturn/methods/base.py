@@ -115,11 +115,7 @@ def warn_of_weak_budget(epsilon: float, n_records: int, enough: int, unit: str) 
 
 
 def warn_of_weak_guarantee(budget: Budget, n_records: int | None, unit: str) -> None:
-    """Warn of a budget that protects little.
-
-    A delta of one over the number of records allows a mechanism that publishes a record, chosen at random: one of n
-    is then exposed for certain, although each is with probability 1 / n only.
-    """
+    """Warn of a budget that protects little; a delta of 1 / n allows to publish one of n records, chosen at random."""
     if math.isinf(budget.epsilon):
         return
     if budget.epsilon >= _WEAK_EPSILON:
@@ -161,17 +157,7 @@ Fit = tuple[Event, Budget, bool, int]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A call that fits copies of an estimator.
-
-    Parameters
-    ----------
-    estimator : object
-        What is copied.
-    X, y : object
-        What the call was given.
-    runs : list of (dict, int), or None
-        Candidates and how often each is fitted; None where that is not known beforehand.
-    """
+    """A call that fits copies of an estimator to X and y; ``runs`` is None where the number is not known beforehand."""
 
     estimator: Any
     X: Any
@@ -190,20 +176,11 @@ class Search:
 
 
 def consider_search(part: Any) -> None:
-    """Warn if the copy that is being made is for a search, and refuse a search that its account cannot pay for.
+    """Warn if the copy that is being made is for a search; raise if the account cannot pay for all of its fits.
 
-    A search scores fits and chooses by the scores. All its fits are charged in full: where the account ends before the
-    search does, everything is spent and there is no model. So the first copy of a search adds up all of its fits.
-
-    Parameters
-    ----------
-    part : PrivateEstimator
-        What is being copied.
-
-    Raises
-    ------
-    BudgetExceededError
-        If the account has not enough left for all fits of the search; nothing was spent.
+    All fits of a search are charged in full: if the account ends before the search does, everything is spent and
+    there is no model. So the first copy adds up all of its fits, and BudgetExceededError is raised before anything
+    is spent.
     """
     frames = calling_frames()
     calls = [frame for frame in frames if _is_search(frame)]
@@ -639,27 +616,13 @@ class Plan(PricedPlan, Protocol):
 class PublicFacts:
     """What may be known of a table before a cell of it is read.
 
-    Parameters
-    ----------
-    n_rows : int or None
-        Rows of the table, null records included. Private under add-remove, and where a record is a person. None for a
-        table in partitions under add-remove: its rows are not counted before all is reserved.
-    n_records : int or None
-        The public number of records: that of the rows or persons, or ``n_public`` under add-remove.
-    n_features : int
-        Columns of the table.
-    labels : ndarray or None
-        The classes, sorted; None for a target of numbers.
-    assumptions : tuple of str
-        What the certificate has to assume for these facts to be public.
-    columns : tuple of int or None
-        Columns that the caller fixed, in increasing order; None where all may be used.
-    unit : {"record", "person"}
-        What a record is: a row, or all rows of a person.
-    person_column : str or None
-        The column that the keys of the persons come from, if it has a name.
-    person_digest : str or None
-        Of the set of keys of the persons; None under add-remove, where the set is private.
+    ``n_rows`` counts null records too. It is private under add-remove and where a record is a person, and None for
+    a table in partitions under add-remove, whose rows are not counted before all is reserved. ``n_records`` is the
+    public number of rows or persons, or ``n_public`` under add-remove. ``labels`` are the sorted classes, None for
+    a target of numbers; ``assumptions`` are what the certificate has to assume for these facts to be public.
+    ``columns`` are those that the caller fixed, in increasing order (None: all may be used). ``person_column`` is
+    the name of the column of keys, and ``person_digest`` that of their set, None under add-remove, where the set is
+    private.
     """
 
     n_rows: int | None
@@ -748,10 +711,7 @@ def reserve_cost(
     person_column: str | None = None,
     person_digest: str | None = None,
 ) -> Reservation:
-    """Reserve what a plan costs from an account, if there is one; everything is public until here.
-
-    What protects little is told of before anything is spent.
-    """
+    """Reserve what a plan costs from an account, if there is one, after a warning about a weak guarantee."""
     budget = f"epsilon = {plan.budget.epsilon:g}, delta = {plan.budget.delta:g}, {relation}"
     number = "a private number of" if n_records is None else f"{n_records:,}"
     log_phase(what, "planned", f"for {budget}, {number} {unit}s")
@@ -778,10 +738,7 @@ def reserve_cost(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Budgeted:
-    """The parameters with which the constructor of every private estimator begins.
-
-    Constructors are those of dataclasses, whose fields are in the order of the descriptions in the docstring.
-    """
+    """The parameters with which every constructor begins: dataclass fields, in the order of the docstring."""
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -922,10 +879,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
         return person_facts(facts, persons, self.relation, self.n_public)
 
     def warm_up(self, *, sparse: bool, n_classes: int | None = None) -> None:
-        """Compile what a fit to a dense or sparse table calls, so that a failure to do so spends nothing.
-
-        ``n_classes`` is the number of classes, where it is known already.
-        """
+        """Compile what a fit calls, so that a failure to do so spends nothing; ``n_classes`` is None if not known."""
 
     def _log(self, phase: str) -> None:
         """Log a phase of the fit; the last one, "certified", with its guarantee."""
@@ -1010,18 +964,11 @@ def weight_loss(loss: Loss, weights: tuple[float, ...]) -> Loss:
 
 @dataclass(frozen=True, slots=True)
 class WeightedLoss(Loss):
-    r"""A loss of labels times the weight of the record's class.
+    """A logistic or softmax loss times the weight of the record's class.
 
-    *Constants.* Weights are in (0, 1] and one of them is 1. Derivatives, their L1 and L2 norms and second derivatives
-    are those of the loss times a number of at most one, so that every bound of the loss holds, and is attained by
-    records of the heaviest class. Sensitivities do not change.
-
-    Parameters
-    ----------
-    loss : Loss
-        Logistic or softmax.
-    weights : tuple of float
-        By the codes of the classes, in (0, 1], the largest 1.
+    *Constants.* Weights, by the codes of the classes, are in (0, 1] and one of them is 1. Derivatives, their L1 and
+    L2 norms and second derivatives are those of the loss times a number of at most one, so that every bound of the
+    loss holds, and is attained by records of the heaviest class. Sensitivities do not change.
     """
 
     loss: Loss

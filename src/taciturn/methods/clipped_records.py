@@ -56,10 +56,7 @@ def squared_row_norms(design: Design, centre: FloatArray | None = None) -> Float
 def row_norms(
     block: Block, columns: IndexArray | None, centre: FloatArray | None, layout: str | None, *, one_pass: bool = False
 ) -> FloatArray:
-    """Squared L2 norms of the rows less a centre, in lattice units, which the block remembers.
-
-    In one pass the lattice is built for this sum alone, a few rows at a time.
-    """
+    """Squared L2 norms of the rows less a centre, in lattice units, which the block remembers."""
     design = block.design(columns, layout)
 
     def compute() -> FloatArray:
@@ -117,10 +114,7 @@ def sum_outer_products_of_persons(
     *,
     exact: bool = False,
 ) -> IntArray:
-    """The sum over persons of the outer product of ``unit`` times the sum of the person's rows times integer weights.
-
-    Squared norms of these vectors are at most ``row_squared``.
-    """
+    """The sum over persons of outer products of ``unit`` times their weighted sums of rows, within ``row_squared``."""
     gram = np.zeros((width, width), dtype=np.int64)
     step = max(1, min(_BLOCK_ENTRIES // width, (1 << 53) // row_squared))
     for part, start, stop in _whole_persons(persons, step):
@@ -152,10 +146,7 @@ def _whole_persons(persons: PersonRows, step: int) -> Iterator[tuple[PersonRows,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatticeCoefficients:
-    """Coefficients as integers, so that products with lattice rows are exact.
-
-    With x a row, an output's margin is ``(x . integers - shifts) * unit + constants``.
-    """
+    """Coefficients as integers for exact products: margins are ``(x . integers - shifts) * unit + constants``."""
 
     integers: FloatArray
     shifts: FloatArray
@@ -288,34 +279,15 @@ def _finite(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clipping:
-    """How records are clipped: public and released numbers.
+    """How records are clipped: public and released numbers, lengths in lattice units.
 
-    Parameters
-    ----------
-    columns : ndarray of int or None
-        The features that are read; None for all.
-    n_features, n_outputs : int
-        How many they are, and rows of the coefficient matrix: 1, or the number of classes.
-    loss : Loss
-        The loss of one record.
-    row_squared : int
-        Bound on the squared norm of a clipped row, the constant included, in lattice units.
-    constant : int
-        Entry of the intercept column in lattice units; 0 for no such column.
-    weight_bound : int
-        The integer that stands for a derivative at its bound.
-    derivative_bound : float
-        Bound on derivatives. For several classes predicted probabilities minus the label are scaled down to at most
-        twice this sum of absolute values.
-    centre : ndarray of shape (n_features,), default=None
-        Integers, at most ONE in absolute value, that are taken from every row.
-    target_mean : int, default=0
-        Taken from a numeric target, in lattice units.
-    layout : str or None, default="csr"
-        As in :meth:`~taciturn.engines.Block.design`.
-    product_bound : int or None, default=None
-        Bound on the product of the norms of a row and of its integer weights. None: rows are clipped to ``row_squared``
-        and derivatives to their bound, each by itself.
+    ``columns`` are the features that are read (None for all). Each clipped row, with the entry ``constant`` of the
+    intercept column (0 for none), has a squared norm of at most ``row_squared``. The integer ``weight_bound``
+    stands for a derivative at ``derivative_bound``; for several classes predicted probabilities minus the label are
+    scaled down to at most twice this sum of absolute values. Every row loses ``centre``, integers of at most ONE in
+    absolute value, and a numeric target loses ``target_mean``. ``layout`` is as in
+    :meth:`~taciturn.engines.Block.design`. ``product_bound`` bounds the product of the norms of a row and of its
+    integer weights; None: both are clipped by themselves.
     """
 
     columns: IndexArray | None
@@ -372,18 +344,9 @@ class Clipping:
 class ClippedRecords:
     """Some records, every row clipped to an L2 norm and every derivative to a bound, and sums over them.
 
-    Parameters
-    ----------
-    clipping : Clipping
-        The bounds.
-    design : Design
-        The features that it reads, without an intercept column.
-    target : ndarray of shape (n_samples,)
-        Lattice values for a regression, class codes (-1 for null records) for a classification.
-    norms : ndarray of shape (n_samples,)
-        Squared norms of the rows less the centre, in lattice units.
-    counts : ndarray of shape (n_samples,), default=None
-        How many rows the person of each row has; None where every row is a record.
+    The design has no intercept column. The target holds lattice values for a regression, class codes (-1 for null
+    records) for a classification. ``norms`` are squared norms of the rows less the centre, in lattice units, and
+    ``counts`` how many rows the person of each row has; None where every row is a record.
     """
 
     def __init__(
@@ -541,10 +504,7 @@ class ClippedRecords:
         return sums if centre is None else sums - int(weights.sum()) * centre.astype(np.int64)
 
     def residuals(self, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Margins less those of the constant, and derivatives, of records with a single margin.
-
-        Null records have zeros. Each number is a function of one record alone, to the last bit.
-        """
+        """Margins less the constant's, and derivatives, for one output: each of one record alone, 0 for null ones."""
         loss = self.clipping.loss
         margins = _finite(self.margins(coefficients))[:, 0]
         constant = float(coefficients[0, -1]) * (self.clipping.constant / ONE) if self.clipping.constant else 0.0
@@ -578,8 +538,7 @@ class ClippedRecords:
     def information_matrix(self, coefficients: FloatArray, row_squared: int) -> IntArray:
         r"""The Gram matrix of rows times :math:`\sqrt{\phi'' / \beta}`, beta being the smoothness of the loss.
 
-        Their norms are clipped to that of a row, and their squares are in units of ``row_squared``. Second derivatives
-        are those at the margins of the coefficients.
+        Their norms are clipped to that of a row, and their squares are in units of ``row_squared``.
         """
         loss = self.clipping.loss
         margins = _finite(self.margins(coefficients))[:, 0]

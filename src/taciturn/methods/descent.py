@@ -51,16 +51,10 @@ _MOST_MOMENTUM = 0.9
 
 @dataclass(frozen=True, slots=True)
 class DescentRule:
-    r"""Clips and time of a descent.
+    r"""Clips and time of a descent: R is the quantile ``norm_quantile`` of row norms.
 
-    Parameters
-    ----------
-    norm_quantile : float
-        The quantile of row norms that is R.
-    clip : float
-        c, in units of what a derivative typically is: one for labels, the residual size for numbers.
-    time : float
-        :math:`\tau R^2 / \mu_g`.
+    ``clip`` is c, in units of what a derivative typically is: one for labels, the residual size for numbers.
+    ``time`` is :math:`\tau R^2 / \mu_g`.
     """
 
     norm_quantile: float
@@ -107,10 +101,7 @@ class StepRule:
 
 
 def step_rule(time: float, n_entries: float) -> StepRule:
-    """Steps that take a time in units of one over the largest curvature, infinite without privacy.
-
-    There are fewer of them, with more momentum, where each reads very many entries.
-    """
+    """Steps for a time over the largest curvature, infinite without privacy; fewer if each reads very many entries."""
     if math.isinf(time):
         return StepRule(NOISELESS_STEPS, 1.0, _MOST_MOMENTUM)
     most = min(max(_MOST_ENTRIES / n_entries, _LEAST_STEPS), MOST_STEPS)
@@ -161,10 +152,7 @@ def all_threads_if_large(n_columns: int) -> AbstractContextManager[Any]:
 
 
 def n_threads() -> int:
-    """How many threads may run: the least of the processors of this process, ``OMP_NUM_THREADS`` and BLAS's limit.
-
-    Facts about the machine and its settings, never about data.
-    """
+    """The least of the processors of this process, ``OMP_NUM_THREADS`` and BLAS's limit; never a fact about data."""
     allowed = _allowed.get()
     if allowed is not None:
         return allowed
@@ -206,10 +194,7 @@ def _thread_pools() -> ThreadpoolController:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightNoise:
-    """Variances of independent errors along orthonormal directions, the columns of ``directions``.
-
-    Directions of None are the coordinates, and a single variance is that of all.
-    """
+    """Variances, one or one each, of independent errors along orthonormal ``directions`` (None: the coordinates)."""
 
     variances: FloatArray
     directions: FloatArray | None
@@ -224,10 +209,7 @@ class WeightNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearDescent:
-    """A descent as if it were linear: per direction, what gradients are multiplied by and how they change per weight.
-
-    Directions are as in :class:`WeightNoise`.
-    """
+    """A descent as if linear: per direction of a :class:`WeightNoise`, the step's factor and the gradient's change."""
 
     scales: FloatArray
     curvatures: FloatArray
@@ -247,10 +229,7 @@ class LinearDescent:
 def propagate(
     steps: Sequence[float], momentum: float, scales: FloatArray, curvatures: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What the mean of the second half of a linear descent keeps of an error of its start, and the variance of noise.
-
-    Both are per direction, and the noise of a gradient has a variance of one.
-    """
+    """Per direction, what the mean of a linear descent's second half keeps of its start, and of noise of variance 1."""
     n_steps = len(steps)
     # Row t has the error by the noise of step t, the last row that of the start.
     errors, velocities = np.zeros((2, n_steps + 1, scales.size))
@@ -379,27 +358,11 @@ class ShrinkingStep:
 class GradientDescent:
     r"""The iteration, given the noise on sums, how long steps are and what iterates are projected on.
 
-    Parameters
-    ----------
-    n_steps : int
-        Number of steps.
-    unit : float
-        The gradient is this times the sums.
-    noise : RoundedGaussian or None
-        The noise on sums that are released; None for none.
-    step : float, CurvatureStep or ShrinkingStep
-        :math:`\eta`.
-    constraint : Constraint
-        :math:`\Pi`.
-    momentum : float, default=0.0
-        :math:`\beta`, in [0, 1).
-    average : bool, default=False
-        Whether to return the mean of the second half of the iterates rather than the last one.
-    metric : ndarray of shape (width, width), default=None
-        What gradients are multiplied by: the inverse of a preconditioner. None: nothing.
-    top_k : GumbelTopK, default=None
-        Peeling: chooses the columns with the largest proposals, and only their sums and the intercept's are released.
-        None: all are.
+    The gradient is ``unit`` times the sums, and ``noise`` is None for none. ``step`` is :math:`\eta`,
+    ``constraint`` :math:`\Pi` and ``momentum`` :math:`\beta`, in [0, 1). ``average`` returns the mean of the second
+    half of the iterates rather than the last one. ``metric`` multiplies gradients: the inverse of a preconditioner,
+    None for none. ``top_k`` is for peeling: it chooses the columns with the largest proposals, and only their sums
+    and the intercept's are released; None releases all.
     """
 
     n_steps: int
@@ -419,10 +382,9 @@ class GradientDescent:
         stream: Stream,
         watch: Callable[[float], None] | None = None,
     ) -> FloatArray:
-        """The weights, one row per output, the intercept last.
+        """The weights, one row per output, the intercept last; ``watch`` receives the length of each step.
 
-        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise. ``watch`` receives
-        the length of each step.
+        ``sums`` gives the exact sum of clipped gradients at some weights, and ``stream`` all noise.
         """
         current, velocity = start.copy(), np.zeros_like(start)
         mean, n_averaged = np.zeros_like(start), 0
@@ -448,10 +410,7 @@ class GradientDescent:
         return mean if self.constraint.n_nonzero is None else self.constraint.project(mean)
 
     def release(self, sums: IntArray, current: FloatArray, unit: float, stream: Stream) -> tuple[FloatArray, BoolArray]:
-        """Noisy sums, zero where nothing was released, and the columns of which something was.
-
-        The iterate is ``current``, and a step takes ``unit`` times the sums from it.
-        """
+        """Noisy sums at the iterate, zero where nothing was released, and the columns of which something was."""
         known = np.ones(sums.shape[1], dtype=bool)
         if self.noise is None:
             return sums.astype(np.float64), known

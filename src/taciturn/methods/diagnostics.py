@@ -43,16 +43,9 @@ _USUAL_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What a release says against bounds or classes.
+    """What a release says against bounds or classes, by a kind of :data:`REMARKS`.
 
-    Parameters
-    ----------
-    kind : {"labels", "label", "rows", "target"}
-        What it is about, see :data:`REMARKS`.
-    what : str
-        The release that says so, in the words of the certificate.
-    codes : tuple of int, default=()
-        The classes that hardly occur, by their places.
+    ``what`` is the release in the words of the certificate, ``codes`` the places of the classes that hardly occur.
     """
 
     kind: str

@@ -240,10 +240,7 @@ def _left_in(values: FloatArray, rows: BoolArray, block: Block) -> FloatArray:
 
 
 class RowStatistic(Protocol):
-    """One number per row that is not null.
-
-    Of rows of persons all are listed, and one that has no number is NaN.
-    """
+    """One number per row that is not null; of rows of persons all are listed, NaN for one without a number."""
 
     @property
     def columns(self) -> IndexArray | None:
@@ -362,11 +359,7 @@ def largest_row_norm(source: Source, norms: RowNorms) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InformationMatrix(ClippedSum):
-    """The Hessian of the loss at some coefficients, over its smoothness.
-
-    Each record adds the outer product of a vector of squared norm at most ``row_squared``, which stands for that of a
-    clipped row.
-    """
+    """The Hessian of the loss at some coefficients over its smoothness; ``row_squared`` stands for a clipped row."""
 
     coefficients: FloatArray
     row_squared: int
@@ -378,10 +371,7 @@ class InformationMatrix(ClippedSum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix(ClippedSum):
-    """The sum of outer products of jointly clipped gradients at some coefficients: the middle of a sandwich.
-
-    ``row_squared`` stands for the squared ``product_bound``.
-    """
+    """The sum of outer products of jointly clipped gradients, in units of ``product_bound**2`` over ``row_squared``."""
 
     coefficients: FloatArray
     product_bound: float

@@ -70,16 +70,10 @@ def radius_per_median(strength: float, n_columns: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TargetMedians:
-    """The medians that are released before the first step.
+    """The medians that are released before the first step, each for a ``share`` of the squared costs.
 
-    Parameters
-    ----------
-    centred : bool
-        Whether the median of the target is released, and taken from it.
-    scales_radius : bool
-        Whether the radius of the ball is in units of the median distance, as the residual clip is.
-    share : float
-        What each of them costs, as a share of the sum of squared costs, or of epsilon without a delta.
+    Without a delta it is a share of epsilon. ``centred``: the median of the target is released, and taken from it.
+    ``scales_radius``: the radius of the ball is in units of the median distance, as the residual clip is.
     """
 
     centred: bool
@@ -117,12 +111,7 @@ class ClippedCount:
     """A count, clipped to a public range of integers and released with two-sided geometric noise.
 
     Ends that are not integers would show in the fractional part whether clipping was active. Sensitivity:
-    ``data.sensitivity.clipped_count``.
-
-    Parameters
-    ----------
-    epsilon : float
-        Cost of the release; infinite for none of the noise.
+    ``data.sensitivity.clipped_count``. An infinite ``epsilon`` is for no noise.
     """
 
     low: int
@@ -158,20 +147,11 @@ class ClippedCount:
 class FrankWolfePlan(ScheduledPlan):
     """How many Frank-Wolfe steps will be made, and with how much noise.
 
-    Parameters
-    ----------
-    problem : Problem
-        Where medians of the target are released first, the clip of its loss is in units of their distance.
-    schedule : Schedule
-        The medians "middle" and "distance" where these are released, "steps", and a "count" where there is one.
-    radius : float
-        Radius of the L1 ball in units of scaled features, or also in units of that distance.
-    noise_scale : float
-        Gumbel scale in units of the largest influence of one record under zero-out; 0 without privacy.
-    counting : ClippedCount or None
-        How the coefficients of the noiseless solution are counted, where they are.
-    medians : TargetMedians or None
-        What is found out about the target first, if anything is.
+    The schedule has "steps", the medians "middle" and "distance", and a "count", the last three where they are
+    released. ``radius`` is that of the L1 ball for scaled features. Where medians come first, the clip of the loss
+    is in units of their distance, and the radius may be. ``noise_scale`` is the Gumbel scale in units of the
+    largest influence of one record under zero-out, 0 without privacy. ``counting`` counts the coefficients of the
+    noiseless solution.
     """
 
     problem: Problem

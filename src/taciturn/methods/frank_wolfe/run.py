@@ -278,16 +278,9 @@ _GONE = -1
 
 @dataclass(frozen=True, slots=True)
 class FrankWolfeProblem:
-    """The public numbers of a run.
+    """The public numbers of a run, for a loss with a ``lattice_derivative`` at this radius; n counts null records too.
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss of one record; one with a ``lattice_derivative`` at this radius.
-    noise_scale : float
-        Scale of the exponential mechanism in units of ``g``; 0 for the best vertex at every step.
-    n_rows : int
-        Number of records, null ones included.
+    ``noise_scale`` is that of the exponential mechanism in units of ``g``; 0 for the best vertex at every step.
     """
 
     loss: Loss
@@ -349,25 +342,14 @@ class FrankWolfeProblem:
 class FrankWolfePath:
     """A run in progress; subclasses differ in how they keep the scores.
 
-    Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them, by
-    their *places*. :class:`~taciturn.methods.frank_wolfe.run.PlainRun` has the same attributes.
-
-    Attributes
-    ----------
-    grain : float
-        One unit of the scores, in units of the gradient.
-    influence : float
-        How far one record can move a score under zero-out, rounding included, in units of the gradient.
-    sensitivity : Sensitivity
-        The same under the neighbouring relation of the run.
-    derivative_error : float
-        How far a record's derivative, as computed, can be from that of the loss.
-    rounding : float
-        Bound on the relative rounding error of a product of coefficients and scores, in units of one record's part.
-    candidates : ndarray of bool
-        The coordinates that a step can still choose.
-    norms : ndarray or None
-        Euclidean norms of the columns in scaled units, null records left out; None unless they were asked for.
+    Columns go by the caller's numbers outside. Inside, where paths order them anew or no longer hold all of them,
+    by their *places*. :class:`PlainRun` has the same attributes. ``grain`` is one unit of the scores, ``influence``
+    how far one record can move a score under zero-out, rounding included, and ``sensitivity`` the same under the
+    neighbouring relation of the run, all in units of the gradient. ``derivative_error`` is how far a record's
+    derivative, as computed, can be from that of the loss; ``rounding`` bounds the relative rounding error of a
+    product of coefficients and scores, in units of one record's part. ``candidates`` can still be chosen by a step.
+    ``norms`` are Euclidean norms of the columns in scaled units, null records left out; None unless they were asked
+    for.
     """
 
     def __init__(self, problem: FrankWolfeProblem, n_features: int) -> None:
@@ -521,11 +503,7 @@ class FrankWolfePath:
 
 
 class QuadraticPath(FrankWolfePath):
-    """A run on ``A = -X' y`` and ``B = G v`` for the squared loss, without margins.
-
-    Subclasses have ``a``, the targets ``y`` in lattice units, and the matrix and the columns of the Gram matrix G that
-    the kernel takes.
-    """
+    """A run on ``A = -X' y`` and ``B = G v`` for the squared loss, without margins; subclasses hold columns of G."""
 
     a: IntArray
     y: NumberArray
@@ -574,12 +552,9 @@ class QuadraticPath(FrankWolfePath):
 
 
 class PlainRun:
-    """A run in progress: any loss, any layout, several outputs.
+    """A run in progress: any loss, any layout, several outputs; coordinates are output by output, column by column.
 
-    Coordinates are numbered output by output, column by column.
-
-    ``noise_scale`` is that of the Gumbel noise in units of the largest influence of one record, ``n_rows`` a public
-    bound on the number of records; the rest is as for :func:`taciturn.methods.frank_wolfe.run.open_run`.
+    ``noise_scale`` and the rest are as for :func:`open_run`, ``n_rows`` is a public bound on the number of records.
     """
 
     def __init__(
@@ -959,10 +934,7 @@ class _Zeros:
 
 @cache
 def warm_up(*, sparse: bool, noisy: bool = False) -> None:
-    """Compile all that the paths of a layout call, once a process: each makes two steps over one record.
-
-    ``noisy`` says that there is too much noise for any path of a sparse table but the sub-linear one.
-    """
+    """Compile all that the paths of a layout call; ``noisy``: a sparse table has the sub-linear path alone."""
     X = np.full((1, 8), ONE)
     for name in PATHS:
         if sparse == (name in _SPARSE) and (name == "sublinear" or not (sparse and noisy)):

@@ -89,17 +89,11 @@ class Clips:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewtonEstimate:
-    """Coefficients after a step, and what is known of their error.
+    """Coefficients after a step, as they were before where there is no covariance, and what is known of their error.
 
-    Parameters
-    ----------
-    model : ColumnModel
-        With weights and constant after the step; as it was before where there is no covariance.
-    sampling, privacy : ndarray of shape (p, p), or None
-        Covariances of weights and intercept, the latter for rows that are not centred: from the sample, and from
-        noise. None where the information matrix is not clear of its noise.
-    clarity : float
-        The least eigenvalue of the released information matrix, as a share of what it has to exceed.
+    ``sampling`` and ``privacy`` are covariances of weights and intercept, the latter for rows that are not centred,
+    of shape (p, p): from the sample, and from noise. They are None where the information matrix is not clear of its
+    noise; ``clarity`` is its least eigenvalue as a share of what it has to exceed.
     """
 
     model: ColumnModel
@@ -284,24 +278,10 @@ class _Step:
 class InferenceResult:
     """What a fit with standard errors releases, in mapped units.
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (1, n_features + 1)
-        Over all features, the intercept last.
-    columns : ndarray of int
-        The features of the model.
-    sampling, privacy : ndarray of shape (p, p), or None
-        As in :class:`~taciturn.methods.inference.run.NewtonEstimate`.
-    clarity : float
-        Likewise.
-    room : float
-        How far noise lets the clip of residuals open, as a share of what it has to.
-    n_steps : int
-        Of all descents, and the Newton step.
-    releases : tuple of Release
-        What was paid for.
-    suspicions : tuple of Suspicion
-        What was released against bounds or classes.
+    ``coefficients``, of shape (1, n_features + 1), are over all features, the intercept last; ``columns`` are those
+    of the model. Covariances and ``clarity`` are as in :class:`NewtonEstimate`; ``room`` is how far noise lets the
+    clip of residuals open, as a share of what it has to. ``n_steps`` counts all descents and the Newton step.
+    ``suspicions`` are what releases say against bounds or classes.
     """
 
     coefficients: FloatArray

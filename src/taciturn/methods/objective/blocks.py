@@ -64,10 +64,7 @@ PENALTIES: dict[str, Callable[[FloatArray, float], FloatArray]] = {"l1": soft_th
 
 
 def run_admm(plan: ADMMPlan, source: ArraySource, stream: Stream) -> FloatArray:
-    """Release the local minimisers of all iterations; return the last consensus.
-
-    One row of coefficients in units of features divided by their bound, the intercept last (0 without one).
-    """
+    """Release the local minimisers of all iterations; return the last consensus as :func:`run_objective` does."""
     local, records = plan.minimisers, source.records
     rows, _ = bounded_rows(records.X, source.x_bound, local.row_bound, intercept=local.problem.intercept)
     targets = one_against_rest(records.y, 1)[:, 0]
@@ -102,11 +99,7 @@ def solve_admm(plan: ADMMPlan, blocks: Sequence[tuple[Any, FloatArray]], stream:
 
 
 def run_two_stage(plan: TwoStagePlan, source: ArraySource, stream: Stream, *, n_jobs: int | None = None) -> FloatArray:
-    """Release the selected features, then the minimisers on them.
-
-    As :func:`run_objective` returns them, with zeros for the other features; ``n_jobs`` joblib workers share the
-    blocks.
-    """
+    """Release the selected features, then minimisers on them, zero for the others; joblib workers share blocks."""
     records, objective = source.records, plan.objective
     chosen = np.arange(records.n_features)
     if plan.votes.selection.method != "all":

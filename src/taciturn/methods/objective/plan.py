@@ -111,19 +111,11 @@ def noise_distance(n_columns: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StoppingCriterion:
-    """When a solver stops: a point is accepted if its gradient and its own norm are small enough.
+    """When a solver stops: the exact gradient is within ``tolerance`` and the point within ``largest_norm``.
 
-    Parameters
-    ----------
-    tolerance : float
-        Bound on the norm of the exact gradient.
-    largest_norm : float, default=inf
-        Bound on the norm of a point. Beyond it the rounding of gradients is not covered.
-    smoothness : float, default=1.0
-        Bound on the eigenvalues of J's Hessian.
-    descent_steps : int, default=0
-        Number of steps of gradient descent that meet the criterion from zero, whatever the data. 0: the result of
-        Newton's steps is taken as it is, which is for fits without privacy.
+    Beyond that norm the rounding of gradients is not covered. ``smoothness`` bounds the eigenvalues of J's Hessian.
+    ``descent_steps`` steps of gradient descent meet the criterion from zero, whatever the data. 0 is for fits
+    without privacy: the result of Newton's steps is taken as it is.
     """
 
     tolerance: float
@@ -134,15 +126,7 @@ class StoppingCriterion:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How precisely a minimiser is found and released.
-
-    Parameters
-    ----------
-    step : float
-        Step of the output lattice, a power of two.
-    output : RoundedGaussian
-        The noise on that lattice.
-    """
+    """How precisely a minimiser is released: on a lattice whose ``step`` is a power of two, with noise on it."""
 
     criterion: StoppingCriterion
     step: float
@@ -239,20 +223,11 @@ _HUBER_COEFFICIENTS, _LOGISTIC_COEFFICIENTS = 0.3, 3.0
 class ObjectivePlan(ScheduledPlan):
     r"""How the minimiser of a perturbed objective will be released.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its loss is :math:`\phi`, its features are those that enter the objective, and its outputs are the objectives,
-        each on all records, that are minimised.
-    schedule : Schedule
-        The "minimiser", "output" noise, and what comes before them, if anything does. Its common scale is
-        :math:`\sigma` in units of the largest change of the gradient between neighbours.
-    regularisation : float
-        :math:`\Lambda`.
-    noise_scale : float
-        :math:`\sigma`, standard deviation of the linear term; 0 without privacy.
-    n_records : int
-        Upper bound on the number of records.
+    The loss of the problem is :math:`\phi`, its features enter the objective, and each of its outputs has an
+    objective on all records. The schedule has the "minimiser", "output" noise, and what comes before them; its
+    common scale is :math:`\sigma` in units of the largest change of the gradient between neighbours.
+    ``regularisation`` is :math:`\Lambda`, ``noise_scale`` is :math:`\sigma`, the standard deviation of the linear
+    term (0 without privacy), and ``n_records`` is an upper bound.
     """
 
     problem: Problem
@@ -282,10 +257,7 @@ class ObjectivePlan(ScheduledPlan):
 def objective_event(
     problem: Problem, regularisation: float, row_bound: float, shift: float, n_columns: int
 ) -> ObjectivePerturbationEvent:
-    """The cost of releasing a minimiser whose b moves by up to ``shift`` standard deviations between neighbours.
-
-    Labels of the logistic loss are 0 or 1, never between.
-    """
+    """The cost of a minimiser whose b moves by up to ``shift`` deviations between neighbours; labels are 0 or 1."""
     curvature = problem.loss.smoothness * row_bound * row_bound
     return ObjectivePerturbationEvent(
         math.log1p(curvature / regularisation),

@@ -20,15 +20,7 @@ _CHANCE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class BoundsPlan(ScheduledPlan):
-    """How a lower and an upper bound of every column will be found.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        The "quantiles" of all columns.
-    quantiles : tuple of PrivateQuantile
-        One per column, on a grid that is symmetric about zero, for the upper bound.
-    """
+    """A lower and an upper bound of every column by "quantiles": one per column for the upper, symmetric about 0."""
 
     schedule: Schedule
     quantiles: tuple[PrivateQuantile, ...]

@@ -19,15 +19,7 @@ _LEAST_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ColumnCounts:
-    """Task: how many values of each column, and of its mirror image, are at most each point of a grid.
-
-    A cell that is NaN counts nowhere.
-
-    Parameters
-    ----------
-    grids : tuple of tuple of float
-        One per column, increasing.
-    """
+    """Task: how many values of each column and of its mirror image are at most each point of its grid; no NaN is."""
 
     grids: tuple[tuple[float, ...], ...]
     columns: ClassVar[None] = None

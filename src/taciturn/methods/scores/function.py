@@ -209,14 +209,7 @@ _MOST_ODDS = 10**15
 class Metric:
     """What a score reads of each record, which sums it releases, and what is made of these.
 
-    Parameters
-    ----------
-    estimator : object
-        The model.
-    classes : ndarray or None
-        The public labels of a classifier; None for a regressor.
-    y_bounds : tuple of float, default=(-1.0, 1.0)
-        The public range of a regressor's target.
+    ``classes`` are the public labels of a classifier, None for a regressor, whose target has public ``y_bounds``.
     """
 
     name: str

@@ -25,15 +25,7 @@ _LEAST_DEVIATION = 0.25
 
 @dataclass(frozen=True, slots=True)
 class BinCounts:
-    """How fine the cells of a score are: even numbers.
-
-    Parameters
-    ----------
-    probabilities : int
-        Bins for a tenth of predicted probabilities.
-    numbers, errors : int
-        Bins of numeric targets, and of absolute errors.
-    """
+    """How fine the cells of a score are: even numbers of bins, for a tenth of probabilities, numbers and errors."""
 
     probabilities: int
     numbers: int
@@ -63,18 +55,10 @@ def count_bins(n_records: int, deviation: float) -> BinCounts:
 
 @dataclass(frozen=True, slots=True)
 class ScorePlan(ScheduledPlan):
-    """The noise with which sums over records will be released.
+    """The noise with which "sums" over records will be released; delta is 0 where it is geometric.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        The "sums"; its delta is 0 where the noise is geometric.
-    term_bound : int
-        The integer that stands for a term of one.
-    mechanism : TwoSidedGeometric or RoundedGaussian or None
-        None where nothing is private.
-    deviation : float
-        Standard deviation of the noise on each sum, in units of ``term_bound``.
+    The integer ``term_bound`` stands for a term of one, and the ``deviation`` of each sum is in units of it. A
+    ``mechanism`` of None is for no privacy.
     """
 
     schedule: Schedule

@@ -28,16 +28,9 @@ _CACHED_ENTRIES = 1 << 17
 class LinearOutputs:
     """The outputs of a linear model, each a function of one record to the last bit.
 
-    Products of matrices round by position. Here the features of a record are multiplied and added one after the other.
-
-    Parameters
-    ----------
-    columns : tuple of int
-        Features with a coefficient that is not zero, in increasing order.
-    weights : tuple of tuple of float
-        Their coefficients: for each feature one per output.
-    constants : tuple of float
-        The intercepts.
+    Products of matrices round by position. Here the features of a record are multiplied and added one after the
+    other. ``columns`` are those with a nonzero coefficient, in increasing order; ``weights`` has one number per
+    output for each.
     """
 
     columns: tuple[int, ...]
@@ -73,18 +66,9 @@ class LinearOutputs:
 
 @dataclass(frozen=True, slots=True)
 class CellCounts:
-    """Task: the numbers of records in cells, times ``unit``.
+    """Task: the numbers of records in cells, times ``unit``; rows of a person are equal parts of one record.
 
-    Rows of a person are equal parts of one record.
-
-    Parameters
-    ----------
-    cells : PredictionCells
-        The public cells.
-    unit : int
-        The integer that stands for one record.
-    model : LinearOutputs or None
-        Makes outputs of features; None where the features are the outputs of a model already.
+    A ``model`` of None is for features that are outputs of a model already.
     """
 
     cells: PredictionCells
@@ -216,10 +200,7 @@ _LOW_BITS = 31
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Task: the numbers of right and of wrong predictions in each class, times ``unit``.
-
-    Rows of a person are equal parts of one record.
-    """
+    """Task: right and wrong predictions by class, times ``unit``; rows of a person are equal parts of one record."""
 
     n_classes: int
     unit: int = 1
@@ -238,13 +219,7 @@ class OutcomeCounts:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSum:
-    """Task: the sum of powers of distances between target and prediction; see :func:`total_error`.
-
-    Parameters
-    ----------
-    term_bound : int
-        The integer to which the largest possible term is scaled.
-    """
+    """Task: the sum of powers of distances, each at most ``term_bound``; see :func:`total_error`."""
 
     power: int
     term_bound: int

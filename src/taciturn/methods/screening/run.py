@@ -27,10 +27,7 @@ _LARGEST = 2**60
 def run_screened(
     plan: ScreenedPlan, source: ArraySource, stream: Stream, watch: Callable[[float], None] | None = None
 ) -> FloatArray:
-    """The coefficients in mapped units, one row per output.
-
-    ``watch`` receives the mean loss after each screening, which is not private.
-    """
+    """Coefficients in mapped units, a row per output; ``watch`` receives mean losses after screenings, not private."""
     adp, n_features = plan.rule == "adp", source.n_features
     run = open_plan(plan, source, by_margins=adp and plan.noise_scale > 0.0, norms=adp)
     steps, noise = stream.spawn("steps"), stream.spawn("screening")
@@ -53,10 +50,7 @@ def run_screened(
 
 
 def screen(plan: ScreenedPlan, run: FrankWolfeRun, support: IntArray, stream: Stream) -> IntArray:
-    """The coordinates that the plan's rule sets to zero.
-
-    ``support`` holds the coordinates with a coefficient, at least one, without the intercept.
-    """
+    """The coordinates that the plan's rule sets to zero, of a support that is not empty and has no intercept."""
     return _RULES[plan.rule](plan, run, support, stream)
 
 

@@ -295,10 +295,7 @@ def count_votes(
     n_jobs: int | None = None,
     weights: FloatArray | None = None,
 ) -> IntArray:
-    """Count for each feature the blocks that have it among their first k (:func:`first_features`).
-
-    ``weights`` are one per record; None for equal ones.
-    """
+    """Count for each feature the blocks that have it among their :func:`first_features`; weights of None are equal."""
     table = X.tocsr() if sp.issparse(X) else X
     n_parcels = min(len(blocks), _PARCELS)
     parcels = (blocks[parcel::n_parcels] for parcel in range(n_parcels))
@@ -435,10 +432,7 @@ def select_by_rank(
 
 
 class RankCorrelations:
-    """Rank correlations of columns with the target or with a column, in steps of the plan's lattice.
-
-    Null records are in no pair, but they count in n.
-    """
+    """Rank correlations in steps of the plan's lattice; null records are in no pair, but they count in n."""
 
     def __init__(self, X: Any, target: AnyArray, n_records: int, steps: int) -> None:
         self._n_records, self._steps = n_records, steps
@@ -473,14 +467,8 @@ _MOST_BITS = 450
 class TargetParts:
     """Task: the sums of the parts of the target, as ``data.sensitivity.target_parts`` has them.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes, whose codes the target holds; 0 for a target of numbers.
-    unit : int
-        The integer that the parts of one record add up to.
-    signed_target : bool
-        Whether numbers are signs, for which half of the unit stands, or integers up to that half.
+    ``n_classes`` is 0 for a target of numbers. The parts of one record add up to ``unit``; of numbers half of the
+    unit stands for a sign (``signed_target``), or they are integers up to that half.
     """
 
     n_classes: int
@@ -524,16 +512,8 @@ def release_centres(
 class CorrelationSums:
     """Task: the sums over records of products of all features with the centred columns of the target.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes, whose codes the target holds; 0 for a target of numbers.
-    centres : tuple of int
-        What is taken off each column of the target, in units of the lattice, between -ONE and ONE.
-    signs : bool
-        Whether features count by their signs instead of their values.
-    signed_target : bool
-        Whether the columns of the target are signs, for which ONE stands, or integers of the lattice.
+    ``n_classes`` is 0 for a target of numbers. ``centres``, between -ONE and ONE, are taken off its columns.
+    Features count by their values or ``signs``; with a ``signed_target`` ONE stands for a sign.
     """
 
     n_classes: int

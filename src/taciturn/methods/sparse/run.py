@@ -118,10 +118,7 @@ class ColumnModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Path:
-    """Clips, the inverse of the preconditioner, the largest curvature that is left, and the time of a descent.
-
-    ``linear`` is what is known of it near its end.
-    """
+    """The preconditioner's inverse, the curvature left, clips, time and the ``linear`` end of a descent."""
 
     rule: DescentRule
     bound: float
@@ -786,11 +783,7 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
 
 @dataclass(frozen=True, slots=True)
 class SparseResult:
-    """What a fit releases: the coefficients, in mapped units and the intercept last, and the steps of all descents.
-
-    ``releases`` are what the privacy filter paid for, for the certificate, and ``suspicions`` what they say against
-    bounds or classes.
-    """
+    """What a fit releases: coefficients in mapped units, the intercept last, steps, releases, and suspicions."""
 
     coefficients: FloatArray
     n_steps: int

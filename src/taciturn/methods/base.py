@@ -85,8 +85,7 @@ from taciturn.privacy.certificate import Certificate, certify, guarantee_lines, 
 from taciturn.privacy.claim import Release
 from taciturn.privacy.events import Event
 
-# -----------------------------------------------------------------------------
-# Warnings before a fit, from parameters and public facts alone: no record has any part in them.
+# ---- Warnings before a fit, from parameters and public facts alone: no record has any part in them.
 
 # From here on the odds of a guess about a record may change by a factor of 22,000.
 _WEAK_EPSILON = 10.0
@@ -132,9 +131,7 @@ def warn_of_weak_guarantee(budget: Budget, n_records: int | None, unit: str) -> 
         )
 
 
-# -----------------------------------------------------------------------------
-# Searches around a private estimator: noticed from the call stack, which no record has any part in.
-#
+# ---- Searches around a private estimator: noticed from the call stack, which no record has any part in.
 # A search makes copies of the estimator before it fits them. The first copy is the moment to ask what the whole will
 # cost: the call on the stack states the number of fits, and plans state their prices, before anything is charged.
 
@@ -220,7 +217,7 @@ def _warn(part: Any, search: Search) -> None:
     )
 
 
-# ------------------------------------------------------------------ the number of fits
+# ---- the number of fits
 
 
 def _module(frame: FrameType) -> str:
@@ -322,7 +319,7 @@ def _number_of_folds(cv: Any) -> int | None:
     return len(cv) if hasattr(cv, "__len__") else None
 
 
-# ------------------------------------------------------------------ what they cost
+# ---- what they cost
 
 
 def _refuse_unaffordable(search: Search) -> None:
@@ -420,8 +417,7 @@ def _rounded_down(number: float) -> float:
     return math.floor(number / unit) * unit
 
 
-# -----------------------------------------------------------------------------
-# How private estimators show themselves: their budget always, and in notebooks what was released.
+# ---- How private estimators show themselves: their budget always, and in notebooks what was released.
 
 _ALWAYS = ("epsilon", "delta")
 _MOST_ROWS = 10
@@ -540,9 +536,7 @@ def _names(estimator: Any) -> list[str]:
     return [f"x{j}" for j in range(estimator.n_features_in_)] if given is None else [str(name) for name in given]
 
 
-# -----------------------------------------------------------------------------
-# The six verbs of a fit: validate public facts, plan, reserve, read, run, certify.
-#
+# ---- The six verbs of a fit: validate public facts, plan, reserve, read, run, certify.
 # Everything that is fitted to private data is made of them, in this order. The base classes of models, selectors and
 # scalers spell them out once each; a class adds its parameters, its plan and its runner. What a verb may see:
 #
@@ -915,9 +909,7 @@ class PrivateEstimator(Guarded, Represented, Budgeted):
         return *admission_assumptions(self.invalid), *limit
 
 
-# -----------------------------------------------------------------------------
-# Weights of the classes of a target: public numbers by which the losses of records are multiplied.
-#
+# ---- Weights of the classes of a target: public numbers by which the losses of records are multiplied.
 # With weights the objective is :math:`\sum_i w_{y_i} \ell(W x_i + b;\, y_i)`, as for ``class_weight`` of scikit-learn.
 # Only ratios of weights matter to its minimum, so that they are divided by the largest. "balanced" weights would be one
 # over the numbers of records of each class, and are refused: these are the data's own.
@@ -1040,8 +1032,7 @@ class WeightedLoss(Loss):
         return np.array(self.weights)[np.maximum(np.asarray(target, dtype=np.int64), 0)]
 
 
-# -----------------------------------------------------------------------------
-# Predictions of fitted linear models, for numbers and for classes.
+# ---- Predictions of fitted linear models, for numbers and for classes.
 
 
 class LinearPredictor(BaseEstimator):
@@ -1123,8 +1114,7 @@ class ClassPredictor(ClassifierMixin, LinearPredictor):
         return tags
 
 
-# -----------------------------------------------------------------------------
-# What every private linear model has in common: bounds, targets and classes, coefficients, predictions.
+# ---- What every private linear model has in common: bounds, targets and classes, coefficients, predictions.
 
 
 class PrivateLinearModel(LinearPredictor, PrivateEstimator):

@@ -36,8 +36,7 @@ from taciturn.kernels.gradients import (
 from taciturn.losses import Loss
 from taciturn.methods.descent import add_shares
 
-# -----------------------------------------------------------------------------
-# Norms of rows on the lattice, exactly.
+# ---- Norms of rows on the lattice, exactly.
 
 
 def squared_row_norms(design: Design, centre: FloatArray | None = None) -> FloatArray:
@@ -70,9 +69,7 @@ def row_norms(
     return block.recall("row norms", None if centre is None else centre.tobytes(), compute)
 
 
-# -----------------------------------------------------------------------------
-# Sums of outer products of rows, in integers that are the same in any order.
-#
+# ---- Sums of outer products of rows, in integers that are the same in any order.
 # Every term is the outer product of a vector that is cut to integers first. Cutting keeps a bound on its norm; without
 # privacy no bound is needed, and ``exact`` rounds instead.
 
@@ -245,9 +242,7 @@ def warm_up(*, sparse: bool, n_classes: int | None) -> None:
         gradients.warm_up_gradients(sparse=sparse, several_classes=False)
 
 
-# -----------------------------------------------------------------------------
-# Records with clipped rows and clipped derivatives, and the exact sums that gradient descent makes of them.
-#
+# ---- Records with clipped rows and clipped derivatives, and the exact sums that gradient descent makes of them.
 # Rows are clipped to an L2 norm without being changed: a row beyond the bound gets a smaller weight instead, which is
 # the same sum. Or row and derivative are clipped together, to a bound on the product of their norms, which touches
 # fewer records: margins are then those of the rows as they are, and only long rows with large derivatives count less. A

@@ -20,9 +20,7 @@ from taciturn.core.rng import Stream
 from taciturn.core.validation import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.privacy.mechanisms import GumbelTopK, RoundedGaussian
 
-# -----------------------------------------------------------------------------
-# How one descent of the default model clips its records and how long it goes on, from public facts.
-#
+# ---- How one descent of the default model clips its records and how long it goes on, from public facts.
 # A descent has p columns, the constant's among them, and spends a Gaussian parameter :math:`\mu_g` on gradients. Row
 # and derivative are clipped together, to R times c, where R is a private quantile of the row norms and c a multiple of
 # what a derivative typically is. Both *open* as noise falls below sampling error, so that the estimand is maximum
@@ -111,9 +109,7 @@ def step_rule(time: float, n_entries: float) -> StepRule:
     return StepRule(n_steps, 1.0, min(1.0 - n_steps / time, _MOST_MOMENTUM))
 
 
-# -----------------------------------------------------------------------------
-# How many threads matrix products and compiled sums get.
-#
+# ---- How many threads matrix products and compiled sums get.
 # Products of small blocks are done sooner by one thread than they could be shared out: BLAS wakes all of its threads
 # for them, which then wait at full speed. Where there are enough rows, they are shared out instead, a part to each
 # thread, and every thread multiplies by itself. Sums of integers are the same for any number of threads.
@@ -184,9 +180,7 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-# -----------------------------------------------------------------------------
-# The law of the errors that the noise of a descent leaves in its weights.
-#
+# ---- The law of the errors that the noise of a descent leaves in its weights.
 # Noise enters at every step, and what happens to it afterwards is known: the lengths of the steps, momentum, metric and
 # average are public or released. Near the optimum a descent is linear, so that the errors are normal, and their
 # variance is a sum over steps. Everything here is post-processing.
@@ -246,9 +240,7 @@ def propagate(
     return means[-1], np.square(means[:-1]).sum(axis=0)
 
 
-# -----------------------------------------------------------------------------
-# Gradient descent on released sums: the one loop of all methods that make noisy gradient steps.
-#
+# ---- Gradient descent on released sums: the one loop of all methods that make noisy gradient steps.
 # One step is :math:`v \leftarrow \beta v - \eta \tilde g`, :math:`w \leftarrow \Pi(w + v)`, where :math:`\tilde g` is a
 # released sum of clipped gradients and :math:`\Pi` a projection. All but the releases is post-processing. How much
 # noise they add, and what that costs, is the plan's business.

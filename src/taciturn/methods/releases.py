@@ -51,8 +51,7 @@ from taciturn.privacy.mechanisms import (
     rounding_charge,
 )
 
-# -----------------------------------------------------------------------------
-# Noise on integers: lattices on which a wanted noise is a power of two, so that nothing is rounded up.
+# ---- Noise on integers: lattices on which a wanted noise is a power of two, so that nothing is rounded up.
 
 LARGEST_WEIGHT = 16 * ONE
 """The largest integer that may stand for a derivative at its bound: sums of more would leave 64 bits."""
@@ -128,8 +127,7 @@ def _on_lattice(noise: float, largest: int, bits: int = _WEIGHT_BITS) -> tuple[i
     return weight_bound, log2_scale
 
 
-# -----------------------------------------------------------------------------
-# Releases of the default model: each method pays for what it returns.
+# ---- Releases of the default model: each method pays for what it returns.
 
 # The lower end of the grid of a median row norm.
 _LEAST_NORM = 2.0**-6

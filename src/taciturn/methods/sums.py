@@ -15,9 +15,7 @@ from taciturn.losses import Loss
 from taciturn.methods.clipped_records import ClippedRecords, Clipping, row_norms
 from taciturn.privacy.mechanisms import cumulative_counts
 
-# -----------------------------------------------------------------------------
-# Sums over records as tasks: what a fit asks of a source.
-#
+# ---- Sums over records as tasks: what a fit asks of a source.
 # A median by the exponential mechanism needs no more than how many values are at most each point of a public grid,
 # which is a sum over records too.
 
@@ -353,8 +351,7 @@ def largest_row_norm(source: Source, norms: RowNorms) -> float:
     return math.sqrt(above) / ONE
 
 
-# -----------------------------------------------------------------------------
-# Matrices of a Newton step as tasks: sums over records of outer products, each of bounded norm.
+# ---- Matrices of a Newton step as tasks: sums over records of outer products, each of bounded norm.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,7 @@ from taciturn.privacy.events import ExponentialEvent
 from taciturn.privacy.gdp import mu_of_budget
 from taciturn.privacy.mechanisms import ExponentialMechanism, TwoSidedGeometric
 
-# -----------------------------------------------------------------------------
-# Tuned constants, measured in research's ``study_siblings``, and limits. Those of the numbers of steps and of the
+# ---- Tuned constants, measured in research's ``study_siblings``, and limits. Those of the numbers of steps and of the
 # radius are beside their formulas.
 
 CLIP_PER_MEDIAN = 0.35
@@ -44,9 +43,7 @@ SMALLEST_RADIUS, LARGEST_RADIUS = 1e-9, float(1 << 14)
 SELECTION_LEFTOVER = LEFTOVER
 """Bound on the total variation distance of one sampled selection from its law, for the event of a step."""
 
-# -----------------------------------------------------------------------------
-# Plans for two medians of a numeric target: where its middle is, and how far from it targets are.
-#
+# ---- Plans for two medians of a numeric target: where its middle is, and how far from it targets are.
 # Everything is in units of a target mapped to [-1, 1]. The strength of a fit is :math:`M = n \mu`, half of that under
 # replace-one: the number of records in units of the noise on a sum over them.
 
@@ -102,8 +99,7 @@ class TargetMedians:
         schedule.add("distance", what, lambda b: ExponentialEvent(selection_range / b))
 
 
-# -----------------------------------------------------------------------------
-# Plans for Frank-Wolfe over an L1 ball.
+# ---- Plans for Frank-Wolfe over an L1 ball.
 
 
 @dataclass(frozen=True, slots=True)

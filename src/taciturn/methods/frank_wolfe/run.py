@@ -75,9 +75,7 @@ from taciturn.methods.sums import TargetMagnitudes
 from taciturn.privacy.mechanisms import first_of, noisy_keys
 from taciturn.privacy.transcript import Call, LoopSelection, answer, coupling, transcribed, transcribing
 
-# -----------------------------------------------------------------------------
-# The safe screening rule of Raj et al. for linear models over an L1 ball, with the radius where it belongs.
-#
+# ---- The safe screening rule of Raj et al. for linear models over an L1 ball, with the radius where it belongs.
 # Problem: :math:`\min_{\|w\|_1 \le \lambda} f(Xw)`, f with a gradient that is L-Lipschitz, and :math:`\mu`-strongly
 # convex, in :math:`u = Xw`. With :math:`g = X^\top \nabla f(u)` and the Wolfe gap :math:`G = w^\top g + \lambda
 # \|g\|_\infty`, the score of column i is
@@ -193,8 +191,7 @@ def column_norms(X: Any, present: BoolArray | None = None) -> FloatArray:
     return np.sqrt(total)
 
 
-# -----------------------------------------------------------------------------
-# A target centred and a problem scaled by private medians, before Frank-Wolfe begins.
+# ---- A target centred and a problem scaled by private medians, before Frank-Wolfe begins.
 
 _Plan = TypeVar("_Plan", bound=FrankWolfePlan)
 
@@ -248,9 +245,7 @@ def scale_target(plan: _Plan, source: ArraySource, stream: Stream) -> tuple[_Pla
     return scaled, ArraySource(records, source.x_bound, source.n_records), middle / ONE
 
 
-# -----------------------------------------------------------------------------
-# Frank-Wolfe over an L1 ball on integer scores: the public numbers of a run, and what all paths share.
-#
+# ---- Frank-Wolfe over an L1 ball on integer scores: the public numbers of a run, and what all paths share.
 # A run draws, at step t = 0, 1, .., the vertex ``sign * radius * e_j`` with probability proportional to ``exp(-sign
 # g_j / noise_scale)``, ``g = sum_i psi_i x_i``, and moves ``w <- (1 - mu) w + mu * vertex``, ``mu = 2 / (t + 2)``,
 # from w = 0. Features are lattice integers in [-ONE, ONE] that stand for [-1, 1].
@@ -547,8 +542,7 @@ class QuadraticPath(FrankWolfePath):
         return scale * float(weights @ self.b)
 
 
-# -----------------------------------------------------------------------------
-# Frank-Wolfe over an L1 ball by full gradients and one noisy maximum over all vertices per step.
+# ---- Frank-Wolfe over an L1 ball by full gradients and one noisy maximum over all vertices per step.
 
 
 class PlainRun:
@@ -649,9 +643,7 @@ class PlainRun:
         self.candidates[coordinates] = False
 
 
-# -----------------------------------------------------------------------------
-# Private Frank-Wolfe with a scalar margin: five paths to the same selections, and the choice among them.
-#
+# ---- Private Frank-Wolfe with a scalar margin: five paths to the same selections, and the choice among them.
 # path       data    losses   cost of a step                                 set-up    logistic derivative
 # sublinear  sparse  all      rows of the chosen column, times their length  O(nnz)    within 1e-3
 # columns    sparse  squared  O(d), and a column of X'X when it is new       O(nnz)
@@ -968,9 +960,7 @@ def open_path(
     return PATHS[name](X, targets, problem)  # type: ignore[call-arg, arg-type]
 
 
-# -----------------------------------------------------------------------------
-# Frank-Wolfe over an L1 ball with a selection per step.
-#
+# ---- Frank-Wolfe over an L1 ball with a selection per step.
 # From ``w = 0``, step t = 0, 1, .. chooses a vertex ``s = +- radius * e_j`` of the ball, the one with the largest
 # ``-<s, g> + noise`` for the gradient ``g = sum_i psi_i x_i``, and moves ``w <- (1 - mu_t) w + mu_t s``,
 # ``mu_t = 2 / (t + 2)``. The number of steps is fixed in advance.

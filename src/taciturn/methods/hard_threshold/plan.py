@@ -125,8 +125,7 @@ class ThresholdPlan(ScheduledPlan):
         return GumbelTopK(scores, k, self.schedule.selection_range("columns"))
 
 
-# -----------------------------------------------------------------------------
-# Plans for pursuit: columns join in rounds, with gradient steps on those chosen so far between them.
+# ---- Plans for pursuit: columns join in rounds, with gradient steps on those chosen so far between them.
 
 
 def pursues(budget: Budget, n_nonzero: int, n_features: int) -> bool:
@@ -254,8 +253,7 @@ def _rounds(n_nonzero: int, n_features: int, strength: float) -> tuple[int, ...]
     return tuple((n_joining + i) // n_rounds for i in range(n_rounds))
 
 
-# -----------------------------------------------------------------------------
-# Plans for gradient descent with hard thresholding.
+# ---- Plans for gradient descent with hard thresholding.
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,9 +184,7 @@ def _kept_share(weights: FloatArray, steps: list[float], deviation: float) -> fl
     return max(1.0 - weights.size * variance / size, 0.0) if size > 0.0 else 0.0
 
 
-# -----------------------------------------------------------------------------
-# Gradient steps on clipped records, each followed by hard thresholding.
-#
+# ---- Gradient steps on clipped records, each followed by hard thresholding.
 # One step is :math:`w \leftarrow H_k(w - \eta\, \tilde g / n)` with :math:`\tilde g` a noisy version of
 # :math:`\sum_i \psi_i \tilde x_i`, an exact sum of integers (:mod:`~taciturn.methods.clipped_records`).
 

@@ -38,9 +38,7 @@ from taciturn.methods.sums import (
 from taciturn.privacy.claim import Release
 from taciturn.privacy.transcript import block_of_records, coupling, transcribing
 
-# -----------------------------------------------------------------------------
-# A Newton step on noisy sums, and the covariance of what it gives.
-#
+# ---- A Newton step on noisy sums, and the covariance of what it gives.
 # At starting coefficients :math:`\theta` that do not depend on these records, or hardly do, let g be the gradient of
 # the loss over all records, H its Hessian and M the sum of squared gradients :math:`g_i g_i^\top`. Released are
 # :math:`\tilde g, \tilde H, \tilde M`, with independent noise of deviations :math:`\sigma_g, \sigma_H, \sigma_M`. With
@@ -261,9 +259,7 @@ class _Step:
         return NewtonEstimate(moved, back @ sampling @ back.T, back @ privacy @ back.T, clarity)
 
 
-# -----------------------------------------------------------------------------
-# Fits of the default model with standard errors.
-#
+# ---- Fits of the default model with standard errors.
 # Of the records one half, drawn at random without looking at them, chooses columns, coefficients to start from, and
 # clips. The other half steps on from there (:mod:`~taciturn.methods.inference.run`). Columns are hence independent
 # of the records that tell their coefficients, and what is estimated is the population's coefficients of these columns.

@@ -17,9 +17,7 @@ from taciturn.methods.objective.run import bounded_rows, one_against_rest, relea
 from taciturn.methods.selection.run import assign_blocks, run_block_vote
 from taciturn.privacy.transcript import block_of_records
 
-# -----------------------------------------------------------------------------
-# Consensus ADMM for a penalised sum of losses, with a random linear term in every local problem.
-#
+# ---- Consensus ADMM for a penalised sum of losses, with a random linear term in every local problem.
 # .. math:: \min_{w_1, \dots, w_B, z} \sum_b \sum_{i \in b} \phi(x_i \cdot w_b; y_i) + \kappa \rho B\, P(z)
 #           \quad \text{subject to } w_b = z .
 #
@@ -94,8 +92,7 @@ def solve_admm(plan: ADMMPlan, blocks: Sequence[tuple[Any, FloatArray]], stream:
     return consensus
 
 
-# -----------------------------------------------------------------------------
-# Two stages: blocks of records vote for features, then objective perturbation fits a model to the selected ones.
+# ---- Two stages: blocks of records vote for features, then objective perturbation fits a model to the selected ones.
 
 
 def run_two_stage(plan: TwoStagePlan, source: ArraySource, stream: Stream, *, n_jobs: int | None = None) -> FloatArray:

@@ -19,9 +19,7 @@ from taciturn.privacy.budget import Budget
 from taciturn.privacy.events import Event, ExponentialEvent, GaussianEvent, ObjectivePerturbationEvent
 from taciturn.privacy.mechanisms import DISTANCE_PER_VALUE, GumbelTopK, RoundedGaussian
 
-# -----------------------------------------------------------------------------
-# The precision to which the minimiser of a perturbed objective is found, from public facts alone.
-#
+# ---- The precision to which the minimiser of a perturbed objective is found, from public facts alone.
 # .. math:: J(\theta) = \sum_{i \le n} \phi(x_i \cdot \theta; y_i) + \tfrac{\Lambda}{2}\|\theta\|^2 + b \cdot \theta,
 #           \qquad \|x_i\| \le R, \quad |\phi'| R \le G, \quad \phi'' R^2 \le \beta, \quad \phi \ge 0, \quad \|b\| \le
 #           B,
@@ -201,8 +199,7 @@ def check_resolved(
         )
 
 
-# -----------------------------------------------------------------------------
-# Plans for the minimiser of a perturbed objective, alone or composed with earlier releases.
+# ---- Plans for the minimiser of a perturbed objective, alone or composed with earlier releases.
 
 MOST_PER_PUBLIC_ROW = 2
 """Under add-remove, the assumed bound on the number of records over the public number."""
@@ -387,8 +384,7 @@ def _best_regularisation(
     return math.exp(float(minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-3}).x))
 
 
-# -----------------------------------------------------------------------------
-# Plans for private ADMM.
+# ---- Plans for private ADMM.
 
 ADMM_STEPS = 10
 """Default number of iterations with privacy: each of them spends a share of the budget."""
@@ -486,8 +482,7 @@ def plan_admm(
     return ADMMPlan(minimisers.schedule, minimisers, n_blocks, steps, penalty, kappa)
 
 
-# -----------------------------------------------------------------------------
-# Plans for a selection of features by votes, followed by objective perturbation on the selected ones.
+# ---- Plans for a selection of features by votes, followed by objective perturbation on the selected ones.
 
 
 @dataclass(frozen=True, slots=True)

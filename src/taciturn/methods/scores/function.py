@@ -93,8 +93,7 @@ from taciturn.privacy.budget import Budget
 from taciturn.privacy.certificate import Certificate, certify, in_short
 from taciturn.privacy.claim import Release
 
-# -----------------------------------------------------------------------------
-# What a score releases: one number, or one histogram and all measures that are made of it.
+# ---- What a score releases: one number, or one histogram and all measures that are made of it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +199,7 @@ class ModelScore:
         return f"epsilon {self.certificate.epsilon:g}, delta {self.certificate.delta:g}, {self.certificate.relation}"
 
 
-# -----------------------------------------------------------------------------
-# The metrics: which sums over records are released, and what is made of them.
+# ---- The metrics: which sums over records are released, and what is made of them.
 
 _MOST_ODDS = 10**15
 
@@ -459,8 +457,7 @@ def _bounds_of(estimator: Any) -> tuple[float, float]:
     return check_y_bounds(y_bounds)
 
 
-# -----------------------------------------------------------------------------
-# Records on which a fitted model is scored: what is known of its predictions, beside the true targets.
+# ---- Records on which a fitted model is scored: what is known of its predictions, beside the true targets.
 
 
 def read_source(
@@ -549,8 +546,7 @@ def check_scored_table(asked: Metric, table: OpenTable, invalid: str) -> None:
         raise ParameterError("invalid", invalid, f"{table.invalid!r}, with which the table was opened", "pass that")
 
 
-# -----------------------------------------------------------------------------
-# How well a fitted model predicts private records, as a number that may be published.
+# ---- How well a fitted model predicts private records, as a number that may be published.
 
 _WHAT = "private_score"
 _ASSUMPTIONS = (

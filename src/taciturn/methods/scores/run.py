@@ -17,8 +17,7 @@ from taciturn.data.target import N_DECILES, ClassCells, ErrorCells, MarginCells,
 from taciturn.engines.interface import Block, Source
 from taciturn.methods.scores.plan import ScorePlan
 
-# -----------------------------------------------------------------------------
-# The numbers of records in public cells of target and prediction, as a sum over a source.
+# ---- The numbers of records in public cells of target and prediction, as a sum over a source.
 
 # Entries of a block of rows that stays in a cache.
 _CACHED_ENTRIES = 1 << 17
@@ -186,9 +185,7 @@ def mean_ratio(counts: FloatArray, fine: FloatArray, coarse: FloatArray | None =
     )
 
 
-# -----------------------------------------------------------------------------
-# Sums over records of which scores are made, exact and with noise.
-#
+# ---- Sums over records of which scores are made, exact and with noise.
 # The source of a score has one feature, the mapped prediction of each record, beside the mapped target: class codes, or
 # numbers on the lattice.
 
@@ -258,8 +255,7 @@ def _predictions(block: Block) -> NumberArray:
     return predictions
 
 
-# -----------------------------------------------------------------------------
-# Measures of classifiers from the numbers of records by prediction and class.
+# ---- Measures of classifiers from the numbers of records by prediction and class.
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +299,7 @@ def _entropy(shares: FloatArray) -> float:
     return float(-np.sum(positive * np.log(positive)))
 
 
-# ------------------------------------------------------------------ two classes
+# ---- two classes
 
 
 def _log_odds(edges: tuple[float, ...]) -> FloatArray:
@@ -395,7 +391,7 @@ def roc_curve(cells: MarginCells, counts: FloatArray) -> tuple[tuple[float, floa
     return ((0.0, 0.0), *zip(rates[0].tolist(), rates[1].tolist(), strict=True), (1.0, 1.0))
 
 
-# ------------------------------------------------------------------ more classes
+# ---- more classes
 
 
 def measure_classes(cells: ClassCells, counts: FloatArray, deviation: float) -> tuple[Measure, ...]:
@@ -446,8 +442,7 @@ def class_recalls(cells: ClassCells, counts: FloatArray, deviation: float) -> tu
     return tuple(found)
 
 
-# -----------------------------------------------------------------------------
-# Measures of regressors from the numbers of records by target and error.
+# ---- Measures of regressors from the numbers of records by target and error.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

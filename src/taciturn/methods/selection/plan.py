@@ -28,8 +28,7 @@ from taciturn.privacy.mechanisms import (
     log_binomial,
 )
 
-# -----------------------------------------------------------------------------
-# Plans for selecting k of d candidates.
+# ---- Plans for selecting k of d candidates.
 
 TOP_K_MECHANISMS = ("auto", "canonical-lipschitz", "gumbel", "peeling", "laplace")
 """Names of the private top-k mechanisms."""
@@ -198,8 +197,7 @@ def _sharpest(
     return "gumbel" if accounted and "gumbel" in gaps else min(gaps, key=lambda method: gaps[method])
 
 
-# -----------------------------------------------------------------------------
-# Plans for selecting features by the votes of disjoint blocks of records.
+# ---- Plans for selecting features by the votes of disjoint blocks of records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +263,7 @@ def check_n_jobs(n_jobs: int | None) -> None:
         raise ParameterError("n_jobs", n_jobs, "None or an integer other than 0", "set -1 for all processors")
 
 
-# -----------------------------------------------------------------------------
-# Plans for selecting features by Kendall's rank correlation, one round after the other.
+# ---- Plans for selecting features by Kendall's rank correlation, one round after the other.
 
 # Rounding down by less than a step is negligible beside the noise. Scores are at most n k 2**19 steps, below 2**62 for
 # every table that fits a computer.

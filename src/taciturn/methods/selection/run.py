@@ -41,8 +41,7 @@ from taciturn.methods.selection.plan import BlockVotePlan, CorrelationPlan, Kend
 from taciturn.privacy.mechanisms import first_k_of
 from taciturn.privacy.transcript import coupling
 
-# -----------------------------------------------------------------------------
-# The selection of k of d scores, or of the k largest columns of coefficients.
+# ---- The selection of k of d scores, or of the k largest columns of coefficients.
 
 
 def select_top_k(plan: TopKPlan, scores: object, stream: Stream) -> IntArray:
@@ -65,9 +64,7 @@ def keep_largest_columns(coefficients: FloatArray, k: int) -> FloatArray:
     return kept
 
 
-# -----------------------------------------------------------------------------
-# The features that enter the LASSO path of a small block of records first.
-#
+# ---- The features that enter the LASSO path of a small block of records first.
 # The path is followed from the penalty at which nothing is active downwards, by prediction and correction: along the
 # tangent to the next penalty at which a coefficient appears or vanishes, then Newton steps on the active coefficients.
 # For the squared loss the path is straight between these points and the prediction exact; for the logistic loss it is
@@ -251,9 +248,7 @@ def _steps_to(penalty: float, gradient: FloatArray, change: FloatArray) -> Float
     return steps
 
 
-# -----------------------------------------------------------------------------
-# Disjoint blocks of records, assigned so that one record more or less changes one block, and their votes.
-#
+# ---- Disjoint blocks of records, assigned so that one record more or less changes one block, and their votes.
 # Sample and aggregate: every block votes for features, and the most voted ones are selected.
 
 # Sixteen bytes.
@@ -394,8 +389,7 @@ def _rows_of(block_of: IntArray, n_blocks: int) -> list[IndexArray]:
     return np.split(order, np.searchsorted(block_of[order], np.arange(1, n_blocks)))
 
 
-# -----------------------------------------------------------------------------
-# Selection by rank correlation, one feature per round.
+# ---- Selection by rank correlation, one feature per round.
 
 
 def run_kendall(plan: KendallPlan, source: ArraySource, stream: Stream) -> IntArray:
@@ -456,8 +450,7 @@ class RankCorrelations:
         return self._kept[column]
 
 
-# -----------------------------------------------------------------------------
-# Scores of features by their sums of products with the target.
+# ---- Scores of features by their sums of products with the target.
 
 # Sums of products of two numbers below 2**450 are far from the largest double.
 _MOST_BITS = 450

@@ -48,9 +48,7 @@ from taciturn.methods.sums import (
 from taciturn.privacy.claim import Release
 from taciturn.privacy.filter import PrivacyFilter
 
-# -----------------------------------------------------------------------------
-# One descent of the default model: jointly clipped gradients on some columns, preconditioned where that pays.
-#
+# ---- One descent of the default model: jointly clipped gradients on some columns, preconditioned where that pays.
 # The plan's rule (:mod:`~taciturn.methods.descent`) says what is clipped and for how long the descent goes on. Its
 # steps are as long as the curvature allows. No record has more of it than its squared norm, so that n R**2 bounds it
 # without a look at the data; where that would take too many steps, a noisy Gram matrix is released and steps are taken
@@ -306,8 +304,7 @@ class Descent:
         return replace(model, size=min(size, model.size))
 
 
-# -----------------------------------------------------------------------------
-# Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
+# ---- Which columns of a released model stay: by their weights, and how many by a private comparison of losses.
 
 
 def choose_columns(model: ColumnModel, k: int) -> ColumnModel:
@@ -428,9 +425,7 @@ def _forward(weights: FloatArray, metric: FloatArray, k: int) -> IndexArray:
     return np.array(order, dtype=np.intp)
 
 
-# -----------------------------------------------------------------------------
-# Weights of a descent shrunk by what its noise is known to have added to them.
-#
+# ---- Weights of a descent shrunk by what its noise is known to have added to them.
 # Where few columns matter, most weights of a descent on all columns are noise. Their errors have a known law
 # (:mod:`~taciturn.methods.descent`). Given that law, a prior is fitted to the released weights themselves, a
 # mixture of normal laws with a mass at zero (Stephens, 2017), and weights become their posterior means: large ones
@@ -505,9 +500,7 @@ def posterior_means(values: FloatArray, deviation: float) -> FloatArray:
     return means
 
 
-# -----------------------------------------------------------------------------
-# Slope and constant of a fitted model, recalibrated privately.
-#
+# ---- Slope and constant of a fitted model, recalibrated privately.
 # Clips, noise and a short descent leave weights too long or too short as a whole, and means a little off. A few sums
 # over records, released once, tell the two parameters a and b of the margins :math:`a\, w \cdot x + b` (Platt, 1999,
 # for labels); what remains is post-processing. Where noise is large against what the two usually are off by, they are
@@ -605,9 +598,7 @@ class _Step:
         return float(parameters[0]) / reach, float(parameters[1] - start[1])
 
 
-# -----------------------------------------------------------------------------
-# What the default model finds out privately before its descents.
-#
+# ---- What the default model finds out privately before its descents.
 # The target's mean and size, the columns that go on, and their means.
 
 
@@ -772,9 +763,7 @@ def column_centre(plan: SparsePlan, releases: Releases, columns: IndexArray | No
     return np.clip(np.rint(means), -ONE, ONE)
 
 
-# -----------------------------------------------------------------------------
-# The default model, release by release.
-#
+# ---- The default model, release by release.
 # Everything that depends on the data is a sum over records which is released with noise before it is used: quantiles by
 # the exponential mechanism, means, gradients and Gram matrices with Gaussian noise, columns by noisy correlations, the
 # number of nonzero coefficients by a private comparison. Every release draws on one privacy filter, and later ones may
